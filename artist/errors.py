@@ -1,0 +1,73 @@
+"""Every error a user of artist can meet, and the exit code it ends the command with.
+
+A message is one sentence: what happened, where, what was got, what was
+expected, what to do. Code inside the package raises these; the command line
+prints the message and leaves with `exit_code`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ArtistError(Exception):
+    """Root of all errors that artist raises on purpose."""
+
+    exit_code = 2
+
+
+class ConfigError(ArtistError):
+    """A flag, scenario, fabric or other setting is wrong."""
+
+    exit_code = 2
+
+
+class UnknownNameError(ConfigError):
+    """A name is not registered; the message suggests the nearest one."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], remedy: str) -> None:
+        near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        super().__init__(f"unknown {kind} {name!r}: {hint}({remedy})")
+        self.name = name
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (ConfigError, (str(self),))
+
+
+class TraceError(ArtistError):
+    """A trace or another data file is malformed, or a job in it cannot run here."""
+
+    exit_code = 3
+
+
+class BackendError(ArtistError):
+    """A latency backend could not answer."""
+
+    exit_code = 4
+
+
+class BackendSettingError(BackendError):
+    """A backend would crash, hang or answer nonsense on this query.
+
+    `reason` is a short machine-readable word (`zero-endpoint-delay`,
+    `deadlock`, `bad-setting`, `unsupported-backend`).
+    """
+
+    def __init__(self, message: str, reason: str = "bad-setting") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (str(self), self.reason))
+
+
+class InvariantError(ArtistError):
+    """The simulator broke one of its own laws; found by `--check`."""
+
+    exit_code = 5
+
+
+class PolicyError(InvariantError):
+    """A policy returned an unlawful decision or stopped making progress."""

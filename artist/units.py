@@ -1,0 +1,41 @@
+"""Units and the only conversions between them.
+
+Simulated time is counted in integer **ticks of one nanosecond**, so that sums
+which should coincide do. Outside the engine times are floats in seconds.
+Bandwidths are in ASTRA-sim's unit, 2**30 bytes per second.
+"""
+
+from __future__ import annotations
+
+Tick = int
+"""A point in simulated time, or a duration, in nanoseconds."""
+
+TICKS_PER_S = 1_000_000_000
+GIB = 2**30
+
+# Largest time accepted at the border: a float of this many seconds still tells
+# microseconds apart, and its ticks fit a signed 64-bit column.
+MAX_TIME_S = 4e9
+
+
+def ticks(seconds: float) -> Tick:
+    """Seconds to ticks, rounded half to even."""
+    return round(seconds * TICKS_PER_S)
+
+
+def seconds(tick: Tick) -> float:
+    """Ticks to seconds."""
+    return tick / TICKS_PER_S
+
+
+def bytes_per_ns(bandwidth_gib_per_s: float) -> float:
+    """GiB/s to bytes per nanosecond, in ASTRA-sim's order of operations.
+
+    The order matters: it decides results at integer boundaries.
+    """
+    return bandwidth_gib_per_s * GIB / 1e9
+
+
+def gib_per_s(gigabits_per_s: float) -> float:
+    """A vendor's decimal Gb/s to GiB/s."""
+    return gigabits_per_s * 1e9 / 8 / GIB
