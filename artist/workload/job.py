@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+# Not given; `Job.__post_init__` puts the job's own `gpus` in its place.
+_AS_GPUS: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +27,8 @@ class Job:
     iterations: int
     compute_s: float
     user: str = ""
-    gpus_min: int = None  # type: ignore[assignment]  # __post_init__ makes it an int
-    gpus_max: int = None  # type: ignore[assignment]  # the same
+    gpus_min: int = _AS_GPUS
+    gpus_max: int = _AS_GPUS
     # Checkpoint and restore when the job restarts after a preemption or a
     # migration. Dally, section IV-B, calls it negligible, hence 0.
     restart_s: float = 0.0
@@ -32,9 +36,9 @@ class Job:
     hints: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        if self.gpus_min is None:
+        if self.gpus_min is _AS_GPUS:
             object.__setattr__(self, "gpus_min", self.gpus)
-        if self.gpus_max is None:
+        if self.gpus_max is _AS_GPUS:
             object.__setattr__(self, "gpus_max", self.gpus)
 
     @property
