@@ -1,0 +1,150 @@
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artist.errors import TraceError
+from artist.workload.layers import (
+    Collective,
+    Layer,
+    Parallelism,
+    Phase,
+    Workload,
+    quantised,
+    read_text,
+    to_text,
+)
+
+REAL = Path(__file__).parents[3] / "shared" / "fidelity" / "workloads"
+
+times_us = st.floats(0, 1e6)
+phases = st.builds(Phase, times_us, st.sampled_from(Collective), st.integers(0, 10**12))
+names = st.text("abcxyz0123_.-", min_size=1, max_size=8)
+layers = st.builds(Layer, names, phases, phases, phases, times_us)
+workloads = st.builds(
+    Workload,
+    st.just("w"),
+    st.sampled_from(Parallelism),
+    st.lists(layers, min_size=1, max_size=6).map(tuple),
+)
+
+
+@given(workload=workloads)
+def test_text_form_reads_back_to_the_same_workload(
+    tmp_path_factory: pytest.TempPathFactory, workload: Workload
+) -> None:
+    path = tmp_path_factory.mktemp("text") / "w.txt"
+    path.write_text(to_text(workload))
+    assert read_text(path) == workload
+
+
+def in_execution_order(workload: Workload) -> list[float]:
+    forward = [layer.forward.compute_us for layer in workload.layers]
+    backward = [
+        us
+        for layer in reversed(workload.layers)
+        for us in (layer.weight_grad.compute_us, layer.input_grad.compute_us)
+    ]
+    return forward + backward
+
+
+@given(workload=workloads)
+def test_quantised_times_are_whole_and_right_at_every_moment(workload: Workload) -> None:
+    exact, whole = in_execution_order(workload), in_execution_order(quantised(workload))
+    assert all(us >= 0 and us == int(us) for us in whole)
+    for end in range(len(exact) + 1):
+        assert abs(math.fsum(whole[:end]) - math.fsum(exact[:end])) <= 0.5 + 1e-6
+
+
+@given(workload=workloads)
+def test_quantised_changes_times_only_and_is_done_once(workload: Workload) -> None:
+    once = quantised(workload)
+    assert quantised(once) == once
+    for before, after in zip(workload.layers, once.layers, strict=True):
+        assert before.name == after.name
+        assert before.weight_grad.comm_bytes == after.weight_grad.comm_bytes
+        assert before.forward.collective is after.forward.collective
+
+
+def test_many_small_layers_keep_their_total() -> None:
+    tiny = Layer("x", Phase(0.3), Phase(0.3), Phase(0.3))
+    whole = quantised(Workload("w", Parallelism.DATA, (tiny,) * 100))
+    assert sum(in_execution_order(whole)) == 90
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="ASTRA-sim's own workload files are not here")
+def test_files_written_for_astra_sim_round_trip() -> None:
+    files = sorted(REAL.glob("*.txt"))
+    assert files
+    for path in files:
+        workload = read_text(path)
+        assert to_text(workload).split() == path.read_text().split()
+        assert quantised(workload) == workload
+
+
+GOOD = "conv\t-1\t5\tNONE\t0\t5\tNONE\t0\t5\tALLREDUCE\t16\t0"
+
+
+def swapped(field: int, value: str) -> str:
+    tokens = GOOD.split("\t")
+    tokens[field] = value
+    return "DATA\n1\n" + "\t".join(tokens) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", ["w.txt", "empty"]),
+        (" \n\n", ["w.txt", "empty"]),
+        ("\nDATA\n1\n" + GOOD, ["w.txt:1", "parallelism", "''", "DATA"]),
+        ("MODEL\n1\n" + GOOD, ["w.txt:1", "parallelism", "'MODEL'", "DATA, MICRO"]),
+        ("DATA", ["w.txt:2", "number of layers"]),
+        ("DATA\nmany\n" + GOOD, ["w.txt:2", "number of layers", "'many'"]),
+        ("DATA\n0\n", ["w.txt:2", "number of layers", "'0'", "1 or more"]),
+        ("DATA\n2\n" + GOOD, ["w.txt:2", "is 2", "1 layer lines"]),
+        ("DATA\n1\n" + GOOD + "\n" + GOOD, ["w.txt:2", "is 1", "2 layer lines"]),
+        ("DATA\n1\nconv\t-1\t5\n", ["w.txt:3", "3 fields", "12"]),
+        ("DATA\n2\n" + GOOD + "\n\n" + GOOD, ["w.txt:2", "is 2", "3 layer lines"]),
+        (swapped(1, "0"), ["w.txt:3", "reserved", "'0'", "-1"]),
+        (swapped(2, "-5"), ["w.txt:3", "forward compute", "'-5'"]),
+        (swapped(5, "nan"), ["w.txt:3", "input gradient compute", "'nan'"]),
+        (swapped(8, "inf"), ["w.txt:3", "weight gradient compute", "'inf'"]),
+        (swapped(8, "soon"), ["w.txt:3", "weight gradient compute", "'soon'"]),
+        (swapped(11, "-1"), ["w.txt:3", "update time", "'-1'"]),
+        (swapped(9, "ALLREDUCES"), ["w.txt:3", "collective", "'ALLREDUCES'", "ALLREDUCE,"]),
+        (swapped(10, "1.5"), ["w.txt:3", "weight gradient bytes", "'1.5'", "whole number"]),
+        (swapped(10, "-16"), ["w.txt:3", "weight gradient bytes", "'-16'"]),
+        (swapped(10, "9" * 30), ["w.txt:3", "weight gradient bytes", "9999"]),
+    ],
+)
+def test_a_malformed_workload_names_the_line_and_the_field(
+    tmp_path: Path, text: str, parts: list[str]
+) -> None:
+    path = tmp_path / "w.txt"
+    path.write_text(text)
+    with pytest.raises(TraceError) as caught:
+        read_text(path)
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_a_missing_file_a_folder_and_bytes_are_one_sentence_each(tmp_path: Path) -> None:
+    binary = tmp_path / "binary.txt"
+    binary.write_bytes(b"DATA\n1\n\xff\xfe")
+    zero = tmp_path / "zero.txt"
+    zero.write_bytes(b"DATA\n\x00\n")
+    for path in (tmp_path / "absent.txt", tmp_path, binary, zero):
+        with pytest.raises(TraceError, match=path.name):
+            read_text(path)
+
+
+@given(data=st.binary(max_size=200))
+def test_random_bytes_raise_nothing_else(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("bytes") / "w.txt"
+    path.write_bytes(data)
+    with pytest.raises(TraceError):
+        read_text(path)
