@@ -1,0 +1,31 @@
+# `make sim` and `make test` need nothing but Python 3.11 or newer: each sets itself up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: sim test lint slow clean
+.DELETE_ON_ERROR:
+
+sim: $(STAMP)
+	$(BIN)/artist sim --racks 16 --policy dally
+
+test: $(STAMP) lint
+	$(BIN)/pytest -q -n auto
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+slow: $(STAMP)
+	$(BIN)/pytest -q -m slow
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist

@@ -1,0 +1,131 @@
+"""What the links of each cluster level can do, as data with sources.
+
+A fabric is a YAML file: one entry per level, inner to outer. An entry says how
+the children of a unit of that level are connected (as ASTRA-sim counts: topology,
+bandwidth per GPU and direction, latency) and, separately, which physical links lead
+out of such a unit, for models of contention.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from artist.cluster.tree import ClusterTree, regular
+from artist.documents import Document, load_yaml
+from artist.errors import ConfigError, UnknownNameError
+from artist.resources import resource
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Uplink(Document):
+    """The physical links from one unit of a level to its parent."""
+
+    rate_gib_per_s: Positive = Field(description="rate of one link and direction, GiB/s")
+    count: int = Field(ge=1, description="links per unit")
+    source: str = Field(description="where the numbers come from")
+
+    @property
+    def capacity_gib_per_s(self) -> float:
+        """All links of a unit together, one direction."""
+        return self.rate_gib_per_s * self.count
+
+
+class FabricLevel(Document):
+    """How the children of a unit of this level are connected."""
+
+    name: str = Field(min_length=1)
+    topology: Literal["Ring", "FullyConnected", "Switch"]
+    bandwidth_gib_per_s: Positive = Field(description="per GPU and direction, GiB/s")
+    latency_ns: NonNegative = Field(description="per hop; a Switch counts two hops")
+    collective: str = Field(default="ring", description="ASTRA-sim's algorithm on this level")
+    gpus: int | None = Field(default=None, ge=1, description="GPUs of a socket")
+    uplink: Uplink | None = None
+    source: str = Field(description="where the numbers come from")
+
+
+class FabricSystem(Document):
+    """ASTRA-sim's system settings that go with the fabric."""
+
+    scheduling_policy: Literal["LIFO", "FIFO"] = "LIFO"
+    collective_optimization: Literal["baseline", "localBWAware"] = "localBWAware"
+    preferred_dataset_splits: int = Field(default=4, ge=1)
+    active_chunks_per_dimension: int = Field(default=1, ge=1)
+    endpoint_delay_ns: int = Field(default=10, ge=1)
+    local_mem_bandwidth_gb_per_s: Positive = 1600.0
+    source: str = "ASTRA-sim's shipped examples"
+
+
+class Fabric(Document):
+    """A named set of levels."""
+
+    name: str
+    summary: str
+    levels: tuple[FabricLevel, ...] = Field(min_length=2)
+    system: FabricSystem = FabricSystem()
+
+    @model_validator(mode="after")
+    def _levels_named_once(self) -> Fabric:
+        names = [level.name for level in self.levels]
+        if len(set(names)) != len(names) or "machine" not in names[:-1]:
+            raise ValueError(
+                f"levels {', '.join(names)}: names must differ and 'machine' must be "
+                "one of them, inside the outermost"
+            )
+        if names[0] != "machine" and self.levels[0].gpus is None:
+            raise ValueError(f"level {names[0]}: 'gpus' must say how many GPUs one holds")
+        return self
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Level names, inner to outer."""
+        return tuple(level.name for level in self.levels)
+
+    @property
+    def gpus_per_socket(self) -> int | None:
+        """GPUs of the unit inside a machine, None where machines have no inner level."""
+        return self.levels[0].gpus if self.levels[0].name != "machine" else None
+
+    def cluster(self, *, racks: int, machines_per_rack: int, gpus_per_machine: int) -> ClusterTree:
+        """The regular cluster of these sizes with this fabric's levels.
+
+        Raises:
+            ConfigError: a size is out of range, or the fabric has other levels than
+                (socket,) machine, rack and network.
+        """
+        tree = regular(
+            racks=racks,
+            machines_per_rack=machines_per_rack,
+            gpus_per_machine=gpus_per_machine,
+            gpus_per_socket=self.gpus_per_socket,
+        )
+        if tree.level_names != self.level_names:
+            raise ConfigError(
+                f"fabric {self.name!r} has levels {', '.join(self.level_names)}, but a cluster of "
+                f"racks and machines has {', '.join(tree.level_names)}"
+            )
+        return tree
+
+
+def fabric_names() -> list[str]:
+    """Names of the shipped fabrics."""
+    return sorted(path.stem for path in resource("astra_configs", "fabrics").glob("*.yaml"))
+
+
+def load_fabric(name: str) -> Fabric:
+    """A fabric by name (`./astra_configs/fabrics` first, then shipped) or by file.
+
+    Raises:
+        ConfigError: unknown name or bad file.
+    """
+    if name.endswith((".yaml", ".yml")) or "/" in name:
+        return load_yaml(Path(name), Fabric)
+    for folder in (Path("astra_configs", "fabrics"), resource("astra_configs", "fabrics")):
+        path = folder / f"{name}.yaml"
+        if path.is_file():
+            return load_yaml(path, Fabric)
+    raise UnknownNameError("fabric", name, fabric_names(), "artist list fabrics")

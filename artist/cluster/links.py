@@ -1,0 +1,40 @@
+"""Which physical links a placement's collectives cross, for models of contention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from artist.cluster.fabric import Fabric
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree, units_holding
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """All parallel links out of (`up`) or into (`down`) one unit, e.g. a machine's NICs."""
+
+    level: str
+    unit: int
+    direction: Literal["up", "down"]
+    capacity_gib_per_s: float
+
+
+def links(tree: ClusterTree, fabric: Fabric, placement: Placement) -> tuple[Link, ...]:
+    """Links crossed by a placement, inner to outer, each direction once.
+
+    A unit's uplink is crossed when the placement has GPUs inside and outside of it;
+    levels whose fabric entry states no uplink have none.
+    """
+    crossed: list[Link] = []
+    for index, level in enumerate(fabric.levels[:-1]):
+        units = list(units_holding(tree, placement.leaves, index))
+        if len(units) == 1:
+            break
+        if level.uplink is None:
+            continue
+        capacity = level.uplink.capacity_gib_per_s
+        for unit in units:
+            crossed.append(Link(level.name, unit, "up", capacity))
+            crossed.append(Link(level.name, unit, "down", capacity))
+    return tuple(crossed)

@@ -1,0 +1,131 @@
+"""Which GPUs are free, with an index from "at least k free" to units.
+
+Counts are numpy arrays, one per level, kept up to date from leaf to root. For
+machines and everything outside them, one bit set per free count (a Python integer
+whose bit u stands for unit u) finds the first machine with room in
+a few machine words of work, whatever the size of the cluster.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
+from artist.errors import PolicyError
+
+Counts = npt.NDArray[np.int32]
+
+
+class FreeGpus:
+    """Free GPUs of every unit. Policies read it and work on a `copy`; the engine owns the real one."""
+
+    __slots__ = ("_buckets", "_free", "total", "tree")
+
+    def __init__(self, tree: ClusterTree) -> None:
+        self.tree = tree
+        self.total = tree.gpus
+        self._free: list[Counts] = [np.array(level.gpus, dtype=np.int32) for level in tree.levels]
+        self._buckets: list[list[int]] = [
+            _buckets(level.gpus) if index >= tree.machine else []
+            for index, level in enumerate(tree.levels)
+        ]
+
+    def copy(self) -> FreeGpus:
+        """An independent copy."""
+        twin = FreeGpus.__new__(FreeGpus)
+        twin.tree = self.tree
+        twin.total = self.total
+        twin._free = [counts.copy() for counts in self._free]
+        twin._buckets = [bits.copy() for bits in self._buckets]
+        return twin
+
+    def counts(self, level: int) -> Counts:
+        """Free GPUs per unit of a level, read-only."""
+        view = self._free[level].view()
+        view.flags.writeable = False
+        return view
+
+    def of(self, level: int, unit: int) -> int:
+        """Free GPUs of one unit."""
+        return int(self._free[level][unit])
+
+    def at_least(self, level: int, gpus: int) -> int:
+        """Bit set of the units of a level (machine or outer) with at least `gpus` free."""
+        found = 0
+        for bits in self._buckets[level][gpus:]:
+            found |= bits
+        return found
+
+    def fits_one(self, level: int, gpus: int) -> bool:
+        """Whether some unit of a level (machine or outer) has at least `gpus` free."""
+        return any(self._buckets[level][gpus:])
+
+    def best_fit(self, level: int, gpus: int) -> int | None:
+        """The unit with the fewest free GPUs that are at least `gpus`; the first among equals."""
+        for bits in self._buckets[level][gpus:]:
+            if bits:
+                return (bits & -bits).bit_length() - 1
+        return None
+
+    def first_fit(self, level: int, gpus: int) -> int | None:
+        """The first unit with at least `gpus` free."""
+        bits = self.at_least(level, gpus)
+        return (bits & -bits).bit_length() - 1 if bits else None
+
+    def has(self, placement: Placement) -> bool:
+        """Whether every GPU of a placement is free."""
+        free = self._free[0]
+        return all(
+            free[leaf] >= count
+            for leaf, count in zip(placement.leaves, placement.counts, strict=True)
+        )
+
+    def claim(self, placement: Placement) -> None:
+        """Take GPUs.
+
+        Raises:
+            PolicyError: a leaf does not exist or has too few free GPUs; nothing is changed.
+        """
+        free = self._free[0]
+        for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+            if not 0 <= leaf < len(free) or count < 1 or free[leaf] < count:
+                available = int(free[leaf]) if 0 <= leaf < len(free) else 0
+                raise PolicyError(
+                    f"{count} GPUs of {self.tree.levels[0].name} {leaf} claimed, "
+                    f"but {available} are free there"
+                )
+        self._move(placement, -1)
+
+    def release(self, placement: Placement) -> None:
+        """Give GPUs back."""
+        self._move(placement, +1)
+
+    def _move(self, placement: Placement, sign: int) -> None:
+        tree = self.tree
+        for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+            change = sign * count
+            self.total += change
+            unit = leaf
+            for index, level in enumerate(tree.levels):
+                counts = self._free[index]
+                before = int(counts[unit])
+                counts[unit] = before + change
+                if index >= tree.machine:
+                    buckets = self._buckets[index]
+                    bit = 1 << unit
+                    buckets[before] ^= bit
+                    buckets[before + change] ^= bit
+                if level.parent:
+                    unit = level.parent[unit]
+
+
+def _buckets(gpus: tuple[int, ...]) -> list[int]:
+    """Bit sets of the units with exactly 0, 1, 2, ... GPUs."""
+    sizes = np.array(gpus)
+    found = [0] * (max(gpus) + 1)
+    for size in np.unique(sizes):
+        bits = np.packbits(sizes == size, bitorder="little").tobytes()
+        found[int(size)] = int.from_bytes(bits, "little")
+    return found

@@ -1,0 +1,199 @@
+"""The cluster as a tree of named levels: what contains what.
+
+Levels are listed inner to outer, e.g. `("socket", "machine", "rack", "network")`;
+the last one is the whole cluster. A unit of the innermost level (a **leaf**) holds
+GPUs; every other unit holds units of the level below it. Units of a level are
+numbered from 0 in depth-first order and have no other name, so renaming
+a machine cannot change a result.
+
+Children may differ in size. What the links between units can do is a fabric's
+matter (`fabric.py`); who holds which GPU is the state's (`state.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from artist.errors import ConfigError
+
+MACHINE = "machine"
+
+# The largest cluster that fits comfortably in memory; ten times the largest
+# single training cluster announced so far (100,000 GPUs, MAST section 5.1).
+MAX_GPUS = 4_000_000
+
+Nested: TypeAlias = "int | Sequence[Nested]"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of the tree, as flat tables indexed by unit."""
+
+    name: str
+    gpus: tuple[int, ...]
+    """GPUs below each unit."""
+    parent: tuple[int, ...]
+    """The unit of the next outer level that holds each unit (empty at the root)."""
+    first_child: tuple[int, ...]
+    """Children of unit u are `first_child[u] .. first_child[u + 1] - 1` (empty at the leaves)."""
+
+    def __len__(self) -> int:
+        return len(self.gpus)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTree:
+    """An immutable cluster. Build one with `regular` or `nested`."""
+
+    levels: tuple[Level, ...]
+    kinds: tuple[str, ...]
+    """Kind of each machine (one value today)."""
+    machine: int = field(init=False)
+    """Index of the machine level."""
+
+    def __post_init__(self) -> None:
+        names = self.level_names
+        if len(set(names)) != len(names) or MACHINE not in names[:-1]:
+            raise ConfigError(
+                f"cluster levels {', '.join(names)}: names must differ and "
+                f"'{MACHINE}' must be one of them, inside the outermost"
+            )
+        object.__setattr__(self, "machine", names.index(MACHINE))
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Level names, inner to outer."""
+        return tuple(level.name for level in self.levels)
+
+    @property
+    def root(self) -> int:
+        """Index of the outermost level, which has one unit: the cluster."""
+        return len(self.levels) - 1
+
+    @property
+    def gpus(self) -> int:
+        """Number of GPUs in the cluster."""
+        return self.levels[-1].gpus[0]
+
+    def children(self, level: int, unit: int) -> range:
+        """Units of the next inner level that `unit` holds."""
+        first = self.levels[level].first_child
+        return range(first[unit], first[unit + 1])
+
+    def ancestor(self, level: int, unit: int, outer: int) -> int:
+        """The unit of level `outer` that holds `unit` of `level`."""
+        for inner in range(level, outer):
+            unit = self.levels[inner].parent[unit]
+        return unit
+
+    def largest(self, level: int) -> int:
+        """GPUs of the largest unit of a level: the most that a job can have inside one."""
+        return max(self.levels[level].gpus)
+
+
+def nested(names: Sequence[str], tree: Nested, kind: str = "gpu-machine") -> ClusterTree:
+    """Build a tree from nested lists of GPU counts, outermost first.
+
+    `nested(("machine", "rack", "network"), [[8, 8], [4]])` is two racks, one with
+    two machines of 8 GPUs, one with a machine of 4.
+
+    Raises:
+        ConfigError: the nesting does not match the levels, or a count is not positive.
+    """
+    depth = len(names)
+    sizes: list[list[int]] = [[] for _ in names]
+    parents: list[list[int]] = [[] for _ in names]
+    firsts: list[list[int]] = [[] for _ in names]
+
+    def visit(level: int, node: Nested) -> int:
+        if level == 0:
+            if not isinstance(node, int) or isinstance(node, bool) or node < 1:
+                raise ConfigError(
+                    f"cluster tree: a {names[0]} must hold a positive number of GPUs, got {node!r}"
+                )
+            sizes[0].append(node)
+            return node
+        if isinstance(node, int) or not node:
+            raise ConfigError(
+                f"cluster tree: a {names[level]} must be a non-empty list of "
+                f"{names[level - 1]}s, got {node!r}"
+            )
+        unit = len(sizes[level])
+        sizes[level].append(0)
+        firsts[level].append(len(sizes[level - 1]))
+        total = 0
+        for child in node:
+            parents[level - 1].append(unit)
+            total += visit(level - 1, child)
+        sizes[level][unit] = total
+        return total
+
+    visit(depth - 1, tree)
+    return _assemble(names, sizes, parents, firsts, kind)
+
+
+def regular(
+    *, racks: int, machines_per_rack: int, gpus_per_machine: int, gpus_per_socket: int | None = None
+) -> ClusterTree:
+    """`racks x machines_per_rack x gpus_per_machine`, optionally split into sockets.
+
+    A machine whose GPUs do not fill its sockets has a smaller last socket.
+
+    Raises:
+        ConfigError: a size is not positive or the cluster is absurdly large.
+    """
+    for name, value in (
+        ("racks", racks),
+        ("machines-per-rack", machines_per_rack),
+        ("gpus-per-machine", gpus_per_machine),
+    ):
+        if value < 1:
+            raise ConfigError(f"--{name} {value}: must be at least 1")
+    gpus = racks * machines_per_rack * gpus_per_machine
+    if gpus > MAX_GPUS:
+        raise ConfigError(
+            f"{racks} racks x {machines_per_rack} machines x {gpus_per_machine} GPUs = {gpus} GPUs: "
+            f"at most {MAX_GPUS} are supported; make the cluster smaller"
+        )
+    if gpus_per_socket is None:
+        machine: Nested = gpus_per_machine
+        names: tuple[str, ...] = (MACHINE, "rack", "network")
+    else:
+        full, rest = divmod(gpus_per_machine, gpus_per_socket)
+        machine = [gpus_per_socket] * full + ([rest] if rest else [])
+        names = ("socket", MACHINE, "rack", "network")
+    return nested(names, [[machine] * machines_per_rack] * racks)
+
+
+def _assemble(
+    names: Sequence[str],
+    sizes: list[list[int]],
+    parents: list[list[int]],
+    firsts: list[list[int]],
+    kind: str,
+) -> ClusterTree:
+    levels = []
+    for index, name in enumerate(names):
+        closing = [len(sizes[index - 1])] if index else []
+        levels.append(
+            Level(
+                name=name,
+                gpus=tuple(sizes[index]),
+                parent=tuple(parents[index]),
+                first_child=tuple(firsts[index] + closing),
+            )
+        )
+    machines = len(sizes[list(names).index(MACHINE)]) if MACHINE in names else 0
+    return ClusterTree(tuple(levels), (kind,) * machines)
+
+
+def units_holding(tree: ClusterTree, leaves: Sequence[int], level: int) -> Iterator[int]:
+    """The distinct units of `level` above ascending `leaves`, in order."""
+    last = -1
+    for leaf in leaves:
+        unit = tree.ancestor(0, leaf, level)
+        if unit != last:
+            yield unit
+            last = unit
