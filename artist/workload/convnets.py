@@ -1,0 +1,153 @@
+"""Image classifiers of Dally's Table I, layer by layer (ImageNet: 224 x 224, 1000 classes).
+
+Each follows torchvision, whose parameter counts are the published ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from artist.workload.operators import Conv, Image, Operator, linear
+
+_INPUT = Image(channels=3, side=224)
+_CLASSES = 1000
+
+
+class _Net:
+    """Layers appended one after another, with the shape that flows between them."""
+
+    def __init__(self) -> None:
+        self.image = _INPUT
+        self.operators: list[Operator] = []
+
+    def conv(self, name: str, conv: Conv) -> None:
+        self.operators.append(conv.operator(name, self.image))
+        self.image = conv.output(self.image)
+
+    def pool(self, kernel: int, stride: int = 2, padding: int = 0) -> None:
+        self.image = self.image.reduced(kernel, stride, padding)
+
+    def pool_to(self, side: int) -> None:
+        self.image = replace(self.image, side=side)
+
+    def classifier(self, *widths: int) -> tuple[Operator, ...]:
+        """Close with fully connected layers of the given widths."""
+        inputs = self.image.channels * self.image.side**2
+        for number, outputs in enumerate(widths, 1):
+            self.operators.append(linear(f"fc{number}", inputs, outputs))
+            inputs = outputs
+        return tuple(self.operators)
+
+
+def alexnet() -> tuple[Operator, ...]:
+    """AlexNet in its one-column form (Krizhevsky 2014, arXiv:1404.5997)."""
+    net = _Net()
+    net.conv("conv1", Conv(64, kernel=11, stride=4, padding=2, norm=False, bias=True))
+    net.pool(kernel=3)
+    net.conv("conv2", Conv(192, kernel=5, norm=False, bias=True))
+    net.pool(kernel=3)
+    for number, out in enumerate((384, 256, 256), start=3):
+        net.conv(f"conv{number}", Conv(out, kernel=3, norm=False, bias=True))
+    net.pool(kernel=3)
+    return net.classifier(4096, 4096, _CLASSES)
+
+
+def vgg11() -> tuple[Operator, ...]:
+    """VGG configuration A, without batch normalisation (arXiv:1409.1556, table 1)."""
+    net = _Net()
+    for stage, (out, convolutions) in enumerate(
+        [(64, 1), (128, 1), (256, 2), (512, 2), (512, 2)], start=1
+    ):
+        for number in range(1, convolutions + 1):
+            net.conv(f"conv{stage}_{number}", Conv(out, kernel=3, norm=False, bias=True))
+        net.pool(kernel=2)
+    return net.classifier(4096, 4096, _CLASSES)
+
+
+def resnet18() -> tuple[Operator, ...]:
+    """ResNet-18: basic blocks of two 3 x 3 convolutions (arXiv:1512.03385, table 1)."""
+    return _resnet(blocks=(2, 2, 2, 2), bottleneck=False)
+
+
+def resnet50() -> tuple[Operator, ...]:
+    """ResNet-50 v1.5: bottleneck blocks, stride in the 3 x 3 (arXiv:1512.03385, table 1)."""
+    return _resnet(blocks=(3, 4, 6, 3), bottleneck=True)
+
+
+def _resnet(blocks: tuple[int, ...], bottleneck: bool) -> tuple[Operator, ...]:
+    net = _Net()
+    net.conv("conv1", Conv(64, kernel=7, stride=2))
+    net.pool(kernel=3, padding=1)
+    for stage, count in enumerate(blocks):
+        width = 64 * 2**stage
+        for block in range(count):
+            stride = 2 if stage > 0 and block == 0 else 1
+            _residual(net, f"layer{stage + 1}.{block}", width, stride, bottleneck)
+    net.pool_to(side=1)
+    return net.classifier(_CLASSES)
+
+
+def _residual(net: _Net, name: str, width: int, stride: int, bottleneck: bool) -> None:
+    entry = net.image
+    branch = [Conv(width, 3, stride), Conv(width, 3)]
+    if bottleneck:
+        branch = [Conv(width, 1), Conv(width, 3, stride), Conv(4 * width, 1)]
+    for number, conv in enumerate(branch, 1):
+        net.conv(f"{name}.conv{number}", conv)
+    if net.image != entry:
+        shortcut = Conv(net.image.channels, kernel=1, stride=stride)
+        net.operators.append(shortcut.operator(f"{name}.downsample", entry))
+
+
+# Table 1 of arXiv:1905.02244: kernel, expanded channels, output channels,
+# squeeze-and-excite, stride.
+_MOBILENET_V3_LARGE = (
+    (3, 16, 16, False, 1),
+    (3, 64, 24, False, 2),
+    (3, 72, 24, False, 1),
+    (5, 72, 40, True, 2),
+    (5, 120, 40, True, 1),
+    (5, 120, 40, True, 1),
+    (3, 240, 80, False, 2),
+    (3, 200, 80, False, 1),
+    (3, 184, 80, False, 1),
+    (3, 184, 80, False, 1),
+    (3, 480, 112, True, 1),
+    (3, 672, 112, True, 1),
+    (5, 672, 160, True, 2),
+    (5, 960, 160, True, 1),
+    (5, 960, 160, True, 1),
+)
+
+
+def mobilenetv3_large() -> tuple[Operator, ...]:
+    """MobileNetV3-Large (arXiv:1905.02244)."""
+    net = _Net()
+    net.conv("conv1", Conv(16, kernel=3, stride=2))
+    for number, row in enumerate(_MOBILENET_V3_LARGE, start=1):
+        _inverted_residual(net, f"block{number}", *row)
+    net.conv("conv2", Conv(960, kernel=1))
+    net.pool_to(side=1)
+    return net.classifier(1280, _CLASSES)
+
+
+def _inverted_residual(
+    net: _Net, name: str, kernel: int, expanded: int, out: int, squeeze: bool, stride: int
+) -> None:
+    if expanded != net.image.channels:
+        net.conv(f"{name}.expand", Conv(expanded, kernel=1))
+    net.conv(f"{name}.depthwise", Conv(expanded, kernel, stride, groups=expanded))
+    if squeeze:
+        narrow = _multiple_of_8(expanded // 4)
+        pooled = Image(expanded, side=1)
+        reduce = Conv(narrow, kernel=1, norm=False, bias=True)
+        restore = Conv(expanded, kernel=1, norm=False, bias=True)
+        net.operators.append(reduce.operator(f"{name}.squeeze1", pooled))
+        net.operators.append(restore.operator(f"{name}.squeeze2", reduce.output(pooled)))
+    net.conv(f"{name}.project", Conv(out, kernel=1))
+
+
+def _multiple_of_8(channels: int) -> int:
+    """Nearest multiple of 8 that is not more than a tenth below (arXiv:1905.02244's code)."""
+    nearest = max(8, (channels + 4) // 8 * 8)
+    return nearest + 8 if nearest < 0.9 * channels else nearest

@@ -1,0 +1,147 @@
+import pytest
+
+from artist.errors import ConfigError
+from artist.workload.layers import Collective, Parallelism, quantised
+from artist.workload.models import (
+    A100,
+    canonical,
+    catalogue,
+    model_names,
+    parameters,
+    summary,
+    workload,
+)
+from artist.workload.operators import Conv, Image, Kind, linear
+
+# Published totals: torchvision's documentation for the image models; Devlin et
+# al.'s released uncased BERT-large for encoder, embeddings and pooler.
+PUBLISHED_PARAMETERS = {
+    "alexnet": 61_100_840,
+    "vgg11": 132_863_336,
+    "resnet18": 11_689_512,
+    "resnet50": 25_557_032,
+    "mobilenetv3": 5_483_032,
+    "bert-large": 335_141_888,
+}
+
+# Giga multiply-accumulates per image ("GFLOPS" in torchvision's documentation).
+PUBLISHED_GMACS = {
+    "alexnet": 0.71,
+    "vgg11": 7.61,
+    "resnet18": 1.81,
+    "resnet50": 4.09,
+    "mobilenetv3": 0.22,
+}
+
+# Layers with weights, counted in the papers' figures.
+LAYERS = {
+    "alexnet": 8,
+    "vgg11": 11,
+    "resnet18": 18 + 3,  # and the three shortcuts that change the shape
+    "resnet50": 50 + 4,
+    "mobilenetv3": 64,
+    "bert-large": 1 + 24 * 6 + 1,
+}
+
+
+def test_the_catalogue_is_the_six_models_of_dallys_table() -> None:
+    assert set(model_names()) == set(PUBLISHED_PARAMETERS)
+
+
+@pytest.mark.parametrize(("name", "published"), PUBLISHED_PARAMETERS.items())
+def test_parameters_equal_the_published_count(name: str, published: int) -> None:
+    assert parameters(name) == published
+    gradient_bytes = sum(layer.weight_grad.comm_bytes for layer in workload(name).layers)
+    assert gradient_bytes == 4 * published
+
+
+@pytest.mark.parametrize(("name", "published"), PUBLISHED_GMACS.items())
+def test_arithmetic_equals_the_published_figure(name: str, published: float) -> None:
+    macs = sum(operator.macs for operator in catalogue[name].build())
+    assert round(macs / 1e9, 2) == published
+
+
+@pytest.mark.parametrize(("name", "layers"), LAYERS.items())
+def test_layers_equal_the_papers_count(name: str, layers: int) -> None:
+    assert len(workload(name).layers) == summary(name).layers == layers
+
+
+@pytest.mark.parametrize("name", PUBLISHED_PARAMETERS)
+def test_every_layer_reduces_its_gradient_and_nothing_else(name: str) -> None:
+    answer = workload(name)
+    assert answer.name == name
+    assert answer.parallelism is Parallelism.DATA
+    assert len({layer.name for layer in answer.layers}) == len(answer.layers)
+    for layer in answer.layers:
+        assert layer.weight_grad.collective is Collective.ALL_REDUCE
+        assert layer.weight_grad.comm_bytes > 0
+        assert layer.forward.collective is Collective.NONE
+        assert layer.forward.compute_us == layer.input_grad.compute_us
+        assert layer.forward.compute_us == layer.weight_grad.compute_us
+    assert quantised(answer).layers != ()
+
+
+def test_one_convolution_by_hand() -> None:
+    # ResNet's first: 64 filters of 3 x 7 x 7 over 112 x 112 outputs, scale and shift.
+    first = Conv(64, kernel=7, stride=2).operator("conv1", Image(3, 224))
+    assert first.parameters == 64 * 3 * 7 * 7 + 2 * 64 == 9536
+    assert first.macs == 118_013_952
+    # 2 x 118,013,952 x 32 FLOPs at 156 TFLOP/s x 0.147.
+    assert A100.compute_us(first, batch=32) == pytest.approx(329.36, abs=1e-3)
+    assert workload("resnet50").layers[0].forward.compute_us == A100.compute_us(first, 32)
+
+
+def test_one_depthwise_convolution_by_hand() -> None:
+    depthwise = Conv(64, kernel=3, stride=2, groups=64).operator("d", Image(64, 112))
+    assert depthwise.parameters == 64 * 9 + 128
+    assert depthwise.macs == 56 * 56 * 64 * 9
+
+
+def test_one_linear_layer_by_hand() -> None:
+    layer = linear("q", 1024, 1024, rows=384, norm=True)
+    assert layer.parameters == 1024 * 1024 + 3 * 1024
+    assert layer.macs == 384 * 1024 * 1024
+    assert layer.kind is Kind.MATMUL
+
+
+def test_iterations_take_what_nvidia_measured() -> None:
+    # DeepLearningExamples, A100-80GB, TF32: the two models the shares come from.
+    for name, samples_per_s in {"resnet50": 938, "bert-large": 61.5}.items():
+        layers = workload(name).layers
+        iteration_us = sum(
+            phase.compute_us
+            for layer in layers
+            for phase in (layer.forward, layer.input_grad, layer.weight_grad)
+        )
+        batch = summary(name).batch_per_gpu
+        assert batch / iteration_us * 1e6 == pytest.approx(samples_per_s, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("VGG", "vgg11"),
+        ("VGG-11", "vgg11"),
+        ("BERT", "bert-large"),
+        ("BERT large", "bert-large"),
+        ("BERT-large", "bert-large"),
+        ("bert_large", "bert-large"),
+        ("MobileNetV3", "mobilenetv3"),
+        ("mobilenet_v3_large", "mobilenetv3"),
+        ("AlexNet", "alexnet"),
+        ("ResNet18", "resnet18"),
+        ("ResNet-50", "resnet50"),
+    ],
+)
+def test_the_traces_spellings_are_understood(spelling: str, name: str) -> None:
+    assert canonical(spelling) == name
+    assert workload(spelling) == workload(name)
+
+
+def test_an_unknown_model_is_a_named_error_with_a_suggestion() -> None:
+    with pytest.raises(ConfigError, match=r"model 'resnet51'.*'resnet50'.*artist list models"):
+        workload("ResNet51")
+
+
+def test_building_a_workload_twice_gives_the_same_object() -> None:
+    assert workload("vgg11") is workload("vgg11")
