@@ -56,9 +56,7 @@ def load_yaml(path: Path, model: type[Model]) -> Model:
         return model.model_validate(data)
     except ValidationError as cause:
         location = tuple(cause.errors()[0]["loc"])
-        raise ConfigError(
-            f"{path}:{_line(node, location)}: {explain(cause, model)}"
-        ) from cause
+        raise ConfigError(f"{path}:{_line(node, location)}: {explain(cause, model)}") from cause
 
 
 def validate(data: Mapping[str, Any], model: type[Model], where: str) -> Model:

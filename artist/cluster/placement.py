@@ -10,7 +10,7 @@ with one signature are indistinguishable to ASTRA-sim.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -122,7 +122,7 @@ def gpus_of(found: Shape) -> int:
     return sum(leaf_counts(found))
 
 
-def _canonical(parts: list[Shape]) -> Shape:
+def _canonical(parts: Sequence[Shape]) -> Shape:
     return tuple(sorted(parts, key=_order, reverse=True))
 
 

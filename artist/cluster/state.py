@@ -19,7 +19,7 @@ Counts = npt.NDArray[np.int32]
 
 
 class FreeGpus:
-    """Free GPUs of every unit. Policies read it and work on a `copy`; the engine owns the real one."""
+    """Free GPUs of every unit. The engine owns the real one; policies work on a `copy`."""
 
     __slots__ = ("_buckets", "_free", "total", "tree")
 

@@ -154,8 +154,8 @@ def regular(
     gpus = racks * machines_per_rack * gpus_per_machine
     if gpus > MAX_GPUS:
         raise ConfigError(
-            f"{racks} racks x {machines_per_rack} machines x {gpus_per_machine} GPUs = {gpus} GPUs: "
-            f"at most {MAX_GPUS} are supported; make the cluster smaller"
+            f"{racks} racks x {machines_per_rack} machines x {gpus_per_machine} GPUs = {gpus} "
+            f"GPUs: at most {MAX_GPUS} are supported; make the cluster smaller"
         )
     if gpus_per_socket is None:
         machine: Nested = gpus_per_machine

@@ -1,0 +1,61 @@
+"""The table of policies: one row each, read by `artist list policies`."""
+
+from artist.registry import Entry, Registry
+
+DALLY = "Sharma et al., Dally, IEEE Big Data 2025"
+TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
+
+POLICIES = Registry(
+    "policy",
+    "artist list policies",
+    [
+        Entry(
+            "dally",
+            "artist.policies.dally:Dally",
+            "delay scheduling per network level, timers tuned from past waits",
+            f"{DALLY}, section IV-B",
+        ),
+        Entry(
+            "dally-manual",
+            "artist.policies.dally:Dally",
+            "Dally with fixed timers of 12 h and 24 h",
+            f"{DALLY}, section V-C",
+            {"timers": "manual"},
+        ),
+        Entry(
+            "dally-no-wait",
+            "artist.policies.dally:Dally",
+            "Dally that takes whatever level is free",
+            f"{DALLY}, section V-C",
+            {"timers": "none"},
+        ),
+        Entry(
+            "dally-fully-consolidated",
+            "artist.policies.dally:Dally",
+            "Dally that waits as long as needed for the best level",
+            f"{DALLY}, section V-C",
+            {"timers": "unbounded"},
+        ),
+        Entry(
+            "fifo",
+            "artist.policies.classic:Classic",
+            "first come, first served, strictly: nobody passes the head of the queue",
+            "",
+            {"order": "arrival", "strict": True},
+        ),
+        Entry(
+            "las",
+            "artist.policies.classic:Classic",
+            "least attained service (GPU-seconds), preempting at the end of leases",
+            f"{TIRESIAS}, section 3",
+            {"order": "service", "preemption": "lease"},
+        ),
+        Entry(
+            "srtf",
+            "artist.policies.classic:Classic",
+            "shortest remaining ideal time first, preempting at once",
+            f"{TIRESIAS}, section 3",
+            {"order": "remaining", "preemption": "at-once"},
+        ),
+    ],
+)

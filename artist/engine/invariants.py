@@ -1,0 +1,76 @@
+"""The laws that hold after every event, verified by `--check` and by property tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from artist.cluster.state import FreeGpus
+from artist.cluster.tree import ClusterTree
+from artist.engine.jobs import JobState
+from artist.engine.rows import Rows
+from artist.errors import InvariantError
+
+
+def check(
+    tree: ClusterTree,
+    free: FreeGpus,
+    waiting: Mapping[int, JobState],
+    running: Mapping[int, JobState],
+) -> None:
+    """Free + held = all GPUs of every leaf; a job is in one place; the index is true.
+
+    Raises:
+        InvariantError: naming the law that is broken.
+    """
+    both = waiting.keys() & running.keys()
+    if both:
+        raise InvariantError(f"jobs {sorted(both)} wait and run at once")
+    held = np.zeros(len(tree.levels[0]), dtype=np.int64)
+    for state in running.values():
+        if state.placement is None:
+            raise InvariantError(f"job {state.job.id!r} runs without GPUs")
+        for leaf, count in zip(state.placement.leaves, state.placement.counts, strict=True):
+            held[leaf] += count
+    for state in waiting.values():
+        if state.placement is not None:
+            raise InvariantError(f"job {state.job.id!r} waits and holds GPUs")
+    if not np.array_equal(held + free.counts(0), np.array(tree.levels[0].gpus)):
+        raise InvariantError("free + held differs from the GPUs that exist")
+    _check_index(tree, free)
+
+
+def _check_index(tree: ClusterTree, free: FreeGpus) -> None:
+    for level in range(1, len(tree.levels)):
+        above = np.bincount(tree.levels[level - 1].parent, weights=free.counts(level - 1))
+        if not np.array_equal(above, free.counts(level)):
+            raise InvariantError(f"free GPUs per {tree.levels[level].name} do not add up")
+    if free.total != int(free.counts(tree.root)[0]):
+        raise InvariantError("free GPUs of the cluster do not add up")
+    for level in range(tree.machine, len(tree.levels)):
+        counts = free.counts(level)
+        for gpus in np.unique(counts):
+            expected = sum(1 << int(unit) for unit in np.flatnonzero(counts >= gpus))
+            if free.at_least(level, int(gpus)) != expected:
+                raise InvariantError(f"the index of {tree.levels[level].name}s is wrong")
+
+
+def check_rows(rows: Rows) -> None:
+    """Held GPU-seconds by job = integral of the timeline; all iterations done, none twice.
+
+    Raises:
+        InvariantError: naming the law that is broken.
+    """
+    by_job = sum(row.placement.gpus * (row.end - row.start) for row in rows.placements)
+    integral = sum(
+        row.gpus_held * (after.tick - row.tick)
+        for row, after in zip(rows.timeline, rows.timeline[1:], strict=False)
+    )
+    if by_job != integral:
+        raise InvariantError(
+            f"jobs held {by_job} GPU-ticks, but the timeline's integral is {integral}"
+        )
+    for job in rows.jobs:
+        if job.run > job.finish - job.start or job.start < job.arrival:
+            raise InvariantError(f"job {job.job.id!r} ran longer than it was there")

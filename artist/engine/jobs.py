@@ -1,0 +1,93 @@
+"""A job inside the engine: what changes between its arrival and its finish."""
+
+from __future__ import annotations
+
+from artist.cluster.placement import Placement
+from artist.engine.progress import Progress, Rate
+from artist.units import TICKS_PER_S, Tick
+from artist.workload.job import Job
+
+
+class JobState:
+    """Mutable state of one job, owned by the simulator; policies see it as a `JobView`.
+
+    Life cycle: waiting (no placement) -> running (placement, rate) -> waiting ... -> finished.
+    `epoch` counts the changes of placement or rate; events of an older epoch are stale.
+    """
+
+    __slots__ = (
+        "_gpu_ticks",
+        "_run_ticks",
+        "arrival",
+        "entered",
+        "epoch",
+        "first_start",
+        "interval_start",
+        "job",
+        "migrations",
+        "order",
+        "placement",
+        "preemptions",
+        "productive_from",
+        "progress",
+        "rate",
+        "started",
+        "tier",
+    )
+
+    def __init__(self, job: Job, order: int, arrival: Tick) -> None:
+        self.job = job
+        self.order = order
+        self.arrival = arrival
+        self.entered = arrival
+        self.started: Tick = 0
+        self.first_start: Tick | None = None
+        self.interval_start: Tick = 0
+        self.productive_from: Tick = 0
+        self.placement: Placement | None = None
+        self.tier = -1
+        self.rate: Rate | None = None
+        self.epoch = 0
+        self.preemptions = 0
+        self.migrations = 0
+        self.progress = Progress(job.iterations)
+        self._run_ticks: Tick = 0
+        self._gpu_ticks = 0
+
+    def run_ticks(self, now: Tick) -> Tick:
+        """Time for which it has held GPUs."""
+        held = now - self.started if self.placement else 0
+        return self._run_ticks + held
+
+    def service_gpu_s(self, now: Tick) -> float:
+        """GPUs x time held, in GPU-seconds."""
+        held = (now - self.started) * self.placement.gpus if self.placement else 0
+        return (self._gpu_ticks + held) / TICKS_PER_S
+
+    def iterations_done(self, now: Tick) -> int:
+        """Whole iterations completed."""
+        return self.progress.done(now)
+
+    def place(self, placement: Placement, tier: int, now: Tick, restart: Tick) -> None:
+        """Take GPUs and stand still for `restart` ticks."""
+        self.placement = placement
+        self.tier = tier
+        self.started = self.interval_start = now
+        self.rate = None
+        self.productive_from = now + restart
+        self.progress.settle(now)
+        self.progress.hold(self.productive_from)
+        self.epoch += 1
+        if self.first_start is None:
+            self.first_start = now
+
+    def unplace(self, now: Tick) -> None:
+        """Give the GPUs back; the interval's row is already written."""
+        assert self.placement is not None  # noqa: S101 - only running jobs get here
+        held = now - self.started
+        self._run_ticks += held
+        self._gpu_ticks += held * self.placement.gpus
+        self.placement = None
+        self.tier = -1
+        self.rate = None
+        self.epoch += 1

@@ -1,0 +1,123 @@
+"""How far a job is, exactly and without looping over iterations.
+
+A running job repeats iterations of `n / d` ticks (an exact fraction, taken from the
+float `iteration_s` as it is). Its position is a count of whole iterations and a **phase**,
+the fraction of the iteration in progress. Phase and work are fixed-point
+integers, so that finish times come from the anchor alone:
+
+    position(t) = phase + (t - anchor) * d / n            [iterations]
+    finish      = anchor + ceil((needed - phase) * n / d) [ticks]
+
+Re-rating keeps the phase; preemption and migration drop it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artist.units import TICKS_PER_S, Tick
+
+_PHASE_BITS = 64  # 2**-64 of an iteration of 10^6 s is less than 10^-4 ticks
+_PHASE_MASK = (1 << _PHASE_BITS) - 1
+_WORK_BITS = 48  # finer than the rounding of progress_per_s * iteration_s in floats
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How fast a job runs on its GPUs until told otherwise.
+
+    `progress_per_s` counts iterations of the job as submitted: a job on half of its
+    GPUs may complete iterations that are worth half of one. `until_iteration`, if given,
+    is the count of submitted iterations at which the rate function wants to be asked
+    again. `alone_iteration_s` is what an iteration would take without other jobs.
+    """
+
+    iteration_s: float
+    progress_per_s: float
+    source: str
+    alone_iteration_s: float
+    until_iteration: float | None = None
+
+
+class Progress:
+    """Position of one job; a `settle` before every change of rate or placement."""
+
+    __slots__ = ("_anchor", "_den", "_done", "_num", "_phase", "_total", "_work")
+
+    def __init__(self, iterations: int) -> None:
+        self._total = iterations << _WORK_BITS
+        self._done = 0
+        self._phase = 0
+        self._anchor: Tick = 0
+        self._num = 1
+        self._den = 0  # standing still
+        self._work = 1 << _WORK_BITS
+
+    def set_rate(self, rate: Rate) -> None:
+        """Run at another rate from the anchor on, keeping the phase."""
+        num, den = rate.iteration_s.as_integer_ratio()
+        self._num, self._den = num * TICKS_PER_S, den
+        self._work = round(rate.progress_per_s * rate.iteration_s * (1 << _WORK_BITS))
+
+    def settle(self, now: Tick) -> int:
+        """Move the anchor to `now`; return the iterations completed since the last one."""
+        position = self._position(now)
+        whole = position >> _PHASE_BITS
+        self._done = min(self._done + whole * self._work, self._total)
+        self._phase = position & _PHASE_MASK
+        self._anchor = max(self._anchor, now)
+        return whole
+
+    def hold(self, until: Tick) -> None:
+        """Stand still until a tick (restore, migration pause, time-shift); settle first."""
+        self._anchor = max(self._anchor, until)
+
+    def stop(self) -> Tick:
+        """Fall back to the last whole iteration, until the next `set_rate`; settle first.
+
+        Returns the ticks of work lost.
+        """
+        lost = self._phase * self._num // (self._den << _PHASE_BITS)
+        self._phase = 0
+        self._den = 0
+        return lost
+
+    def done(self, now: Tick) -> int:
+        """Whole submitted iterations completed at `now`."""
+        whole = self._position(now) >> _PHASE_BITS
+        return min(self._done + whole * self._work, self._total) >> _WORK_BITS
+
+    @property
+    def complete(self) -> bool:
+        """Whether all iterations are done (at the anchor)."""
+        return self._done >= self._total
+
+    def finish(self) -> Tick:
+        """When the last iteration ends at the present rate."""
+        return self._reach(self._total)
+
+    def reach(self, iterations: float) -> Tick:
+        """When that many submitted iterations are done, at the end of an iteration."""
+        return self._reach(round(iterations * (1 << _WORK_BITS)))
+
+    def boundary(self, at: Tick) -> Tick:
+        """The first end of an iteration at or after a tick, at least one iteration from the anchor.
+
+        At least one: a lease shorter than an iteration must not end without progress.
+        """
+        position = self._position(at)
+        return self._tick_of(max(1, -(-position >> _PHASE_BITS)))
+
+    def _position(self, now: Tick) -> int:
+        """Iterations since the last settled whole one, times 2**64."""
+        if now <= self._anchor:
+            return self._phase
+        return self._phase + ((now - self._anchor) * self._den << _PHASE_BITS) // self._num
+
+    def _reach(self, work: int) -> Tick:
+        return self._tick_of(max(0, -(-(work - self._done) // self._work)))
+
+    def _tick_of(self, whole: int) -> Tick:
+        """When `whole` iterations after the last settled whole one are complete."""
+        needed = max(0, (whole << _PHASE_BITS) - self._phase)
+        return self._anchor - (-needed * self._num // (self._den << _PHASE_BITS))

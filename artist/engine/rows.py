@@ -1,0 +1,76 @@
+"""What the engine writes down: facts, one row per thing that happened.
+
+Statistics are computed from these rows afterwards (`metrics.py`), never here.
+Ticks stay integers; files are written in seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from artist.cluster.placement import Placement
+from artist.units import Tick
+from artist.workload.job import Job
+
+
+class EndReason(StrEnum):
+    """Why an interval of constant rate ended."""
+
+    FINISHED = "finished"
+    LEASE_ENDED = "lease-ended"
+    PREEMPTED = "preempted"
+    MIGRATED = "migrated"
+    RE_RATED = "re-rated"
+    HELD = "held"
+
+
+class PlacementRow(NamedTuple):
+    """A job on some GPUs at a constant rate, from `start` to `end`."""
+
+    job: int
+    placement: Placement
+    tier: int
+    start: Tick
+    end: Tick
+    iterations: int
+    iteration_s: float
+    alone_iteration_s: float
+    stalled: Tick
+    lost: Tick
+    source: str
+    reason: EndReason
+
+
+class JobRow(NamedTuple):
+    """A finished job."""
+
+    job: Job
+    order: int
+    arrival: Tick
+    start: Tick
+    finish: Tick
+    run: Tick
+    preemptions: int
+    migrations: int
+
+
+class TimelineRow(NamedTuple):
+    """The cluster from `tick` until the next row."""
+
+    tick: Tick
+    gpus_held: int
+    jobs_running: int
+    jobs_waiting: int
+
+
+@dataclass(slots=True)
+class Rows:
+    """All rows of one run, in the order in which they came about."""
+
+    jobs: list[JobRow] = field(default_factory=list)
+    placements: list[PlacementRow] = field(default_factory=list)
+    timeline: list[TimelineRow] = field(default_factory=list)
+    events: int = 0
+    questions: int = 0

@@ -1,0 +1,151 @@
+"""One round of competition for GPUs between waiting jobs and running ones.
+
+**The rule.** Jobs come forward in rank order. Running jobs that are *contestable* (their
+lease ended, or the policy preempts at once) put their GPUs into the pool, together
+with the GPUs that nobody holds. A waiting job takes GPUs that nobody holds unless
+the pool offers it a better level. A contestable job keeps its GPUs if nobody before it took
+them (moving only if it asks for a better level and the pool has one); otherwise it moves,
+or waits.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeAlias
+
+from artist.cluster.placement import Placement, tier
+from artist.cluster.state import FreeGpus
+from artist.policies.base import Decision, JobView, Migrate, Preempt, Start
+from artist.policies.ranking import Rank, RankedQueue
+
+Place: TypeAlias = Callable[[JobView, FreeGpus], "Placement | None"]
+
+
+class Contest:
+    """State of one round. `place` is the policy's rule for one job."""
+
+    __slots__ = ("_improve", "_place", "_pool", "_spare", "decisions")
+
+    def __init__(
+        self,
+        free: FreeGpus,
+        contestable: Iterable[JobView],
+        place: Place,
+        improve: Callable[[JobView, FreeGpus], Placement | None] | None = None,
+    ) -> None:
+        self.decisions: list[Decision] = []
+        self._place = place
+        self._improve = improve
+        self._spare = free.copy()
+        self._pool = self._spare
+        held = [view.placement for view in contestable if view.placement is not None]
+        if held:
+            self._pool = free.copy()
+            for placement in held:
+                self._pool.release(placement)
+
+    @property
+    def spare(self) -> FreeGpus:
+        """What nobody holds."""
+        return self._spare
+
+    @property
+    def pool(self) -> FreeGpus:
+        """What can still be had in this round."""
+        return self._pool
+
+    def offer(self, view: JobView) -> bool:
+        """A job's turn; whether it ends up with GPUs."""
+        if view.placement is None:
+            placement = self._best(view)
+            if placement is None:
+                return False
+            self._claim(placement)
+            self.decisions.append(Start(view.order, placement))
+            return True
+        return self._offer_running(view, view.placement)
+
+    def _offer_running(self, view: JobView, current: Placement) -> bool:
+        if self._pool.has(current):
+            better = self._improve(view, self._pool) if self._improve else None
+            self._claim(better or current)
+            if better:
+                self._give_up(current)
+                self.decisions.append(Migrate(view.order, better))
+            return True
+        placement = self._best(view)
+        if placement is None:
+            self._give_up(current)
+            self.decisions.append(Preempt(view.order))
+            return False
+        self._claim(placement)
+        self._give_up(current)
+        self.decisions.append(Migrate(view.order, placement))
+        return True
+
+    def _best(self, view: JobView) -> Placement | None:
+        """From the GPUs nobody holds, unless the pool offers a better level."""
+        unheld = self._place(view, self._spare)
+        tree = self._pool.tree
+        if self._pool is self._spare or (unheld and tier(tree, unheld) == tree.machine):
+            return unheld
+        pooled = self._place(view, self._pool)
+        if unheld and pooled and tier(tree, unheld) <= tier(tree, pooled):
+            return unheld
+        return pooled
+
+    def _claim(self, placement: Placement) -> None:
+        self._pool.claim(placement)
+        if self._spare is self._pool:
+            return
+        over = {}
+        for leaf in placement.leaves:
+            excess = self._spare.of(0, leaf) - self._pool.of(0, leaf)
+            if excess > 0:
+                over[leaf] = excess
+        if over:
+            self._spare.claim(Placement.of(over))
+
+    def _give_up(self, placement: Placement) -> None:
+        """GPUs of a job that leaves them: what is left of them nobody holds any more."""
+        back = {}
+        for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+            room = self._pool.of(0, leaf) - self._spare.of(0, leaf)
+            if room > 0:
+                back[leaf] = min(room, count)
+        if back:
+            self._spare.release(Placement.of(back))
+
+
+def run_contest(
+    contest: Contest,
+    queue: RankedQueue,
+    contestable: Collection[tuple[Rank, JobView]],
+    possible: Callable[[int], bool],
+    *,
+    strict: bool = False,
+) -> Sequence[Decision]:
+    """Let the jobs come forward in rank order and answer the decisions.
+
+    `strict`: after the first waiting job that goes without, no waiting job gets anything.
+    The queue drops the jobs that start.
+    """
+    blocked = False
+    ranked = heapq.merge(queue.walk(possible), sorted(contestable, key=_key), key=_key)
+    for _, view in ranked:
+        if blocked and view.placement is None:
+            continue
+        served = contest.offer(view)
+        blocked = blocked or (strict and not served)
+        if blocked and not contestable:
+            break
+    for decision in contest.decisions:
+        if isinstance(decision, Start):
+            queue.remove(decision.job)
+    return contest.decisions
+
+
+def _key(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:
+    rank, view = pair
+    return rank, view.order

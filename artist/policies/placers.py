@@ -1,0 +1,125 @@
+"""Where a job's GPUs should lie, given which are free.
+
+All placers visit units in label order and break ties by it. None of them looks at the
+network: how bad a placement is, the latency backend says.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, TypeAlias
+
+from artist.cluster.placement import Placement
+from artist.cluster.state import FreeGpus
+from artist.cluster.tree import ClusterTree
+
+PlacerName: TypeAlias = Literal["any", "pack", "consolidate-or-wait"]
+
+
+class Placer(Protocol):
+    """A rule from free GPUs to a placement."""
+
+    def possible(self, free: FreeGpus, gpus: int) -> bool:
+        """A cheap test: False only if `place` would return None."""
+        ...
+
+    def place(self, free: FreeGpus, gpus: int) -> Placement | None:
+        """GPUs to take, None to wait."""
+        ...
+
+
+class AnyPlacer:
+    """The first free GPUs in label order, wherever they lie."""
+
+    def possible(self, free: FreeGpus, gpus: int) -> bool:
+        """Enough free GPUs in the cluster."""
+        return free.total >= gpus
+
+    def place(self, free: FreeGpus, gpus: int) -> Placement | None:
+        """Leaves in label order."""
+        if free.total < gpus:
+            return None
+        taken: dict[int, int] = {}
+        counts = free.counts(0)
+        for leaf in counts.nonzero()[0].tolist():
+            taken[leaf] = min(gpus, int(counts[leaf]))
+            gpus -= taken[leaf]
+            if not gpus:
+                break
+        return Placement.of(taken)
+
+
+class PackPlacer:
+    """As consolidated as the free GPUs allow, down to scattered over the whole cluster."""
+
+    def possible(self, free: FreeGpus, gpus: int) -> bool:
+        """Enough free GPUs in the cluster."""
+        return free.total >= gpus
+
+    def place(self, free: FreeGpus, gpus: int) -> Placement | None:
+        """In the innermost level (machine or outer) that has a unit with room."""
+        for level in range(free.tree.machine, len(free.tree.levels)):
+            placement = pack_in_level(free, level, gpus)
+            if placement is not None:
+                return placement
+        return None
+
+
+class ConsolidatePlacer:
+    """In the innermost level whose units could hold the job if empty; else wait."""
+
+    def possible(self, free: FreeGpus, gpus: int) -> bool:
+        """Some unit of that level has room."""
+        return free.fits_one(best_level(free.tree, gpus), gpus)
+
+    def place(self, free: FreeGpus, gpus: int) -> Placement | None:
+        """In that level or not at all."""
+        return pack_in_level(free, best_level(free.tree, gpus), gpus)
+
+
+def placer(name: PlacerName) -> Placer:
+    """A placer by name."""
+    placers: dict[PlacerName, Placer] = {
+        "any": AnyPlacer(),
+        "pack": PackPlacer(),
+        "consolidate-or-wait": ConsolidatePlacer(),
+    }
+    return placers[name]
+
+
+def best_level(tree: ClusterTree, gpus: int) -> int:
+    """The innermost level, machine or outer, with a unit of at least `gpus` GPUs."""
+    for level in range(tree.machine, tree.root):
+        if tree.largest(level) >= gpus:
+            return level
+    return tree.root
+
+
+def pack_in_level(free: FreeGpus, level: int, gpus: int) -> Placement | None:
+    """Inside one unit of a level: the one with the fewest free GPUs that suffice."""
+    unit = free.best_fit(level, gpus)
+    if unit is None:
+        return None
+    taken: dict[int, int] = {}
+    _fill(free, level, unit, gpus, taken)
+    return Placement.of(taken)
+
+
+def _fill(free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int]) -> None:
+    """Take `gpus` of a unit that has them, from as few children as possible.
+
+    Children with most free GPUs come first; as soon as one child can hold the rest, the
+    one with the fewest sufficient free GPUs does.
+    """
+    if level == 0:
+        taken[unit] = gpus
+        return
+    children = free.tree.children(level, unit)
+    counts = free.counts(level - 1)[children.start : children.stop].tolist()
+    ranked = sorted((-count, child) for child, count in zip(children, counts, strict=True) if count)
+    for position, (negative, child) in enumerate(ranked):
+        if -negative >= gpus:
+            rest = [(-count, other) for count, other in ranked[position:] if -count >= gpus]
+            _fill(free, level - 1, min(rest)[1], gpus, taken)
+            return
+        _fill(free, level - 1, child, -negative, taken)
+        gpus += negative

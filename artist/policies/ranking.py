@@ -1,0 +1,66 @@
+"""Waiting jobs in priority order, cheap to walk when little is free.
+
+Jobs are grouped by GPU demand and sorted by rank inside a group, so that a walk in
+rank order drops a whole group as soon as its demand cannot be met.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from artist.policies.base import JobView
+
+Rank: TypeAlias = "tuple[float, ...]"
+"""Smaller comes first. A rank may not change while its job waits."""
+
+
+class RankedQueue:
+    """Waiting jobs of one policy."""
+
+    __slots__ = ("_groups", "_ranks", "_views")
+
+    def __init__(self) -> None:
+        self._groups: dict[int, list[tuple[Rank, int]]] = {}
+        self._ranks: dict[int, Rank] = {}
+        self._views: dict[int, JobView] = {}
+
+    def __len__(self) -> int:
+        return len(self._ranks)
+
+    def add(self, view: JobView, rank: Rank) -> None:
+        """A job entered the queue. Equal ranks are told apart by order of arrival."""
+        self._ranks[view.order] = rank
+        self._views[view.order] = view
+        insort(self._groups.setdefault(view.job.gpus, []), (rank, view.order))
+
+    def remove(self, order: int) -> None:
+        """A job left the queue."""
+        rank = self._ranks.pop(order)
+        gpus = self._views.pop(order).job.gpus
+        group = self._groups[gpus]
+        del group[bisect_left(group, (rank, order))]
+        if not group:
+            del self._groups[gpus]
+
+    def walk(self, possible: Callable[[int], bool]) -> Iterator[tuple[Rank, JobView]]:
+        """Jobs in rank order, without the groups whose demand is (or becomes) impossible.
+
+        `possible(gpus)` must stay False once it was: free GPUs only shrink during a walk.
+        Jobs must not be added or removed before the walk is over.
+        """
+        heads = [(*group[0], gpus, 0) for gpus, group in self._groups.items() if possible(gpus)]
+        heapq.heapify(heads)
+        while heads:
+            rank, order, gpus, index = heads[0]
+            if not possible(gpus):
+                heapq.heappop(heads)
+                continue
+            group = self._groups[gpus]
+            if index + 1 < len(group):
+                heapq.heapreplace(heads, (*group[index + 1], gpus, index + 1))
+            else:
+                heapq.heappop(heads)
+            yield rank, self._views[order]
