@@ -1,0 +1,226 @@
+"""The shape of two job mixes, measured on the workloads of Dally's section V-A.
+
+Source of every figure: the 500-job batch and the 411-job one-week Poisson
+workload that Dally's authors drew from SenseTime's Helios trace and published
+with their simulator. Kept here are counts of jobs by GPU demand and model, and
+for each demand the quantile function of the ideal run time (iterations x compute
+time) as a few knots between which its logarithm is linear: 32 knots for the
+batch, 31 for the week.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Jobs of one gang size. `knots` are (cumulative share, ideal run time in seconds)."""
+
+    gpus: int
+    jobs_by_model: Mapping[str, int]
+    knots: tuple[tuple[float, float], ...]
+
+    @property
+    def jobs(self) -> int:
+        """Number of jobs of this demand in the family."""
+        return sum(self.jobs_by_model.values())
+
+    def ideal_s(self, share: Floats) -> Floats:
+        """Ideal run time at cumulative shares from 0 to 1."""
+        shares, times_s = zip(*self.knots, strict=True)
+        answer: Floats = np.exp(np.interp(share, shares, np.log(times_s)))
+        return answer
+
+    def mean_ideal_s(self) -> float:
+        """Mean of the quantile function: log-linear pieces integrate in closed form."""
+        shares, times_s = (np.array(x) for x in zip(*self.knots, strict=True))
+        if len(shares) == 1:
+            return float(times_s[0])
+        rise = np.diff(np.log(times_s))
+        return float(np.diff(shares) @ (np.diff(times_s) / rise))
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A mix of jobs. `horizon_s` is the time over which they arrive, 0 for a batch."""
+
+    id: str
+    demands: tuple[Demand, ...]
+    horizon_s: float
+    users: int
+
+
+# Seconds of compute per iteration: the range over both workloads, per model.
+COMPUTE_S = {
+    "vgg11": (0.000135, 0.000333),
+    "resnet18": (0.000175, 0.000606),
+    "alexnet": (0.000289, 0.001468),
+    "mobilenetv3": (0.000287, 0.001117),
+    "resnet50": (0.001307, 0.002311),
+    "bert-large": (0.00834, 0.01178),
+}
+
+BATCH = Family(
+    id="sensetime-batch-500",
+    horizon_s=0.0,
+    users=69,
+    demands=(
+        Demand(
+            1,
+            {
+                "vgg11": 30,
+                "resnet18": 35,
+                "alexnet": 27,
+                "mobilenetv3": 17,
+                "resnet50": 67,
+                "bert-large": 94,
+            },
+            (
+                (0, 7_190),
+                (0.24, 10_100),
+                (0.34, 10_500),
+                (0.35, 39_200),
+                (0.52, 51_600),
+                (0.79, 159_000),
+                (0.985, 254_000),
+                (1, 844_000),
+            ),
+        ),
+        Demand(
+            2,
+            {"mobilenetv3": 2, "resnet50": 7, "bert-large": 4},
+            ((0, 14_400), (0.85, 67_000), (1, 616_000)),
+        ),
+        Demand(
+            4,
+            {
+                "vgg11": 2,
+                "resnet18": 3,
+                "alexnet": 9,
+                "mobilenetv3": 15,
+                "resnet50": 16,
+                "bert-large": 7,
+            },
+            ((0, 1_730), (0.28, 2_570), (0.3, 12_500), (0.97, 60_000), (1, 254_000)),
+        ),
+        Demand(
+            8,
+            {"vgg11": 2, "alexnet": 13, "mobilenetv3": 52, "resnet50": 27, "bert-large": 15},
+            ((0, 883), (0.13, 1_220), (0.14, 4_560), (0.66, 8_060), (0.93, 25_100), (1, 108_000)),
+        ),
+        Demand(
+            16,
+            {"alexnet": 4, "mobilenetv3": 26, "resnet50": 7, "bert-large": 5},
+            ((0, 332), (0.15, 2_410), (0.46, 2_780), (0.92, 16_000), (1, 79_000)),
+        ),
+        Demand(
+            32,
+            {"mobilenetv3": 10, "resnet50": 1},
+            ((0, 2_440), (1, 10_800)),
+        ),
+        Demand(
+            40,
+            {"mobilenetv3": 1},
+            ((0, 3_080),),
+        ),
+        Demand(
+            48,
+            {"mobilenetv3": 1},
+            ((0, 8_650),),
+        ),
+        Demand(
+            56,
+            {"mobilenetv3": 1},
+            ((0, 950),),
+        ),
+    ),
+)
+
+WEEK = Family(
+    id="sensetime-poisson-week",
+    horizon_s=7 * 86_400.0,
+    users=77,
+    demands=(
+        Demand(
+            2,
+            {"mobilenetv3": 2, "resnet50": 13, "bert-large": 26},
+            (
+                (0, 15_800),
+                (0.26, 36_900),
+                (0.84, 85_700),
+                (0.92, 180_000),
+                (0.93, 296_000),
+                (1, 348_000),
+            ),
+        ),
+        Demand(
+            3,
+            {"bert-large": 1},
+            ((0, 22_700),),
+        ),
+        Demand(
+            4,
+            {
+                "vgg11": 2,
+                "resnet18": 3,
+                "alexnet": 9,
+                "mobilenetv3": 15,
+                "resnet50": 34,
+                "bert-large": 33,
+            },
+            (
+                (0, 1_760),
+                (0.15, 2_470),
+                (0.16, 9_210),
+                (0.87, 49_000),
+                (0.97, 69_100),
+                (1, 176_000),
+            ),
+        ),
+        Demand(
+            8,
+            {"vgg11": 2, "alexnet": 14, "mobilenetv3": 64, "resnet50": 59, "bert-large": 51},
+            (
+                (0, 863),
+                (0.08, 1_310),
+                (0.09, 4_540),
+                (0.49, 6_900),
+                (0.79, 14_900),
+                (0.94, 28_200),
+                (1, 149_000),
+            ),
+        ),
+        Demand(
+            16,
+            {"alexnet": 5, "mobilenetv3": 28, "resnet50": 12, "bert-large": 11},
+            ((0, 326), (0.13, 2_240), (0.46, 3_200), (0.94, 19_200), (1, 72_400)),
+        ),
+        Demand(
+            32,
+            {"mobilenetv3": 13, "resnet50": 7, "bert-large": 3},
+            ((0, 1_870), (0.28, 5_140), (1, 10_700)),
+        ),
+        Demand(
+            40,
+            {"alexnet": 1, "mobilenetv3": 1},
+            ((0, 1_670),),
+        ),
+        Demand(
+            48,
+            {"mobilenetv3": 1},
+            ((0, 8_650),),
+        ),
+        Demand(
+            56,
+            {"mobilenetv3": 1},
+            ((0, 950),),
+        ),
+    ),
+)

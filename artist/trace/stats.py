@@ -1,0 +1,79 @@
+"""What a trace holds, in numbers: for `artist trace stats` and `validate`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from artist.errors import UnknownNameError
+from artist.trace.base import Trace
+from artist.workload.job import Job
+from artist.workload.models import canonical
+
+Value: TypeAlias = str | int | float | list[str] | dict[str, int] | dict[str, float] | None
+
+QUANTILES = (5, 25, 50, 75, 95, 99)
+_S_PER_HOUR = 3600
+
+
+def stats(trace: Trace) -> dict[str, Value]:
+    """Figures of a trace, units in their names.
+
+    Ideal JCT is iterations x compute time. Percentiles are linear-interpolated.
+    """
+    jobs = trace.jobs
+    gpus = np.array([job.gpus for job in jobs])
+    ideal_s = np.array([job.ideal_s for job in jobs])
+    arrivals_s = [job.arrival_s for job in jobs]
+    gpu_hours = gpus * ideal_s / _S_PER_HOUR
+    demands = np.unique(gpus).tolist()
+    return {
+        "trace": trace.name,
+        "jobs": len(jobs),
+        "users": len({job.user for job in jobs}),
+        "gpus_min": int(gpus.min()),
+        "gpus_median": float(np.median(gpus)),
+        "gpus_max": int(gpus.max()),
+        "jobs_by_gpus": {str(d): int((gpus == d).sum()) for d in demands},
+        "jobs_by_model": dict(Counter(job.model for job in jobs).most_common()),
+        "gpu_hours": float(gpu_hours.sum()),
+        "gpu_hours_by_gpus": {str(d): float(gpu_hours[gpus == d].sum()) for d in demands},
+        **{f"ideal_jct_p{q}_s": float(np.percentile(ideal_s, q)) for q in QUANTILES},
+        "arrival_first_s": min(arrivals_s),
+        "arrival_last_s": max(arrivals_s),
+        "arrival_span_s": max(arrivals_s) - min(arrivals_s),
+    }
+
+
+def offered_load(jobs: Sequence[Job], gpus: int) -> float | None:
+    """GPU-seconds demanded per GPU-second of the time over which jobs arrive.
+
+    None where all arrive at once. The span is from 0 to the last arrival.
+    """
+    span_s = max(job.arrival_s for job in jobs)
+    if not span_s:
+        return None
+    return sum(job.gpus * job.ideal_s for job in jobs) / (gpus * span_s)
+
+
+def validate(trace: Trace) -> dict[str, Value]:
+    """What reading a trace found out; models that the catalogue lacks are named."""
+    return {
+        "trace": trace.name,
+        "format": trace.format,
+        "jobs": len(trace.jobs),
+        "sha256": trace.digest,
+        "models_unknown": [m for m in sorted({j.model for j in trace.jobs}) if not _known(m)],
+        "warnings": list(trace.warnings),
+    }
+
+
+def _known(model: str) -> bool:
+    try:
+        canonical(model)
+    except UnknownNameError:
+        return False
+    return True
