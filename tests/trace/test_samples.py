@@ -1,0 +1,111 @@
+"""The traces that ship with artist: what they hold, and that README says how to make them."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from artist.errors import ConfigError, TraceError
+from artist.resources import resource
+from artist.trace.base import check_models, check_sizes, head
+from artist.trace.builtin import DEFAULT_TRACE, builtin, builtin_traces, open_trace
+from artist.trace.formats import UNKNOWN_MODEL, read_trace
+
+SAMPLES = ["tiny-batch.csv", "tiny-poisson.csv", "simple-durations.csv", "tiny-elastic.parquet"]
+
+
+def test_the_readme_lists_every_sample() -> None:
+    files = {path.name for path in resource("traces").iterdir()} - {"README.md"}
+    assert files == set(SAMPLES)
+    readme = resource("traces", "README.md").read_text()
+    assert all(f"`{name}`" in readme for name in SAMPLES)
+
+
+def test_the_readmes_script_makes_the_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = re.search(r"```python\n(.*?)```", resource("traces", "README.md").read_text(), re.S)
+    assert script is not None
+    monkeypatch.chdir(tmp_path)
+    exec(compile(script[1], "README.md", "exec"), {})  # noqa: S102  (our own documentation)
+    for name in SAMPLES:
+        made, shipped = read_trace(tmp_path / name), read_trace(resource("traces", name))
+        for ours, theirs in zip(made.jobs, shipped.jobs, strict=True):
+            assert (ours.id, ours.gpus, ours.model) == (theirs.id, theirs.gpus, theirs.model)
+            # Exponential draws may differ in the last bit between machines.
+            assert math.isclose(ours.arrival_s, theirs.arrival_s)
+            assert math.isclose(ours.ideal_s, theirs.ideal_s)
+
+
+def test_tiny_batch() -> None:
+    trace = builtin("tiny-batch")
+    check_models(trace)
+    assert len(trace.jobs) == 20
+    assert {job.arrival_s for job in trace.jobs} == {0.0}
+    assert [job.id for job in trace.jobs] == [str(i) for i in range(20)]
+
+
+def test_tiny_poisson() -> None:
+    trace = builtin("tiny-poisson")
+    check_models(trace)
+    check_sizes(trace, 16)
+    arrivals_s = [job.arrival_s for job in trace.jobs]
+    assert len(arrivals_s) == 24
+    assert arrivals_s == sorted(arrivals_s)
+    assert arrivals_s[0] > 0
+
+
+def test_simple_durations() -> None:
+    trace = read_trace(resource("traces", "simple-durations.csv"))
+    assert trace.format == "simple"
+    assert {job.model for job in trace.jobs} == {UNKNOWN_MODEL}
+    assert trace.jobs[0].ideal_s == 40589
+    assert trace.warnings == (
+        "16 jobs without iterations run in steps of at most 1 s",
+        "16 jobs without a model need --backend none",
+    )
+    with pytest.raises(TraceError, match=r"simple-durations\.csv:2.*'unknown'.*--backend none"):
+        check_models(trace)
+
+
+def test_tiny_elastic() -> None:
+    trace = read_trace(resource("traces", "tiny-elastic.parquet"))
+    check_models(trace)
+    for number, job in enumerate(trace.jobs):
+        assert job.gpus_min <= job.gpus <= job.gpus_max == 2 * job.gpus
+        assert job.restart_s == 30.0
+        assert dict(job.hints) == {"hint_priority": number % 3}
+    assert trace.place(3).endswith("tiny-elastic.parquet: row 4")
+
+
+def test_every_registered_trace_loads() -> None:
+    assert DEFAULT_TRACE in [entry.id for entry in builtin_traces]
+    for entry in builtin_traces:
+        assert entry.summary
+        assert builtin(entry.id, seed=5).jobs
+
+
+def test_open_trace_takes_a_name_or_a_file(tmp_path: Path) -> None:
+    assert open_trace("tiny-batch").jobs == builtin("tiny-batch").jobs
+    assert open_trace(str(resource("traces", "tiny-batch.csv"))).jobs == builtin("tiny-batch").jobs
+    assert len(open_trace(DEFAULT_TRACE, seed=3).jobs) == 500
+    with pytest.raises(ConfigError, match=r"unknown trace 'tiny-bacth': did you mean 'tiny-batch'"):
+        open_trace("tiny-bacth")
+    with pytest.raises(TraceError, match=r"absent\.csv: cannot be read \(No such file"):
+        open_trace(str(tmp_path / "absent.csv"))
+
+
+def test_head_keeps_the_first_arrivals_and_their_places() -> None:
+    trace = builtin("tiny-poisson")
+    short = head(trace, 5)
+    assert short.jobs == trace.jobs[:5]
+    assert short.place(4) == trace.place(4)
+    for jobs in (0, 25):
+        with pytest.raises(ConfigError, match=rf"--jobs is {jobs}, .*24 jobs.*1 to 24"):
+            head(trace, jobs)
+
+
+def test_a_job_larger_than_the_cluster_is_named() -> None:
+    with pytest.raises(TraceError, match=r"tiny-batch\.csv:2: job '0' demands 16 .*has 8"):
+        check_sizes(builtin("tiny-batch"), 8)

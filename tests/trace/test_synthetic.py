@@ -1,0 +1,218 @@
+"""Generated traces against the measured ones, whose figures stand here."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from artist.errors import ConfigError
+from artist.trace.arrivals import with_arrivals
+from artist.trace.builtin import builtin
+from artist.trace.families import BATCH, COMPUTE_S, WEEK, Family
+from artist.trace.formats import read_trace
+from artist.trace.stats import QUANTILES, offered_load, stats
+from artist.trace.synthetic import synth, synth_jobs
+from artist.workload.models import canonical
+
+REAL = Path(__file__).parents[3] / "shared" / "traces"
+
+# Measured on the two workloads published with Dally's simulator: jobs by demand,
+# GPU-hours by demand, quantiles (p5, p25, p50, p75, p95, p99) of the ideal JCT in s.
+TARGETS = {
+    BATCH.id: {
+        "models": {
+            "mobilenetv3": 125,
+            "bert-large": 125,
+            "resnet50": 125,
+            "alexnet": 53,
+            "resnet18": 38,
+            "vgg11": 34,
+        },
+        "demands": {1: 270, 2: 13, 4: 52, 8: 109, 16: 42, 32: 11, 40: 1, 48: 1, 56: 1},
+        "gpu_hours": {
+            1: 6277.7,
+            2: 464.02,
+            4: 1433.2,
+            8: 2756.7,
+            16: 1409.5,
+            32: 548.40,
+            40: 34.257,
+            48: 115.33,
+            56: 14.781,
+        },
+        "ideal_s": [1988.4, 7511.7, 14195.4, 63138.1, 203001.7, 262608.6],
+    },
+    WEEK.id: {
+        "models": {
+            "mobilenetv3": 125,
+            "bert-large": 125,
+            "resnet50": 125,
+            "alexnet": 29,
+            "vgg11": 4,
+            "resnet18": 3,
+        },
+        "demands": {2: 41, 3: 1, 4: 96, 8: 190, 16: 56, 32: 23, 40: 2, 48: 1, 56: 1},
+        "gpu_hours": {
+            2: 1705.6,
+            3: 18.892,
+            4: 2830.2,
+            8: 5474.4,
+            16: 1912.6,
+            32: 1304.2,
+            40: 37.041,
+            48: 115.33,
+            56: 14.781,
+        },
+        "ideal_s": [1292.4, 5221.8, 9809.3, 23713.8, 66467.5, 151724.5],
+    },
+}
+
+REAL_FILES = {BATCH.id: "sensetime_500_batch.json", WEEK.id: "sensetime_411_poisson_week.json"}
+WITHIN = 0.10
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_seed_is_within_a_tenth_of_the_measured_figures(name: str) -> None:
+    target = TARGETS[name]
+    for seed in range(200):
+        jobs = builtin(name, seed).jobs
+        assert Counter(job.model for job in jobs) == target["models"]
+        assert Counter(job.gpus for job in jobs) == target["demands"]
+        for gpus, hours in target["gpu_hours"].items():
+            drawn = sum(job.ideal_s for job in jobs if job.gpus == gpus) * gpus / 3600
+            assert abs(drawn / hours - 1) < WITHIN, (seed, gpus)
+        drawn_s = np.percentile([job.ideal_s for job in jobs], QUANTILES)
+        assert np.abs(drawn_s / target["ideal_s"] - 1).max() < WITHIN, (seed, drawn_s)
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the measured traces are not here")
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_figures_are_those_of_the_measured_trace(name: str) -> None:
+    real = stats(read_trace(REAL / REAL_FILES[name]))
+    target = TARGETS[name]
+    models: Counter[str] = Counter()
+    for model, jobs in real["jobs_by_model"].items():
+        models[canonical(model)] += jobs
+    assert models == target["models"]
+    assert real["jobs_by_gpus"] == {str(k): v for k, v in target["demands"].items()}
+    for gpus, hours in target["gpu_hours"].items():
+        assert real["gpu_hours_by_gpus"][str(gpus)] == pytest.approx(hours, rel=1e-4)
+    ideal_s = [real[f"ideal_jct_p{q}_s"] for q in QUANTILES]
+    assert ideal_s == pytest.approx(target["ideal_s"], rel=1e-4)
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the measured traces are not here")
+def test_step_lengths_are_in_the_measured_range() -> None:
+    real: dict[str, list[float]] = {model: [] for model in COMPUTE_S}
+    for name in REAL_FILES.values():
+        for job in read_trace(REAL / name).jobs:
+            real[canonical(job.model)].append(job.compute_s)
+    for name in TARGETS:
+        for job in builtin(name, seed=1).jobs:
+            assert min(real[job.model]) <= job.compute_s <= max(real[job.model])
+
+
+@pytest.mark.parametrize("family", [BATCH, WEEK], ids=lambda family: family.id)
+def test_a_family_is_a_summary_not_a_trace(family: Family) -> None:
+    assert sum(len(demand.knots) for demand in family.demands) <= 32
+    for demand in family.demands:
+        shares, times_s = zip(*demand.knots, strict=True)
+        assert list(shares) == sorted(shares)
+        assert list(times_s) == sorted(times_s)
+
+
+def test_the_batch_arrives_at_once_and_the_week_over_a_week() -> None:
+    assert {job.arrival_s for job in builtin(BATCH.id, 2).jobs} == {0.0}
+    arrivals_s = np.array([job.arrival_s for job in builtin(WEEK.id, 2).jobs])
+    assert (np.diff(arrivals_s) >= 0).all()
+    assert 0 <= arrivals_s[0] < arrivals_s[-1] < 7 * 86_400
+    # Poisson: gaps are exponential, so their deviation is their mean.
+    gaps_s = np.diff(arrivals_s)
+    assert gaps_s.std() == pytest.approx(gaps_s.mean(), rel=0.2)
+
+
+def test_a_seed_gives_one_trace_and_another_seed_another() -> None:
+    for name in TARGETS:
+        assert builtin(name, 7) == builtin(name, 7)
+        assert builtin(name, 7).jobs != builtin(name, 8).jobs
+        assert builtin(name, 7).digest != builtin(name, 8).digest
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "4242"])
+def test_traces_do_not_depend_on_the_process(hash_seed: str) -> None:
+    code = (
+        "from artist.trace.builtin import builtin; from artist.trace.synthetic import synth; "
+        "print(builtin('sensetime-batch-500', 3).digest, "
+        "builtin('sensetime-poisson-week', 3).digest, synth(50, 0.5, 32, 3).digest)"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    here = [builtin(BATCH.id, 3).digest, builtin(WEEK.id, 3).digest, synth(50, 0.5, 32, 3).digest]
+    assert done.stdout.split() == here
+
+
+@pytest.mark.parametrize("gpus", [1, 8, 512])
+def test_synth_offers_the_load_it_is_asked_for(gpus: int) -> None:
+    trace = synth(jobs=15_000, load=0.9 if gpus > 1 else 3.0, gpus=gpus, seed=11)
+    assert len(trace.jobs) == 15_000
+    assert max(job.gpus for job in trace.jobs) <= gpus
+    load = offered_load(trace.jobs, gpus)
+    assert load == pytest.approx(0.9 if gpus > 1 else 3.0, rel=0.05)
+
+
+def test_synth_goes_on_across_its_blocks() -> None:
+    jobs = list(synth_jobs(jobs=70_000, load=5.0, gpus=512, seed=1))
+    assert [job.id for job in jobs] == [str(i) for i in range(70_000)]
+    arrivals_s = np.array([job.arrival_s for job in jobs])
+    assert (np.diff(arrivals_s) >= 0).all()
+    assert np.diff(arrivals_s).max() < 30 * np.diff(arrivals_s).mean()
+
+
+@pytest.mark.parametrize(
+    ("jobs", "load", "gpus", "part"),
+    [
+        (0, 1.0, 8, "--jobs 0"),
+        (5, 0.0, 8, "--load 0.0"),
+        (5, float("nan"), 8, "--load nan"),
+        (5, float("inf"), 8, "--load inf"),
+        (5, 1.0, 0, "--gpus 0"),
+        (10**6, 1e-6, 8, "raise the load"),
+    ],
+)
+def test_synth_refuses_what_it_cannot_do(jobs: int, load: float, gpus: int, part: str) -> None:
+    with pytest.raises(ConfigError, match=part):
+        synth(jobs, load, gpus, seed=0)
+
+
+def test_arrivals_can_be_kept_collapsed_or_drawn() -> None:
+    trace = builtin(WEEK.id, 1)
+    assert with_arrivals(trace, "trace", 1) is trace
+    batch = with_arrivals(trace, "batch", 1)
+    assert {job.arrival_s for job in batch.jobs} == {0.0}
+    drawn = with_arrivals(trace, "poisson:60", 1)
+    assert drawn == with_arrivals(trace, "poisson:60", 1)
+    assert drawn.jobs != with_arrivals(trace, "poisson:60", 2).jobs
+    span_s = drawn.jobs[-1].arrival_s
+    assert span_s == pytest.approx(60 * len(trace.jobs), rel=0.15)
+    for other in (batch, drawn):
+        assert [job.id for job in other.jobs] == [job.id for job in trace.jobs]
+
+
+BAD_ARRIVALS = "|burst|poisson|poisson:|poisson:x|poisson:0|poisson:-1|poisson:nan|batch:3"
+
+
+@pytest.mark.parametrize("spec", BAD_ARRIVALS.split("|"))
+def test_other_arrivals_are_refused(spec: str) -> None:
+    with pytest.raises(ConfigError, match="--arrivals"):
+        with_arrivals(builtin("tiny-batch"), spec, 0)
