@@ -66,6 +66,8 @@ def read_trace(path: Path) -> Trace:
     data = read_bytes(path)
     table = read_table(path, data)
     schema = _schema(table)
+    if not len(table):
+        raise TraceError(f"{path}: the trace has no jobs; give at least one row")
     work = schema.read(table)
     jobs = _jobs(table, work)
     order = np.argsort(work.arrival_s, kind="stable").tolist()
@@ -92,7 +94,7 @@ def _schema(table: Table) -> Schema:
     if missing:
         raise TraceError(
             f"{where}: column {missing[0]!r} of the {schema.id} format is missing"
-            f"{did_you_mean(missing[0], extra)}; found {', '.join(table.columns)[:200]}; "
+            f"{did_you_mean(missing[0], extra)}; found {', '.join(table.columns)[:200]!r}; "
             f"give {', '.join(schema.required)}"
         )
     if schema.closed and extra:

@@ -24,14 +24,10 @@ def read_table(path: Path, data: bytes) -> Table:
         TraceError: the content is none of the three formats, or broken.
     """
     if data.startswith(_PARQUET_MAGIC) or path.suffix == ".parquet":
-        table = _parquet(path, data)
-    else:
-        text = decode(path, data)
-        is_json = path.suffix == ".json" or text.lstrip()[:1] in ("[", "{")
-        table = _json(path, text) if is_json else _csv(path, text)
-    if not len(table):
-        raise TraceError(f"{path}: the trace has no jobs; give at least one row")
-    return table
+        return _parquet(path, data)
+    text = decode(path, data)
+    is_json = path.suffix == ".json" or text.lstrip()[:1] in ("[", "{")
+    return _json(path, text) if is_json else _csv(path, text)
 
 
 def _csv(path: Path, text: str) -> Table:
@@ -47,7 +43,7 @@ def _csv(path: Path, text: str) -> Table:
             if len(row) != len(header):
                 raise TraceError(
                     f"{path}:{reader.line_num}: {len(row)} fields, expected {len(header)} "
-                    f"({','.join(header)}); correct this row"
+                    f"({','.join(header)[:200]!r}); correct this row"
                 )
             lines.append(reader.line_num)
             rows.append(row)
@@ -105,6 +101,8 @@ def _records(path: Path, text: str) -> list[dict[str, Any]]:
             f"{path}:1: the JSON is one {type(records).__name__}, expected a list of jobs; "
             "put the jobs in [ ]"
         )
+    if not records:
+        raise TraceError(f"{path}: the trace has no jobs; give at least one")
     for index, record in enumerate(records):
         if not isinstance(record, dict):
             raise TraceError(

@@ -37,7 +37,7 @@ _MODELS = tuple(COMPUTE_S)
 _LOW_S, _HIGH_S = np.log(np.array(list(COMPUTE_S.values()))).T
 
 # Width of the band around a slice's middle from which a stratified value comes,
-# as a share of the slice. Wider bands push the week's p99 out of its tenth.
+# as a share of the slice. The whole slice (1) pushes a p99 out of its tenth.
 _JITTER = 0.4
 
 # In the measured workloads the models with longer steps also run longer. Models

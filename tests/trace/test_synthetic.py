@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -177,6 +178,37 @@ def test_synth_goes_on_across_its_blocks() -> None:
     arrivals_s = np.array([job.arrival_s for job in jobs])
     assert (np.diff(arrivals_s) >= 0).all()
     assert np.diff(arrivals_s).max() < 30 * np.diff(arrivals_s).mean()
+
+
+@pytest.mark.slow
+def test_a_million_jobs_are_written_in_seconds_and_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "million.csv"
+    code = (
+        "import resource, sys; from pathlib import Path; "
+        "from artist.trace.synthetic import synth_jobs; from artist.trace.writer import write_csv; "
+        "write_csv(synth_jobs(1_000_000, 0.9, 1024, seed=0), Path(sys.argv[1])); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    )
+    begun = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert time.perf_counter() - begun < 20
+    assert int(done.stdout) < 200  # MiB
+    with path.open() as file:
+        assert sum(1 for _ in file) == 1_000_001
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REAL.is_dir(), reason="the measured traces are not here")
+def test_philly_loads_in_about_a_second() -> None:
+    begun = time.perf_counter()
+    read_trace(REAL / "philly_82k.csv")
+    assert time.perf_counter() - begun < 2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,377 @@
+import json
+import string
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from artist.errors import ConfigError, TraceError
+from artist.trace.formats import read_trace
+from artist.trace.stats import offered_load, stats, validate
+from artist.trace.writer import digest, write_csv
+from artist.workload.job import Job
+
+REAL = Path(__file__).parents[3] / "shared" / "traces"
+needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="the measured traces are not here")
+
+NATIVE = "job_id,arrival_s,gpus,model,iterations,compute_s,user"
+SIMPLE = "job_id,submit_time,num_gpus,duration"
+SENSETIME = {
+    "job_id": "7",
+    "user": "ann",
+    "model": "BERT",
+    "total_iterations": "10",
+    "time_per_iteration": "0.5",
+    "max_parallelism": "4",
+    "arrival_time": "60",
+}
+
+
+def write(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_native_csv(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "t.csv",
+        NATIVE + ",gpus_min,gpus_max,restart_s,hint_deadline",
+        "late,10.5,4,BERT,100,0.25,ann,2,8,30,soon",
+        "",
+        "early,0,1,ResNet50,5,1.5,,,,,",
+    )
+    trace = read_trace(path)
+    assert trace.name == "t"
+    assert trace.format == "native"
+    assert trace.jobs == (
+        Job("early", 0.0, 1, "ResNet50", 5, 1.5, "", 1, 1, 0.0, {"hint_deadline": ""}),
+        Job("late", 10.5, 4, "BERT", 100, 0.25, "ann", 2, 8, 30.0, {"hint_deadline": "soon"}),
+    )
+    assert trace.place(0) == f"{path}:4"
+    assert trace.place(1) == f"{path}:2"
+
+
+def test_simple_csv_cuts_a_duration_into_steps(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", SIMPLE + ",vc", "a,0,2,2.5,blue", "b,1,1,0.2,red")
+    first, second = read_trace(path).jobs
+    assert (first.iterations, first.compute_s, first.user) == (3, 2.5 / 3, "blue")
+    assert (second.iterations, second.compute_s, second.model) == (1, 0.2, "unknown")
+
+
+def test_simple_csv_with_iterations_and_model(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", SIMPLE + ",model,iterations", "a,0,2,100,VGG,400")
+    trace = read_trace(path)
+    assert trace.jobs == (Job("a", 0.0, 2, "VGG", 400, 0.25),)
+    assert trace.warnings == ()
+
+
+def test_sensetime_iterations_are_shared_by_the_gang_and_rounded_up(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(
+        json.dumps([SENSETIME, {**SENSETIME, "job_id": 8, "arrival_time": 5}], indent=1)
+    )
+    trace = read_trace(path)
+    assert trace.format == "sensetime"
+    assert trace.jobs == (
+        Job("8", 5.0, 4, "BERT", 3, 0.5, "ann"),
+        Job("7", 60.0, 4, "BERT", 3, 0.5, "ann"),
+    )
+    assert [trace.place(i) for i in range(2)] == [f"{path}:11", f"{path}:2"]
+    assert trace.warnings == ("2 jobs had their iterations rounded up to a multiple of their GPUs",)
+
+
+def test_sensetime_start_time_serves_where_there_is_no_arrival_time(tmp_path: Path) -> None:
+    record = {**SENSETIME, "start_time": "3"}
+    del record["arrival_time"]
+    path = tmp_path / "t.txt"
+    path.write_text(json.dumps([record]))
+    assert read_trace(path).jobs[0].arrival_s == 3.0
+
+
+@needs_real
+def test_the_measured_traces() -> None:
+    batch = read_trace(REAL / "sensetime_500_batch.json")
+    assert len(batch.jobs) == 500
+    assert {job.arrival_s for job in batch.jobs} == {0.0}
+    assert batch.jobs[0] == Job(
+        "396689", 0.0, 4, "MobileNetV3", 206521414, 0.0007665754697382836, "uLoqx"
+    )
+    week = read_trace(REAL / "sensetime_411_poisson_week.json")
+    assert len(week.jobs) == 411
+    assert min(job.arrival_s for job in week.jobs) == 4286.0
+    assert len(read_trace(REAL / "sensetime_344_april.json").jobs) == 344
+    philly = read_trace(REAL / "philly_82k.csv")
+    assert len(philly.jobs) == 82_247
+    assert philly.jobs[0].ideal_s == 2_240_194.0
+    assert sum(job.gpus == 1 for job in philly.jobs) == 76_627
+    assert read_trace(REAL / "tiresias_480job.csv").jobs[0].iterations == 271
+
+
+OK = "a,0,1,VGG,10,0.5,ann"
+
+# name, lines of the file, parts of the message
+BAD = [
+    ("zero-gpus", [NATIVE, "a,0,0,VGG,10,0.5,ann"], ["t.csv:2", "'gpus'", "'0'", "from 1"]),
+    ("negative-gpus", [NATIVE, OK, "b,0,-4,VGG,10,0.5,ann"], ["t.csv:3", "'gpus'", "'-4'"]),
+    ("half-a-gpu", [NATIVE, "a,0,0.5,VGG,10,0.5,ann"], ["t.csv:2", "'gpus'", "'0.5'", "whole"]),
+    ("many-gpus", [NATIVE, "a,0,1e300,VGG,10,0.5,ann"], ["t.csv:2", "'gpus'", "'1e300'"]),
+    ("no-gpus", [NATIVE, "a,0,,VGG,10,0.5,ann"], ["t.csv:2", "'gpus'", "''"]),
+    ("zero-iterations", [NATIVE, "a,0,1,VGG,0,0.5,ann"], ["t.csv:2", "'iterations'", "'0'"]),
+    ("word", [NATIVE, "a,0,1,VGG,ten,0.5,ann"], ["t.csv:2", "'iterations'", "'ten'"]),
+    ("underscore", [NATIVE, "a,0,1,VGG,1_0,0.5,ann"], ["t.csv:2", "'iterations'", "'1_0'"]),
+    ("nan", [NATIVE, "a,nan,1,VGG,10,0.5,ann"], ["t.csv:2", "'arrival_s'", "'nan'", "seconds"]),
+    ("inf", [NATIVE, "a,inf,1,VGG,10,0.5,ann"], ["t.csv:2", "'arrival_s'", "'inf'"]),
+    ("before-zero", [NATIVE, "a,-1,1,VGG,10,0.5,ann"], ["t.csv:2", "'arrival_s'", "'-1'"]),
+    ("far-future", [NATIVE, "a,4.1e9,1,VGG,10,0.5,ann"], ["t.csv:2", "'arrival_s'", "4e+09"]),
+    ("no-compute", [NATIVE, "a,0,1,VGG,10,0,ann"], ["t.csv:2", "'compute_s'", "'0'", "more than"]),
+    ("bad-compute", [NATIVE, "a,0,1,VGG,10,-.5,ann"], ["t.csv:2", "'compute_s'", "'-.5'"]),
+    ("endless", [NATIVE, "a,0,1,VGG,9e9,1e9,ann"], ["t.csv:2", "9000000000 iterations", "4e+09"]),
+    ("below-a-tick", [NATIVE, "a,0,1,VGG,1,1e-12,ann"], ["t.csv:2", "1e-12 s", "1e-09"]),
+    ("no-model", [NATIVE, "a,0,1,,10,0.5,ann"], ["t.csv:2", "'model'", "not empty"]),
+    ("no-id", [NATIVE, " ,0,1,VGG,10,0.5,ann"], ["t.csv:2", "'job_id'", "not empty"]),
+    ("same-id", [NATIVE, OK, "b,0,1,VGG,10,1,", OK], ["t.csv:4", "'a'", "t.csv:2", "new id"]),
+    ("short-row", [NATIVE, OK, "b,0,1"], ["t.csv:3", "3 fields", "expected 7"]),
+    ("long-row", [NATIVE, OK + ",x"], ["t.csv:2", "8 fields", "expected 7"]),
+    ("open-quote", [NATIVE, '"a,0,1,VGG,10,0.5,ann'], ["t.csv:2", "not valid CSV"]),
+    ("header-only", [NATIVE], ["t.csv", "no jobs"]),
+    ("column-missing", ["job_id,arrival_s,gpus,model,iterations", "a,0,1,VGG,1"], ["'compute_s'"]),
+    ("column-typo", [NATIVE.replace("gpus", "gpu"), OK], ["'gpus'", "did you mean 'gpu'"]),
+    ("column-extra", [NATIVE + ",gpu_min", OK + ",1"], ["'gpu_min'", "did you mean 'gpus_min'"]),
+    ("column-twice", [NATIVE + ",gpus", OK + ",1"], ["t.csv:1", "'gpus' appears twice"]),
+    ("column-unnamed", [NATIVE + ",", OK + ",1"], ["t.csv:1", "no name"]),
+    ("gpus-min", [NATIVE + ",gpus_min", OK + ",2"], ["t.csv:2", "'gpus_min'", "'2'", "at most"]),
+    ("gpus-min-zero", [NATIVE + ",gpus_min", OK + ",0"], ["t.csv:2", "'gpus_min'", "'0'"]),
+    (
+        "gpus-max",
+        [NATIVE + ",gpus_max", "a,0,4,VGG,10,0.5,ann,3"],
+        ["t.csv:2", "'gpus_max'", "'3'", "at least"],
+    ),
+    ("restart", [NATIVE + ",restart_s", OK + ",-3"], ["t.csv:2", "'restart_s'", "'-3'"]),
+    ("zero-duration", [SIMPLE, "a,0,1,0"], ["t.csv:2", "'duration'", "'0'", "more than 0"]),
+    ("negative-submit", [SIMPLE, "a,-5,1,9"], ["t.csv:2", "'submit_time'", "'-5'"]),
+    ("simple-column", [SIMPLE.replace("num_", ""), "a,0,1,9"], ["'num_gpus'", "mean 'gpus'"]),
+    ("not-a-trace", ["hello world"], ["t.csv", "missing", "hello world"]),
+]
+
+
+@pytest.mark.parametrize(("lines", "parts"), [x[1:] for x in BAD], ids=[x[0] for x in BAD])
+def test_bad_rows_are_named(tmp_path: Path, lines: list[str], parts: list[str]) -> None:
+    path = write(tmp_path / "t.csv", *lines)
+    with pytest.raises(TraceError) as caught:
+        read_trace(path)
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert "\n" not in message
+    for part in parts:
+        assert part in message
+
+
+BAD_JSON = [
+    ("truncated", '[\n {"job_id": "7",\n  "us', ["t.json:3: column", "not valid JSON"]),
+    ("object", '{"jobs": []}', ["t.json:1", "dict", "list of jobs"]),
+    ("numbers", "[1, 2]", ["element 1", "'1'"]),
+    ("empty-list", "[]", ["no jobs"]),
+    ("nested", "[" * 100_000, ["t.json"]),
+    ("huge-number", '[{"job_id": ' + "9" * 5000 + "}]", ["t.json", "not usable JSON"]),
+    ("no-gang", json.dumps([{**SENSETIME, "max_parallelism": None}]), ["t.json:1", "missing"]),
+    (
+        "zero-gang",
+        json.dumps([{**SENSETIME, "max_parallelism": "0"}]),
+        ["'max_parallelism'", "'0'"],
+    ),
+    ("bool", json.dumps([{**SENSETIME, "max_parallelism": True}]), ["'max_parallelism'", "True"]),
+    ("nan", json.dumps([{**SENSETIME, "time_per_iteration": float("nan")}]), ["nan"]),
+    ("list", json.dumps([{**SENSETIME, "arrival_time": [1]}]), ["'arrival_time'", "[1]"]),
+    (
+        "typo",
+        json.dumps(
+            [{("maxparallelism" if k == "max_parallelism" else k): v for k, v in SENSETIME.items()}]
+        ),
+        ["'max_parallelism'", "did you mean 'maxparallelism'"],
+    ),
+    (
+        "no-arrival",
+        json.dumps([{k: v for k, v in SENSETIME.items() if k != "arrival_time"}]),
+        ["'arrival_time'", "start_time"],
+    ),
+    (
+        "second-lacks-a-field",
+        json.dumps([SENSETIME]).replace("]", ',\n{"job_id": "9"}]'),
+        ["t.json:2", "missing"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "parts"), [x[1:] for x in BAD_JSON], ids=[x[0] for x in BAD_JSON])
+def test_bad_json_is_named(tmp_path: Path, text: str, parts: list[str]) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(text)
+    with pytest.raises(TraceError) as caught:
+        read_trace(path)
+    assert str(caught.value).startswith(str(path))
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_unreadable_files_are_named(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.csv"
+    empty.touch()
+    binary = tmp_path / "binary.csv"
+    binary.write_bytes(NATIVE.encode() + b"\n\x89\xff")
+    wide = tmp_path / "utf16.csv"
+    wide.write_text(NATIVE, encoding="utf-16")
+    parquet = tmp_path / "broken.parquet"
+    parquet.write_bytes(b"PAR1 and no more")
+    for path, part in [
+        (tmp_path / "absent.csv", "No such file"),
+        (tmp_path, "Is a directory"),
+        (empty, "is empty"),
+        (binary, "binary.csv:2: byte 0x89"),
+        (wide, "not UTF-8"),
+        (parquet, "not readable Parquet"),
+    ]:
+        with pytest.raises(TraceError, match=part):
+            read_trace(path)
+
+
+def test_a_bad_parquet_row_is_named_by_its_number(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {
+        "job_id": ["a", "b"],
+        "arrival_s": [0.0, None],
+        "gpus": [1, 2],
+        "model": ["VGG", "VGG"],
+        "iterations": [5, 6],
+        "compute_s": [0.5, 0.5],
+    }
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table(columns), path)
+    with pytest.raises(TraceError, match=r"t\.parquet: row 2: field 'arrival_s' is missing"):
+        read_trace(path)
+
+
+@given(data=st.binary(max_size=300))
+@example(data=b"[[")
+@example(data=b"PAR1\x00\x00PAR1")
+@example(data=NATIVE.encode() + b"\n,,,,,,\n")
+@example(data=SIMPLE.encode() + b"\na,0,1,1e-320\n")
+def test_random_bytes_raise_nothing_but_a_trace_error(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    for suffix in (".csv", ".json", ".parquet"):
+        path = tmp_path_factory.mktemp("bytes") / f"t{suffix}"
+        path.write_bytes(data)
+        with pytest.raises(TraceError):
+            read_trace(path)
+
+
+cells = st.text(string.printable, max_size=6)
+
+
+@given(rows=st.lists(st.lists(cells, min_size=7, max_size=7), min_size=1, max_size=4))
+def test_random_cells_raise_nothing_but_a_trace_error(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]]
+) -> None:
+    path = tmp_path_factory.mktemp("cells") / "t.csv"
+    path.write_text(NATIVE + "\n" + "\n".join(",".join(row) for row in rows))
+    try:
+        read_trace(path)
+    except TraceError as error:
+        assert str(error).startswith(str(path))
+
+
+times_s = st.floats(1e-6, 1e6)
+texts = st.text(min_size=1, max_size=8).filter(
+    lambda x: x == x.strip() and "\0" not in x and x.isprintable()
+)
+
+
+@st.composite
+def job_lists(draw: st.DrawFn) -> list[Job]:
+    hints = draw(st.sets(st.sampled_from(["hint_a", "hint_b c"])))
+    jobs = []
+    for job_id in draw(st.lists(texts, min_size=1, max_size=5, unique=True)):
+        gpus = draw(st.integers(1, 100))
+        jobs.append(
+            Job(
+                id=job_id,
+                arrival_s=draw(st.floats(0, 4e9)),
+                gpus=gpus,
+                model=draw(texts),
+                iterations=draw(st.integers(1, 1000)),
+                compute_s=draw(times_s),
+                user=draw(texts),
+                gpus_min=draw(st.integers(1, gpus)),
+                gpus_max=draw(st.integers(gpus, 2 * gpus)),
+                restart_s=draw(times_s),
+                hints={name: draw(texts) for name in sorted(hints)},
+            )
+        )
+    return jobs
+
+
+@given(jobs=job_lists())
+def test_written_jobs_read_back_exactly(
+    tmp_path_factory: pytest.TempPathFactory, jobs: list[Job]
+) -> None:
+    path = tmp_path_factory.mktemp("round") / "t.csv"
+    write_csv(iter(jobs), path)
+    trace = read_trace(path)
+    assert list(trace.jobs) == sorted(jobs, key=lambda job: job.arrival_s)
+    assert trace.digest == digest(jobs)
+
+
+def test_an_unwritable_place_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+    jobs = [Job("a", 0.0, 1, "VGG", 1, 1.0)]
+    with pytest.raises(ConfigError, match=r"absent/t\.csv: cannot be written \(No such file"):
+        write_csv(jobs, tmp_path / "absent" / "t.csv")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(ConfigError, match="Is a directory"):
+        write_csv(jobs, folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_failing_generator_leaves_the_old_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "old")
+
+    def failing() -> object:
+        yield Job("a", 0.0, 1, "VGG", 1, 1.0)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_csv(failing(), path)
+    assert path.read_text() == "old\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_stats_by_hand(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "t.csv",
+        NATIVE,
+        "a,0,1,VGG,3600,1,ann",
+        "b,100,2,VGG,7200,1,ben",
+        "c,200,2,inception3,7200,2,ben",
+    )
+    trace = read_trace(path)
+    figures = stats(trace)
+    assert figures["jobs"] == 3
+    assert figures["users"] == 2
+    assert figures["gpus_median"] == 2.0
+    assert figures["jobs_by_gpus"] == {"1": 1, "2": 2}
+    assert figures["jobs_by_model"] == {"VGG": 2, "inception3": 1}
+    assert figures["gpu_hours"] == pytest.approx(1 + 4 + 8)
+    assert figures["gpu_hours_by_gpus"] == {"1": pytest.approx(1), "2": pytest.approx(12)}
+    assert figures["ideal_jct_p50_s"] == 7200.0
+    assert figures["arrival_span_s"] == 200.0
+    assert json.loads(json.dumps(figures)) == figures
+    assert offered_load(trace.jobs, gpus=10) == pytest.approx(13 * 3600 / (10 * 200))
+    found = validate(trace)
+    assert found["models_unknown"] == ["inception3"]
+    assert found["sha256"] == trace.digest
+
+
+def test_the_load_of_a_batch_is_undefined() -> None:
+    assert offered_load([Job("a", 0.0, 1, "VGG", 1, 1.0)], gpus=1) is None
