@@ -47,6 +47,15 @@ class FreeGpus:
         view.flags.writeable = False
         return view
 
+    def index_is_true(self, level: int) -> bool:
+        """Whether the bit sets of a level say the same as its counts."""
+        counts = self._free[level]
+        sizes = np.unique(counts).tolist()
+        filled = [size for size, bits in enumerate(self._buckets[level]) if bits]
+        return filled == sizes and all(
+            self._buckets[level][size] == _bits(counts == size) for size in sizes
+        )
+
     def of(self, level: int, unit: int) -> int:
         """Free GPUs of one unit."""
         return int(self._free[level][unit])
@@ -126,6 +135,10 @@ def _buckets(gpus: tuple[int, ...]) -> list[int]:
     sizes = np.array(gpus)
     found = [0] * (max(gpus) + 1)
     for size in np.unique(sizes):
-        bits = np.packbits(sizes == size, bitorder="little").tobytes()
-        found[int(size)] = int.from_bytes(bits, "little")
+        found[int(size)] = _bits(sizes == size)
     return found
+
+
+def _bits(units: npt.NDArray[np.bool_]) -> int:
+    """A mask over units as a Python integer."""
+    return int.from_bytes(np.packbits(units, bitorder="little").tobytes(), "little")

@@ -14,7 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from artist.errors import ConfigError
 
@@ -43,7 +47,7 @@ class Level:
         return len(self.gpus)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClusterTree:
     """An immutable cluster. Build one with `regular` or `nested`."""
 
@@ -76,6 +80,11 @@ class ClusterTree:
     def gpus(self) -> int:
         """Number of GPUs in the cluster."""
         return self.levels[-1].gpus[0]
+
+    @cached_property
+    def leaf_gpus(self) -> npt.NDArray[np.int32]:
+        """GPUs of each leaf."""
+        return np.array(self.levels[0].gpus, dtype=np.int32)
 
     def children(self, level: int, unit: int) -> range:
         """Units of the next inner level that `unit` holds."""

@@ -27,33 +27,32 @@ def check(
     both = waiting.keys() & running.keys()
     if both:
         raise InvariantError(f"jobs {sorted(both)} wait and run at once")
-    held = np.zeros(len(tree.levels[0]), dtype=np.int64)
+    leaves: list[int] = []
+    counts: list[int] = []
     for state in running.values():
         if state.placement is None:
             raise InvariantError(f"job {state.job.id!r} runs without GPUs")
-        for leaf, count in zip(state.placement.leaves, state.placement.counts, strict=True):
-            held[leaf] += count
+        leaves += state.placement.leaves
+        counts += state.placement.counts
+    held = np.bincount(leaves, weights=counts, minlength=len(tree.levels[0]))
     for state in waiting.values():
         if state.placement is not None:
             raise InvariantError(f"job {state.job.id!r} waits and holds GPUs")
-    if not np.array_equal(held + free.counts(0), np.array(tree.levels[0].gpus)):
+    if not np.array_equal(held + free.counts(0), tree.leaf_gpus):
         raise InvariantError("free + held differs from the GPUs that exist")
     _check_index(tree, free)
 
 
 def _check_index(tree: ClusterTree, free: FreeGpus) -> None:
     for level in range(1, len(tree.levels)):
-        above = np.bincount(tree.levels[level - 1].parent, weights=free.counts(level - 1))
+        above = np.add.reduceat(free.counts(level - 1), tree.levels[level].first_child[:-1])
         if not np.array_equal(above, free.counts(level)):
             raise InvariantError(f"free GPUs per {tree.levels[level].name} do not add up")
     if free.total != int(free.counts(tree.root)[0]):
         raise InvariantError("free GPUs of the cluster do not add up")
     for level in range(tree.machine, len(tree.levels)):
-        counts = free.counts(level)
-        for gpus in np.unique(counts):
-            expected = sum(1 << int(unit) for unit in np.flatnonzero(counts >= gpus))
-            if free.at_least(level, int(gpus)) != expected:
-                raise InvariantError(f"the index of {tree.levels[level].name}s is wrong")
+        if not free.index_is_true(level):
+            raise InvariantError(f"the index of {tree.levels[level].name}s is wrong")
 
 
 def check_rows(rows: Rows) -> None:

@@ -83,7 +83,7 @@ class JobState:
 
     def unplace(self, now: Tick) -> None:
         """Give the GPUs back; the interval's row is already written."""
-        assert self.placement is not None  # noqa: S101 - only running jobs get here
+        assert self.placement is not None  # only running jobs get here
         held = now - self.started
         self._run_ticks += held
         self._gpu_ticks += held * self.placement.gpus

@@ -52,7 +52,7 @@ class AloneRates:
         return {view.order: self._rate(view) for view in changed if view.order in running}
 
     def _rate(self, view: JobView) -> Rate:
-        assert view.placement is not None  # noqa: S101 - running jobs have GPUs
+        assert view.placement is not None  # running jobs have GPUs
         job = view.job
         estimate = self._estimate(job.model, signature(self._tree, view.placement))
         iteration_s = job.compute_s * (1.0 + estimate.comm_ratio)

@@ -138,6 +138,11 @@ class Simulator:
             invariants.check(self.tree, self._free, self._waiting, self._running)
 
     @property
+    def jobs_total(self) -> int:
+        """Number of jobs of the run."""
+        return len(self._jobs)
+
+    @property
     def jobs_running(self) -> int:
         """Number of running jobs."""
         return len(self._running)
@@ -196,7 +201,7 @@ class Simulator:
             raise InvariantError(f"job {state.job.id!r} finished before its last iteration")
         self._finished.append(state.order)
         self._asking = True
-        assert state.first_start is not None  # noqa: S101 - it ran, so it started
+        assert state.first_start is not None  # it ran, so it started
         self.rows.jobs.append(
             JobRow(
                 state.job,
@@ -280,7 +285,7 @@ class Simulator:
     def _stop(self, state: JobState, reason: EndReason) -> None:
         """Take a running job's GPUs."""
         self._close_interval(state, reason)
-        assert state.placement is not None  # noqa: S101 - running jobs have GPUs
+        assert state.placement is not None  # running jobs have GPUs
         self._free.release(state.placement)
         state.unplace(self.now)
         del self._running[state.order]
@@ -326,7 +331,7 @@ class Simulator:
 
     def _schedule_lease(self, state: JobState, finish: Tick) -> None:
         """A lease ends at the first iteration boundary at or after a multiple of its length."""
-        assert self.lease is not None  # noqa: S101 - the caller tested it
+        assert self.lease is not None  # the caller tested it
         leases = (self.now - state.started) // self.lease + 1
         end = state.progress.boundary(state.started + leases * self.lease)
         if end < finish:
@@ -342,8 +347,8 @@ class Simulator:
     def _close_interval(self, state: JobState, reason: EndReason) -> None:
         """Settle the progress and write the row of the interval that ends now."""
         now, start, rate = self.now, state.interval_start, state.rate
-        assert state.placement is not None  # noqa: S101 - running jobs have GPUs
-        assert rate is not None  # noqa: S101 - and a rate
+        assert state.placement is not None  # running jobs have GPUs
+        assert rate is not None  # and a rate
         whole = state.progress.settle(now)
         drops = reason not in (EndReason.RE_RATED, EndReason.HELD)
         lost = state.progress.stop() if drops else 0

@@ -1,0 +1,83 @@
+"""`artist list` and `artist explain`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from artist.cli.output import Format, print_facts, print_json, print_table
+
+
+class Kind(StrEnum):
+    """What can be listed."""
+
+    POLICIES = "policies"
+    MODELS = "models"
+    FABRICS = "fabrics"
+    TRACES = "traces"
+    BACKENDS = "backends"
+    METRICS = "metrics"
+
+
+def list_(
+    what: Annotated[Kind, typer.Argument(help="What to list.")],
+    format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
+) -> None:
+    """List what artist knows by name."""
+    rows = _rows(what)
+    if format_ is Format.JSON:
+        print_json(rows)
+    else:
+        print_table(what.value, list(rows[0]), [list(row.values()) for row in rows])
+
+
+def explain(term: Annotated[str, typer.Argument(help="A metric or a word.")]) -> None:
+    """Say what a metric or a word means, with unit and formula."""
+    from artist import glossary
+    from artist.errors import UnknownNameError
+
+    found = glossary.find(term)
+    if found is None:
+        remedy = "known: " + ", ".join(glossary.names())
+        raise UnknownNameError("term", term, glossary.names(), remedy)
+    facts = {"meaning": found.meaning, "unit": found.unit, "formula": found.formula}
+    print_facts(found.name, {key: value for key, value in facts.items() if value})
+
+
+def _rows(what: Kind) -> list[dict[str, Any]]:
+    match what:
+        case Kind.POLICIES:
+            from artist.policies import POLICIES
+
+            return [{"id": e.id, "summary": e.summary, "paper": e.paper} for e in POLICIES]
+        case Kind.BACKENDS:
+            from artist.latency import BACKENDS
+
+            return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in BACKENDS]
+        case Kind.MODELS:
+            from dataclasses import asdict
+
+            from artist.workload.models import model_names, summary
+
+            return [asdict(summary(name)) for name in model_names()]
+        case Kind.FABRICS:
+            from artist.cluster.fabric import fabric_names, load_fabric
+
+            found = [load_fabric(name) for name in fabric_names()]
+            return [
+                {"id": f.name, "levels": ", ".join(f.level_names), "summary": f.summary}
+                for f in found
+            ]
+        case Kind.TRACES:
+            from artist.trace.builtin import builtin_traces
+
+            return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in builtin_traces]
+        case Kind.METRICS:
+            from artist.glossary import METRICS
+
+            return [
+                {"id": t.name, "unit": t.unit, "meaning": t.meaning, "formula": t.formula}
+                for t in METRICS
+            ]

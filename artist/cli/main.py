@@ -1,0 +1,70 @@
+"""The command line: parse, call, print. No logic lives here.
+
+stdout carries the result, stderr everything else. Exit codes: 0 ok, 2 usage or
+configuration, 3 trace or data, 4 backend, 5 broken invariant, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from artist import __version__
+from artist.cli.inspect import explain, list_
+from artist.cli.latency import latency, render
+from artist.cli.sim import sim
+from artist.cli.trace import app as trace_app
+from artist.errors import ArtistError
+
+app = typer.Typer(
+    name="artist",
+    help="Simulate GPU clusters that train many deep-learning jobs at once.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("sim")(sim)
+app.command("list")(list_)
+app.command("explain")(explain)
+app.command("latency")(latency)
+app.command("render")(render)
+app.add_typer(trace_app, name="trace")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"artist {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of errors.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    if debug:
+        os.environ["ARTIST_DEBUG"] = "1"
+
+
+def main() -> None:
+    """Entry point: turns every known error into one message and an exit code."""
+    try:
+        app()
+    except ArtistError as error:
+        if os.environ.get("ARTIST_DEBUG"):
+            raise
+        sys.stderr.write(f"artist: error: {error}\n")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.stderr.write("artist: interrupted; nothing was written\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read our output has gone; that is not an error of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,66 @@
+"""How results are printed: a table for people, JSON alone for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+
+class Format(StrEnum):
+    """Value of `--format`."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def print_json(data: Any) -> None:
+    """JSON alone on stdout."""
+    sys.stdout.write(json.dumps(data, indent=2) + "\n")
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, header: bool = True
+) -> None:
+    """A table on stdout; without colours and never cut when stdout is no terminal."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=1000, no_color=True, highlight=False)
+    table = Table(
+        title=title,
+        box=box.SIMPLE_HEAD if header else None,
+        title_justify="left",
+        pad_edge=False,
+        show_header=header,
+    )
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(_text(cell) for cell in row))
+    console.print(table)
+
+
+def print_facts(title: str, facts: Mapping[str, Any]) -> None:
+    """One fact per line; units stand in the names."""
+    print_table(title, ("", ""), list(facts.items()), header=False)
+
+
+def note(text: str) -> None:
+    """A hint on stderr."""
+    sys.stderr.write(text + "\n")
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, float):
+        return f"{cell:,.3f}" if abs(cell) < 1000 else f"{cell:,.0f}"
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        return f"{cell:,}"
+    if isinstance(cell, Mapping):
+        return ", ".join(f"{key}: {_text(value)}" for key, value in cell.items())
+    return "" if cell is None else str(cell)

@@ -1,0 +1,94 @@
+"""What a run is made of: the scenario, checked once at the border."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import Field, field_validator
+
+from artist.documents import Document, load_yaml, validate
+from artist.errors import ConfigError
+
+ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)")
+
+Size = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Scenario(Document):
+    """Everything that decides a run's result. Same scenario and version, same bytes."""
+
+    # Dally, section V-B: machines of 8 GPUs, 8 machines per rack, up to 16 racks.
+    racks: Size = Field(default=16, description="racks of the cluster")
+    machines_per_rack: Size = Field(default=8, description="machines in a rack")
+    gpus_per_machine: Size = Field(default=8, description="GPUs in a machine")
+    tree: list[Any] | None = Field(
+        default=None,
+        description="an irregular cluster instead: nested lists of GPU counts, outermost first",
+    )
+    policy: str = Field(default="dally", description="a policy of `artist list policies`")
+    policy_options: dict[str, Any] = Field(
+        default_factory=dict, description="options of the policy (--set policy.KEY=VALUE)"
+    )
+    trace: str = Field(default="sensetime-batch-500", description="a built-in trace or a file")
+    arrivals: str = Field(default="trace", description="trace, batch or poisson:JOBS_PER_HOUR")
+    jobs: Size | None = Field(default=None, description="only the first N jobs")
+    fabric: str = Field(default="dally2025", description="a fabric of `artist list fabrics`")
+    backend: str = Field(default="analytical", description="who answers communication times")
+    system: dict[str, Any] = Field(
+        default_factory=dict,
+        description="ASTRA-sim system settings instead of the fabric's (--set system.KEY=VALUE)",
+    )
+    calibration: str = Field(default="none", description="a calibration by name or file, or none")
+    restart_s: Seconds | None = Field(
+        default=None, description="cost of a restart for every job, instead of the trace's"
+    )
+    seed: int = Field(default=0, ge=0, lt=2**63, description="seed of everything that is drawn")
+
+    @field_validator("arrivals")
+    @classmethod
+    def _arrivals(cls, value: str) -> str:
+        match = ARRIVALS.fullmatch(value)
+        if not match or (match[1] and float(match[1]) <= 0):
+            raise ValueError("expected trace, batch or poisson:JOBS_PER_HOUR (above 0)")
+        return value
+
+
+def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> Scenario:
+    """A scenario file (or the defaults), overridden by flags and `--set`.
+
+    Raises:
+        ConfigError: unreadable file, unknown key or bad value.
+    """
+    base = load_yaml(path, Scenario).model_dump(exclude_unset=True) if path else {}
+    base |= {key: value for key, value in flags.items() if value is not None}
+    for assignment in sets:
+        _assign(base, assignment)
+    return validate(base, Scenario, "scenario")
+
+
+def _assign(base: dict[str, Any], assignment: str) -> None:
+    key, equals, text = assignment.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--set {assignment!r}: expected KEY=VALUE, e.g. policy.lease_s=1800")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as cause:
+        raise ConfigError(f"--set {assignment!r}: {text!r} is not a YAML value") from cause
+    group, dot, option = key.partition(".")
+    if dot and group in ("policy", "system") and option:
+        field = "policy_options" if group == "policy" else "system"
+        base[field] = {**base.get(field, {}), option: value}
+    elif key in Scenario.model_fields and key not in ("policy_options", "system"):
+        base[key] = value
+    else:
+        known = [name for name in Scenario.model_fields if name not in ("policy_options", "system")]
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        names = "policy.*, system.*, " + ", ".join(known)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {names}"
+        raise ConfigError(f"--set {key}: unknown setting ({hint})")

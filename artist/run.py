@@ -1,0 +1,175 @@
+"""The composition root: a scenario in, a result out.
+
+The only room that turns names into implementations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from artist import __version__
+from artist.cluster.fabric import Fabric, load_fabric
+from artist.cluster.tree import ClusterTree, nested
+from artist.config import Scenario
+from artist.documents import validate
+from artist.engine.rates import AloneRates
+from artist.engine.simulator import Simulator
+from artist.errors import ConfigError, PolicyError
+from artist.latency import BACKENDS
+from artist.latency.base import LatencyBackend
+from artist.latency.calibration import Calibration, load_calibration
+from artist.latency.service import EstimateStore, LatencyService, NoCommunication
+from artist.metrics import Table, job_table, placement_table, summarise, timeline_table
+from artist.policies import POLICIES
+from artist.policies.base import Policy
+from artist.trace.arrivals import with_arrivals
+from artist.trace.base import Trace, check_models, check_sizes, head
+from artist.trace.builtin import open_trace
+from artist.workload.layers import Workload
+from artist.workload.models import canonical, workload
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One finished run: the summary, the tables behind it, and where it all came from."""
+
+    scenario: Scenario
+    summary: Mapping[str, Any]
+    tables: Mapping[str, Table]
+    """`jobs`, `placements`, `timeline`, and what the policy adds."""
+    inputs: Mapping[str, str]
+    """SHA-256 of each input."""
+    store_hits: int
+    """Estimates that came from the disk cache instead of the backend."""
+
+
+def simulate(
+    scenario: Scenario,
+    *,
+    check: bool = False,
+    store: EstimateStore | None = None,
+    on_question: Callable[[Simulator], None] | None = None,
+) -> Result:
+    """Run a scenario.
+
+    Raises:
+        ArtistError: whatever is wrong with it, before anything is written.
+    """
+    fabric = load_fabric(scenario.fabric)
+    tree = build_cluster(scenario, fabric)
+    policy = build_policy(scenario)
+    calibration = load_calibration(scenario.calibration)
+    trace = build_trace(scenario, tree)
+    service = build_latency(scenario, fabric, calibration, store)
+    rates = AloneRates(tree, service.estimate)
+    simulator = Simulator(tree, trace.jobs, rates, lease=policy.lease, check=check)
+    started = time.perf_counter()
+    rows = simulator.run(policy, on_question)
+    wall_s = time.perf_counter() - started
+    if len(rows.jobs) != len(trace.jobs):
+        raise PolicyError(f"{scenario.policy} finished {len(rows.jobs)} of {len(trace.jobs)} jobs")
+    jobs = job_table(rows)
+    summary = {
+        "policy": scenario.policy,
+        "trace": trace.name,
+        **summarise(rows, tree, jobs, len(trace.jobs)),
+        "latency_queries": service.queries,
+        "latency_backend_calls": service.distinct,
+        "wall_s": wall_s,
+        "seed": scenario.seed,
+        "artist_version": __version__,
+    }
+    tables: dict[str, Table] = {
+        "jobs": jobs,
+        "placements": placement_table(rows, tree, [job.id for job in trace.jobs]),
+        "timeline": timeline_table(rows),
+    }
+    for name, found in policy.tables().items():
+        tables[name] = {key: [row[key] for row in found] for key in (found[0] if found else {})}
+    inputs = {"trace": trace.digest, "fabric": _digest(fabric.model_dump_json())}
+    if calibration is not None:
+        inputs["calibration"] = _digest(calibration.model_dump_json())
+    return Result(scenario, summary, tables, inputs, service.store_hits)
+
+
+def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
+    """The scenario's cluster on the fabric's levels."""
+    if scenario.tree is not None:
+        return nested(fabric.level_names, scenario.tree)
+    return fabric.cluster(
+        racks=scenario.racks,
+        machines_per_rack=scenario.machines_per_rack,
+        gpus_per_machine=scenario.gpus_per_machine,
+    )
+
+
+def build_policy(scenario: Scenario) -> Policy:
+    """The policy by name, with its preset and the scenario's options."""
+    entry = POLICIES[scenario.policy]
+    implementation = entry.load()
+    chosen = {**entry.preset, **scenario.policy_options}
+    options = validate(chosen, implementation.Options, f"policy {entry.id}")
+    policy: Policy = implementation(options)
+    return policy
+
+
+def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
+    """The jobs to run, checked against cluster and catalogue."""
+    trace = open_trace(scenario.trace, scenario.seed)
+    if scenario.jobs is not None:
+        trace = head(trace, scenario.jobs)
+    trace = with_arrivals(trace, scenario.arrivals, scenario.seed)
+    if scenario.restart_s is not None:
+        jobs = tuple(replace(job, restart_s=scenario.restart_s) for job in trace.jobs)
+        trace = replace(trace, jobs=jobs)
+    check_sizes(trace, tree.gpus)
+    if scenario.backend != "none":
+        check_models(trace)
+    return trace
+
+
+def build_latency(
+    scenario: Scenario,
+    fabric: Fabric,
+    calibration: Calibration | None = None,
+    store: EstimateStore | None = None,
+) -> LatencyService | NoCommunication:
+    """Who answers the engine's questions about speed."""
+    if scenario.backend == "none":
+        return NoCommunication()
+    backend = open_backend(scenario.backend)
+
+    def workload_of(model: str) -> Workload:
+        found = workload(canonical(model))
+        return calibration.apply(found) if calibration else found
+
+    return LatencyService(with_system(fabric, scenario.system), backend, workload_of, store)
+
+
+def open_backend(name: str) -> LatencyBackend:
+    """A latency backend by name."""
+    backend: LatencyBackend = BACKENDS[name].load()()
+    return backend
+
+
+def with_system(fabric: Fabric, changes: Mapping[str, Any]) -> Fabric:
+    """A fabric with some of its system settings replaced.
+
+    Raises:
+        ConfigError: an unknown setting or a bad value.
+    """
+    if not changes:
+        return fabric
+    if "source" in changes:
+        raise ConfigError("system.source is not a setting")
+    merged = fabric.system.model_dump() | dict(changes)
+    system = validate(merged, type(fabric.system), "system settings")
+    return fabric.model_copy(update={"system": system})
+
+
+def _digest(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
