@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from artist.cluster.placement import signature
+from artist.cluster.placement import Placement, signature
 from artist.cluster.tree import ClusterTree
 from artist.engine.progress import Rate
 from artist.latency.base import Estimate
 from artist.policies.base import JobView
 from artist.units import Tick
+from artist.workload.job import Job
 
 
 class RateFunction(Protocol):
@@ -29,6 +30,10 @@ class RateFunction(Protocol):
         `changed` holds jobs that started, moved, asked to be asked again, were preempted or
         finished at this instant. Every running one among the first three kinds must be answered.
         """
+        ...
+
+    def alone_iteration_s(self, job: Job, placement: Placement) -> float:
+        """What one iteration would take on these GPUs without other jobs: a policy may ask."""
         ...
 
 
@@ -50,6 +55,11 @@ class AloneRates:
     ) -> Mapping[int, Rate]:
         """Rates of the changed jobs that run."""
         return {view.order: self._rate(view) for view in changed if view.order in running}
+
+    def alone_iteration_s(self, job: Job, placement: Placement) -> float:
+        """compute_s x (1 + communication ratio)."""
+        estimate = self._estimate(job.model, signature(self._tree, placement))
+        return job.compute_s * (1.0 + estimate.comm_ratio)
 
     def _rate(self, view: JobView) -> Rate:
         assert view.placement is not None  # running jobs have GPUs

@@ -115,6 +115,7 @@ class Simulator:
             self._entered,
             self._lease_ended,
             self._finished,
+            self._rates.alone_iteration_s,
         )
 
     def answer(self, decisions: Sequence[Decision], policy: str = "the driver") -> None:

@@ -9,7 +9,7 @@ names cannot influence a decision.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -108,6 +108,8 @@ class ClusterView:
     GPUs for another lease, at no cost."""
     finished: Sequence[int]
     """Jobs that finished since the last question."""
+    alone_iteration_s: Callable[[Job, Placement], float]
+    """What one iteration of a job would take on some GPUs without other jobs, in seconds."""
 
     @property
     def cluster(self) -> ClusterTree:

@@ -1,0 +1,167 @@
+"""Ring, direct and halvingDoubling as ASTRA-sim runs them on one NPU.
+
+An NPU handles *bundles*: `window` of them to begin with, and one more for each
+message that arrives. A bundle costs the endpoint delay, and the reduction of
+its bytes where the collective asks for it; then it lets the NPU send its next
+message. The stage ends when all is sent and all bundles are handled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from artist.latency.astra_collectives import (
+    Message,
+    Stage,
+    halving_doubling_messages,
+    ring_messages,
+    share_bytes,
+)
+from artist.latency.astra_events import Action, Clock
+from artist.latency.astra_network import Kind
+from artist.workload.layers import Collective
+
+
+@dataclass(frozen=True, slots=True)
+class PacketPlan:
+    """What each NPU does in a stage.
+
+    `reduced_bytes[i]` are reduced by bundle i (None: no reduction). Of a direct
+    all-reduce the messages from `barrier` on wait until `barrier` have arrived.
+    """
+
+    window: int
+    messages: tuple[Message, ...]
+    reduced_bytes: tuple[int | None, ...]
+    barrier: int | None = None
+
+
+def packet_plan(stage: Stage) -> PacketPlan:
+    """The plan of a stage that is not a tree."""
+    nodes = stage.group.nodes
+    match stage.group.algorithm.kind:
+        case Kind.RING:
+            messages = (Message(1, share_bytes(stage)),) * ring_messages(stage)
+            return PacketPlan(1, messages, _reductions(stage, messages, 1, nodes - 1))
+        case Kind.DIRECT:
+            return _direct_plan(stage)
+        case Kind.HALVING_DOUBLING:
+            messages = halving_doubling_messages(stage)
+            rounds = nodes.bit_length() - 1
+            return PacketPlan(1, messages, _reductions(stage, messages, 1, rounds - 1))
+        case Kind.TREE:
+            raise ValueError("a tree sends no packets")
+
+
+def _direct_plan(stage: Stage) -> PacketPlan:
+    peers = stage.group.nodes - 1
+    window = direct_window(stage)
+    wave = tuple(Message(distance, share_bytes(stage)) for distance in range(1, peers + 1))
+    if stage.collective is not Collective.ALL_REDUCE:
+        return PacketPlan(window, wave, _reductions(stage, wave, window, window))
+    return PacketPlan(window, wave * 2, _reductions(stage, wave * 2, window, window), peers)
+
+
+def direct_window(stage: Stage) -> int:
+    """How many peers a direct stage serves at a time."""
+    peers = stage.group.nodes - 1
+    window = stage.group.algorithm.window
+    return peers if window is None else min(window, peers)
+
+
+def _reductions(
+    stage: Stage, messages: tuple[Message, ...], plain: int, reduced: int
+) -> tuple[int | None, ...]:
+    """Bundles come in turns: `plain` without reduction, then `reduced` with.
+
+    A reduce-scatter reduces in every turn, an all-reduce in every other one.
+    A reduction is charged on the bytes of the message that follows it.
+    """
+    found: list[int | None] = []
+    for bundle in range(plain + len(messages)):
+        turn, place = divmod(bundle, plain + reduced)
+        reduces = stage.collective is Collective.REDUCE_SCATTER or (
+            stage.collective is Collective.ALL_REDUCE and turn % 2 == 0
+        )
+        last = min(bundle, len(messages) - 1)
+        found.append(messages[last].size_bytes if reduces and place >= plain else None)
+    return tuple(found)
+
+
+class PacketAgent:
+    """One NPU in one stage.
+
+    `exchange(i)` sends message i and expects its counterpart, whose arrival the
+    owner reports by `receive`; `done` is called once, at the end.
+    """
+
+    def __init__(
+        self,
+        plan: PacketPlan,
+        clock: Clock,
+        delays: Delays,
+        exchange: Callable[[int], None],
+        done: Action,
+    ) -> None:
+        self._plan = plan
+        self._clock = clock
+        self._delays = delays
+        self._exchange = exchange
+        self._done = done
+        self._bundles = 0
+        self._credits = 0
+        self._sent = 0
+        self._received = 0
+
+    def start(self) -> None:
+        """Begin the stage."""
+        for _ in range(self._plan.window):
+            self._bundle()
+
+    def receive(self) -> None:
+        """Take a message that arrived."""
+        self._received += 1
+        self._bundle()
+
+    def _bundle(self) -> None:
+        size = self._plan.reduced_bytes[self._bundles]
+        self._bundles += 1
+        self._delays.bundle(self._clock, size, self._credit)
+
+    def _credit(self) -> None:
+        self._credits += 1
+        barrier = self._plan.barrier
+        if barrier is None or self._sent < barrier:
+            self._send()
+        elif self._received >= barrier:
+            for _ in range(self._plan.window):
+                self._send()
+        if self._sent == len(self._plan.messages) and self._credits == self._plan.window:
+            self._done()
+
+    def _send(self) -> None:
+        if self._credits and self._sent < len(self._plan.messages):
+            self._exchange(self._sent)
+            self._sent += 1
+            self._credits -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """What handling a bundle costs an NPU: the endpoint delay and the local memory bandwidth."""
+
+    endpoint_ns: int
+    memory_bytes_per_s: float
+
+    def reduction_ns(self, size_bytes: int) -> int:
+        """Reducing writes the bytes once and reads them twice, each truncated."""
+        return 3 * int(size_bytes / self.memory_bytes_per_s * 1e9)
+
+    def bundle(self, clock: Clock, reduced_bytes: int | None, action: Action) -> None:
+        """Perform `action` when the bundle is handled."""
+        if reduced_bytes is None:
+            clock.plan(self.endpoint_ns, action)
+        else:
+            reduction_ns = self.reduction_ns(reduced_bytes)
+            clock.plan(self.endpoint_ns, lambda: clock.plan(reduction_ns, action))

@@ -1,0 +1,149 @@
+"""How long a stage takes when all NPUs do the same at the same time.
+
+Notation: n nodes, S input bytes, m bytes of a message, e endpoint delay, net(m)
+time of a message, R(m) time to reduce m bytes. ASTRA-sim's times are then
+
+    ring            k net(m) + (k + 1) e + r R(m)      k messages, r of them reduced
+    direct          2 e + max net(m) [+ R(m)]          all-reduce, equal distances: 3 e + 2 net(m) + R(m)
+    halvingDoubling sum of net(m_i) + (k + 1) e + sum of R(m_i), i = 1 .. log2(n) - 1
+
+and what remains (windows, unequal distances) is played through by one NPU whose
+messages come back to itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artist.latency.astra_collectives import (
+    Stage,
+    halving_doubling_messages,
+    ring_messages,
+    share_bytes,
+)
+from artist.latency.astra_events import Agenda, Clock
+from artist.latency.astra_network import Group, Kind, Network
+from artist.latency.astra_packets import Delays, PacketAgent, direct_window, packet_plan
+from artist.workload.layers import Collective
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Duration of a stage, and how its end came about (which orders ends of one instant).
+
+    The end was planned `planned_before_ns` before it happens, by a reduction or else
+    by the arrival of a message; that message was sent `sent_before_ns` before the end.
+    """
+
+    duration_ns: int
+    planned_before_ns: int
+    sent_before_ns: int
+    ends_reducing: bool = False
+
+
+class Stopwatch:
+    """Times stages of one query. Not for trees, whose NPUs differ."""
+
+    def __init__(self, network: Network, delays: Delays) -> None:
+        self._network = network
+        self._delays = delays
+
+    def time(self, stage: Stage) -> Timing:
+        """The timing of a stage."""
+        match stage.group.algorithm.kind:
+            case Kind.RING:
+                return self._ring(stage)
+            case Kind.HALVING_DOUBLING:
+                return self._halving_doubling(stage)
+            case Kind.DIRECT:
+                return self._direct(stage)
+            case Kind.TREE:
+                raise ValueError("the NPUs of a tree differ")
+
+    def _ring(self, stage: Stage) -> Timing:
+        count, size = ring_messages(stage), share_bytes(stage)
+        message_ns = self._message_ns(stage.group, 1, size)
+        duration_ns = count * message_ns + (count + 1) * self._delays.endpoint_ns
+        if stage.collective in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER):
+            duration_ns += (stage.group.nodes - 1) * self._delays.reduction_ns(size)
+        return self._ended(stage, duration_ns, message_ns, size)
+
+    def _halving_doubling(self, stage: Stage) -> Timing:
+        messages = halving_doubling_messages(stage)
+        times = [self._message_ns(stage.group, m.distance, m.size_bytes) for m in messages]
+        duration_ns = sum(times) + (len(times) + 1) * self._delays.endpoint_ns
+        if stage.collective is not Collective.ALL_GATHER:
+            rounds = stage.group.nodes.bit_length() - 1
+            reduced = messages[1:rounds]
+            duration_ns += sum(self._delays.reduction_ns(m.size_bytes) for m in reduced)
+        endpoint_ns = self._delays.endpoint_ns
+        return Timing(duration_ns, endpoint_ns, endpoint_ns + times[-1])
+
+    def _direct(self, stage: Stage) -> Timing:
+        size, peers = share_bytes(stage), stage.group.nodes - 1
+        if direct_window(stage) < peers:
+            return self._lockstep(stage)
+        fastest_ns, slowest_ns = self._extremes(stage.group, size)
+        duration_ns = 2 * self._delays.endpoint_ns + slowest_ns
+        match stage.collective:
+            case Collective.ALL_REDUCE:
+                if fastest_ns != slowest_ns:
+                    return self._lockstep(stage)
+                duration_ns += self._delays.endpoint_ns + slowest_ns
+                duration_ns += self._delays.reduction_ns(size)
+            case Collective.REDUCE_SCATTER:
+                duration_ns += self._delays.reduction_ns(size)
+        return self._ended(stage, duration_ns, slowest_ns, size)
+
+    def _extremes(self, group: Group, size_bytes: int) -> tuple[int, int]:
+        """Times of the fastest and the slowest message of a direct stage."""
+        if not group.algorithm.flat:
+            distances = {1, group.nodes // 2}
+        else:
+            strides = [1]
+            for nodes in self._network.npus:
+                strides.append(strides[-1] * nodes)
+            pairs = zip(strides, self._network.npus, strict=False)
+            distances = {s * far for s, nodes in pairs for far in (1, nodes // 2)}
+        times = [self._message_ns(group, distance, size_bytes) for distance in distances]
+        return min(times), max(times)
+
+    def _ended(self, stage: Stage, duration_ns: int, message_ns: int, size: int) -> Timing:
+        """A reduce-scatter ends with a reduction, the others with an endpoint delay alone."""
+        endpoint_ns = self._delays.endpoint_ns
+        if stage.collective is not Collective.REDUCE_SCATTER:
+            return Timing(duration_ns, endpoint_ns, endpoint_ns + message_ns)
+        reduction_ns = self._delays.reduction_ns(size)
+        return Timing(duration_ns, reduction_ns, reduction_ns + endpoint_ns + message_ns, True)
+
+    def _lockstep(self, stage: Stage) -> Timing:
+        """Play one NPU of a stage: what it sends at a time, its mirror image sends to it."""
+        plan = packet_plan(stage)
+        agenda = Agenda()
+        sent_ns = ended_ns = 0
+
+        def exchange(index: int) -> None:
+            message = plan.messages[index]
+            message_ns = self._message_ns(stage.group, message.distance, message.size_bytes)
+            now_ns = agenda.now_ns
+
+            def arrive() -> None:
+                nonlocal sent_ns
+                sent_ns = now_ns
+                agent.receive()
+
+            agenda.plan(message_ns, arrive)
+
+        def end() -> None:
+            nonlocal ended_ns
+            ended_ns = agenda.now_ns
+
+        agent = PacketAgent(plan, Clock(agenda), self._delays, exchange, end)
+        agent.start()
+        agenda.run()
+        reduced = plan.reduced_bytes[-1]
+        lag_ns = self._delays.endpoint_ns if reduced is None else self._delays.reduction_ns(reduced)
+        return Timing(ended_ns, lag_ns, ended_ns - sent_ns, reduced is not None)
+
+    def _message_ns(self, group: Group, distance: int, size_bytes: int) -> int:
+        return self._network.message_ns(self._network.route(group, distance), size_bytes)
