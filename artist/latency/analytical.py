@@ -1,0 +1,173 @@
+"""ASTRA-sim's congestion-unaware analytical answers, computed in process.
+
+Exact to the nanosecond for every query that ASTRA-sim 2.x answers; one that it
+crashes or hangs on is refused. Where all NPUs do the same, the queues of one
+NPU tell the duration C of each collective, and an iteration is
+
+    comm_end_i = max(comm_end_(i-1), compute_end_i) + C(bytes_i)
+    finish     = max(compute_end, last comm_end)
+
+whatever the number of NPUs. Where NPUs differ (double binary trees), all of them
+are played through, message by message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from artist.errors import BackendSettingError
+from artist.latency.astra_collectives import Stage, traffic
+from artist.latency.astra_machine import Machine
+from artist.latency.astra_network import Kind
+from artist.latency.astra_pipeline import Ambiguous, Interval, Pipeline
+from artist.latency.astra_rules import Setup, prepare
+from artist.latency.astra_streams import StreamMaker
+from artist.latency.astra_timing import Stopwatch
+from artist.latency.base import Burst, Estimate, LatencyQuery
+from artist.workload.layers import Collective
+
+Request = tuple[Collective, int]
+"""A collective and its bytes."""
+
+
+class AnalyticalBackend:
+    """The in-process backend. Remembers nothing between queries."""
+
+    source = "analytical"
+
+    def estimate(self, query: LatencyQuery, *, profile: bool = False) -> Estimate:
+        """Answer one query; with `profile` also the traffic of its first pass.
+
+        Raises:
+            BackendSettingError: ASTRA-sim crashes, hangs or deadlocks on it.
+        """
+        setup = prepare(query)
+        outcome = _outcome(setup, profile)
+        return Estimate(
+            finish_ns=outcome.finish_ns,
+            compute_ns=setup.work.compute_ns * setup.passes,
+            source=self.source,
+            bytes_per_dimension=_bytes_per_dimension(setup),
+            profile=_bursts(setup, outcome.log) if outcome.log is not None else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    finish_ns: int
+    log: list[Interval] | None
+
+
+def _outcome(setup: Setup, profile: bool) -> _Outcome:
+    over = setup.rules.groups.values()
+    if any(group.algorithm.kind is Kind.TREE for groups in over for group in groups):
+        return _play_all(setup, profile)
+    try:
+        return _play_one(setup, profile)
+    except Ambiguous:
+        return _play_all(setup, profile)
+
+
+def _play_one(setup: Setup, profile: bool) -> _Outcome:
+    """All NPUs alike: passes are alike too, as each begins when the one before has ended."""
+    durations, logs = _durations(setup, profile)
+    compute_end_ns = comm_end_ns = issued = 0
+    log: list[Interval] | None = [] if profile else None
+
+    def collect() -> None:
+        nonlocal comm_end_ns, issued
+        request = setup.work.collectives[issued]
+        start_ns = max(comm_end_ns, compute_end_ns)
+        if log is not None:
+            log.extend(_shifted(logs[request], start_ns))
+        comm_end_ns = start_ns + durations[request]
+        issued += 1
+
+    for compute in setup.work.computes:
+        compute_end_ns += compute.duration_ns
+        if compute.frees:
+            collect()
+    while issued < len(setup.work.collectives):
+        collect()
+    return _Outcome(max(compute_end_ns, comm_end_ns) * setup.passes, log)
+
+
+def _durations(
+    setup: Setup, profile: bool
+) -> tuple[dict[Request, int], dict[Request, list[Interval]]]:
+    """Duration of each distinct collective, and its intervals if they are asked for."""
+    stopwatch = Stopwatch(setup.network, setup.delays)
+    durations: dict[Request, int] = {}
+    logs: dict[Request, list[Interval]] = {}
+    for request in dict.fromkeys(setup.work.collectives):
+        # Whose turn it is among the queues is another labelling, not another duration.
+        streams = StreamMaker(setup.rules, (request,)).streams(0)
+        timings = tuple(stopwatch.time(leg.stage) for leg in streams[0])
+        pipeline = Pipeline(streams, timings, setup.slots)
+        if profile:
+            pipeline.log = logs[request] = []
+        durations[request] = pipeline.run()
+    return durations, logs
+
+
+def _shifted(intervals: list[Interval], by_ns: int) -> Iterator[Interval]:
+    for interval in intervals:
+        yield Interval(interval.stage, interval.start_ns + by_ns, interval.end_ns + by_ns)
+
+
+def _play_all(setup: Setup, profile: bool) -> _Outcome:
+    work = setup.work.repeated(setup.passes)
+    maker = StreamMaker(setup.rules, work.collectives)
+    machine = Machine(setup.network, setup.delays, setup.slots, maker, work)
+    finishes = [x for x in machine.run(log=profile) if x is not None]
+    if len(finishes) < setup.network.total_npus:
+        raise BackendSettingError(
+            f"the NPUs wait for each other for ever with active_chunks_per_dimension at "
+            f"{setup.slots * setup.rules.queues}: ASTRA-sim ends without a result; raise it "
+            "(1000 lets all chunks run) or keep doubleBinaryTree out of inner dimensions",
+            "deadlock",
+        )
+    return _Outcome(max(finishes), machine.log)
+
+
+def _bytes_per_dimension(setup: Setup) -> tuple[int, ...]:
+    """What one NPU sends per dimension in one pass."""
+    sent = [0] * len(setup.network.npus)
+    per_request: dict[Request, tuple[int, ...]] = {}
+    for request in setup.work.collectives:
+        if request not in per_request:
+            count, cut = setup.rules.chunk_stages(*request)
+            shares = [traffic(stage, setup.network) for stage in cut]
+            per_request[request] = tuple(
+                count * sum(column) for column in zip(*shares, strict=True)
+            )
+        for dimension, size in enumerate(per_request[request]):
+            sent[dimension] += size
+    return tuple(sent)
+
+
+def _bursts(setup: Setup, log: list[Interval]) -> tuple[Burst, ...]:
+    """Busy intervals per dimension, those that touch joined into one."""
+    shares: dict[Stage, tuple[int, ...]] = {}
+    spans: list[list[Burst]] = [[] for _ in setup.network.npus]
+    for interval in sorted(log, key=lambda x: x.start_ns):
+        stage = interval.stage
+        if stage not in shares:
+            shares[stage] = traffic(stage, setup.network)
+        for dimension, size in enumerate(shares[stage]):
+            if size:
+                burst = Burst(
+                    dimension, interval.start_ns, interval.end_ns - interval.start_ns, size
+                )
+                _append(spans[dimension], burst)
+    return tuple(sorted((x for bursts in spans for x in bursts), key=lambda x: x.offset_ns))
+
+
+def _append(bursts: list[Burst], burst: Burst) -> None:
+    if bursts and burst.offset_ns <= (end_ns := bursts[-1].offset_ns + bursts[-1].duration_ns):
+        last = bursts.pop()
+        until_ns = max(end_ns, burst.offset_ns + burst.duration_ns)
+        size = last.size_bytes + burst.size_bytes
+        burst = Burst(last.dimension, last.offset_ns, until_ns - last.offset_ns, size)
+    bursts.append(burst)
