@@ -13,22 +13,19 @@ are played through, message by message.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from artist.errors import BackendSettingError
-from artist.latency.astra_collectives import Stage, traffic
+from artist.latency.astra_collectives import Request, Stage, traffic
 from artist.latency.astra_machine import Machine
 from artist.latency.astra_network import Kind
-from artist.latency.astra_pipeline import Ambiguous, Interval, Pipeline
+from artist.latency.astra_pipeline import AmbiguousOrderError, Interval, Pipeline
 from artist.latency.astra_rules import Setup, prepare
 from artist.latency.astra_streams import StreamMaker
 from artist.latency.astra_timing import Stopwatch
 from artist.latency.base import Burst, Estimate, LatencyQuery
-from artist.workload.layers import Collective
-
-Request = tuple[Collective, int]
-"""A collective and its bytes."""
 
 
 class AnalyticalBackend:
@@ -60,12 +57,12 @@ class _Outcome:
 
 
 def _outcome(setup: Setup, profile: bool) -> _Outcome:
-    over = setup.rules.groups.values()
-    if any(group.algorithm.kind is Kind.TREE for groups in over for group in groups):
+    kinds = {stage.group.algorithm.kind for cut in setup.cuts.values() for stage in cut.stages}
+    if Kind.TREE in kinds:
         return _play_all(setup, profile)
     try:
         return _play_one(setup, profile)
-    except Ambiguous:
+    except AmbiguousOrderError:
         return _play_all(setup, profile)
 
 
@@ -100,9 +97,9 @@ def _durations(
     stopwatch = Stopwatch(setup.network, setup.delays)
     durations: dict[Request, int] = {}
     logs: dict[Request, list[Interval]] = {}
-    for request in dict.fromkeys(setup.work.collectives):
+    for request in setup.cuts:
         # Whose turn it is among the queues is another labelling, not another duration.
-        streams = StreamMaker(setup.rules, (request,)).streams(0)
+        streams = StreamMaker(setup.cuts, setup.queues, (request,)).streams(0)
         timings = tuple(stopwatch.time(leg.stage) for leg in streams[0])
         pipeline = Pipeline(streams, timings, setup.slots)
         if profile:
@@ -118,32 +115,31 @@ def _shifted(intervals: list[Interval], by_ns: int) -> Iterator[Interval]:
 
 def _play_all(setup: Setup, profile: bool) -> _Outcome:
     work = setup.work.repeated(setup.passes)
-    maker = StreamMaker(setup.rules, work.collectives)
+    maker = StreamMaker(setup.cuts, setup.queues, work.collectives)
     machine = Machine(setup.network, setup.delays, setup.slots, maker, work)
     finishes = [x for x in machine.run(log=profile) if x is not None]
     if len(finishes) < setup.network.total_npus:
         raise BackendSettingError(
             f"the NPUs wait for each other for ever with active_chunks_per_dimension at "
-            f"{setup.slots * setup.rules.queues}: ASTRA-sim ends without a result; raise it "
+            f"{setup.slots * setup.queues}: ASTRA-sim ends without a result; raise it "
             "(1000 lets all chunks run) or keep doubleBinaryTree out of inner dimensions",
             "deadlock",
         )
-    return _Outcome(max(finishes), machine.log)
+    log = machine.log
+    if log is not None:
+        legs = (len(setup.cuts[x].stages) * setup.cuts[x].chunks for x in setup.work.collectives)
+        log = log[: sum(legs)]
+    return _Outcome(max(finishes), log)
 
 
 def _bytes_per_dimension(setup: Setup) -> tuple[int, ...]:
     """What one NPU sends per dimension in one pass."""
     sent = [0] * len(setup.network.npus)
-    per_request: dict[Request, tuple[int, ...]] = {}
-    for request in setup.work.collectives:
-        if request not in per_request:
-            count, cut = setup.rules.chunk_stages(*request)
-            shares = [traffic(stage, setup.network) for stage in cut]
-            per_request[request] = tuple(
-                count * sum(column) for column in zip(*shares, strict=True)
-            )
-        for dimension, size in enumerate(per_request[request]):
-            sent[dimension] += size
+    for request, times in Counter(setup.work.collectives).items():
+        cut = setup.cuts[request]
+        for stage in cut.stages:
+            for dimension, size in enumerate(traffic(stage, setup.network)):
+                sent[dimension] += times * cut.chunks * size
     return tuple(sent)
 
 

@@ -16,6 +16,9 @@ from artist.workload.layers import Collective
 
 LOCAL_BW_AWARE = "localBWAware"
 
+Request = tuple[Collective, int]
+"""A collective and its bytes, as a workload asks for it."""
+
 
 class Half(Enum):
     """Which of a group's queues a stage may use, so that both directions never block each other."""
@@ -51,6 +54,14 @@ class Message:
 
     distance: int
     size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A collective cut up: so many equal chunks, each with these stages."""
+
+    chunks: int
+    stages: tuple[Stage, ...]
 
 
 def actual(collective: Collective) -> Collective:
@@ -99,7 +110,7 @@ def share_bytes(stage: Stage) -> int:
 
 
 def ring_messages(stage: Stage) -> int:
-    """Messages that each NPU sends in a ring stage; the all-to-all is forwarded, hence quadratic."""
+    """Messages that each NPU sends in a ring stage. An all-to-all is forwarded: quadratic."""
     nodes = stage.group.nodes
     match stage.collective:
         case Collective.ALL_REDUCE:

@@ -2,7 +2,7 @@
 
 When all NPUs do the same at the same time, one of them tells for all. Ends of
 one instant are taken in the order in which ASTRA-sim planned them; where that
-order differs from NPU to NPU and matters, `Ambiguous` asks for all of them.
+order differs from NPU to NPU and matters, `AmbiguousOrderError` asks for all.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from artist.latency.astra_timing import Timing
 Lane = tuple[int, int]
 
 
-class Ambiguous(Exception):
-    """Two different stages ask for the same queue in an order that is not the same on all NPUs."""
+class AmbiguousOrderError(Exception):
+    """Two stages ask for the same queue at once, in an order that NPUs do not share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Pipeline:
         """Duration of the collective in ns.
 
         Raises:
-            Ambiguous: see there.
+            AmbiguousOrderError: see there.
         """
         now_ns = 0
         for number, legs in enumerate(self._streams):
@@ -82,7 +82,7 @@ class Pipeline:
                 continue
             timing, other = self._timings[at], self._timings[other_at]
             if timing.ends_reducing != other.ends_reducing or other_sent_ns == sent_ns:
-                raise Ambiguous
+                raise AmbiguousOrderError
         earlier.append(one)
 
     def _join(self, lane: Lane, stream: tuple[int, int], now_ns: int) -> None:

@@ -11,10 +11,16 @@ import re
 from dataclasses import dataclass
 
 from artist.errors import BackendSettingError
-from artist.latency.astra_collectives import LOCAL_BW_AWARE, smallest_message_bytes
+from artist.latency.astra_collectives import (
+    LOCAL_BW_AWARE,
+    Cut,
+    Request,
+    chunks,
+    smallest_message_bytes,
+    stages,
+)
 from artist.latency.astra_network import Algorithm, Group, Kind, Network, groups
 from artist.latency.astra_packets import Delays
-from artist.latency.astra_streams import Rules
 from artist.latency.astra_training import Program, program
 from artist.latency.base import Dimension, LatencyQuery, SystemSettings, Topology
 from artist.workload.layers import Collective, Parallelism, Workload
@@ -31,12 +37,17 @@ _ALGORITHM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A checked query. `work` is one pass; `slots` streams run in each queue at a time."""
+    """A checked query.
+
+    `work` is one pass, `cuts` its distinct collectives; each dimension has `queues`
+    queues, in each of which `slots` streams run at a time.
+    """
 
     network: Network
     delays: Delays
-    rules: Rules
     work: Program
+    cuts: dict[Request, Cut]
+    queues: int
     slots: int
     passes: int
 
@@ -60,17 +71,14 @@ def prepare(query: LatencyQuery) -> Setup:
     over = {
         c: _used_groups(name, names, c, network) for c, (name, names) in lists.items() if c in used
     }
-    rules = Rules(
-        over,
-        system.collective_optimization,
-        system.preferred_dataset_splits,
-        system.queues_per_dimension,
-        network.total_npus,
-    )
-    _check_sizes(work, rules)
+    cuts = {
+        (collective, size): _cut(collective, size, over[collective], system, network.total_npus)
+        for collective, size in dict.fromkeys(work.collectives)
+    }
     delays = Delays(system.endpoint_delay_ns, system.local_mem_bandwidth_gb_per_s * 1e9)
-    slots = -(-system.active_chunks_per_dimension // system.queues_per_dimension)
-    return Setup(network, delays, rules, work, slots, query.passes)
+    queues = system.queues_per_dimension
+    slots = -(-system.active_chunks_per_dimension // queues)
+    return Setup(network, delays, work, cuts, queues, slots, query.passes)
 
 
 def algorithm(name: str) -> Algorithm:
@@ -140,7 +148,7 @@ def _check_start(work: Program, system: SystemSettings) -> None:
     starts_at_once = bool(work.collectives) and not work.computes
     if system.endpoint_delay_ns == 0 and starts_at_once:
         raise BackendSettingError(
-            f"endpoint_delay_ns is 0 and the {Parallelism.MICRO} workload begins with a collective: "
+            f"endpoint_delay_ns is 0 and a {Parallelism.MICRO} workload begins with a collective: "
             "ASTRA-sim aborts on an event at time zero; set endpoint_delay_ns to 1 or more",
             "zero-endpoint-delay",
         )
@@ -173,15 +181,15 @@ def _used_groups(
         _refuse(name, "empty", f"one algorithm per dimension: the workload needs {collective}")
     if len(over) > MAX_GROUPS:
         raise BackendSettingError(
-            f"{name} runs over {len(over)} dimensions: ASTRA-sim reads beyond its own list from the "
-            f"fifth on and hangs by chance; use at most {MAX_GROUPS}, or a one* algorithm"
+            f"{name} runs over {len(over)} dimensions: ASTRA-sim reads beyond its own list from "
+            f"the fifth on and hangs by chance; use at most {MAX_GROUPS}, or a one* algorithm"
         )
     for group in over:
         kind = group.algorithm.kind
         if kind in (Kind.HALVING_DOUBLING, Kind.TREE) and group.nodes & (group.nodes - 1):
             raise BackendSettingError(
-                f"{name} has {kind.value} over {group.nodes} NPUs: ASTRA-sim crashes or hangs unless "
-                "that is a power of two; use ring or direct there"
+                f"{name} has {kind.value} over {group.nodes} NPUs: ASTRA-sim crashes or hangs "
+                "unless that is a power of two; use ring or direct there"
             )
         if kind is Kind.HALVING_DOUBLING and collective is Collective.ALL_TO_ALL:
             raise BackendSettingError(
@@ -195,16 +203,20 @@ def _used_groups(
     return over
 
 
-def _check_sizes(work: Program, rules: Rules) -> None:
-    for collective, size in dict.fromkeys(work.collectives):
-        for stage in rules.chunk_stages(collective, size)[1]:
-            if smallest_message_bytes(stage) < 1:
-                kind = stage.group.algorithm.kind.value
-                raise BackendSettingError(
-                    f"comm_bytes {size} of an {collective} leaves {kind} over {stage.group.nodes} "
-                    "NPUs with a message of 0 bytes, on which ASTRA-sim aborts; use more bytes, "
-                    "fewer splits or another algorithm"
-                )
+def _cut(
+    collective: Collective, size: int, over: tuple[Group, ...], system: SystemSettings, npus: int
+) -> Cut:
+    count, chunk = chunks(collective, size, system.preferred_dataset_splits, npus)
+    cut = Cut(count, stages(collective, chunk, over, system.collective_optimization))
+    for stage in cut.stages:
+        if smallest_message_bytes(stage) < 1:
+            kind = stage.group.algorithm.kind.value
+            raise BackendSettingError(
+                f"comm_bytes {size} of an {collective} leaves {kind} over {stage.group.nodes} "
+                "NPUs with a message of 0 bytes, on which ASTRA-sim aborts; use more bytes, "
+                "fewer splits or another algorithm"
+            )
+    return cut
 
 
 def _choice(name: str, value: str, known: tuple[str, ...]) -> None:

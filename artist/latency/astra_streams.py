@@ -7,10 +7,11 @@ collectives), and the two binary trees in turn, per collective and dimension.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from artist.latency.astra_collectives import Half, Stage, chunks, stages
-from artist.latency.astra_network import Group, Kind
+from artist.latency.astra_collectives import Cut, Half, Request, Stage
+from artist.latency.astra_network import Kind
 from artist.workload.layers import Collective
 
 
@@ -25,24 +26,6 @@ class Leg:
     lane: tuple[int, int]
     direction: int = 1
     variant: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The settings that decide how a collective is cut."""
-
-    groups: dict[Collective, tuple[Group, ...]]
-    optimization: str
-    splits: int
-    queues: int
-    total_npus: int
-
-    def chunk_stages(
-        self, collective: Collective, size_bytes: int
-    ) -> tuple[int, tuple[Stage, ...]]:
-        """(number of chunks, stages of each) of a collective."""
-        count, chunk = chunks(collective, size_bytes, self.splits, self.total_npus)
-        return count, stages(collective, chunk, self.groups[collective], self.optimization)
 
 
 class QueueTurns:
@@ -76,10 +59,14 @@ class StreamMaker:
     """The streams of each collective of a program, in the order of issue.
 
     All NPUs issue the same collectives in the same order, so they share the legs.
+    `queues` is the number of them per dimension.
     """
 
-    def __init__(self, rules: Rules, collectives: tuple[tuple[Collective, int], ...]) -> None:
-        self._rules = rules
+    def __init__(
+        self, cuts: Mapping[Request, Cut], queues: int, collectives: tuple[Request, ...]
+    ) -> None:
+        self._cuts = cuts
+        self._queues = queues
         self._collectives = collectives
         self._made: list[tuple[tuple[Leg, ...], ...]] = []
         self._turns: dict[int, QueueTurns] = {}
@@ -88,16 +75,18 @@ class StreamMaker:
     def streams(self, index: int) -> tuple[tuple[Leg, ...], ...]:
         """The streams of the collective issued as number `index`."""
         while len(self._made) <= index:
-            self._made.append(self._make(*self._collectives[len(self._made)]))
+            self._made.append(self._make(self._collectives[len(self._made)]))
         return self._made[index]
 
-    def _make(self, collective: Collective, size_bytes: int) -> tuple[tuple[Leg, ...], ...]:
-        count, cut = self._rules.chunk_stages(collective, size_bytes)
-        return tuple(tuple(self._leg(collective, stage) for stage in cut) for _ in range(count))
+    def _make(self, request: Request) -> tuple[tuple[Leg, ...], ...]:
+        cut = self._cuts[request]
+        return tuple(
+            tuple([self._leg(request[0], stage) for stage in cut.stages]) for _ in range(cut.chunks)
+        )
 
     def _leg(self, collective: Collective, stage: Stage) -> Leg:
         index = stage.group.index
-        turns = self._turns.setdefault(index, QueueTurns(self._rules.queues))
+        turns = self._turns.setdefault(index, QueueTurns(self._queues))
         queue, direction = turns.next(stage.half)
         variant = 0
         if stage.group.algorithm.kind is Kind.TREE:

@@ -3,9 +3,10 @@
 Notation: n nodes, S input bytes, m bytes of a message, e endpoint delay, net(m)
 time of a message, R(m) time to reduce m bytes. ASTRA-sim's times are then
 
-    ring            k net(m) + (k + 1) e + r R(m)      k messages, r of them reduced
-    direct          2 e + max net(m) [+ R(m)]          all-reduce, equal distances: 3 e + 2 net(m) + R(m)
-    halvingDoubling sum of net(m_i) + (k + 1) e + sum of R(m_i), i = 1 .. log2(n) - 1
+    ring             k net(m) + (k + 1) e + r R(m)       k messages, r of them reduced
+    direct           2 e + max net(m)                    + R(m) for a reduce-scatter
+                     3 e + 2 net(m) + R(m)               all-reduce, all equally far
+    halvingDoubling  sum net(m_i) + (k + 1) e + sum R(m_i), reducing i = 1 .. log2(n) - 1
 
 and what remains (windows, unequal distances) is played through by one NPU whose
 messages come back to itself.

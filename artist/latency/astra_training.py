@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from artist.latency.astra_collectives import actual
-from artist.workload.layers import Collective, Parallelism, Workload
+from artist.latency.astra_collectives import Request, actual
+from artist.workload.layers import Parallelism, Workload
 
 NS_PER_US = 1000
 
@@ -31,7 +31,7 @@ class Program:
     """What each NPU does. Without computations all collectives are free at once."""
 
     computes: tuple[Compute, ...]
-    collectives: tuple[tuple[Collective, int], ...]
+    collectives: tuple[Request, ...]
 
     @property
     def compute_ns(self) -> int:
