@@ -49,12 +49,13 @@ def latency(
     if cases is not None:
         _cases(cases, workloads, out)
         return
+    from artist.latency.service import answer
     from artist.run import open_backend
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
     question = _question(model, workload, placement, fabric, columns, system or [])
     started = time.perf_counter()
-    estimate = open_backend(backend).estimate(question.query)
+    estimate = answer(open_backend(backend), question.query)
     facts = {
         "finish_cycles": estimate.finish_ns,
         "exposed_comm_cycles": estimate.exposed_comm_ns,

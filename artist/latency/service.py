@@ -12,9 +12,9 @@ from typing import Protocol
 from artist.cluster.fabric import Fabric
 from artist.cluster.placement import parse_signature
 from artist.errors import BackendError
-from artist.latency.base import Estimate, LatencyBackend, LatencyQuery
+from artist.latency.base import Dimension, Estimate, LatencyBackend, LatencyQuery
 from artist.latency.network import dimensions, system_settings
-from artist.workload.layers import Workload, quantised
+from artist.workload.layers import Parallelism, Workload, quantised
 
 
 class EstimateStore(Protocol):
@@ -32,8 +32,8 @@ class EstimateStore(Protocol):
 class LatencyService:
     """Answers for one fabric and one backend.
 
-    `queries` counts all questions, `distinct` those that the memo could not answer and
-    `store_hits` those of them that came from the store.
+    `queries` counts all questions, `distinct` the different ones among them as ASTRA-sim
+    sees them, and `store_hits` those of these that came from the store.
     """
 
     def __init__(
@@ -49,12 +49,13 @@ class LatencyService:
         self._backend = backend
         self._workload_of = workload_of
         self._store = store
-        self._memo: dict[tuple[str, str], Estimate] = {}
+        self._by_signature: dict[tuple[str, str], Estimate] = {}
+        self._by_dimensions: dict[tuple[str, tuple[Dimension, ...]], Estimate] = {}
 
     @property
     def distinct(self) -> int:
         """Number of different questions."""
-        return len(self._memo)
+        return len(self._by_dimensions)
 
     def estimate(self, model: str, signature: str) -> Estimate:
         """One iteration of a model on a placement of that shape.
@@ -64,34 +65,43 @@ class LatencyService:
         """
         self.queries += 1
         key = (model, signature)
-        found = self._memo.get(key)
+        found = self._by_signature.get(key)
         if found is None:
-            found = self._memo[key] = self._ask(model, signature)
+            found = self._by_signature[key] = self._on_shape(model, signature)
         return found
 
-    def query(self, model: str, signature: str) -> LatencyQuery:
-        """The question as the backend sees it."""
+    def _on_shape(self, model: str, signature: str) -> Estimate:
         shape = parse_signature(signature, self._fabric.level_names, self._fabric.gpus_per_socket)
         dims = dimensions(shape, self._fabric)
-        workload = quantised(self._workload_of(model))
-        return LatencyQuery(workload, dims, system_settings(dims, self._fabric))
+        found = self._by_dimensions.get((model, dims))
+        if found is None:
+            workload = quantised(self._workload_of(model))
+            query = LatencyQuery(workload, dims, system_settings(dims, self._fabric))
+            try:
+                found = self._ask(query)
+            except BackendError as cause:
+                cause.args = (f"model {model!r} on placement {signature}: {cause}",)
+                raise
+            self._by_dimensions[model, dims] = found
+        return found
 
-    def _ask(self, model: str, signature: str) -> Estimate:
-        query = self.query(model, signature)
-        if not query.dimensions:
-            compute_ns = _compute_ns(query.workload)
-            return Estimate(compute_ns, compute_ns, "single-gpu", (), ())
+    def _ask(self, query: LatencyQuery) -> Estimate:
         kept = self._store.get(query, self._backend.source) if self._store else None
         if kept is not None:
             self.store_hits += 1
             return kept
-        try:
-            estimate = self._backend.estimate(query)
-        except BackendError as cause:
-            raise type(cause)(f"model {model!r} on placement {signature}: {cause}") from cause
+        estimate = answer(self._backend, query)
         if self._store:
             self._store.put(query, estimate)
         return estimate
+
+
+def answer(backend: LatencyBackend, query: LatencyQuery) -> Estimate:
+    """Ask a backend; what a single GPU needs no backend for is answered here."""
+    if query.dimensions:
+        return backend.estimate(query)
+    compute_ns = single_gpu_ns(query.workload) * query.passes
+    return Estimate(compute_ns, compute_ns, "single-gpu", (), ())
 
 
 class NoCommunication:
@@ -104,10 +114,14 @@ class NoCommunication:
         return Estimate(1, 1, "none", (), ())
 
 
-def _compute_ns(workload: Workload) -> int:
-    phases = [
-        phase
+def single_gpu_ns(workload: Workload) -> int:
+    """Compute time of one pass; the first layer of a DATA workload has no input gradient."""
+    first = workload.layers[0]
+    total_us = sum(
+        phase.compute_us
         for layer in workload.layers
         for phase in (layer.forward, layer.input_grad, layer.weight_grad)
-    ]
-    return round(1000 * sum(phase.compute_us for phase in phases))
+    )
+    if workload.parallelism is Parallelism.DATA:
+        total_us -= first.input_grad.compute_us
+    return round(1000 * total_us)

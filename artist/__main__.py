@@ -1,0 +1,5 @@
+"""`python -m artist`."""
+
+from artist.cli.main import main
+
+main()

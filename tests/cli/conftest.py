@@ -1,0 +1,37 @@
+"""Commands run as a user runs them: another process, an empty home, a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def artist(tmp_path: Path) -> Run:
+    """`artist("sim", "--racks", "2")` in an empty folder."""
+
+    def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path / "home"),
+            "ARTIST_CACHE_DIR": str(tmp_path / "cache"),
+            **environment,
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "artist", *map(str, arguments)],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run

@@ -1,0 +1,115 @@
+"""Does bad input end with one clear message, the right exit code and nothing half-written?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+NATIVE = "job_id,arrival_s,gpus,model,iterations,compute_s,user\n"
+
+FLAGS = [
+    (("--policy", "daly"), 2, ["'daly'", "did you mean 'dally'"]),
+    (("--fabric", "dally2052"), 2, ["'dally2052'", "did you mean 'dally2025'"]),
+    (("--fabric", "nowhere.yaml"), 2, ["nowhere.yaml", "cannot be read"]),
+    (("--backend", "analytic"), 2, ["did you mean 'analytical'"]),
+    (("--trace", "sensetime-batch"), 2, ["did you mean 'sensetime-batch-500'"]),
+    (("--trace", "nowhere.csv"), 3, ["nowhere.csv"]),
+    (("--calibration", "nobody"), 2, ["'nobody'"]),
+    (("--racks", "0"), 2, ["racks", "0"]),
+    (("--racks", "-3"), 2, ["racks", "-3"]),
+    (("--racks", "many"), 2, ["--racks", "valid integer"]),
+    (("--gpus-per-machine", "0"), 2, ["gpus_per_machine"]),
+    (("--racks", "100000000"), 2, ["100000000", "at most"]),
+    (("--jobs", "0"), 2, ["jobs"]),
+    (("--jobs", "501"), 2, ["501", "500"]),
+    (("--arrivals", "poisson:-1"), 2, ["poisson"]),
+    (("--arrivals", "sometimes"), 2, ["sometimes"]),
+    (("--seed", "-1"), 2, ["seed"]),
+    (("--set", "policy.lease=5"), 2, ["'lease'", "did you mean 'lease_s'"]),
+    (("--set", "policy.lease_s=-5"), 2, ["lease_s", "-5"]),
+    (("--set", "policy.lease_s=nan"), 2, ["lease_s"]),
+    (("--set", "polcy=fifo"), 2, ["polcy", "did you mean 'policy'"]),
+    (("--set", "racks"), 2, ["KEY=VALUE"]),
+    (("--set", "system.preferred_dataset_splits=0"), 2, ["preferred_dataset_splits", "0"]),
+    (("--set", "system.chunks=4"), 2, ["chunks"]),
+    (("--polcy", "fifo"), 2, ["--polcy"]),
+    (("--racks", "1", "--machines-per-rack", "1"), 3, ["GPUs", "cluster has 8"]),
+    (("--out", "/proc/run"), 2, ["/proc/run"]),
+]
+
+TRACES = [
+    ("empty.csv", "", ["empty"]),
+    ("header.csv", NATIVE, ["no jobs"]),
+    ("columns.csv", "job_id,arrival_s,gpus\n1,0,1\n", ["model"]),
+    ("zero.csv", NATIVE + "a,0,0,vgg11,10,0.1,u\n", ["zero.csv:2", "gpus", "0"]),
+    ("negative.csv", NATIVE + "a,0,1,vgg11,10,0.1,u\nb,0,-4,vgg11,1,0.1,u\n", ["negative.csv:3"]),
+    ("nan.csv", NATIVE + "a,nan,1,vgg11,10,0.1,u\n", ["nan.csv:2", "arrival_s"]),
+    ("twice.csv", NATIVE + "a,0,1,vgg11,10,0.1,u\na,1,1,vgg11,10,0.1,u\n", ["twice.csv:3", "'a'"]),
+    ("model.csv", NATIVE + "a,0,1,vgg111,10,0.1,u\n", ["model.csv:2", "did you mean 'vgg11'"]),
+    ("cut.json", '[{"job_id": "1", "model": "VGG"', ["cut.json"]),
+    ("noise.json", "\x00\x01\x02", ["noise.json"]),
+]
+
+
+@pytest.mark.parametrize(("flags", "code", "words"), FLAGS, ids=lambda value: str(value)[:40])
+def test_bad_flags(artist, flags, code: int, words: list[str]) -> None:
+    _expect(artist("sim", *flags), code, words)
+
+
+@pytest.mark.parametrize(("name", "content", "words"), TRACES, ids=lambda v: str(v)[:12])
+def test_bad_traces(artist, tmp_path: Path, name: str, content: str, words: list[str]) -> None:
+    (tmp_path / name).write_text(content)
+    ran = artist("sim", "--trace", name, "--racks", "1", "--out", "run")
+    _expect(ran, 3, words)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("racks: 2\npolcy: fifo\n", ["s.yaml:2", "did you mean 'policy'"]),
+        ("policy: fifo\nracks: two\n", ["s.yaml:2", "racks", "'two'"]),
+        ("racks: 2\n  policy: [\n", ["s.yaml:", "not valid YAML"]),
+        ("- racks\n", ["s.yaml:1", "mapping"]),
+        ("", ["s.yaml:1", "mapping"]),
+        ("tree: [[4, 0]]\n", ["machine", "got 4"]),
+    ],
+)
+def test_bad_scenarios(artist, tmp_path: Path, content: str, words: list[str]) -> None:
+    (tmp_path / "s.yaml").write_text(content)
+    _expect(artist("sim", "s.yaml"), 2, words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--model", "vgg12", "--placement", "4"), ["did you mean 'vgg1"]),
+        (("--model", "vgg11", "--placement", "4;4"), ["'4;4'", "4+4,8/2"]),
+        (("--model", "vgg11", "--placement", "0,4"), ["at least 1"]),
+        (("--model", "vgg11", "--placement", "4//4"), ["'//'"]),
+        (("--model", "vgg11"), ["--placement"]),
+        (("--placement", "4,4"), ["--model"]),
+        (("--model", "vgg11", "--topology", "Ring", "--npus", "4,2"), ["--npus 2"]),
+        (
+            ("--model", "vgg11", "--topology", "Star", "--npus", "4", "--bandwidth", "50",
+             "--latency", "0"),
+            ["'Star'", "Switch"],
+        ),
+        (("--model", "vgg11", "--placement", "4,4", "--system", "splits=4"), ["'splits=4'"]),
+    ],
+)  # fmt: skip
+def test_bad_latency_questions(artist, arguments, words: list[str]) -> None:
+    _expect(artist("latency", *arguments), 2, words)
+
+
+def test_unknown_terms_are_answered_with_the_nearest(artist) -> None:
+    _expect(artist("explain", "makespn"), 2, ["did you mean 'makespan"])
+
+
+def _expect(ran, code: int, words: list[str]) -> None:
+    assert ran.returncode == code, ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert ran.stdout == ""
+    for word in words:
+        assert word in ran.stderr

@@ -1,0 +1,85 @@
+"""Do the commands that only look, look right?"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from artist.glossary import METRICS, TERMS
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ("policies", "dally-fully-consolidated"),
+        ("models", "resnet50"),
+        ("fabrics", "h100-quantum2-spectrum4"),
+        ("traces", "sensetime-batch-500"),
+        ("backends", "analytical"),
+        ("metrics", "makespan_s"),
+    ],
+)
+def test_list(artist, what: str, expected: str) -> None:
+    assert expected in artist("list", what).stdout
+    rows = json.loads(artist("list", what, "--format", "json").stdout)
+    assert expected in {row["id"] for row in rows}
+
+
+def test_every_term_has_a_unit_or_a_meaning() -> None:
+    names = [term.name for term in (*METRICS, *TERMS)]
+    assert len(names) == len(set(names))
+    assert all(term.meaning for term in (*METRICS, *TERMS))
+    assert all(term.unit for term in METRICS)
+
+
+def test_explain(artist) -> None:
+    shown = artist("explain", "jct").stdout
+    assert "finish_s - arrival_s" in shown
+
+
+def test_latency_of_a_placement_and_of_bare_dimensions_agree(artist) -> None:
+    on_placement = artist(
+        "latency", "--model", "resnet18", "--placement", "4/4", "--format", "json"
+    )
+    bare = artist(
+        "latency", "--model", "resnet18", "--topology", "FullyConnected,Switch", "--npus", "4,2",
+        "--bandwidth", "600,400", "--latency", "0,50000", "--system",
+        "collective_optimization=baseline", "--system", "preferred_dataset_splits=1", "--system",
+        "local_mem_bandwidth_gb_per_s=1555", "--format", "json",
+    )  # fmt: skip
+    first, second = json.loads(on_placement.stdout), json.loads(bare.stdout)
+    assert first["signature"] == "4/4"
+    assert first["finish_cycles"] == second["finish_cycles"]
+    assert set(first) == {
+        "finish_cycles",
+        "exposed_comm_cycles",
+        "compute_cycles",
+        "comm_ratio",
+        "source",
+        "signature",
+        "wall_s",
+    }
+
+
+def test_latency_of_one_gpu_is_compute_alone(artist) -> None:
+    ran = artist("latency", "--model", "vgg11", "--placement", "1", "--format", "json")
+    assert json.loads(ran.stdout)["comm_ratio"] == 0
+
+
+def test_trace_commands(artist, tmp_path) -> None:
+    made = artist(
+        "trace", "synth", "--jobs", "50", "--load", "0.9", "--gpus", "64", "--seed", "3", "--out",
+        "t.csv",
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    assert json.loads(artist("trace", "validate", "t.csv", "--format", "json").stdout)["jobs"] == 50
+    assert (
+        json.loads(artist("trace", "stats", "t.csv", "--format", "json").stdout)["gpus_max"] <= 64
+    )
+    assert artist("sim", "--trace", "t.csv", "--racks", "1", "--check").returncode == 0
+
+
+def test_version_and_help(artist) -> None:
+    assert artist("--version").stdout.startswith("artist ")
+    assert "sim" in artist("--help").stdout

@@ -1,0 +1,177 @@
+"""Does `artist sim` keep its contract: table or JSON, run directory, determinism?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+SUMMARY_KEYS = [
+    "policy",
+    "trace",
+    "gpus",
+    "jobs_total",
+    "jobs_finished",
+    "makespan_s",
+    "jct_mean_s",
+    "jct_p50_s",
+    "jct_p95_s",
+    "jct_p99_s",
+    "queue_delay_mean_s",
+    "queue_delay_p95_s",
+    "queue_delay_p99_s",
+    "comm_time_mean_s",
+    "compute_time_mean_s",
+    "gpu_utilization",
+    "preemptions",
+    "migrations",
+    "placements_machine",
+    "placements_rack",
+    "placements_network",
+    "events",
+    "latency_queries",
+    "latency_backend_calls",
+    "wall_s",
+    "seed",
+    "artist_version",
+]
+SENSETIME = Path(__file__).parents[3] / "shared" / "traces"
+
+
+def test_summary_has_every_key_of_the_contract(artist) -> None:
+    found = json.loads(artist("sim", "--racks", "2", "--format", "json", "--check").stdout)
+    assert sorted(found) == sorted(SUMMARY_KEYS)
+    assert found["jobs_finished"] == found["jobs_total"] == 500
+
+
+def test_table_goes_to_stdout_without_colours_and_hints_to_stderr(artist) -> None:
+    ran = artist("sim", "--trace", "tiny-batch", "--racks", "1")
+    assert "makespan_s" in ran.stdout
+    assert "\x1b" not in ran.stdout
+    assert "--out DIR" in ran.stderr
+    assert artist("sim", "--trace", "tiny-batch", "--racks", "1", "--quiet").stderr == ""
+
+
+def test_run_directory_holds_rows_that_agree_with_the_summary(artist, tmp_path: Path) -> None:
+    ran = artist("sim", "--racks", "2", "--out", "runs/one", "--format", "json")
+    out = tmp_path / "runs" / "one"
+    summary = json.loads((out / "summary.json").read_text())
+    jobs = pd.read_parquet(out / "jobs.parquet")
+    placements = pd.read_parquet(out / "placements.parquet")
+
+    assert summary == json.loads(ran.stdout)
+    assert summary["jct_mean_s"] == pytest.approx(jobs["jct_s"].mean())
+    assert summary["makespan_s"] == pytest.approx(jobs["finish_s"].max() - jobs["arrival_s"].min())
+    assert (jobs["run_s"] + jobs["queue_delay_s"] - jobs["jct_s"]).abs().max() < 1e-6
+    held = (placements["end_s"] - placements["start_s"]).groupby(placements["job_id"]).sum()
+    assert held.loc[jobs["job_id"]].to_numpy() == pytest.approx(jobs["run_s"].to_numpy())
+    done = placements.groupby("job_id")["iterations"].sum()
+    assert (done.loc[jobs["job_id"]].to_numpy() == jobs["iterations"].to_numpy()).all()
+    assert set(placements["source"]) <= {"analytical", "single-gpu"}
+    assert {"timeline.parquet", "autotuner.parquet", "manifest.json"} <= {
+        path.name for path in out.iterdir()
+    }
+    assert not [path for path in out.parent.iterdir() if path.name.startswith(".")]
+
+
+def test_manifest_says_where_the_result_came_from(artist, tmp_path: Path) -> None:
+    artist("sim", "--trace", "tiny-batch", "--racks", "1", "--seed", "3", "--out", "run")
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["scenario"]["trace"] == "tiny-batch"
+    assert manifest["seed"] == 3
+    assert set(manifest["inputs"]) == {"trace", "fabric"}
+    assert manifest["versions"]["artist"]
+    assert "sim" in manifest["command"]
+
+
+def _bytes(out: Path) -> dict[str, object]:
+    found: dict[str, object] = {path.name: path.read_bytes() for path in out.glob("*.parquet")}
+    summary = json.loads((out / "summary.json").read_text())
+    summary.pop("wall_s")
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest.pop("volatile")
+    manifest.pop("command")
+    return found | {"summary": json.dumps(summary), "manifest": json.dumps(manifest)}
+
+
+def test_same_scenario_gives_the_same_bytes_in_any_process(artist, tmp_path: Path) -> None:
+    for name, hash_seed in (("a", "0"), ("b", "1"), ("c", "4242")):
+        ran = artist("sim", "--racks", "2", "--out", name, PYTHONHASHSEED=hash_seed)
+        assert ran.returncode == 0, ran.stderr
+    first = _bytes(tmp_path / "a")
+    assert first == _bytes(tmp_path / "b") == _bytes(tmp_path / "c")
+
+
+def test_a_warm_cache_changes_nothing_but_the_manifests_count_of_hits(artist, tmp_path) -> None:
+    for name in ("cold", "warm"):
+        artist("sim", "--racks", "4", "--out", name)
+    assert _bytes(tmp_path / "cold") == _bytes(tmp_path / "warm")
+    hits = [
+        json.loads((tmp_path / name / "manifest.json").read_text())["volatile"]
+        for name in ("cold", "warm")
+    ]
+    assert hits[0]["estimates_from_disk_cache"] == 0 < hits[1]["estimates_from_disk_cache"]
+
+
+def test_an_earlier_run_is_replaced_and_nothing_else_is(artist, tmp_path: Path) -> None:
+    small = ("sim", "--trace", "tiny-batch", "--racks", "1", "--out")
+    assert artist(*small, "run", "--policy", "fifo").returncode == 0
+    assert artist(*small, "run", "--policy", "srtf").returncode == 0
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["policy"] == "srtf"
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
+    refused = artist(*small, "mine")
+    assert refused.returncode == 2
+    assert "not a run directory" in refused.stderr
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_a_scenario_file_is_read_and_flags_override_it(artist, tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(
+        "racks: 1\npolicy: las\ntrace: tiny-batch\npolicy_options: {lease_s: 600}\n"
+    )
+    found = json.loads(artist("sim", "s.yaml", "--format", "json").stdout)
+    assert (found["policy"], found["gpus"]) == ("las", 64)
+    found = json.loads(artist("sim", "s.yaml", "--racks", "2", "--format", "json").stdout)
+    assert found["gpus"] == 128
+
+
+def test_an_irregular_cluster_is_given_as_nested_lists(artist, tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(
+        "tree: [[[4, 4], [4]], [[4, 4, 4]]]\ntrace: tiny-batch\npolicy: fifo\n"
+    )
+    ran = artist("sim", "s.yaml", "--format", "json", "--check", "--jobs", "5")
+    assert json.loads(ran.stdout)["gpus"] == 24, ran.stderr
+
+
+@pytest.mark.parametrize("policy", ["dally", "dally-manual", "dally-no-wait"])
+def test_restart_cost_is_charged_only_after_a_preemption(artist, tmp_path, policy) -> None:
+    artist("sim", "--racks", "2", "--policy", policy, "--set", "restart_s=60", "--out", "run")
+    jobs = pd.read_parquet(tmp_path / "run" / "jobs.parquet")
+    restarts = jobs["preemptions"] + jobs["migrations"]
+    assert (jobs["stalled_s"] == 60 * restarts).all()
+    assert restarts.sum() > 0
+
+
+@pytest.mark.skipif(not SENSETIME.is_dir(), reason="the real traces are not here")
+@pytest.mark.parametrize("trace", ["sensetime_500_batch.json", "sensetime_411_poisson_week.json"])
+@pytest.mark.parametrize("policy", ["dally", "dally-fully-consolidated", "fifo", "las", "srtf"])
+def test_the_papers_traces_run_clean(artist, trace: str, policy: str) -> None:
+    ran = artist(
+        "sim", "--trace", SENSETIME / trace, "--racks", "4", "--policy", policy, "--check",
+        "--format", "json",
+    )  # fmt: skip
+    found = json.loads(ran.stdout)
+    assert found["jobs_finished"] == found["jobs_total"]
+
+
+@pytest.mark.skipif(not SENSETIME.is_dir(), reason="the real traces are not here")
+def test_strict_fifo_agrees_with_an_independent_simulator(artist) -> None:
+    # Tiresias' simulator, FIFO over a count of GPUs: mean JCT 189,649 s.
+    ran = artist(
+        "sim", "--trace", SENSETIME / "common480_64gpu.csv", "--racks", "1", "--policy", "fifo",
+        "--backend", "none", "--format", "json",
+    )  # fmt: skip
+    assert round(json.loads(ran.stdout)["jct_mean_s"]) == 189_649

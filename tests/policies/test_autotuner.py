@@ -1,0 +1,55 @@
+"""Does Algorithm 2 compute what the paper says?"""
+
+from __future__ import annotations
+
+from artist.cluster.tree import regular
+from artist.policies.autotuner import AutoTuner
+from artist.units import ticks
+
+TREE = regular(racks=2, machines_per_rack=2, gpus_per_machine=4)
+MACHINE, RACK = TREE.machine, TREE.machine + 1
+
+
+def tuner(history_s: float = 1000.0) -> AutoTuner:
+    return AutoTuner(ticks(history_s), 2.0)
+
+
+def test_without_history_there_is_no_tuned_timer() -> None:
+    assert tuner().timer(MACHINE, 4, ticks(5)) is None
+
+
+def test_one_wait_is_the_timer_because_its_deviation_is_zero() -> None:
+    tuned = tuner()
+    tuned.record(TREE, MACHINE, 4, ticks(30), ticks(100))
+    assert tuned.timer(MACHINE, 4, ticks(100)) == ticks(30)
+
+
+def test_timer_is_mean_plus_two_sample_deviations() -> None:
+    tuned = tuner()
+    for waited in (10, 20, 30):  # mean 20, sample deviation 10
+        tuned.record(TREE, MACHINE, 4, ticks(waited), ticks(100))
+    assert tuned.timer(MACHINE, 4, ticks(100)) == ticks(40)
+
+
+def test_levels_and_demands_have_lists_of_their_own() -> None:
+    tuned = tuner()
+    tuned.record(TREE, MACHINE, 4, ticks(10), ticks(0))
+    assert tuned.timer(RACK, 4, ticks(0)) is None
+    assert tuned.timer(MACHINE, 2, ticks(0)) is None
+
+
+def test_entries_leave_the_window_by_their_age() -> None:
+    tuned = tuner(history_s=50)
+    tuned.record(TREE, RACK, 4, ticks(10), ticks(0))
+    tuned.record(TREE, RACK, 4, ticks(30), ticks(40))
+    assert tuned.timer(RACK, 4, ticks(50)) == round(20e9 + 2 * 200**0.5 * 1e9)
+    assert tuned.timer(RACK, 4, ticks(51)) == ticks(30)
+    assert tuned.timer(RACK, 4, ticks(91)) is None
+
+
+def test_each_record_leaves_a_row_with_the_new_timer() -> None:
+    tuned = tuner()
+    tuned.record(TREE, RACK, 4, ticks(10), ticks(7))
+    assert tuned.rows == [
+        {"time_s": 7, "level": "rack", "gpus": 4, "waited_s": 10, "samples": 1, "timer_s": 10}
+    ]

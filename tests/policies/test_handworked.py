@@ -1,0 +1,56 @@
+"""Hand-worked traces: expected starts and finishes stand beside each job in `handworked/`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from artist.cluster.tree import nested
+from artist.engine.rates import AloneRates
+from artist.engine.rows import Rows
+from artist.engine.simulator import Simulator
+from artist.latency.base import Estimate
+from artist.policies import POLICIES
+from artist.policies.base import Policy
+from artist.units import seconds
+from artist.workload.job import Job
+
+CASES = sorted((Path(__file__).parent / "handworked").glob("*.yaml"))
+COMPUTE_NS = 1_000_000
+
+
+def make_policy(name: str, options: dict[str, object]) -> Policy:
+    entry = POLICIES[name]
+    policy = entry.load()
+    return policy(policy.Options.model_validate({**entry.preset, **options}))
+
+
+def run_case(case: dict) -> Rows:
+    comm = {"machine": 0.0, "rack": 0.0, "network": 0.0, **case.get("comm", {})}
+
+    def estimate(model: str, signature: str) -> Estimate:
+        level = "network" if "/" in signature else "rack" if "," in signature else "machine"
+        return Estimate(round(COMPUTE_NS * (1 + comm[level])), COMPUTE_NS, "hand")
+
+    jobs = [
+        Job(name, float(arrival), gpus, "any", iterations, 1.0, **case.get("job_options", {}))
+        for name, arrival, gpus, iterations, *_ in case["jobs"]
+    ]
+    tree = nested(("machine", "rack", "network"), case["cluster"])
+    policy = make_policy(case["policy"], case.get("options", {}))
+    simulator = Simulator(tree, jobs, AloneRates(tree, estimate), lease=policy.lease, check=True)
+    return simulator.run(policy)
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_starts_and_finishes_are_as_worked_out_by_hand(path: Path) -> None:
+    case = yaml.safe_load(path.read_text())
+    rows = {row.job.id: row for row in run_case(case).jobs}
+
+    found = {name: (seconds(row.start), seconds(row.finish)) for name, row in rows.items()}
+    assert found == {name: (start, finish) for name, _, _, _, start, finish in case["jobs"]}
+    for kind in ("preemptions", "migrations"):
+        if kind in case:
+            assert {name: getattr(row, kind) for name, row in rows.items()} == case[kind]
