@@ -97,11 +97,14 @@ def best_level(tree: ClusterTree, gpus: int) -> int:
 def pack_in_level(free: FreeGpus, level: int, gpus: int) -> Placement | None:
     """Inside one unit of a level: the one with the fewest free GPUs that suffice."""
     unit = free.best_fit(level, gpus)
-    if unit is None:
-        return None
+    return None if unit is None else Placement.of(pack_in_unit(free, level, unit, gpus))
+
+
+def pack_in_unit(free: FreeGpus, level: int, unit: int, gpus: int) -> dict[int, int]:
+    """GPUs per leaf of one unit that has them, from as few children as possible."""
     taken: dict[int, int] = {}
     _fill(free, level, unit, gpus, taken)
-    return Placement.of(taken)
+    return taken
 
 
 def _fill(free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int]) -> None:
