@@ -23,9 +23,13 @@ Place: TypeAlias = Callable[[JobView, FreeGpus], "Placement | None"]
 
 
 class Contest:
-    """State of one round. `place` is the policy's rule for one job."""
+    """State of one round. `place` is the policy's rule for one job.
 
-    __slots__ = ("_improve", "_place", "_pool", "_spare", "decisions")
+    With `spare_first` a job takes GPUs that nobody holds whenever it accepts them, even if
+    the pool has a better level: nobody loses GPUs for the sake of consolidation.
+    """
+
+    __slots__ = ("_improve", "_place", "_pool", "_spare", "_spare_first", "decisions")
 
     def __init__(
         self,
@@ -33,8 +37,11 @@ class Contest:
         contestable: Iterable[JobView],
         place: Place,
         improve: Callable[[JobView, FreeGpus], Placement | None] | None = None,
+        *,
+        spare_first: bool = False,
     ) -> None:
         self.decisions: list[Decision] = []
+        self._spare_first = spare_first
         self._place = place
         self._improve = improve
         self._spare = free.copy()
@@ -88,7 +95,9 @@ class Contest:
         """From the GPUs nobody holds, unless the pool offers a better level."""
         unheld = self._place(view, self._spare)
         tree = self._pool.tree
-        if self._pool is self._spare or (unheld and tier(tree, unheld) == tree.machine):
+        if self._pool is self._spare or (
+            unheld and (self._spare_first or tier(tree, unheld) == tree.machine)
+        ):
             return unheld
         pooled = self._place(view, self._pool)
         if unheld and pooled and tier(tree, unheld) <= tier(tree, pooled):
