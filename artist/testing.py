@@ -1,0 +1,240 @@
+"""Contract checks for policies, public so that anybody's policy can take them.
+
+    from artist.testing import check_policy
+    check_policy(lambda: MyPolicy(MyPolicy.Options()))
+
+A policy that passes is lawful, deterministic, picklable, does not touch the view, brings
+every finite trace to its end, does not read names, and keeps the books right when speeds
+change at every event.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from artist.cluster.placement import Placement, tier
+from artist.cluster.tree import ClusterTree, nested
+from artist.engine.progress import Rate
+from artist.engine.rows import Rows
+from artist.engine.simulator import Simulator
+from artist.errors import PolicyError
+from artist.policies.base import ClusterView, JobView, Policy
+from artist.rng import stream
+from artist.units import Tick
+from artist.workload.job import Job
+from artist.workload.models import model_names
+
+# More questions per job than any sane policy needs: a bound on livelock.
+QUESTIONS_PER_JOB = 20_000
+
+_LEVELS = ("machine", "rack", "network")
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A cluster and a trace to try a policy on."""
+
+    name: str
+    tree: ClusterTree
+    jobs: tuple[Job, ...]
+
+
+class LevelRates:
+    """A rate function without a network: each level outside the machine adds `slowdown`.
+
+    With `restless`, every running job gets another speed at every event.
+    """
+
+    def __init__(self, tree: ClusterTree, *, slowdown: float = 0.5, restless: bool = False) -> None:
+        self._tree = tree
+        self._slowdown = slowdown
+        self._restless = restless
+        self._asked = 0
+
+    def __call__(
+        self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
+    ) -> Mapping[int, Rate]:
+        """Rates of the changed jobs, or of all when restless."""
+        self._asked += 1
+        orders = running if self._restless else [v.order for v in changed if v.order in running]
+        return {order: self._rate(running[order]) for order in orders}
+
+    def alone_iteration_s(self, job: Job, placement: Placement) -> float:
+        """Compute time, longer by the level that the placement spans."""
+        return job.compute_s * (1 + self._slowdown * tier(self._tree, placement))
+
+    def _rate(self, view: JobView) -> Rate:
+        assert view.placement is not None  # running jobs have GPUs
+        alone_s = self.alone_iteration_s(view.job, view.placement)
+        stretch = 1 + (self._asked * 7 + view.order * 3) % 5 / 4 if self._restless else 1.0
+        iteration_s = alone_s * stretch
+        share = view.placement.gpus / view.job.gpus
+        return Rate(iteration_s, share / iteration_s, "testing", alone_s)
+
+
+def situations(seed: int = 0) -> list[Situation]:
+    """The situations that `check_policy` uses: contention, gaps, ties, odd clusters."""
+    return [
+        Situation("one machine, a batch", _tree([[4]]), _trace(seed, 8, 4, batch=True)),
+        Situation("two racks, arrivals", _tree([[4, 4], [4, 4]]), _trace(seed, 24, 16)),
+        Situation("two racks, a batch", _tree([[4, 4], [4, 4]]), _trace(seed, 24, 16, batch=True)),
+        Situation("uneven machines", _tree([[8, 2, 1], [3]]), _trace(seed, 20, 14)),
+        Situation("elastic jobs", _tree([[4, 4]]), _trace(seed, 12, 8, elastic=True)),
+        Situation("restarts cost", _tree([[2, 2], [2]]), _trace(seed, 12, 6, restart_s=40.0)),
+    ]
+
+
+def check_policy(make: Callable[[], Policy], *, seed: int = 0) -> None:
+    """Try a policy on everything that its contract says.
+
+    `make` builds a fresh policy at each call.
+
+    Raises:
+        PolicyError: naming the situation and the clause that is broken.
+    """
+    for situation in situations(seed):
+        rows = _clause(situation, "lawful", partial(_run, situation, make()))
+        _same(situation, "deterministic", rows, _run(situation, make()))
+        _same(situation, "insensitive to names", rows, _run(_renamed(situation), make()))
+        watched = partial(_run, situation, _Watched(make()))
+        _clause(situation, "leaving the view alone", watched)
+        _same(situation, "picklable and copyable", rows, _run_copied(situation, make()))
+        restless = LevelRates(situation.tree, restless=True)
+        shaken = partial(_run, situation, make(), restless)
+        _work_is_conserved(situation, _clause(situation, "right at changing speeds", shaken))
+
+
+class _Watched:
+    """A policy that is caught when it changes what it is shown."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.lease = policy.lease
+
+    def decide(self, view: ClusterView) -> Sequence[object]:
+        before = _fingerprint(view)
+        decisions = self._policy.decide(view)
+        if _fingerprint(view) != before:
+            raise PolicyError("the policy changed the view")
+        return decisions
+
+
+def _fingerprint(view: ClusterView) -> object:
+    states = [*view.waiting.values(), *view.running.values()]
+    return (
+        [tuple(view.free.counts(level).tolist()) for level in range(len(view.cluster.levels))],
+        list(view.waiting),
+        list(view.running),
+        [(s.order, s.placement, s.entered, s.run_ticks(view.now)) for s in states],
+        [len(view.entered), len(view.lease_ended), len(view.finished)],
+    )
+
+
+def _run(situation: Situation, policy: object, rates: LevelRates | None = None) -> Rows:
+    simulator = _simulator(situation, policy, rates)
+    limit = QUESTIONS_PER_JOB * len(situation.jobs)
+
+    def watch(running: Simulator) -> None:
+        if running.rows.questions > limit:
+            raise PolicyError(f"no end after {limit} questions")
+
+    return simulator.run(policy, watch)  # type: ignore[arg-type]  # _Watched has no tables
+
+
+def _simulator(situation: Situation, policy: object, rates: LevelRates | None) -> Simulator:
+    return Simulator(
+        situation.tree,
+        situation.jobs,
+        rates or LevelRates(situation.tree),
+        lease=policy.lease,  # type: ignore[attr-defined]  # every policy has one
+        check=True,
+    )
+
+
+def _run_copied(situation: Situation, policy: Policy) -> Rows:
+    """Every few questions policy and simulator are copied, and the copy goes on."""
+    simulator = _simulator(situation, policy, None)
+    asked = 0
+    while simulator.next_question() is not None:
+        asked += 1
+        if asked % 7 == 3:
+            simulator, policy = copy.deepcopy((simulator, policy))
+        elif asked % 7 == 6:
+            # In memory and our own: nothing is ever unpickled from outside.
+            simulator, policy = pickle.loads(pickle.dumps((simulator, policy)))  # noqa: S301
+        simulator.answer(policy.decide(simulator.view()))
+    return simulator.rows
+
+
+def _clause(situation: Situation, clause: str, run: Callable[[], Rows]) -> Rows:
+    try:
+        return run()
+    except PolicyError as cause:
+        raise PolicyError(f"not {clause} ({situation.name}): {cause}") from cause
+
+
+def _same(situation: Situation, clause: str, rows: Rows, others: Rows) -> None:
+    same = rows.placements == others.placements and rows.timeline == others.timeline
+    if not same or len(rows.jobs) != len(situation.jobs):
+        raise PolicyError(f"not {clause} ({situation.name}): another run gave other rows")
+
+
+def _work_is_conserved(situation: Situation, rows: Rows) -> None:
+    if len(rows.jobs) != len(situation.jobs):
+        raise PolicyError(f"jobs are left unfinished ({situation.name})")
+    done = dict.fromkeys(range(len(situation.jobs)), 0.0)
+    for row in rows.placements:
+        done[row.job] += row.iterations * row.placement.gpus / situation.jobs[row.job].gpus
+    for order, job in enumerate(situation.jobs):
+        # The last iteration of an elastic job may be worth more than what was left.
+        if not job.iterations - 1e-9 <= done[order] < job.iterations + job.gpus_max / job.gpus:
+            raise PolicyError(
+                f"job {order} did {done[order]} of {job.iterations} iterations ({situation.name})"
+            )
+
+
+def _renamed(situation: Situation) -> Situation:
+    """Other names, in an order that has nothing to do with the old one."""
+    count = len(situation.jobs)
+    names = [f"{count - index}-renamed" for index in range(count)]
+    jobs = tuple(replace(job, id=name) for job, name in zip(situation.jobs, names, strict=True))
+    return replace(situation, jobs=jobs)
+
+
+def _tree(cluster: list[list[int]]) -> ClusterTree:
+    return nested(_LEVELS, cluster)
+
+
+def _trace(
+    seed: int,
+    jobs: int,
+    gpus: int,
+    *,
+    batch: bool = False,
+    elastic: bool = False,
+    restart_s: float = 0.0,
+) -> tuple[Job, ...]:
+    """Random jobs of a few hours, some of them equal, some arriving together."""
+    rng = stream(seed, f"testing.{jobs}.{gpus}.{batch}.{elastic}.{restart_s}")
+    models = model_names()
+    arrivals = sorted(0.0 if batch else float(rng.integers(0, 20) * 600) for _ in range(jobs))
+    found = []
+    for index, arrival_s in enumerate(arrivals):
+        demand = min(gpus, int(2 ** rng.integers(0, 5)))
+        found.append(
+            Job(
+                id=f"job-{index}",
+                arrival_s=arrival_s,
+                gpus=demand,
+                model=models[int(rng.integers(0, len(models)))],
+                iterations=int(rng.integers(1, 400)),
+                compute_s=float(rng.choice([1.0, 7.5, 60.0])),
+                gpus_min=max(1, demand // 2) if elastic else demand,
+                restart_s=restart_s,
+            )
+        )
+    return tuple(found)

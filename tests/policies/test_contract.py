@@ -1,0 +1,82 @@
+"""Does every registered policy keep the contract, and does the checker catch those that don't?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from artist.cluster.placement import Placement
+from artist.errors import PolicyError
+from artist.policies import POLICIES
+from artist.policies.base import BasePolicy, ClusterView, Decision, Start
+from artist.policies.classic import Classic, ClassicOptions
+from artist.policies.placers import PackPlacer
+from artist.testing import check_policy
+
+
+@pytest.mark.parametrize("name", [entry.id for entry in POLICIES])
+def test_registered_policy_keeps_the_contract(name: str) -> None:
+    entry = POLICIES[name]
+    policy = entry.load()
+    check_policy(lambda: policy(policy.Options.model_validate(dict(entry.preset))))
+
+
+@pytest.mark.parametrize("placement", ["any", "pack", "consolidate-or-wait"])
+@pytest.mark.parametrize("order", ["arrival", "length", "remaining", "area", "service"])
+@pytest.mark.parametrize("preemption", ["never", "lease", "at-once"])
+def test_any_order_takes_any_placer_and_preemption(order, placement, preemption) -> None:
+    options = ClassicOptions(order=order, placement=placement, preemption=preemption)
+    check_policy(lambda: Classic(options))
+
+
+class Lazy(BasePolicy):
+    """Never starts anything."""
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        return ()
+
+
+class Greedy(BasePolicy):
+    """Gives the first GPU to everybody."""
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        return [Start(order, Placement((0,), (1,))) for order in view.waiting]
+
+
+class Meddler(Classic):
+    """Takes GPUs behind the engine's back."""
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        decisions = super().decide(view)
+        for decision in decisions:
+            if isinstance(decision, Start):
+                view.free.claim(decision.placement)
+        return decisions
+
+
+class NameReader(BasePolicy):
+    """Serves jobs in the order of their names."""
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        free, decisions = view.free.copy(), []
+        for job in sorted(view.waiting.values(), key=lambda job: job.job.id):
+            placement = PackPlacer().place(free, job.job.gpus)
+            if placement is not None:
+                free.claim(placement)
+                decisions.append(Start(job.order, placement))
+        return decisions
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (Lazy, "waiting"),
+        (Greedy, "GPUs"),
+        (NameReader, "insensitive to names"),
+        (lambda: Meddler(ClassicOptions()), "free"),
+    ],
+)
+def test_the_checker_catches(policy, words: str) -> None:
+    with pytest.raises(PolicyError, match=words):
+        check_policy(policy)
