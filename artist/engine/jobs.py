@@ -75,8 +75,7 @@ class JobState:
         self.started = self.interval_start = now
         self.rate = None
         self.productive_from = now + restart
-        self.progress.settle(now)
-        self.progress.hold(self.productive_from)
+        self.progress.start(self.productive_from)
         self.epoch += 1
         if self.first_start is None:
             self.first_start = now

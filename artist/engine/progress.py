@@ -1,9 +1,9 @@
 """How far a job is, exactly and without looping over iterations.
 
-A running job repeats iterations of `n / d` ticks (an exact fraction, taken from the
-float `iteration_s` as it is). Its position is a count of whole iterations and a **phase**,
-the fraction of the iteration in progress. Phase and work are fixed-point
-integers, so that finish times come from the anchor alone:
+A running job repeats iterations of `n / d` ticks (an exact fraction: the decimal that
+`iteration_s` prints as, so that ten iterations of 0.1 s take one second). Its position is a
+count of whole iterations and a **phase**, the fraction of the iteration in progress. Phase
+and work are fixed-point integers, so that finish times come from the anchor alone:
 
     position(t) = phase + (t - anchor) * d / n            [iterations]
     finish      = anchor + ceil((needed - phase) * n / d) [ticks]
@@ -13,13 +13,17 @@ Re-rating keeps the phase; preemption and migration drop it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from decimal import Decimal
 
 from artist.units import TICKS_PER_S, Tick
 
 _PHASE_BITS = 64  # 2**-64 of an iteration of 10^6 s is less than 10^-4 ticks
 _PHASE_MASK = (1 << _PHASE_BITS) - 1
-_WORK_BITS = 48  # finer than the rounding of progress_per_s * iteration_s in floats
+# What an iteration is worth is rounded up to 2**-44: three iterations of a job on a third of
+# its GPUs complete one. Finer than that, the product progress_per_s * iteration_s is noise.
+_WORK_BITS = 44
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +59,25 @@ class Progress:
 
     def set_rate(self, rate: Rate) -> None:
         """Run at another rate from the anchor on, keeping the phase."""
-        num, den = rate.iteration_s.as_integer_ratio()
+        num, den = Decimal(repr(rate.iteration_s)).as_integer_ratio()
         self._num, self._den = num * TICKS_PER_S, den
-        self._work = round(rate.progress_per_s * rate.iteration_s * (1 << _WORK_BITS))
+        self._work = math.ceil(rate.progress_per_s * rate.iteration_s * (1 << _WORK_BITS))
+
+    def start(self, at: Tick) -> None:
+        """Begin a whole iteration at a tick, at the next `set_rate`'s rate."""
+        self._anchor = at
 
     def settle(self, now: Tick) -> int:
         """Move the anchor to `now`; return the iterations completed since the last one."""
         position = self._position(now)
-        whole = position >> _PHASE_BITS
+        whole = min(position >> _PHASE_BITS, self._missing(self._total))
         self._done = min(self._done + whole * self._work, self._total)
         self._phase = position & _PHASE_MASK
         self._anchor = max(self._anchor, now)
         return whole
 
     def hold(self, until: Tick) -> None:
-        """Stand still until a tick (restore, migration pause, time-shift); settle first."""
+        """Stand still until a tick, keeping the phase (time-shift); settle first."""
         self._anchor = max(self._anchor, until)
 
     def stop(self) -> Tick:
@@ -101,12 +109,11 @@ class Progress:
         return self._reach(round(iterations * (1 << _WORK_BITS)))
 
     def boundary(self, at: Tick) -> Tick:
-        """The first end of an iteration at or after a tick, at least one iteration from the anchor.
+        """The first tick at or after `at` at which an iteration ends, later than the anchor.
 
-        At least one: a lease shorter than an iteration must not end without progress.
+        Later: a lease shorter than an iteration must not end without progress.
         """
-        position = self._position(at)
-        return self._tick_of(max(1, -(-position >> _PHASE_BITS)))
+        return self._tick_of((self._position(at - 1) >> _PHASE_BITS) + 1)
 
     def _position(self, now: Tick) -> int:
         """Iterations since the last settled whole one, times 2**64."""
@@ -115,7 +122,11 @@ class Progress:
         return self._phase + ((now - self._anchor) * self._den << _PHASE_BITS) // self._num
 
     def _reach(self, work: int) -> Tick:
-        return self._tick_of(max(0, -(-(work - self._done) // self._work)))
+        return self._tick_of(self._missing(work))
+
+    def _missing(self, work: int) -> int:
+        """Iterations at the present rate, the one in progress included, until `work` is done."""
+        return max(0, -(-(work - self._done) // self._work))
 
     def _tick_of(self, whole: int) -> Tick:
         """When `whole` iterations after the last settled whole one are complete."""
