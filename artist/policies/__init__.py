@@ -44,6 +44,20 @@ POLICIES = Registry(
             {"order": "arrival", "strict": True},
         ),
         Entry(
+            "fifo-backfill",
+            "artist.policies.classic:Classic",
+            "first come, first served; a job that does not fit is passed, without reservation",
+            "",
+            {"order": "arrival"},
+        ),
+        Entry(
+            "sjf",
+            "artist.policies.classic:Classic",
+            "shortest ideal run time first, never preempting",
+            "",
+            {"order": "length"},
+        ),
+        Entry(
             "las",
             "artist.policies.classic:Classic",
             "least attained service (GPU-seconds), preempting at the end of leases",
@@ -56,6 +70,13 @@ POLICIES = Registry(
             "shortest remaining ideal time first, preempting at once",
             f"{TIRESIAS}, section 3",
             {"order": "remaining", "preemption": "at-once"},
+        ),
+        Entry(
+            "srsf",
+            "artist.policies.classic:Classic",
+            "smallest remaining ideal time x GPUs first, preempting at once",
+            f"{TIRESIAS}, section 3",
+            {"order": "area", "preemption": "at-once"},
         ),
     ],
 )
