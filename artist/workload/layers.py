@@ -17,7 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
-from artist.errors import TraceError
+from artist.errors import ConfigError, TraceError
 from artist.units import MAX_TIME_S
 from artist.workload.files import decode, read_bytes
 
@@ -33,19 +33,55 @@ class Collective(StrEnum):
 
 
 class Parallelism(StrEnum):
-    """First line of a text workload; decides which columns are used."""
+    """How an iteration is ordered; see `artist.workload.graph`.
+
+    DATA and MICRO are first lines of ASTRA-sim's text format. FSDP and LAYERWISE are
+    not: it has no collectives before a layer, none over some of the GPUs, and takes
+    NONE for an all-reduce.
+    """
 
     DATA = "DATA"
     MICRO = "MICRO"
+    FSDP = "FSDP"
+    LAYERWISE = "LAYERWISE"
+
+
+class Scope(StrEnum):
+    """Which GPUs of the job take part in a collective; see `Degrees`."""
+
+    ALL = "all"
+    TENSOR = "tensor"
+    DATA = "data"
+    STAGE = "stage"
+    EXPERT = "expert"
+    REPLICA = "replica"
+
+
+@dataclass(frozen=True, slots=True)
+class Degrees:
+    """How a job's GPUs are divided: tensor-parallel groups innermost, pipeline stages outermost.
+
+    `experts` is the number of experts of a layer, spread over that many neighbouring GPUs
+    (or over all of a smaller job).
+    """
+
+    tensor: int = 1
+    stages: int = 1
+    experts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Forward, input-gradient or weight-gradient pass of one layer."""
+    """Forward, input-gradient or weight-gradient pass of one layer.
+
+    `comm_bytes` is ASTRA-sim's size for DATA and MICRO (of an all-gather, what one GPU
+    contributes); for FSDP and LAYERWISE it is the whole buffer, also of an all-gather.
+    """
 
     compute_us: float = 0.0
     collective: Collective = Collective.NONE
     comm_bytes: int = 0
+    scope: Scope = Scope.ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +102,7 @@ class Workload:
     name: str
     parallelism: Parallelism
     layers: tuple[Layer, ...]
+    degrees: Degrees = Degrees()
 
 
 def quantised(workload: Workload) -> Workload:
@@ -108,8 +145,20 @@ class _Diffusion:
         return float(whole_us)
 
 
+_TEXT = (Parallelism.DATA, Parallelism.MICRO)
+
+
 def to_text(workload: Workload) -> str:
-    """ASTRA-sim's text form. Fractions of a microsecond are kept; see `quantised`."""
+    """ASTRA-sim's text form. Fractions of a microsecond are kept; see `quantised`.
+
+    Raises:
+        ConfigError: the text format cannot hold this parallelism.
+    """
+    if workload.parallelism not in _TEXT:
+        raise ConfigError(
+            f"workload {workload.name!r} is {workload.parallelism}: ASTRA-sim's text format holds "
+            f"{' and '.join(_TEXT)} alone; use a data-parallel model or backend analytical"
+        )
     lines = [str(workload.parallelism), str(len(workload.layers))]
     lines += ["\t".join(_fields(layer)) for layer in workload.layers]
     return "\n".join(lines) + "\n"
@@ -138,7 +187,10 @@ def read_text(path: Path) -> Workload:
         TraceError: the file cannot be read or is malformed; names file, line and field.
     """
     lines = decode(path, read_bytes(path)).rstrip().split("\n")
-    parallelism = _Line(path, 1, [lines[0].strip()]).choice(0, "parallelism", Parallelism)
+    first = _Line(path, 1, [lines[0].strip()])
+    if first.tokens[0] not in _TEXT:
+        raise first.error(0, "parallelism", "one of " + ", ".join(_TEXT))
+    parallelism = Parallelism(first.tokens[0])
     if len(lines) < 2:
         raise TraceError(f"{path}:2: the file ends here, expected the number of layers")
     count = _Line(path, 2, [lines[1].strip()]).integer(0, "number of layers", at_least=1)

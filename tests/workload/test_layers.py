@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.errors import TraceError
+from artist.errors import ConfigError, TraceError
 from artist.workload.layers import (
     Collective,
     Layer,
@@ -26,7 +26,7 @@ layers = st.builds(Layer, names, phases, phases, phases, times_us)
 workloads = st.builds(
     Workload,
     st.just("w"),
-    st.sampled_from(Parallelism),
+    st.sampled_from([Parallelism.DATA, Parallelism.MICRO]),  # what the text format holds
     st.lists(layers, min_size=1, max_size=6).map(tuple),
 )
 
@@ -148,3 +148,17 @@ def test_random_bytes_raise_nothing_else(
     path.write_bytes(data)
     with pytest.raises(TraceError):
         read_text(path)
+
+
+@pytest.mark.parametrize("parallelism", ["FSDP", "LAYERWISE", "HYBRID_DATA_MODEL"])
+def test_the_text_format_holds_no_other_parallelism(tmp_path: Path, parallelism: str) -> None:
+    path = tmp_path / "w.txt"
+    path.write_text(f"{parallelism}\n1\na\t-1" + "\t1\tNONE\t0" * 3 + "\t1\n")
+    with pytest.raises(TraceError, match=r"w.txt:1: parallelism is .*one of DATA, MICRO"):
+        read_text(path)
+
+
+def test_writing_another_parallelism_as_text_is_refused() -> None:
+    layer = Layer("a", Phase(), Phase(), Phase())
+    with pytest.raises(ConfigError, match=r"'w' is FSDP: ASTRA-sim's text format"):
+        to_text(Workload("w", Parallelism.FSDP, (layer,)))
