@@ -48,6 +48,12 @@ class Scenario(Document):
     restart_s: Seconds | None = Field(
         default=None, description="cost of a restart for every job, instead of the trace's"
     )
+    permutation: int = Field(
+        default=0,
+        ge=0,
+        lt=2**63,
+        description="another order of visiting machines and simultaneous arrivals; 0 is natural",
+    )
     seed: int = Field(default=0, ge=0, lt=2**63, description="seed of everything that is drawn")
 
     @field_validator("arrivals")

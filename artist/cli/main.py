@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 from artist import __version__
+from artist.cli.cache import app as cache_app
+from artist.cli.compare import compare
 from artist.cli.inspect import explain, list_
 from artist.cli.latency import latency, render
 from artist.cli.sim import sim
@@ -28,11 +30,13 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("sim")(sim)
+app.command("compare")(compare)
 app.command("list")(list_)
 app.command("explain")(explain)
 app.command("latency")(latency)
 app.command("render")(render)
 app.add_typer(trace_app, name="trace")
+app.add_typer(cache_app, name="cache")
 
 
 def _version(wanted: bool) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from artist.cli import options
 from artist.cli.output import Format, note, print_facts, print_json
 
 if TYPE_CHECKING:
@@ -20,35 +21,24 @@ if TYPE_CHECKING:
 
 
 def sim(
-    scenario: Annotated[
-        Path | None, typer.Argument(metavar="[SCENARIO.yaml]", help="A scenario file.")
-    ] = None,
-    racks: Annotated[int | None, typer.Option(help="Racks of the cluster (default 16).")] = None,
+    scenario: options.ScenarioFile = None,
+    racks: options.Racks = None,
     policy: Annotated[str | None, typer.Option(help="See: artist list policies.")] = None,
-    machines_per_rack: Annotated[int | None, typer.Option(help="Default 8.")] = None,
-    gpus_per_machine: Annotated[int | None, typer.Option(help="Default 8.")] = None,
-    trace: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="See: artist list traces.")
-    ] = None,
-    arrivals: Annotated[
-        str | None, typer.Option(help="trace, batch or poisson:JOBS_PER_HOUR.")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Only the first N jobs.")] = None,
-    fabric: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="See: artist list fabrics.")
-    ] = None,
-    backend: Annotated[str | None, typer.Option(help="See: artist list backends.")] = None,
-    calibration: Annotated[str | None, typer.Option(metavar="NAME|FILE|none")] = None,
-    sets: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="policy.KEY, system.KEY or a setting."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything drawn (default 0).")] = None,
+    machines_per_rack: options.MachinesPerRack = None,
+    gpus_per_machine: options.GpusPerMachine = None,
+    trace: options.TraceName = None,
+    arrivals: options.Arrivals = None,
+    jobs: options.Jobs = None,
+    fabric: options.FabricName = None,
+    backend: options.Backend = None,
+    calibration: options.CalibrationName = None,
+    sets: options.Sets = None,
+    seed: options.Seed = None,
     out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,
     format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
     check: Annotated[bool, typer.Option("--check", help="Verify invariants.")] = False,
     cache: Annotated[bool, typer.Option(help="Keep estimates between runs.")] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no hints.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Simulate a job trace on a cluster under a scheduling policy."""
     from artist.config import load_scenario

@@ -134,8 +134,9 @@ def _open(folder: Path) -> Any:
     for attempt in (1, 2):
         try:
             return _unpickled_cache(folder)
-        except (sqlite3.OperationalError, sqlite3.DatabaseError) as cause:
-            if attempt == 2 or not os.access(folder, os.W_OK):
+        except sqlite3.Error as cause:
+            # A busy or unreachable database is somebody's; only a ruined one goes.
+            if attempt == 2 or isinstance(cause, sqlite3.OperationalError):
                 raise OSError(f"{folder}: unusable cache ({cause})") from cause
             shutil.rmtree(folder, ignore_errors=True)
     raise AssertionError("unreachable")

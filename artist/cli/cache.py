@@ -1,0 +1,58 @@
+"""`artist cache`: the estimates kept between runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from artist.cli.output import Format, print_facts, print_json
+from artist.errors import ConfigError
+
+if TYPE_CHECKING:
+    from artist.latency.cache import DiskStore
+
+app = typer.Typer(help="Look after the estimates kept between runs.", no_args_is_help=True)
+
+Output = Annotated[Format, typer.Option("--format", help="Of stdout.")]
+
+
+@app.command()
+def info(format_: Output = Format.TABLE) -> None:
+    """Folder, number of entries, size."""
+    with _store() as store:
+        _show(store.info(), format_)
+
+
+@app.command()
+def verify(format_: Output = Format.TABLE) -> None:
+    """Read every entry; damaged ones are dropped."""
+    with _store() as store:
+        sound, damaged = store.verify()
+        _show({"sound": sound, "damaged_and_dropped": damaged}, format_)
+
+
+@app.command()
+def clear(format_: Output = Format.TABLE) -> None:
+    """Drop every entry."""
+    with _store() as store:
+        _show({"dropped": store.clear()}, format_)
+
+
+@contextmanager
+def _store() -> Iterator[DiskStore]:
+    from artist.latency.cache import cache_dir, open_store
+
+    with open_store() as store:
+        if store is None:
+            raise ConfigError(f"{cache_dir()}: cannot be used; set ARTIST_CACHE_DIR")
+        yield store
+
+
+def _show(facts: dict[str, Any], format_: Format) -> None:
+    if format_ is Format.JSON:
+        print_json(facts)
+    else:
+        print_facts("estimates kept between runs", facts)
