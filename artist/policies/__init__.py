@@ -78,5 +78,11 @@ POLICIES = Registry(
             f"{TIRESIAS}, section 3",
             {"order": "area", "preemption": "at-once"},
         ),
+        Entry(
+            "tiresias",
+            "artist.policies.tiresias:Tiresias",
+            "discretized two-dimensional LAS or Gittins index, consolidation by skew",
+            TIRESIAS,
+        ),
     ],
 )
