@@ -11,6 +11,7 @@ from artist.cluster.tree import ClusterTree
 from artist.engine.jobs import JobState
 from artist.engine.rows import Rows
 from artist.errors import InvariantError
+from artist.units import Tick
 
 
 def check(
@@ -56,7 +57,7 @@ def _check_index(tree: ClusterTree, free: FreeGpus) -> None:
 
 
 def check_rows(rows: Rows) -> None:
-    """Held GPU-seconds by job = integral of the timeline; all iterations done, none twice.
+    """Held GPU-seconds by job = integral of the timeline; a job is in one place at a time.
 
     Raises:
         InvariantError: naming the law that is broken.
@@ -70,6 +71,15 @@ def check_rows(rows: Rows) -> None:
         raise InvariantError(
             f"jobs held {by_job} GPU-ticks, but the timeline's integral is {integral}"
         )
+    held: dict[int, Tick] = {}
+    until: dict[int, Tick] = {}
+    for row in rows.placements:
+        if row.start < until.get(row.job, 0) or row.end < row.start:
+            raise InvariantError(f"job of order {row.job} is in two places at tick {row.start}")
+        until[row.job] = row.end
+        held[row.job] = held.get(row.job, 0) + row.end - row.start
     for job in rows.jobs:
-        if job.run > job.finish - job.start or job.start < job.arrival:
-            raise InvariantError(f"job {job.job.id!r} ran longer than it was there")
+        if job.start < job.arrival or until[job.order] != job.finish:
+            raise InvariantError(f"job {job.job.id!r} ran when it was not there")
+        if job.run != held[job.order]:
+            raise InvariantError(f"job {job.job.id!r} ran {job.run} ticks, its rows say otherwise")

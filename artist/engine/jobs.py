@@ -24,6 +24,7 @@ class JobState:
         "first_start",
         "interval_start",
         "job",
+        "lease_due",
         "migrations",
         "order",
         "placement",
@@ -43,6 +44,7 @@ class JobState:
         self.started: Tick = 0
         self.first_start: Tick | None = None
         self.interval_start: Tick = 0
+        self.lease_due: Tick = 0
         self.productive_from: Tick = 0
         self.placement: Placement | None = None
         self.tier = -1

@@ -22,12 +22,13 @@ from artist.cluster.placement import Placement, tier
 from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree
 from artist.engine import invariants
+from artist.engine.answers import Jobs, checked, exchange
 from artist.engine.events import Event, EventKind, EventQueue
 from artist.engine.jobs import JobState
 from artist.engine.rates import RateFunction
 from artist.engine.rows import EndReason, JobRow, PlacementRow, Rows, TimelineRow
 from artist.errors import InvariantError, PolicyError
-from artist.policies.base import ClusterView, Decision, Migrate, Policy, Preempt, Start, Wake
+from artist.policies.base import ClusterView, Decision, Policy
 from artist.units import Tick, ticks
 from artist.workload.job import Job
 
@@ -60,6 +61,7 @@ class Simulator:
         self._queue = EventQueue()
         self._waiting: dict[int, JobState] = {}
         self._running: dict[int, JobState] = {}
+        self._known = Jobs(jobs, self._waiting, self._running)
         self._arrived = 0
         self._entered: list[JobState] = []
         self._lease_ended: list[JobState] = []
@@ -91,19 +93,30 @@ class Simulator:
         return self.rows
 
     def next_question(self) -> ClusterView | None:
-        """Advance to the next instant at which a policy must be asked; None at the end."""
-        while (tick := self._queue.next_tick) is not None:
+        """Advance to the next instant at which a policy must be asked; None at the end.
+
+        A question that is not answered yet is asked again.
+        """
+        while not self._asking:
+            tick = self._queue.next_tick
+            if tick is None:
+                if self._check and not self._waiting:
+                    invariants.check_rows(self.rows)
+                return None
+            if tick < self.now:
+                raise InvariantError(f"time went back from tick {self.now} to {tick}")
             self.now = tick
-            while self._queue.next_tick == tick:
-                self._handle(self._queue.pop())
-                if self._check:
-                    invariants.check(self.tree, self._free, self._waiting, self._running)
-            if self._asking:
-                return self.view()
-            self._rate_changed()
-        if self._check and not self._waiting:
-            invariants.check_rows(self.rows)
-        return None
+            self._drain()
+            if not self._asking:
+                self._rate_changed()
+        return self.view()
+
+    def _drain(self) -> None:
+        """Handle every event of this tick."""
+        while self._queue.next_tick == self.now:
+            self._handle(self._queue.pop())
+            if self._check:
+                invariants.check(self.tree, self._free, self._waiting, self._running)
 
     def view(self) -> ClusterView:
         """The question that is being asked."""
@@ -122,10 +135,9 @@ class Simulator:
         """Apply the answer to the question of `next_question`.
 
         Raises:
-            PolicyError: a decision is unlawful; the message names the policy.
+            PolicyError: a decision is unlawful; the message names the policy. Nothing
+                has changed then, and the question may be answered again.
         """
-        self._entered = []
-        self._finished = []
         try:
             self._apply(decisions)
         except PolicyError as cause:
@@ -154,12 +166,21 @@ class Simulator:
         return len(self._waiting)
 
     def hold(self, order: int, until: Tick) -> None:
-        """Let a running job stand still, with its GPUs, until a tick; the phase is kept."""
-        state = self._running[order]
+        """Let a running job stand still, with its GPUs, until a tick; the phase is kept.
+
+        Raises:
+            PolicyError: the job does not run, or the tick is not in the future.
+        """
+        state = self._known.that_runs(order)
+        if until <= self.now:
+            raise PolicyError(f"job {state.job.id!r} held until {until}, not after {self.now}")
         self._close_interval(state, EndReason.HELD)
         state.progress.hold(until)
-        state.productive_from = until
+        state.productive_from = max(state.productive_from, until)
         self._reschedule(state)
+        self._changed[order] = state
+        if not self._asking:
+            self._rate_changed()
 
     # -- events ------------------------------------------------------------------
 
@@ -176,8 +197,7 @@ class Simulator:
             if kind is EventKind.FINISH:
                 self._finish(state)
             elif kind is EventKind.LEASE_END:
-                self._lease_ended.append(state)
-                self._asking = True
+                self._end_lease(state)
             else:
                 self._changed[state.order] = state
         self.rows.events += 1
@@ -197,6 +217,8 @@ class Simulator:
             self._arrived += 1
 
     def _finish(self, state: JobState) -> None:
+        assert state.placement is not None  # running jobs have GPUs
+        self._free.release(state.placement)
         self._stop(state, EndReason.FINISHED)
         if not state.progress.complete:
             raise InvariantError(f"job {state.job.id!r} finished before its last iteration")
@@ -219,75 +241,37 @@ class Simulator:
     # -- decisions ---------------------------------------------------------------
 
     def _apply(self, decisions: Sequence[Decision]) -> None:
-        """Check everything that can be checked beforehand, then release, then claim."""
-        placed: list[tuple[JobState, Placement]] = []
-        stopped: list[tuple[JobState, EndReason]] = []
-        seen: set[int] = set()
-        for decision in decisions:
-            if isinstance(decision, Wake):
-                self._wake(decision)
-                continue
-            if decision.job in seen:
-                raise PolicyError(f"job {decision.job} is decided upon twice")
-            seen.add(decision.job)
-            if isinstance(decision, Start):
-                state = self._known(decision.job, self._waiting, "waiting")
-                placed.append((state, self._checked(state, decision.placement)))
-            else:
-                state = self._known(decision.job, self._running, "running")
-                if isinstance(decision, Migrate):
-                    placed.append((state, self._checked(state, decision.placement)))
-                    stopped.append((state, EndReason.MIGRATED))
-                elif isinstance(decision, Preempt):
-                    ended = state in self._lease_ended
-                    stopped.append((state, EndReason.LEASE_ENDED if ended else EndReason.PREEMPTED))
-        for state, reason in stopped:
-            self._stop(state, reason)
-            if reason is not EndReason.MIGRATED:
-                state.entered = self.now
-                self._waiting[state.order] = state
-                self._entered.append(state)
-        for state, placement in placed:
+        """Check, move the GPUs of all decisions at once, then do everything else."""
+        answer = checked(decisions, self._known, self.now)
+        exchange(self._free, answer)
+        self._entered = []
+        self._finished = []
+        for tick in answer.wakes:
+            self._queue.push(tick, EventKind.WAKE, -1)
+        for state in answer.preempted:
+            ended = state in self._lease_ended
+            self._stop(state, EndReason.LEASE_ENDED if ended else EndReason.PREEMPTED)
+            state.entered = self.now
+            self._waiting[state.order] = state
+            self._entered.append(state)
+        for state in answer.moved:
+            self._stop(state, EndReason.MIGRATED)
+        for state, placement in answer.placed:
             self._place(state, placement)
 
-    def _known(self, order: int, among: dict[int, JobState], what: str) -> JobState:
-        try:
-            return among[order]
-        except KeyError:
-            raise PolicyError(f"job {order} is not {what}") from None
-
-    def _checked(self, state: JobState, placement: Placement) -> Placement:
-        job, gpus = state.job, placement.gpus
-        if not job.gpus_min <= gpus <= job.gpus_max:
-            raise PolicyError(
-                f"job {job.id!r} placed on {gpus} GPUs, but it runs on "
-                f"{job.gpus_min} to {job.gpus_max}"
-            )
-        if list(placement.leaves) != sorted(set(placement.leaves)):
-            raise PolicyError(f"job {job.id!r}: placement lists leaves twice or out of order")
-        return placement
-
-    def _wake(self, decision: Wake) -> None:
-        if decision.at <= self.now:
-            raise PolicyError(f"wake-up at tick {decision.at} is not after now ({self.now})")
-        self._queue.push(decision.at, EventKind.WAKE, -1)
-
     def _place(self, state: JobState, placement: Placement) -> None:
-        try:
-            self._free.claim(placement)
-        except PolicyError as cause:
-            raise PolicyError(f"job {state.job.id!r}: {cause}") from None
+        """Start or restart a job on GPUs that are already claimed for it."""
         restart = 0 if state.first_start is None else ticks(state.job.restart_s)
         self._waiting.pop(state.order, None)
         self._running[state.order] = state
         state.place(placement, tier(self.tree, placement), self.now, restart)
         self._changed[state.order] = state
+        if self.lease is not None:
+            state.lease_due = self.now + self.lease
 
     def _stop(self, state: JobState, reason: EndReason) -> None:
-        """Take a running job's GPUs."""
+        """End a job's stay on GPUs that are already released."""
         self._close_interval(state, reason)
-        assert state.placement is not None  # running jobs have GPUs
-        self._free.release(state.placement)
         state.unplace(self.now)
         del self._running[state.order]
         if reason is EndReason.MIGRATED:
@@ -305,6 +289,8 @@ class Simulator:
         changed, self._changed = list(self._changed.values()), {}
         answers = self._rates(self.now, MappingProxyType(self._running), changed)
         for order, rate in answers.items():
+            if order not in self._running:
+                raise InvariantError(f"a rate for {self._known.name(order)}, which does not run")
             state = self._running[order]
             if rate == state.rate:
                 continue
@@ -331,12 +317,20 @@ class Simulator:
                 self._queue.push(until, EventKind.RATE_END, order, epoch)
 
     def _schedule_lease(self, state: JobState, finish: Tick) -> None:
-        """A lease ends at the first iteration boundary at or after a multiple of its length."""
-        assert self.lease is not None  # the caller tested it
-        leases = (self.now - state.started) // self.lease + 1
-        end = state.progress.boundary(state.started + leases * self.lease)
+        """A lease ends at the first iteration boundary at or after it is due."""
+        end = state.progress.boundary(state.lease_due)
         if end < finish:
             self._queue.push(end, EventKind.LEASE_END, state.order, state.epoch)
+
+    def _end_lease(self, state: JobState) -> None:
+        """The next lease is due at the next multiple of its length since the job started."""
+        assert self.lease is not None  # only leases end
+        if self.now < state.lease_due:
+            return  # scheduled before a hold, and renewed since
+        leases = (self.now - state.started) // self.lease + 1
+        state.lease_due = state.started + leases * self.lease
+        self._lease_ended.append(state)
+        self._asking = True
 
     def _renew_leases(self) -> None:
         """Jobs whose lease ended and that nobody touched keep their GPUs."""
@@ -354,7 +348,7 @@ class Simulator:
         drops = reason not in (EndReason.RE_RATED, EndReason.HELD)
         lost = state.progress.stop() if drops else 0
         stalled = max(0, min(now, state.productive_from) - start)
-        if now > start:
+        if now > start or drops:  # every stay on GPUs has a last row
             self.rows.placements.append(
                 PlacementRow(
                     state.order,
