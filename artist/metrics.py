@@ -36,6 +36,7 @@ def job_table(rows: Rows) -> Table:
     arrival = seconds_column([row.arrival for row in jobs])
     finish = seconds_column([row.finish for row in jobs])
     run = seconds_column([row.run for row in jobs])
+    ideal = np.array([row.job.ideal_s for row in jobs])
     found = [parts[row.order] for row in jobs]
     table: Table = {
         "job_id": [row.job.id for row in jobs],
@@ -51,7 +52,8 @@ def job_table(rows: Rows) -> Table:
         "jct_s": finish - arrival,
         "queue_delay_s": finish - arrival - run,
         "run_s": run,
-        "ideal_s": np.array([row.job.ideal_s for row in jobs]),
+        "ideal_s": ideal,
+        "finish_time_fairness": (finish - arrival) / ideal,
         "compute_s": np.array([part.compute_s for part in found]),
         "comm_s": np.array([part.comm_s for part in found]),
         "stalled_s": seconds_column([part.stalled for part in found]),
@@ -107,9 +109,8 @@ def summarise(rows: Rows, tree: ClusterTree, jobs: Table, jobs_total: int) -> di
     """The statistics of a run, over finished jobs; keys as in `glossary.py`."""
     arrival, finish = np.asarray(jobs["arrival_s"]), np.asarray(jobs["finish_s"])
     makespan = float(finish.max() - arrival.min())
-    productive = sum(
-        row.placement.gpus * (row.end - row.start - row.stalled) for row in rows.placements
-    )
+    held, productive, wasted = _gpu_seconds(rows.placements)
+    available = tree.gpus * makespan
     spread = _spread("jct", jobs["jct_s"], (50, 95, 99))
     delays = _spread("queue_delay", jobs["queue_delay_s"], (95, 99))
     return {
@@ -121,11 +122,55 @@ def summarise(rows: Rows, tree: ClusterTree, jobs: Table, jobs_total: int) -> di
         **delays,
         "comm_time_mean_s": float(np.mean(jobs["comm_s"])),
         "compute_time_mean_s": float(np.mean(jobs["compute_s"])),
-        "gpu_utilization": productive / TICKS_PER_S / (tree.gpus * makespan),
+        "gpu_utilization": productive / available,
+        "gpu_allocation_rate": held / available,
         "preemptions": int(np.sum(jobs["preemptions"])),
         "migrations": int(np.sum(jobs["migrations"])),
+        "preemption_cost_gpu_s": wasted,
         **_placements_per_level(rows, tree),
+        **_iteration_times(rows.placements),
+        **_fairness(np.asarray(jobs["finish_time_fairness"])),
         "events": rows.events,
+    }
+
+
+def _gpu_seconds(placements: Sequence[PlacementRow]) -> tuple[float, float, float]:
+    """GPU-seconds held; held and progressing; lost or stalled because of restarts."""
+    held = sum(row.placement.gpus * (row.end - row.start) for row in placements)
+    stalled = sum(row.placement.gpus * row.stalled for row in placements)
+    lost = sum(row.placement.gpus * row.lost for row in placements)
+    return held / TICKS_PER_S, (held - stalled) / TICKS_PER_S, (stalled + lost) / TICKS_PER_S
+
+
+def _iteration_times(placements: Sequence[PlacementRow]) -> Mapping[str, float]:
+    """Iteration times over all iterations of all jobs: rows weighted by their iterations."""
+    weight = np.array([row.iterations for row in placements], dtype=np.float64)
+    time_s = np.array([row.iteration_s for row in placements])
+    alone_s = np.array([row.alone_iteration_s for row in placements])
+    found = {"iteration_time_mean_s": float(np.average(time_s, weights=weight))}
+    for percentile in (50, 90, 99):
+        value = weighted_percentile(time_s, weight, percentile)
+        found[f"iteration_time_p{percentile}_s"] = value
+    found["iteration_slowdown_mean"] = float(np.average(time_s / alone_s, weights=weight))
+    return found
+
+
+def weighted_percentile(
+    values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], percentile: float
+) -> float:
+    """The smallest value whose share of the weight, with all smaller ones, is enough."""
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weights[order])
+    index = int(np.searchsorted(share, share[-1] * percentile / 100))
+    return float(values[order][min(index, len(values) - 1)])
+
+
+def _fairness(rho: npt.NDArray[np.float64]) -> Mapping[str, float]:
+    """Finish-time fairness and how equally it is spread (Jain's index)."""
+    return {
+        "finish_time_fairness_mean": float(rho.mean()),
+        "finish_time_fairness_max": float(rho.max()),
+        "jain_index": float(rho.sum() ** 2 / (len(rho) * np.square(rho).sum())),
     }
 
 
