@@ -21,10 +21,10 @@ from artist.errors import BackendSettingError
 from artist.latency.astra_collectives import Request, Stage, traffic
 from artist.latency.astra_machine import Machine
 from artist.latency.astra_network import Kind
-from artist.latency.astra_pipeline import AmbiguousOrderError, Interval, Pipeline
+from artist.latency.astra_pipeline import Interval, Pipeline
 from artist.latency.astra_rules import Setup, prepare
 from artist.latency.astra_streams import StreamMaker
-from artist.latency.astra_timing import Stopwatch
+from artist.latency.astra_timing import AmbiguousOrderError, Stopwatch
 from artist.latency.base import Burst, Estimate, LatencyQuery
 
 

@@ -48,6 +48,11 @@ class Clock:
         self._agenda = agenda
         self._actions: dict[int, list[Action]] = {}
 
+    @property
+    def now_ns(self) -> int:
+        """The time."""
+        return self._agenda.now_ns
+
     def plan(self, delay_ns: int, action: Action) -> None:
         """Perform `action` after a delay, with the NPU's other events of that instant."""
         at_ns = self._agenda.now_ns + delay_ns

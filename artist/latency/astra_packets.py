@@ -93,7 +93,9 @@ class PacketAgent:
     """One NPU in one stage.
 
     `exchange(i)` sends message i and expects its counterpart, whose arrival the
-    owner reports by `receive`; `done` is called once, at the end.
+    owner reports by `receive`; `done` is called once, at the end. `close_call`
+    becomes true when a bundle meets the barrier at the instant in which it opens:
+    the order of the two decides when the next message leaves.
     """
 
     def __init__(
@@ -113,6 +115,8 @@ class PacketAgent:
         self._credits = 0
         self._sent = 0
         self._received = 0
+        self._blocked_ns = self._opened_ns = -1
+        self.close_call = False
 
     def start(self) -> None:
         """Begin the stage."""
@@ -122,6 +126,9 @@ class PacketAgent:
     def receive(self) -> None:
         """Take a message that arrived."""
         self._received += 1
+        if self._received == self._plan.barrier:
+            self._opened_ns = self._clock.now_ns
+            self.close_call = self._blocked_ns == self._opened_ns
         self._bundle()
 
     def _bundle(self) -> None:
@@ -135,8 +142,11 @@ class PacketAgent:
         if barrier is None or self._sent < barrier:
             self._send()
         elif self._received >= barrier:
+            self.close_call |= self._clock.now_ns == self._opened_ns
             for _ in range(self._plan.window):
                 self._send()
+        else:
+            self._blocked_ns = self._clock.now_ns
         if self._sent == len(self._plan.messages) and self._credits == self._plan.window:
             self._done()
 
@@ -157,6 +167,10 @@ class Delays:
     def reduction_ns(self, size_bytes: int) -> int:
         """Reducing writes the bytes once and reads them twice, each truncated."""
         return 3 * int(size_bytes / self.memory_bytes_per_s * 1e9)
+
+    def are_nothing(self, size_bytes: int) -> bool:
+        """Whether handling a bundle of so many bytes takes no time, with or without reduction."""
+        return self.endpoint_ns == self.reduction_ns(size_bytes) == 0
 
     def bundle(self, clock: Clock, reduced_bytes: int | None, action: Action) -> None:
         """Perform `action` when the bundle is handled."""

@@ -12,13 +12,9 @@ from dataclasses import dataclass
 
 from artist.latency.astra_collectives import Stage
 from artist.latency.astra_streams import Leg
-from artist.latency.astra_timing import Timing
+from artist.latency.astra_timing import AmbiguousOrderError, Timing
 
 Lane = tuple[int, int]
-
-
-class AmbiguousOrderError(Exception):
-    """Two stages ask for the same queue at once, in an order that NPUs do not share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +47,7 @@ class Pipeline:
         """Duration of the collective in ns.
 
         Raises:
-            AmbiguousOrderError: see there.
+            AmbiguousOrderError: two stages ask for one queue in an order that NPUs do not share.
         """
         now_ns = 0
         for number, legs in enumerate(self._streams):

@@ -28,6 +28,10 @@ from artist.latency.astra_packets import Delays, PacketAgent, direct_window, pac
 from artist.workload.layers import Collective
 
 
+class AmbiguousOrderError(Exception):
+    """Two events of one instant matter to each other in an order that one NPU cannot tell."""
+
+
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Duration of a stage, and how its end came about (which orders ends of one instant).
@@ -50,7 +54,11 @@ class Stopwatch:
         self._delays = delays
 
     def time(self, stage: Stage) -> Timing:
-        """The timing of a stage."""
+        """The timing of a stage.
+
+        Raises:
+            AmbiguousOrderError: it depends on what else the NPU does at one instant.
+        """
         match stage.group.algorithm.kind:
             case Kind.RING:
                 return self._ring(stage)
@@ -142,6 +150,8 @@ class Stopwatch:
         agent = PacketAgent(plan, Clock(agenda), self._delays, exchange, end)
         agent.start()
         agenda.run()
+        if agent.close_call and not self._delays.are_nothing(share_bytes(stage)):
+            raise AmbiguousOrderError
         reduced = plan.reduced_bytes[-1]
         lag_ns = self._delays.endpoint_ns if reduced is None else self._delays.reduction_ns(reduced)
         return Timing(ended_ns, lag_ns, ended_ns - sent_ns, reduced is not None)
