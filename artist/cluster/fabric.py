@@ -78,6 +78,11 @@ class Fabric(Document):
             )
         if names[0] != "machine" and self.levels[0].gpus is None:
             raise ValueError(f"level {names[0]}: 'gpus' must say how many GPUs one holds")
+        for level in self.levels[1:] if names[0] != "machine" else self.levels:
+            if level.gpus is not None:
+                raise ValueError(f"level {level.name}: 'gpus' belongs to a level inside machines")
+        if self.levels[-1].uplink is not None:
+            raise ValueError(f"level {names[-1]}: 'uplink' leads nowhere from the outermost level")
         return self
 
     @property

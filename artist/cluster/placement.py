@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from artist.cluster.tree import ClusterTree
+from artist.cluster.tree import MAX_GPUS, ClusterTree
 from artist.errors import ConfigError
 
 Shape: TypeAlias = "int | tuple[Shape, ...]"
@@ -104,9 +104,10 @@ def parse_signature(
             f"placement {text!r}: separator {unknown[0]!r} has no level in this fabric "
             f"(levels: {', '.join(level_names)}; separators: {' '.join(separators)})"
         )
+    counts = [int(count) for count in re.findall("[0-9]{1,9}", text)]
+    if 0 in counts or sum(counts) > MAX_GPUS:
+        raise ConfigError(f"placement {text!r}: counts must be 1 to {MAX_GPUS} GPUs in all")
     parsed = _parse(text, separators, gpus_per_socket)
-    if 0 in leaf_counts(parsed):
-        raise ConfigError(f"placement {text!r}: every count must be at least 1")
     while not isinstance(parsed, int) and len(parsed) == 1:
         parsed = parsed[0]
     return parsed

@@ -1,8 +1,8 @@
 """Which GPUs are free, with an index from "at least k free" to units.
 
 Counts are numpy arrays, one per level, kept up to date from leaf to root. For
-machines and everything outside them, one bit set per free count (a Python integer
-whose bit u stands for unit u) finds the first machine with room in
+machines and everything outside them but the cluster itself, one bit set per free count (a
+Python integer whose bit u stands for unit u) finds the first machine with room in
 a few machine words of work, whatever the size of the cluster.
 """
 
@@ -28,7 +28,7 @@ class FreeGpus:
         self.total = tree.gpus
         self._free: list[Counts] = [np.array(level.gpus, dtype=np.int32) for level in tree.levels]
         self._buckets: list[list[int]] = [
-            _buckets(level.gpus) if index >= tree.machine else []
+            _buckets(level.gpus) if tree.machine <= index < tree.root else []
             for index, level in enumerate(tree.levels)
         ]
 
@@ -48,7 +48,9 @@ class FreeGpus:
         return view
 
     def index_is_true(self, level: int) -> bool:
-        """Whether the bit sets of a level say the same as its counts."""
+        """Whether the bit sets of a level (machine or outer) say the same as its counts."""
+        if level == self.tree.root:
+            return self.total == int(self._free[level][0])
         counts = self._free[level]
         sizes = np.unique(counts).tolist()
         filled = [size for size, bits in enumerate(self._buckets[level]) if bits]
@@ -63,17 +65,17 @@ class FreeGpus:
     def at_least(self, level: int, gpus: int) -> int:
         """Bit set of the units of a level (machine or outer) with at least `gpus` free."""
         found = 0
-        for bits in self._buckets[level][gpus:]:
+        for bits in self._sized(level, gpus):
             found |= bits
         return found
 
     def fits_one(self, level: int, gpus: int) -> bool:
         """Whether some unit of a level (machine or outer) has at least `gpus` free."""
-        return any(self._buckets[level][gpus:])
+        return any(self._sized(level, gpus))
 
     def best_fit(self, level: int, gpus: int) -> int | None:
         """The unit with the fewest free GPUs that are at least `gpus`; the first among equals."""
-        for bits in self._buckets[level][gpus:]:
+        for bits in self._sized(level, gpus):
             if bits:
                 return (bits & -bits).bit_length() - 1
         return None
@@ -108,8 +110,26 @@ class FreeGpus:
         self._move(placement, -1)
 
     def release(self, placement: Placement) -> None:
-        """Give GPUs back."""
+        """Give GPUs back.
+
+        Raises:
+            PolicyError: a leaf does not exist or has fewer GPUs held; nothing is changed.
+        """
+        free, gpus = self._free[0], self.tree.levels[0].gpus
+        for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+            if not 0 <= leaf < len(gpus) or count < 1 or free[leaf] + count > gpus[leaf]:
+                held = gpus[leaf] - int(free[leaf]) if 0 <= leaf < len(gpus) else 0
+                raise PolicyError(
+                    f"{count} GPUs of {self.tree.levels[0].name} {leaf} released, "
+                    f"but {held} are held there"
+                )
         self._move(placement, +1)
+
+    def _sized(self, level: int, gpus: int) -> list[int]:
+        """Bit sets of the units with exactly `gpus`, `gpus` + 1, ... free."""
+        if level == self.tree.root:
+            return [int(self.total >= gpus)]
+        return self._buckets[level][gpus:]
 
     def _move(self, placement: Placement, sign: int) -> None:
         tree = self.tree
@@ -121,7 +141,7 @@ class FreeGpus:
                 counts = self._free[index]
                 before = int(counts[unit])
                 counts[unit] = before + change
-                if index >= tree.machine:
+                if tree.machine <= index < tree.root:
                     buckets = self._buckets[index]
                     bit = 1 << unit
                     buckets[before] ^= bit

@@ -109,7 +109,8 @@ def nested(names: Sequence[str], tree: Nested, kind: str = "gpu-machine") -> Clu
     two machines of 8 GPUs, one with a machine of 4.
 
     Raises:
-        ConfigError: the nesting does not match the levels, or a count is not positive.
+        ConfigError: the nesting does not match the levels, a count is not positive, or the
+            cluster is absurdly large.
     """
     depth = len(names)
     sizes: list[list[int]] = [[] for _ in names]
@@ -124,7 +125,7 @@ def nested(names: Sequence[str], tree: Nested, kind: str = "gpu-machine") -> Clu
                 )
             sizes[0].append(node)
             return node
-        if isinstance(node, int) or not node:
+        if isinstance(node, str) or not isinstance(node, Sequence) or not node:
             raise ConfigError(
                 f"cluster tree: a {names[level]} must be a non-empty list of "
                 f"{names[level - 1]}s, got {node!r}"
@@ -139,7 +140,9 @@ def nested(names: Sequence[str], tree: Nested, kind: str = "gpu-machine") -> Clu
         sizes[level][unit] = total
         return total
 
-    visit(depth - 1, tree)
+    gpus = visit(depth - 1, tree)
+    if gpus > MAX_GPUS:
+        raise ConfigError(f"cluster tree: {gpus} GPUs, but at most {MAX_GPUS} are supported")
     return _assemble(names, sizes, parents, firsts, kind)
 
 
