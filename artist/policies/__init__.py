@@ -84,5 +84,11 @@ POLICIES = Registry(
             "discretized two-dimensional LAS or Gittins index, consolidation by skew",
             TIRESIAS,
         ),
+        Entry(
+            "gandiva",
+            "artist.policies.gandiva:Gandiva",
+            "machines by affinity, time slices when over-subscribed, migration to fewer machines",
+            "Xiao et al., Gandiva, OSDI 2018",
+        ),
     ],
 )

@@ -1,0 +1,119 @@
+"""Gandiva's introspective migration: closer together, then fewer half-empty machines.
+
+Source: Xiao et al., *Gandiva* (OSDI 2018), section 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from artist.cluster.placement import Placement, machine_counts, tier
+from artist.cluster.state import FreeGpus
+from artist.cluster.tree import ClusterTree
+from artist.policies.base import ClusterView, Decision, JobView, Migrate, Preempt, Start
+from artist.policies.gandiva_affinity import Affinity
+from artist.policies.placers import pack_in_level, pack_in_unit
+
+
+def free_after(view: ClusterView, decisions: Sequence[Decision]) -> FreeGpus:
+    """The free GPUs once these decisions are applied."""
+    free = view.free.copy()
+    for decision in decisions:
+        if isinstance(decision, Preempt | Migrate):
+            held = view.running[decision.job].placement
+            assert held is not None  # running jobs have GPUs
+            free.release(held)
+    for decision in decisions:
+        if isinstance(decision, Start | Migrate):
+            free.claim(decision.placement)
+    return free
+
+
+class Consolidation:
+    """One pass over the running jobs that no decision has touched yet."""
+
+    def __init__(
+        self, view: ClusterView, decisions: Sequence[Decision], affinity: Affinity
+    ) -> None:
+        self._free = free_after(view, decisions)
+        self._tree = view.cluster
+        self._affinity = affinity
+        touched = {getattr(decision, "job", None) for decision in decisions}
+        self._jobs = {order: job for order, job in view.running.items() if order not in touched}
+
+    def closer(self) -> Iterator[Migrate]:
+        """Move jobs spread over machines to fewer machines or a closer level.
+
+        Worst level first, then order of arrival; a job may use its own GPUs.
+        """
+        spread = [job for job in self._jobs.values() if job.tier > self._tree.machine]
+        for job in sorted(spread, key=lambda job: (-job.tier, job.order)):
+            assert job.placement is not None  # running jobs have GPUs
+            self._free.release(job.placement)
+            better = self._better(job.placement)
+            if better is None:
+                self._free.claim(job.placement)
+            else:
+                yield self._moved(job, better)
+
+    def emptier(self, share: float) -> Iterator[Migrate]:
+        """Empty busy machines of which at least `share` is free, the emptiest first.
+
+        Their jobs, smallest first, go to the busy machine with the fewest free GPUs that
+        suffice, if it has fewer than theirs.
+        """
+        level = self._tree.machine
+        sizes = self._tree.levels[level].gpus
+        inside = self._by_machine()
+        sources = [
+            machine
+            for machine in inside
+            if share * sizes[machine] <= self._free.of(level, machine) < sizes[machine]
+        ]
+        for source in sorted(sources, key=lambda unit: (-self._free.of(level, unit), unit)):
+            for job in sorted(inside[source], key=lambda job: (job.job.gpus, job.order)):
+                target = self._fuller(job.job.gpus, source)
+                if target is None:
+                    break
+                assert job.placement is not None  # running jobs have GPUs
+                self._free.release(job.placement)
+                taken = pack_in_unit(self._free, level, target, job.job.gpus)
+                yield self._moved(job, Placement.of(taken))
+
+    def _moved(self, job: JobView, placement: Placement) -> Migrate:
+        self._free.claim(placement)
+        self._affinity.placed(job, placement, self._free)
+        del self._jobs[job.order]
+        return Migrate(job.order, placement)
+
+    def _better(self, current: Placement) -> Placement | None:
+        """The closest place for so many GPUs, if it is closer than the present one."""
+        for level in range(self._tree.machine, len(self._tree.levels)):
+            found = pack_in_level(self._free, level, current.gpus)
+            if found is not None:
+                closer = _spread(self._tree, found) < _spread(self._tree, current)
+                return found if closer else None
+        return None
+
+    def _by_machine(self) -> dict[int, list[JobView]]:
+        """Untouched jobs inside one machine, by machine."""
+        inside: dict[int, list[JobView]] = {}
+        for job in self._jobs.values():
+            assert job.placement is not None  # running jobs have GPUs
+            machines = machine_counts(self._tree, job.placement)
+            if len(machines) == 1:
+                inside.setdefault(next(iter(machines)), []).append(job)
+        return inside
+
+    def _fuller(self, gpus: int, source: int) -> int | None:
+        """The busy machine with the fewest sufficient free GPUs, fewer than the source has."""
+        level = self._tree.machine
+        room = self._free.of(level, source)
+        sizes = self._tree.levels[level].gpus
+        counts = enumerate(self._free.counts(level).tolist())
+        fuller = [(n, unit) for unit, n in counts if gpus <= n < room and n < sizes[unit]]
+        return min(fuller)[1] if fuller else None
+
+
+def _spread(tree: ClusterTree, placement: Placement) -> tuple[int, int]:
+    return tier(tree, placement), len(machine_counts(tree, placement))
