@@ -116,10 +116,13 @@ class Progress:
         return self._tick_of((self._position(at - 1) >> _PHASE_BITS) + 1)
 
     def _position(self, now: Tick) -> int:
-        """Iterations since the last settled whole one, times 2**64."""
+        """Iterations since the last settled whole one, times 2**64.
+
+        Rounded up, so that an end that falls on a tick stays there after a `settle`.
+        """
         if now <= self._anchor:
             return self._phase
-        return self._phase + ((now - self._anchor) * self._den << _PHASE_BITS) // self._num
+        return self._phase - (-((now - self._anchor) * self._den << _PHASE_BITS) // self._num)
 
     def _reach(self, work: int) -> Tick:
         return self._tick_of(self._missing(work))
