@@ -16,6 +16,8 @@ from artist.errors import ConfigError
 
 ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)")
 
+_GROUPS = {"policy": "policy_options", "system": "system"}
+
 Size = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -71,30 +73,35 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
     Raises:
         ConfigError: unreadable file, unknown key or bad value.
     """
-    base = load_yaml(path, Scenario).model_dump(exclude_unset=True) if path else {}
+    base: dict[str, Any] = {}
+    if path is not None:
+        base = load_yaml(path, Scenario).model_dump(exclude_unset=True)
     base |= {key: value for key, value in flags.items() if value is not None}
     for assignment in sets:
-        _assign(base, assignment)
+        key, equals, text = assignment.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"--set {assignment!r}: expected KEY=VALUE, e.g. policy.lease_s=1800")
+        try:
+            base = assign(base, key, yaml.safe_load(text))
+        except yaml.YAMLError as cause:
+            raise ConfigError(f"--set {assignment!r}: {text!r} is not a YAML value") from cause
     return validate(base, Scenario, "scenario")
 
 
-def _assign(base: dict[str, Any], assignment: str) -> None:
-    key, equals, text = assignment.partition("=")
-    if not equals or not key:
-        raise ConfigError(f"--set {assignment!r}: expected KEY=VALUE, e.g. policy.lease_s=1800")
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as cause:
-        raise ConfigError(f"--set {assignment!r}: {text!r} is not a YAML value") from cause
-    group, dot, option = key.partition(".")
-    if dot and group in ("policy", "system") and option:
-        field = "policy_options" if group == "policy" else "system"
-        base[field] = {**base.get(field, {}), option: value}
-    elif key in Scenario.model_fields and key not in ("policy_options", "system"):
-        base[key] = value
-    else:
-        known = [name for name in Scenario.model_fields if name not in ("policy_options", "system")]
-        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-        names = "policy.*, system.*, " + ", ".join(known)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {names}"
-        raise ConfigError(f"--set {key}: unknown setting ({hint})")
+def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """Scenario settings with one changed; `policy.KEY` and `system.KEY` reach into options.
+
+    Raises:
+        ConfigError: no such setting.
+    """
+    group, _, option = key.partition(".")
+    if group in _GROUPS and option:
+        field = _GROUPS[group]
+        return {**base, field: {**base.get(field, {}), option: value}}
+    known = [name for name in Scenario.model_fields if name not in _GROUPS.values()]
+    if key in known:
+        return {**base, key: value}
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    names = "policy.*, system.*, " + ", ".join(known)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {names}"
+    raise ConfigError(f"unknown setting {key!r} ({hint})")

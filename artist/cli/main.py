@@ -14,10 +14,12 @@ import typer
 
 from artist import __version__
 from artist.cli.cache import app as cache_app
+from artist.cli.calibrate import calibrate
 from artist.cli.compare import compare
 from artist.cli.inspect import explain, list_
 from artist.cli.latency import latency, render
 from artist.cli.sim import sim
+from artist.cli.sweep import sweep
 from artist.cli.trace import app as trace_app
 from artist.errors import ArtistError
 
@@ -31,6 +33,8 @@ app = typer.Typer(
 )
 app.command("sim")(sim)
 app.command("compare")(compare)
+app.command("sweep")(sweep)
+app.command("calibrate")(calibrate)
 app.command("list")(list_)
 app.command("explain")(explain)
 app.command("latency")(latency)

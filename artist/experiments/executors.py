@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+from artist.errors import ConfigError
+
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
 
@@ -39,3 +41,34 @@ def run_all(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def run_on_ray(
+    work: Callable[[Task], Outcome], tasks: Sequence[Task], workers: int
+) -> Iterator[tuple[int, Outcome]]:
+    """The same contract on a Ray cluster: the one `RAY_ADDRESS` names, else one started here.
+
+    Raises:
+        ConfigError: Ray is not installed.
+    """
+    try:
+        import ray
+    except ImportError as cause:
+        raise ConfigError(
+            "--engine ray needs Ray, which is not installed: pip install 'artist-sim[ray]'"
+        ) from cause
+    if not ray.is_initialized():
+        start = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers}
+        ray.init(log_to_driver=False, include_dashboard=False, **start)
+    remote = ray.remote(max_retries=2)(work)
+    waiting = list(enumerate(tasks))[::-1]
+    pending: dict[object, int] = {}
+    while waiting or pending:
+        while waiting and len(pending) < workers:
+            index, task = waiting.pop()
+            pending[remote.remote(task)] = index
+        done, _ = ray.wait(list(pending), num_returns=1)
+        yield pending.pop(done[0]), ray.get(done[0])
+
+
+EXECUTORS = {"local": run_all, "ray": run_on_ray}

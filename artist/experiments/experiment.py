@@ -1,0 +1,88 @@
+"""An experiment: a base scenario and a grid of what varies, named and versioned."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from artist.config import Scenario, assign
+from artist.documents import Document, load_yaml, validate
+from artist.errors import ConfigError
+
+# More runs than this is a mistake in the grid; a sweep of them would take days.
+MAX_RUNS = 100_000
+
+
+class Experiment(Document):
+    """What `artist sweep` reads."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="also a folder name")
+    version: int = Field(ge=1, description="raise it when results are meant to change")
+    summary: str = Field(default="", description="what the experiment asks")
+    base: dict[str, Any] = Field(default_factory=dict, description="scenario settings of all runs")
+    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="setting -> values, in any spelling of --set; all combinations are run",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One cell of the grid. `id` names its folder and depends on the scenario alone."""
+
+    id: str
+    point: tuple[tuple[str, Any], ...]
+    scenario: Scenario
+
+
+def load_experiment(path: Path) -> Experiment:
+    """Read an experiment file.
+
+    Raises:
+        ConfigError: unreadable, unknown key or bad value, with file and line.
+    """
+    return load_yaml(path, Experiment)
+
+
+def runs(experiment: Experiment) -> list[Run]:
+    """All runs, in the order of the file: the last setting of the grid varies fastest.
+
+    Raises:
+        ConfigError: a cell is no valid scenario, or two cells are the same.
+    """
+    size = 1
+    for values in experiment.grid.values():
+        size *= len(values)
+    if size > MAX_RUNS:
+        raise ConfigError(f"experiment {experiment.name!r}: {size} runs, at most {MAX_RUNS}")
+    found: dict[str, Run] = {}
+    for run in _cells(experiment):
+        if run.id in found:
+            raise ConfigError(f"experiment {experiment.name!r}: {run.id} appears twice in the grid")
+        found[run.id] = run
+    return list(found.values())
+
+
+def _cells(experiment: Experiment) -> Iterator[Run]:
+    where = f"experiment {experiment.name!r}"
+    for values in itertools.product(*experiment.grid.values()):
+        point = tuple(zip(experiment.grid, values, strict=True))
+        settings: dict[str, Any] = dict(experiment.base)
+        for key, value in point:
+            settings = assign(settings, key, value)
+        scenario = validate(settings, Scenario, where)
+        yield Run(_run_id(point, scenario), point, scenario)
+
+
+def _run_id(point: tuple[tuple[str, Any], ...], scenario: Scenario) -> str:
+    """Readable values, and a digest that tells apart what they do not."""
+    digest = hashlib.sha256(scenario.model_dump_json().encode()).hexdigest()[:8]
+    words = [re.sub(r"[^A-Za-z0-9.-]+", "-", str(value)).strip("-")[-24:] for _, value in point]
+    return "_".join([*filter(None, words), digest])[-120:]

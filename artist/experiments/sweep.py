@@ -1,0 +1,189 @@
+"""Run an experiment: results appear run by run, whole, and survive any interruption.
+
+A sweep's folder holds `runs/ID/`, one run directory each, and at the end `results.parquet`
+and `results.csv`, one row per run. A run is done when its directory is there; that appears
+by one rename. Killed at any moment, a sweep resumes with what is missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from artist.config import Scenario
+from artist.errors import ArtistError, ConfigError
+from artist.experiments.executors import run_all
+from artist.experiments.experiment import Experiment, Run, runs
+from artist.latency.cache import open_store
+from artist.run import simulate
+from artist.rundir import MANIFEST, write_run
+
+EXPERIMENT = "experiment.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a worker needs for one run."""
+
+    id: str
+    scenario: Scenario
+    folder: Path
+    command: tuple[str, ...]
+    parent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one run ended; `error` is empty if it is done."""
+
+    id: str
+    error: str = ""
+    exit_code: int = 0
+
+
+@dataclass(slots=True)
+class SweepResult:
+    """How the sweep ended."""
+
+    total: int
+    skipped: int
+    done: int = 0
+    failures: list[Outcome] = field(default_factory=list)
+
+
+def sweep(
+    experiment: Experiment,
+    out: Path,
+    command: Sequence[str],
+    *,
+    workers: int,
+    resume: bool = False,
+    on_done: Callable[[SweepResult], None] | None = None,
+    executor: Callable[..., Iterator[tuple[int, Outcome]]] = run_all,
+) -> SweepResult:
+    """Run what is not done yet; a failing run does not stop the others.
+
+    Raises:
+        ConfigError: a bad grid, a folder of something else, or one that is in use.
+    """
+    cells = runs(experiment)
+    folder = out / "runs"
+    _claim_folder(experiment, out, resume)
+    with _alone(out):
+        _sweep_up(folder)
+        missing = [run for run in cells if not (folder / run.id / MANIFEST).is_file()]
+        result = SweepResult(len(cells), len(cells) - len(missing))
+        tasks = [
+            Task(run.id, run.scenario, folder / run.id, tuple(command), os.getpid())
+            for run in missing
+        ]
+        for _, outcome in executor(perform, tasks, workers):
+            if outcome.error:
+                result.failures.append(outcome)
+            else:
+                result.done += 1
+            if on_done:
+                on_done(result)
+        failed = {outcome.id for outcome in result.failures}
+        _write_results([run for run in cells if run.id not in failed], folder, out)
+    return result
+
+
+def perform(task: Task) -> Outcome:
+    """One run, in a worker: simulate and write its directory."""
+    try:
+        with open_store() as store:
+            found = simulate(task.scenario, store=store)
+        # An orphan's run may be another sweep's by now.
+        if os.getpid() == task.parent or os.getppid() == task.parent:
+            write_run(found, task.folder, task.command)
+    except ArtistError as error:
+        return Outcome(task.id, str(error), error.exit_code)
+    return Outcome(task.id)
+
+
+def _claim_folder(experiment: Experiment, out: Path, resume: bool) -> None:
+    """Make the folder this experiment's, or find that it is."""
+    text = experiment.model_dump_json(indent=2) + "\n"
+    marker = out / EXPERIMENT
+    if marker.is_file():
+        if marker.read_text(encoding="utf-8") != text:
+            raise ConfigError(
+                f"--out {out}: holds another experiment or version of it; choose another folder"
+            )
+        if not resume:
+            raise ConfigError(f"--out {out}: holds this experiment already; add --resume to go on")
+        return
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigError(f"--out {out}: exists and holds no experiment; choose another folder")
+    try:
+        (out / "runs").mkdir(parents=True, exist_ok=True)
+        _write_whole(marker, text.encode())
+    except OSError as cause:
+        raise ConfigError(f"--out {out}: cannot be written ({cause.strerror})") from cause
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keep a second sweep out of the folder; the system releases the lock of a killed one."""
+    import fcntl
+
+    with (out / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigError(f"--out {out}: another sweep is writing there; wait for it") from None
+        yield
+
+
+def _sweep_up(folder: Path) -> None:
+    """Remove what a killed sweep left half-written: the scratch folders of `write_run`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for scratch in folder.glob(".*"):
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _write_results(done: Sequence[Run], folder: Path, out: Path) -> None:
+    """One row per run: its point in the grid, then its summary (without `wall_s`)."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [_row(run, folder / run.id) for run in done]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    table = {name: [row.get(name) for row in rows] for name in columns}
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([row.get(name) for name in columns] for row in rows)
+    _write_whole(out / "results.csv", text.getvalue().encode())
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(table), sink)
+    _write_whole(out / "results.parquet", sink.getvalue().to_pybytes())
+
+
+def _row(run: Run, folder: Path) -> Mapping[str, Any]:
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    summary.pop("wall_s")
+    point = {
+        key: value if isinstance(value, int | float) else str(value) for key, value in run.point
+    }
+    return {"run": run.id, **point, **{k: v for k, v in summary.items() if k not in point}}
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_bytes(data)
+        partial.replace(path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            partial.unlink()

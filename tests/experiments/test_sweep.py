@@ -1,0 +1,141 @@
+"""Do sweeps survive interruption, and give the same rows however they are run?"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from artist.errors import ConfigError
+from artist.experiments.experiment import Experiment, load_experiment, runs
+from artist.experiments.sweep import sweep
+
+TINY = Experiment(
+    name="tiny",
+    version=1,
+    base={"trace": "tiny-batch", "backend": "none"},
+    grid={"policy": ["fifo", "las", "srtf"], "racks": [1, 2], "policy.placement": ["any", "pack"]},
+)
+
+
+def contents(out: Path) -> dict[str, bytes | str]:
+    """All files of a sweep, without what may differ between two runs."""
+    found: dict[str, bytes | str] = {}
+    for path in sorted(out.rglob("*")):
+        name = str(path.relative_to(out))
+        if path.name in ("manifest.json", "summary.json"):
+            data = json.loads(path.read_text())
+            for volatile in ("volatile", "command", "wall_s"):
+                data.pop(volatile, None)
+            found[name] = json.dumps(data)
+        elif path.is_file() and path.name != ".lock":
+            found[name] = path.read_bytes()
+    return found
+
+
+def test_the_grid_is_all_combinations_the_last_setting_fastest() -> None:
+    cells = runs(TINY)
+    assert len(cells) == 12
+    assert [cell.scenario.racks for cell in cells[:4]] == [1, 1, 2, 2]
+    assert cells[1].scenario.policy_options == {"placement": "pack"}
+    assert len({cell.id for cell in cells}) == 12
+
+
+def test_one_worker_and_two_give_the_same_bytes(tmp_path: Path) -> None:
+    for workers in (1, 2):
+        result = sweep(TINY, tmp_path / str(workers), [], workers=workers)
+        assert (result.done, result.failures) == (12, [])
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
+
+
+def test_a_failing_run_is_reported_and_stops_nobody(tmp_path: Path) -> None:
+    experiment = TINY.model_copy(update={"grid": {"gpus_per_machine": [8, 1], "racks": [1]}})
+    experiment = experiment.model_copy(update={"base": {**TINY.base, "machines_per_rack": 2}})
+    result = sweep(experiment, tmp_path / "out", [], workers=1)
+    assert result.done == 1
+    assert [failure.exit_code for failure in result.failures] == [3]
+    assert "demands" in result.failures[0].error
+    assert (tmp_path / "out" / "results.csv").read_text().count("\n") == 2
+
+
+def test_a_folder_belongs_to_one_version_of_one_experiment(tmp_path: Path) -> None:
+    sweep(TINY, tmp_path / "out", [], workers=1)
+    with pytest.raises(ConfigError, match="--resume"):
+        sweep(TINY, tmp_path / "out", [], workers=1)
+    with pytest.raises(ConfigError, match="another experiment"):
+        newer = TINY.model_copy(update={"version": 2})
+        sweep(newer, tmp_path / "out", [], workers=1, resume=True)
+    assert sweep(TINY, tmp_path / "out", [], workers=1, resume=True).skipped == 12
+
+
+def test_finished_runs_are_left_untouched_by_a_resume(tmp_path: Path) -> None:
+    sweep(TINY, tmp_path / "out", [], workers=1)
+    victim, *others = sorted((tmp_path / "out" / "runs").iterdir())
+    before = {path: (path / "manifest.json").stat().st_mtime_ns for path in others}
+    for file in victim.iterdir():
+        file.unlink()
+    victim.rmdir()
+    assert sweep(TINY, tmp_path / "out", [], workers=1, resume=True).done == 1
+    assert before == {path: (path / "manifest.json").stat().st_mtime_ns for path in others}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name: x\nversion: 1\ngrid: {polcy: [fifo]}\n", "did you mean 'policy'"),
+        ("name: x\nversion: 1\ngrid: {racks: []}\n", "racks"),
+        ("name: x\nversion: 0\n", "version"),
+        ("name: ../x\nversion: 1\n", "name"),
+        ("name: x\nversion: 1\nbase: {racks: 0}\n", "racks"),
+        ("name: x\nversion: 1\ngrid: {racks: [1, 1]}\n", "twice"),
+        ("name: x\nversion: 1\nbases: {}\n", "did you mean 'base'"),
+    ],
+)
+def test_bad_experiments_are_refused(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "e.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        runs(load_experiment(path))
+
+
+def test_two_sweeps_cannot_share_a_folder(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    sweep(TINY, tmp_path / "out", [], workers=1)
+    with (tmp_path / "out" / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(ConfigError, match="another sweep"):
+            sweep(TINY, tmp_path / "out", [], workers=1, resume=True)
+
+
+def test_killed_three_times_and_resumed_it_equals_an_undisturbed_sweep(tmp_path: Path) -> None:
+    experiment = tmp_path / "e.yaml"
+    experiment.write_text(
+        "name: killed\nversion: 1\nbase: {trace: sensetime-batch-500, backend: none}\n"
+        "grid: {policy: [fifo, las, srtf, sjf], racks: [2, 4, 8, 16]}\n"
+    )
+
+    def command(out: str, *more: str) -> list[str]:
+        return [sys.executable, "-m", "artist", "sweep", str(experiment), "--out", out, *more]
+
+    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+    subprocess.run(command(str(undisturbed)), check=True, capture_output=True)
+    moments = random.Random(7)
+    for _ in range(3):
+        process = subprocess.Popen(
+            command(str(killed), "--resume"),
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(moments.uniform(0.8, 2.5))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run(command(str(killed), "--resume"), check=True, capture_output=True)
+    assert contents(killed) == contents(undisturbed)
