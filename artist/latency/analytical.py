@@ -120,9 +120,9 @@ def _play_all(setup: Setup, profile: bool) -> _Outcome:
     finishes = [x for x in machine.run(log=profile) if x is not None]
     if len(finishes) < setup.network.total_npus:
         raise BackendSettingError(
-            f"the NPUs wait for each other for ever with active_chunks_per_dimension at "
-            f"{setup.slots * setup.queues}: ASTRA-sim ends without a result; raise it "
-            "(1000 lets all chunks run) or keep doubleBinaryTree out of inner dimensions",
+            f"active_chunks_per_dimension is {setup.active_chunks}, with which the NPUs serve their "
+            "chunks in different orders and wait for each other for ever (ASTRA-sim ends without a "
+            "result): raise it (1000 lets all chunks run) or use other algorithms",
             "deadlock",
         )
     log = machine.log

@@ -10,10 +10,11 @@ from collections import deque
 from dataclasses import dataclass
 from functools import partial
 
+from artist.latency.astra_bundles import Bundles, Delays
 from artist.latency.astra_collectives import Stage
 from artist.latency.astra_events import Action, Agenda, Clock
 from artist.latency.astra_network import Group, Kind, Network
-from artist.latency.astra_packets import Delays, PacketAgent, PacketPlan, packet_plan
+from artist.latency.astra_packets import PacketAgent, PacketPlan, packet_plan
 from artist.latency.astra_pipeline import Interval
 from artist.latency.astra_streams import Leg, StreamMaker
 from artist.latency.astra_training import Program
@@ -84,8 +85,7 @@ class Machine:
         self.agenda = Agenda()
         self.mailbox = Mailbox(self.agenda)
         self.log: list[Interval] | None = None
-        self._plans: dict[Stage, PacketPlan] = {}
-        self._routes: dict[tuple[Group, int], tuple[int, int]] = {}
+        self._plans: dict[Stage, tuple[PacketPlan, tuple[int, ...]]] = {}
 
     def run(self, *, log: bool = False) -> list[int | None]:
         """When each NPU finished, in ns; None for one that never did (a deadlock).
@@ -99,18 +99,17 @@ class Machine:
         self.agenda.run()
         return [npu.finished_ns for npu in npus]
 
-    def plan(self, stage: Stage) -> PacketPlan:
-        """The packet plan of a stage, made once."""
-        if stage not in self._plans:
-            self._plans[stage] = packet_plan(stage)
-        return self._plans[stage]
+    def plan(self, stage: Stage) -> tuple[PacketPlan, tuple[int, ...]]:
+        """The packet plan of a stage and the time of each of its messages, made once."""
+        if (found := self._plans.get(stage)) is None:
+            plan = packet_plan(stage)
+            times = (self.message_ns(stage.group, m.distance, m.size_bytes) for m in plan.messages)
+            found = self._plans[stage] = plan, tuple(times)
+        return found
 
     def message_ns(self, group: Group, distance: int, size_bytes: int) -> int:
         """Time of a message within a group."""
-        key = (group, distance)
-        if key not in self._routes:
-            self._routes[key] = self.network.route(group, distance)
-        return self.network.message_ns(self._routes[key], size_bytes)
+        return self.network.message_ns(self.network.route(group, distance), size_bytes)
 
 
 class Lane:
@@ -131,6 +130,7 @@ class Npu:
         self.finished_ns: int | None = None
         self._machine = machine
         self._clock = Clock(machine.agenda)
+        self._bundles = Bundles(self._clock, machine.delays)
         self._lanes: dict[tuple[int, int], Lane] = {}
         work = machine.work
         self._computed = 0
@@ -177,7 +177,9 @@ class Npu:
             self.finished_ns = self._machine.agenda.now_ns
 
     def _lane(self, stream: Stream) -> Lane:
-        return self._lanes.setdefault(stream.leg.lane, Lane())
+        if (lane := self._lanes.get(stream.leg.lane)) is None:
+            lane = self._lanes[stream.leg.lane] = Lane()
+        return lane
 
     def _fill(self, key: tuple[int, int]) -> None:
         lane = self._lanes[key]
@@ -214,8 +216,8 @@ class Npu:
 
     def _start_packets(self, stream: Stream) -> None:
         machine, leg = self._machine, stream.leg
-        stage, group = leg.stage, leg.stage.group
-        plan = machine.plan(stage)
+        group = leg.stage.group
+        plan, times_ns = machine.plan(leg.stage)
         place = group.position(self.number)
         pairwise = group.algorithm.kind is Kind.HALVING_DOUBLING
 
@@ -228,13 +230,10 @@ class Npu:
                 back = (place - leg.direction * message.distance) % group.nodes
             size = message.size_bytes
             receiver, sender = group.member(self.number, there), group.member(self.number, back)
-            duration_ns = machine.message_ns(group, message.distance, size)
-            machine.mailbox.send((stream.number, self.number, receiver, size), duration_ns)
+            machine.mailbox.send((stream.number, self.number, receiver, size), times_ns[index])
             machine.mailbox.expect((stream.number, sender, self.number, size), agent.receive)
 
-        agent = PacketAgent(
-            plan, self._clock, machine.delays, exchange, lambda: self._leave(stream)
-        )
+        agent = PacketAgent(plan, self._bundles, exchange, lambda: self._leave(stream))
         agent.start()
 
     def _start_tree(self, stream: Stream) -> None:
@@ -252,6 +251,5 @@ class Npu:
             machine.mailbox.expect((stream.number, sender, self.number, size), action)
 
         node = tree(group.nodes, leg.variant)[place]
-        TreeAgent(
-            node, self._clock, machine.delays, size, (send, expect), lambda: self._leave(stream)
-        ).start()
+        done = partial(self._leave, stream)
+        TreeAgent(node, size, self._bundles, (send, expect), done).start()

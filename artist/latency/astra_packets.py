@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from artist.latency.astra_bundles import Bundles
 from artist.latency.astra_collectives import (
     Message,
     Stage,
@@ -18,7 +19,7 @@ from artist.latency.astra_collectives import (
     ring_messages,
     share_bytes,
 )
-from artist.latency.astra_events import Action, Clock
+from artist.latency.astra_events import Action
 from artist.latency.astra_network import Kind
 from artist.workload.layers import Collective
 
@@ -101,14 +102,12 @@ class PacketAgent:
     def __init__(
         self,
         plan: PacketPlan,
-        clock: Clock,
-        delays: Delays,
+        bundles: Bundles,
         exchange: Callable[[int], None],
         done: Action,
     ) -> None:
         self._plan = plan
-        self._clock = clock
-        self._delays = delays
+        self._handler = bundles
         self._exchange = exchange
         self._done = done
         self._bundles = 0
@@ -127,14 +126,14 @@ class PacketAgent:
         """Take a message that arrived."""
         self._received += 1
         if self._received == self._plan.barrier:
-            self._opened_ns = self._clock.now_ns
+            self._opened_ns = self._handler.now_ns
             self.close_call = self._blocked_ns == self._opened_ns
         self._bundle()
 
     def _bundle(self) -> None:
         size = self._plan.reduced_bytes[self._bundles]
         self._bundles += 1
-        self._delays.bundle(self._clock, size, self._credit)
+        self._handler.handle(size, self._credit)
 
     def _credit(self) -> None:
         self._credits += 1
@@ -142,11 +141,11 @@ class PacketAgent:
         if barrier is None or self._sent < barrier:
             self._send()
         elif self._received >= barrier:
-            self.close_call |= self._clock.now_ns == self._opened_ns
+            self.close_call |= self._handler.now_ns == self._opened_ns
             for _ in range(self._plan.window):
                 self._send()
         else:
-            self._blocked_ns = self._clock.now_ns
+            self._blocked_ns = self._handler.now_ns
         if self._sent == len(self._plan.messages) and self._credits == self._plan.window:
             self._done()
 
@@ -155,27 +154,3 @@ class PacketAgent:
             self._exchange(self._sent)
             self._sent += 1
             self._credits -= 1
-
-
-@dataclass(frozen=True, slots=True)
-class Delays:
-    """What handling a bundle costs an NPU: the endpoint delay and the local memory bandwidth."""
-
-    endpoint_ns: int
-    memory_bytes_per_s: float
-
-    def reduction_ns(self, size_bytes: int) -> int:
-        """Reducing writes the bytes once and reads them twice, each truncated."""
-        return 3 * int(size_bytes / self.memory_bytes_per_s * 1e9)
-
-    def are_nothing(self, size_bytes: int) -> bool:
-        """Whether handling a bundle of so many bytes takes no time, with or without reduction."""
-        return self.endpoint_ns == self.reduction_ns(size_bytes) == 0
-
-    def bundle(self, clock: Clock, reduced_bytes: int | None, action: Action) -> None:
-        """Perform `action` when the bundle is handled."""
-        if reduced_bytes is None:
-            clock.plan(self.endpoint_ns, action)
-        else:
-            reduction_ns = self.reduction_ns(reduced_bytes)
-            clock.plan(self.endpoint_ns, lambda: clock.plan(reduction_ns, action))

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from artist.errors import BackendSettingError
+from artist.latency.astra_bundles import Delays
 from artist.latency.astra_collectives import (
     LOCAL_BW_AWARE,
     Cut,
@@ -20,7 +21,6 @@ from artist.latency.astra_collectives import (
     stages,
 )
 from artist.latency.astra_network import Algorithm, Group, Kind, Network, groups
-from artist.latency.astra_packets import Delays
 from artist.latency.astra_training import Program, program
 from artist.latency.base import Dimension, LatencyQuery, SystemSettings, Topology
 from artist.workload.layers import Collective, Parallelism, Workload
@@ -40,7 +40,7 @@ class Setup:
     """A checked query.
 
     `work` is one pass, `cuts` its distinct collectives; each dimension has `queues`
-    queues, in each of which `slots` streams run at a time.
+    queues, which share its `active_chunks`.
     """
 
     network: Network
@@ -48,8 +48,13 @@ class Setup:
     work: Program
     cuts: dict[Request, Cut]
     queues: int
-    slots: int
+    active_chunks: int
     passes: int
+
+    @property
+    def slots(self) -> int:
+        """Chunks that run at a time in each queue."""
+        return -(-self.active_chunks // self.queues)
 
 
 def prepare(query: LatencyQuery) -> Setup:
@@ -76,9 +81,8 @@ def prepare(query: LatencyQuery) -> Setup:
         for collective, size in dict.fromkeys(work.collectives)
     }
     delays = Delays(system.endpoint_delay_ns, system.local_mem_bandwidth_gb_per_s * 1e9)
-    queues = system.queues_per_dimension
-    slots = -(-system.active_chunks_per_dimension // queues)
-    return Setup(network, delays, work, cuts, queues, slots, query.passes)
+    queues, active_chunks = system.queues_per_dimension, system.active_chunks_per_dimension
+    return Setup(network, delays, work, cuts, queues, active_chunks, query.passes)
 
 
 def algorithm(name: str) -> Algorithm:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from artist.latency.astra_bundles import Bundles, Delays
 from artist.latency.astra_collectives import (
     Stage,
     halving_doubling_messages,
@@ -24,7 +25,7 @@ from artist.latency.astra_collectives import (
 )
 from artist.latency.astra_events import Agenda, Clock
 from artist.latency.astra_network import Group, Kind, Network
-from artist.latency.astra_packets import Delays, PacketAgent, direct_window, packet_plan
+from artist.latency.astra_packets import PacketAgent, direct_window, packet_plan
 from artist.workload.layers import Collective
 
 
@@ -147,7 +148,7 @@ class Stopwatch:
             nonlocal ended_ns
             ended_ns = agenda.now_ns
 
-        agent = PacketAgent(plan, Clock(agenda), self._delays, exchange, end)
+        agent = PacketAgent(plan, Bundles(Clock(agenda), self._delays), exchange, end)
         agent.start()
         agenda.run()
         if agent.close_call and not self._delays.are_nothing(share_bytes(stage)):

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from artist.latency.astra_events import Action, Clock
-from artist.latency.astra_packets import Delays
+from artist.latency.astra_bundles import Bundles
+from artist.latency.astra_events import Action
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,13 @@ class TreeAgent:
     def __init__(
         self,
         node: TreeNode,
-        clock: Clock,
-        delays: Delays,
         size_bytes: int,
+        bundles: Bundles,
         wire: tuple[Callable[[int], None], Callable[[int, Action], None]],
         done: Action,
     ) -> None:
         self._node = node
-        self._clock = clock
-        self._delays = delays
+        self._bundles = bundles
         self._size = size_bytes
         self._send, self._expect = wire
         self._done = done
@@ -100,7 +98,7 @@ class TreeAgent:
         self._done()
 
     def _copy(self, action: Action) -> None:
-        self._delays.bundle(self._clock, None, action)
+        self._bundles.handle(None, action)
 
     def _reduce(self, action: Action) -> None:
-        self._delays.bundle(self._clock, self._size, action)
+        self._bundles.handle(self._size, action)
