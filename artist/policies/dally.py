@@ -31,23 +31,24 @@ from pydantic import Field
 from artist.cluster.placement import Placement, tier
 from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree
-from artist.policies.autotuner import AutoTuner
+from artist.policies.autotuner import AutoTuner, Bounds
 from artist.policies.base import (
     BasePolicy,
     ClusterView,
     Decision,
     JobView,
-    Options,
     Start,
     Wake,
 )
 from artist.policies.contest import Contest, run_contest
+from artist.policies.original_dally import original_dally
+from artist.policies.original_options import OriginalOptions
 from artist.policies.placers import pack_in_level
 from artist.policies.ranking import RankedQueue
 from artist.units import Tick, seconds, ticks
 
 
-class DallyOptions(Options):
+class DallyOptions(OriginalOptions):
     """Options of Dally and its variants."""
 
     timers: Literal["auto", "manual", "none", "unbounded"] = Field(
@@ -61,6 +62,14 @@ class DallyOptions(Options):
     history_s: float = Field(default=48 * 3600.0, gt=0, description="age limit of recorded waits")
     # Section IV-B3: "adding two sample standard deviations".
     deviations: float = Field(default=2.0, ge=0, description="deviations added to the mean wait")
+    # The paper has neither floors nor caps; the original's are named in original_tuner.py.
+    deviation: Literal["sample", "population"] = "sample"
+    floors_s: tuple[float, float] | None = Field(
+        default=None, description="least tuned timers: machine, rack; by the rules if not given"
+    )
+    caps_s: tuple[float, float] | None = Field(
+        default=None, description="largest tuned timers: machine, rack; by the rules if not given"
+    )
     # The lease of the original's runs.
     lease_s: float = Field(default=3600.0, gt=0, allow_inf_nan=False, description="lease, seconds")
 
@@ -85,9 +94,15 @@ class Dally(BasePolicy):
 
     def __init__(self, options: DallyOptions) -> None:
         self.options = options
-        self.lease = ticks(options.lease_s)
+        self.original = original_dally(options) if options.rules == "original" else None
+        self.lease = None if self.original else ticks(options.lease_s)
         self._defaults = (ticks(options.machine_timer_s), ticks(options.rack_timer_s))
-        self._tuner = AutoTuner(ticks(options.history_s), options.deviations)
+        self._tuner = AutoTuner(
+            ticks(options.history_s),
+            options.deviations,
+            bounds=_bounds(options),
+            population=options.deviation == "population",
+        )
         self._queue = RankedQueue()
         self._entered: dict[int, list[Tick]] = {}
         self._patience: dict[int, list[Tick | None]] = {}
@@ -96,6 +111,8 @@ class Dally(BasePolicy):
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Offer the free GPUs, and those whose lease ended, in increasing `Nw_sens`."""
+        if self.original is not None:
+            return self.original.decide(view)
         self._now = view.now
         self._patience = {}
         for job in view.entered:
@@ -117,6 +134,8 @@ class Dally(BasePolicy):
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The auto-tuner's records, where it is used."""
+        if self.original is not None:
+            return self.original.tables()
         return {"autotuner": self._tuner.rows} if self.options.timers == "auto" else {}
 
     # -- Algorithm 1 ---------------------------------------------------------------
@@ -181,7 +200,7 @@ class Dally(BasePolicy):
             return None
         # Levels further out than the rack, which the paper does not have, get its timer.
         default = self._defaults[min(level - tree.machine, 1)]
-        tuned = self._tuner.timer(level, gpus, self._now) if timers == "auto" else None
+        tuned = self._tuner.bounded(tree, level, gpus, self._now) if timers == "auto" else None
         return default if tuned is None else tuned
 
     # -- bookkeeping ---------------------------------------------------------------
@@ -207,3 +226,11 @@ class Dally(BasePolicy):
             return []
         self._wake = min(expiries)
         return [Wake(self._wake)]
+
+
+def _bounds(options: DallyOptions) -> Bounds:
+    floors, caps = options.floors_s or (0.0, 0.0), options.caps_s
+    return Bounds(
+        (ticks(floors[0]), ticks(floors[1])),
+        (None, None) if caps is None else (ticks(caps[0]), ticks(caps[1])),
+    )

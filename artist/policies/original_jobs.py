@@ -1,0 +1,75 @@
+"""A job as the original simulator keeps book of it: batches, sums and waiting time.
+
+It advances jobs by batches of G iterations per GPU and adds up double-precision numbers batch
+by batch. Jobs with equal priority are then told apart by the rounding of these sums, so they are
+repeated here in the same order of operations.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from artist.units import TICKS_PER_S, Tick
+
+
+@dataclass(slots=True)
+class Account:
+    """One job's books. Times are seconds."""
+
+    total: int
+    """Iterations of all GPUs together, a pool from which a batch on n GPUs takes n G."""
+    compute_s: float
+    gpus: int
+    since_s: float
+    """When it last entered the queue: arrival, or the end of its last lease."""
+    remaining: int = -1
+    run_s: float = 0.0
+    service_gpu_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.remaining < 0:
+            self.remaining = self.total
+
+    @property
+    def slowdown(self) -> float:
+        """`Nw_sens`: ideal over actual time of the work done; 0 before the first batch."""
+        if not self.run_s:
+            return 0.0
+        ideal_s = self.compute_s * self.total / self.gpus
+        return (1 - self.remaining / self.total) / (self.run_s / ideal_s)
+
+    def ran(self, batches: int, batch_s: float, granularity: int) -> None:
+        """Some batches were completed."""
+        self.remaining = max(0, self.remaining - batches * granularity * self.gpus)
+        self.run_s = summed(self.run_s, batch_s, batches)
+        self.service_gpu_s = summed(self.service_gpu_s, self.gpus * batch_s, batches)
+
+
+def summed(start: float, step: float, count: int) -> float:
+    """`start` plus `count` times `step`, rounded after each addition."""
+    terms = np.full(count + 1, step)
+    terms[0] = start
+    return float(np.add.accumulate(terms)[-1])
+
+
+def lease_batches(batch_s: float, lease_s: float, gpus: int) -> tuple[int, bool]:
+    """Batches until the lease is over, and whether it had expired at that batch's end.
+
+    A batch's end gives the GPUs back if the lease has expired by then, or if the next batch
+    would outlive it; the original takes a next batch to last the `gpus`-th part of a batch.
+    """
+    early = max(1, math.floor((lease_s - batch_s / gpus) / batch_s) + 1)
+    for batches in (early - 1, early, early + 1):
+        end = batches * batch_s
+        if batches >= 1 and (end >= lease_s or end + batch_s / gpus > lease_s):
+            return batches, end >= lease_s
+    raise AssertionError("one of three neighbouring batches ends the lease")
+
+
+def after(anchor: Tick, iterations: int, iteration_s: float) -> Tick:
+    """When so many iterations are complete, exactly as the engine rounds it."""
+    num, den = iteration_s.as_integer_ratio()
+    return anchor - (-iterations * num * TICKS_PER_S // den)

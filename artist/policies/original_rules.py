@@ -1,0 +1,112 @@
+"""The original simulator's rules: who comes first, and which levels are open to whom.
+
+One class per scheduler of the original program; `original.py` is the allocator that they share.
+Times are seconds; the original counts timers in leases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from artist.cluster.state import FreeGpus
+from artist.cluster.tree import ClusterTree
+from artist.policies.original_jobs import Account
+from artist.policies.original_tuner import OriginalTuner
+from artist.policies.skew import original_skewed
+from artist.policies.tiresias_original import original_levels
+
+
+class OriginalRule(Protocol):
+    """What tells the original's schedulers apart."""
+
+    def kind(self, model: str) -> bool:
+        """Jobs of one demand and kind differ only in how long they have waited."""
+        ...
+
+    def measure(self, account: Account) -> float:
+        """The priority; the smallest comes first."""
+        ...
+
+    def levels(self, free: FreeGpus, gpus: int, kind: bool, waited_s: float) -> Sequence[int]:
+        """The levels that a job accepts, innermost first. A longer wait never closes one."""
+        ...
+
+    def granted(self, tree: ClusterTree, tier: int, gpus: int, waited_s: float, now: float) -> None:
+        """A job got GPUs inside one unit of level `tier`."""
+        ...
+
+    def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Extra result tables."""
+        ...
+
+
+class DallyRule:
+    """Dally and its variants: network-sensitive priority and delay timers.
+
+    `timers`: when a rack and when the network is accepted, in leases, both counted from when
+    the job entered the queue; None leaves that to the auto-tuner.
+    """
+
+    def __init__(
+        self, lease_s: float, timers: tuple[float, float] | None, tuner: OriginalTuner
+    ) -> None:
+        self._lease_s = lease_s
+        self._timers = timers
+        self.tuner = tuner
+
+    def kind(self, model: str) -> bool:
+        """Models make no difference."""
+        return False
+
+    def measure(self, account: Account) -> float:
+        """Ideal over actual run time."""
+        return account.slowdown
+
+    def levels(self, free: FreeGpus, gpus: int, kind: bool, waited_s: float) -> Sequence[int]:
+        """A level opens when its timer expires, or when the job cannot fit inside the one before.
+
+        The network's timer may expire before the rack's; it then lets the job past it.
+        """
+        tree = free.tree
+        rack, network = self._timers or self.tuner.timers(gpus)
+        levels = list(range(tree.machine + 1))
+        if waited_s >= self._lease_s * rack or gpus > tree.largest(tree.machine):
+            levels += range(tree.machine + 1, tree.root)
+        if waited_s >= self._lease_s * network or gpus > tree.largest(tree.root - 1):
+            levels.append(tree.root)
+        return levels
+
+    def granted(self, tree: ClusterTree, tier: int, gpus: int, waited_s: float, now: float) -> None:
+        """Waits for a machine or a rack are recorded, those for the network are not."""
+        if tier < tree.root:
+            lease_s = self._lease_s
+            which = min(tier - tree.machine, 1)
+            self.tuner.record(which, gpus, waited_s / lease_s, now / lease_s)
+
+    def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """The auto-tuner's records, where it is used; times in leases."""
+        return {} if self._timers else {"autotuner": self.tuner.rows}
+
+
+class TiresiasRule:
+    """Continuous least attained service; a fixed list of models that need no consolidation."""
+
+    def kind(self, model: str) -> bool:
+        """Whether the model needs consolidation."""
+        return original_skewed(model)
+
+    def measure(self, account: Account) -> float:
+        """Attained service in GPU-seconds."""
+        return account.service_gpu_s
+
+    def levels(self, free: FreeGpus, gpus: int, kind: bool, waited_s: float) -> Sequence[int]:
+        """No timers: by kind and by what is free."""
+        return original_levels(free, gpus, kind)
+
+    def granted(self, tree: ClusterTree, tier: int, gpus: int, waited_s: float, now: float) -> None:
+        """Nothing to remember."""
+
+    def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """None."""
+        return {}
