@@ -1,0 +1,193 @@
+"""Measured communication shares, as a small CSV file.
+
+    # source: where the figures come from (required)
+    # hardware: 8 x NVIDIA A100, NVSwitch
+    # who: names
+    # when: 2025
+    model,placement,comm_percent,use,note
+    resnet50,4+4,12,fit,
+    resnet50,4/4,38,compare,why the simulation may differ
+
+`comm_percent` is the exposed communication of one iteration as a percentage of its
+compute. Instead of it the columns `compute_ms` and `exposed_comm_ms` may be given, as
+`artist measure` does. `use` says whether a row is fitted to or compared with (default
+fit), `note` what is known about it. `placement` is that of `artist latency`.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from artist.errors import ConfigError, TraceError
+from artist.resources import resource
+from artist.workload.files import decode, read_bytes
+from artist.workload.models import canonical
+
+DEFAULT = "dally2025-table1"
+"""Shipped: Table I of the Dally paper."""
+
+_HEADER = ("source", "hardware", "who", "when")
+_COLUMNS = ("model", "placement", "comm_percent", "compute_ms", "exposed_comm_ms", "use", "note")
+_USES = ("fit", "compare")
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One measured iteration. `share` is exposed communication over compute."""
+
+    model: str
+    placement: str
+    share: float
+    fitted: bool = True
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementSet:
+    """A file of measurements with its provenance."""
+
+    name: str
+    digest: str
+    source: str
+    hardware: str
+    who: str
+    when: str
+    rows: tuple[Measurement, ...]
+
+    def models(self) -> list[str]:
+        """Models with a row to fit to, in the order of the file."""
+        return list(dict.fromkeys(row.model for row in self.rows if row.fitted))
+
+    def of(self, model: str) -> tuple[Measurement, ...]:
+        """Rows of a model; those of `resnet50` serve `resnet50@batch=64` if it has none.
+
+        Raises:
+            ConfigError: there is nothing to fit this model to.
+        """
+        own = {row.model for row in self.rows}
+        name = model if model in own else model.partition("@")[0]
+        rows = tuple(row for row in self.rows if row.model == name)
+        if not any(row.fitted for row in rows):
+            known = ", ".join(self.models())
+            raise ConfigError(
+                f"measurements {self.name!r} have no row to fit model {model!r} to; add one, "
+                f"or choose one of {known}"
+            )
+        return rows
+
+
+def default_measurements() -> MeasurementSet:
+    """Table I of the Dally paper; its machine column is what models are fitted to."""
+    return read_measurements(resource("astra_configs", "calibrations", f"{DEFAULT}.csv"))
+
+
+def read_measurements(path: Path) -> MeasurementSet:
+    """Read a file of measurements.
+
+    Raises:
+        TraceError: unreadable or malformed; names file, line and what to do.
+    """
+    data = read_bytes(path)
+    lines = decode(path, data).splitlines()
+    header = dict(_header(lines))
+    if not header.get("source"):
+        raise TraceError(
+            f"{path}:1: no '# source:' line; say there where the measurements come from"
+        )
+    rows = tuple(_rows(path, lines))
+    if not any(row.fitted for row in rows):
+        raise TraceError(f"{path}:{len(lines)}: no row to fit to; add one with use 'fit'")
+    return MeasurementSet(
+        name=path.stem,
+        digest="sha256:" + hashlib.sha256(data).hexdigest(),
+        source=header["source"],
+        hardware=header.get("hardware", ""),
+        who=header.get("who", ""),
+        when=header.get("when", ""),
+        rows=rows,
+    )
+
+
+def _header(lines: list[str]) -> Iterator[tuple[str, str]]:
+    for line in lines:
+        match = re.fullmatch(r"#\s*(\w+)\s*:\s*(.*)", line)
+        if match and match[1].lower() in _HEADER:
+            yield match[1].lower(), match[2].strip()
+
+
+def _rows(path: Path, lines: list[str]) -> Iterator[Measurement]:
+    numbered = [
+        (number, line)
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.startswith("#")
+    ]
+    if not numbered:
+        raise TraceError(f"{path}:{len(lines)}: no column names; expected {','.join(_COLUMNS)}")
+    number, first = numbered[0]
+    names = [name.strip() for name in next(csv.reader([first]))]
+    unknown = [name for name in names if name not in _COLUMNS]
+    if unknown or len(set(names)) < len(names) or not {"model", "placement"} <= set(names):
+        raise TraceError(
+            f"{path}:{number}: columns are {first[:80]!r}, expected model, placement, comm_percent "
+            "(or compute_ms and exposed_comm_ms) and optionally use, note"
+        )
+    seen: set[tuple[str, str]] = set()
+    for number, line in numbered[1:]:
+        cells = [cell.strip() for cell in next(csv.reader([line]))]
+        if len(cells) != len(names):
+            raise TraceError(
+                f"{path}:{number}: {len(cells)} cells for {len(names)} columns; "
+                "quote a cell that holds a comma"
+            )
+        found = _row(f"{path}:{number}", dict(zip(names, cells, strict=True)))
+        if (found.model, found.placement) in seen:
+            raise TraceError(
+                f"{path}:{number}: {found.model} on {found.placement} has a row already; keep one"
+            )
+        seen.add((found.model, found.placement))
+        yield found
+
+
+def _row(where: str, cells: dict[str, str]) -> Measurement:
+    try:
+        model = canonical(cells["model"])
+    except ConfigError as cause:
+        raise TraceError(f"{where}: {cause}") from cause
+    use = cells.get("use") or "fit"
+    if use not in _USES:
+        raise TraceError(f"{where}: use is {use!r}, expected fit or compare")
+    share = _share(where, cells)
+    if use == "fit" and share <= 0:
+        raise TraceError(
+            f"{where}: no exposed communication was measured; the last collective of an iteration "
+            "is never hidden, so nothing can be fitted to 0: measure longer or use 'compare'"
+        )
+    return Measurement(model, cells["placement"], share, use == "fit", cells.get("note", ""))
+
+
+def _share(where: str, cells: dict[str, str]) -> float:
+    percent = cells.get("comm_percent", "")
+    times = (cells.get("compute_ms", ""), cells.get("exposed_comm_ms", ""))
+    if percent:
+        return _number(where, "comm_percent", percent, above=None) / 100
+    if not all(times):
+        raise TraceError(f"{where}: give comm_percent, or compute_ms and exposed_comm_ms")
+    compute_ms = _number(where, "compute_ms", times[0], above=0.0)
+    return _number(where, "exposed_comm_ms", times[1], above=None) / compute_ms
+
+
+def _number(where: str, column: str, text: str, above: float | None) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf or value == above:
+        wanted = "zero or more" if above is None else f"above {above:g}"
+        raise TraceError(f"{where}: {column} is {text!r}, expected a number {wanted}")
+    return value

@@ -1,0 +1,133 @@
+"""`artist calibrate`: from what was measured to what is simulated with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from artist.cli.output import Format, note, print_json, print_table
+from artist.errors import ConfigError
+
+if TYPE_CHECKING:
+    from artist.calibrate.models import Fitted
+
+DEFAULT_FABRIC = "dally2025"
+
+Figure = Annotated[Path | None, typer.Option("--plot", help="Draw it (PNG, SVG or PDF).")]
+
+
+def calibrate(
+    model: Annotated[str | None, typer.Option(help="See: artist list models.")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every model that was measured.")] = False,
+    measured: Annotated[
+        Path | None, typer.Option(help="Measured shares, CSV (default: Dally's Table I).")
+    ] = None,
+    nccl_tests: Annotated[
+        Path | None, typer.Option("--nccl-tests", help="A log of nccl-tests: fit a fabric level.")
+    ] = None,
+    level: Annotated[str | None, typer.Option(help="The level that the log measured.")] = None,
+    fabric: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="Simulated on; or to be written.")
+    ] = None,
+    base: Annotated[
+        str | None, typer.Option(help="Fabric whose other levels are kept (--nccl-tests).")
+    ] = None,
+    backend: Annotated[str, typer.Option(help="See: artist list backends.")] = "analytical",
+    name: Annotated[str | None, typer.Option(help="Of the calibration that is written.")] = None,
+    plot: Figure = None,
+    format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
+) -> None:
+    """Fit models to measured communication shares, or a fabric's level to a log."""
+    if nccl_tests is not None:
+        raise ConfigError("not yet")
+    _models(model, all_, measured, fabric or DEFAULT_FABRIC, backend, name, format_)
+
+
+def _models(
+    model: str | None,
+    all_: bool,
+    measured: Path | None,
+    fabric: str,
+    backend: str,
+    name: str | None,
+    format_: Format,
+) -> None:
+    from artist.calibrate import files
+    from artist.calibrate.measurements import default_measurements, read_measurements
+    from artist.calibrate.models import calibrate as calibrate_model
+    from artist.calibrate.models import calibration_of
+    from artist.cluster.fabric import load_fabric
+    from artist.run import open_backend
+
+    if (model is None) == (not all_):
+        raise ConfigError("give either --model NAME or --all")
+    figures = read_measurements(measured) if measured is not None else default_measurements()
+    chosen = load_fabric(fabric)
+    answering = open_backend(backend)
+    names = figures.models() if model is None else [model]
+    fitted = [calibrate_model(one, figures, chosen, answering) for one in names]
+    called = name or (figures.name if all_ else f"{fitted[0].model}-{figures.name}")
+    document = calibration_of(called, fitted, figures, chosen, answering)
+    path = files.write_document(
+        document, "calibrations", called, "Written by `artist calibrate`; shares are percentages."
+    )
+    if format_ is Format.JSON:
+        print_json(_as_json(called, fitted))
+    else:
+        _print(called, fitted)
+    note(f"wrote {path}; use it with --calibration {called}")
+
+
+def _as_json(name: str, fitted: list[Fitted]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "name": name,
+        "models": [
+            {
+                "model": one.model,
+                "error": one.error,
+                "quantisation": one.quantisation,
+                "compute_scale": one.calibration.compute_scale,
+                "comm_scale": one.calibration.comm_scale,
+                "levels": [asdict(level) for level in one.levels],
+            }
+            for one in fitted
+        ],
+    }
+
+
+def _print(name: str, fitted: list[Fitted]) -> None:
+    print_table(
+        f"calibration {name}",
+        ("model", "compute scale", "comm scale", "error %", "whole microseconds %"),
+        [
+            (
+                one.model,
+                f"{one.calibration.compute_scale:.6g}",
+                f"{one.calibration.comm_scale:.6g}",
+                f"{100 * one.error:.3f}",
+                f"{100 * one.quantisation:.3f}",
+            )
+            for one in fitted
+        ],
+    )
+    print_table(
+        "communication, % of compute",
+        ("model", "placement", "role", "measured", "simulated", "deviation %", "known causes"),
+        [
+            (
+                one.model,
+                level.placement,
+                level.role,
+                f"{level.measured_percent:g}",
+                f"{level.simulated_percent:.4g}",
+                "" if level.deviation is None else f"{100 * level.deviation:+.1f}",
+                level.note,
+            )
+            for one in fitted
+            for level in one.levels
+        ],
+    )
