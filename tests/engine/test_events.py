@@ -1,0 +1,145 @@
+"""Is the order of events the written one?"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import S, Script, Speeds, cluster, finishes, intervals, job, on, run, simulator
+
+from artist.engine.events import Event, EventKind, EventQueue
+from artist.engine.rows import EndReason
+from artist.policies.base import Preempt, Start, Wake
+
+
+def drained(queue: EventQueue) -> list[Event]:
+    events = []
+    while queue.next_tick is not None:
+        events.append(queue.pop())
+    return events
+
+
+def test_the_written_order_of_kinds() -> None:
+    assert [kind.name for kind in sorted(EventKind)] == [
+        "FINISH",
+        "LEASE_END",
+        "RATE_END",
+        "ARRIVAL",
+        "WAKE",
+    ]
+
+
+@pytest.mark.parametrize(("first", "second"), list(pairwise(sorted(EventKind))))
+def test_of_two_simultaneous_events_the_kind_written_first_comes_first(
+    first: EventKind, second: EventKind
+) -> None:
+    queue = EventQueue()
+    queue.push(5, second, job=0)
+    queue.push(5, first, job=1)
+    assert [event.kind for event in drained(queue)] == [first, second]
+
+
+def test_of_two_simultaneous_events_of_one_kind_the_one_scheduled_first_comes_first() -> None:
+    queue = EventQueue()
+    for order in (3, 1, 2):
+        queue.push(5, EventKind.ARRIVAL, order)
+    assert [event.job for event in drained(queue)] == [3, 1, 2]
+
+
+def test_time_comes_before_kind() -> None:
+    queue = EventQueue()
+    queue.push(6, EventKind.FINISH, 0)
+    queue.push(5, EventKind.WAKE, -1)
+    assert [event.tick for event in drained(queue)] == [5, 6]
+
+
+def test_an_empty_queue_has_no_next_tick() -> None:
+    assert EventQueue().next_tick is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(EventKind))))
+def test_any_events_leave_in_order_of_tick_kind_and_serial(pushed: list) -> None:
+    queue = EventQueue()
+    for serial, (tick, kind) in enumerate(pushed):
+        queue.push(tick, kind, serial)
+    expected = sorted((tick, kind, serial) for serial, (tick, kind) in enumerate(pushed))
+    assert [event[:3] for event in drained(queue)] == expected
+
+
+# -- where a run shows the order ---------------------------------------------------------
+
+
+def test_a_job_that_ends_frees_its_gpus_before_a_simultaneous_arrival_is_seen() -> None:
+    jobs = [job("a", gpus=8), job("b", gpus=8, arrival_s=10.0)]
+    script = Script({0: [Start(0, on({0: 8}))], 10: [Start(1, on({0: 8}))]})
+    rows = run(cluster([8]), jobs, script)
+    assert finishes(rows) == {"a": 10.0, "b": 20.0}
+    assert script.asked == [0, 10 * S, 20 * S]  # one question at 10 s, not two
+
+
+def test_a_lease_that_ends_is_seen_together_with_a_simultaneous_arrival() -> None:
+    jobs = [job("a", gpus=8, iterations=20), job("b", gpus=8, arrival_s=10.0)]
+    script = Script(
+        {
+            0: [Start(0, on({0: 8}))],
+            10: [Preempt(0), Start(1, on({0: 8}))],
+            20: [Start(0, on({0: 8}))],
+        }
+    )
+    rows = run(cluster([8]), jobs, script, lease_s=10.0)
+    assert intervals(rows, 0)[0].reason is EndReason.LEASE_ENDED
+    assert finishes(rows) == {"b": 20.0, "a": 30.0}
+
+
+def test_at_one_tick_jobs_that_finish_are_reported_before_rates_that_end() -> None:
+    class AskAgain(Speeds):
+        def __call__(self, now, running, changed):
+            rates = super().__call__(now, running, changed)
+            return {
+                order: rate if order else type(rate)(1.0, 1.0, "test", 1.0, until_iteration=10)
+                for order, rate in rates.items()
+            }
+
+    jobs = [job("long", iterations=20), job("short", iterations=10)]
+    speeds = AskAgain(lambda now, order: 1.0)
+    run(cluster([8]), jobs, Script({0: [Start(0, on({0: 1})), Start(1, on({0: 1}))]}), speeds)
+    assert speeds.calls[1] == (10 * S, [1, 0])
+
+
+def test_a_wake_up_sees_jobs_that_arrive_at_its_tick() -> None:
+    jobs = [job("a"), job("b", arrival_s=5.0)]
+    script = Script(
+        {
+            0: [Start(0, on({0: 1})), Wake(5 * S)],
+            5: [Start(1, on({0: 1}))],
+        }
+    )
+    run(cluster([8]), jobs, script)
+    assert script.asked == [0, 5 * S, 10 * S, 15 * S]
+
+
+def test_simultaneous_arrivals_come_forward_in_the_order_of_the_input() -> None:
+    found = simulator(cluster([8]), [job("z"), job("a"), job("m")]).next_question()
+    assert found is not None
+    assert [view.job.id for view in found.entered] == ["z", "a", "m"]
+
+
+def test_events_of_an_earlier_stay_are_dropped_when_their_tick_comes() -> None:
+    # Without epochs the finish scheduled at 0 would end the job at 10 s.
+    script = Script({0: [Start(0, on({0: 1})), Wake(4 * S)], 4: [Preempt(0), Wake(7 * S)]})
+    script.decisions[7 * S] = [Start(0, on({0: 1}))]
+    rows = run(cluster([8]), [job("a")], script)
+    assert finishes(rows) == {"a": 13.0}
+    assert rows.events == 4  # arrival, two wake-ups, one finish
+
+
+def test_events_of_an_earlier_rate_are_dropped_when_their_tick_comes() -> None:
+    # At twice the speed from 4 s on, the remaining six iterations take three seconds.
+    speeds = Speeds(lambda now, order: 1.0 if now < 4 * S else 2.0)
+    jobs = [job("a"), job("b", iterations=1, arrival_s=4.0)]
+    script = Script({0: [Start(0, on({0: 1}))], 4: [Start(1, on({0: 1}))]})
+    rows = run(cluster([8]), jobs, script, speeds)
+    assert finishes(rows) == {"b": 4.5, "a": 7.0}
+    assert rows.events == 4  # two arrivals, two finishes

@@ -1,0 +1,113 @@
+"""Does `--check` notice when a law is broken? Each test breaks one by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from support import Script, cluster, job, on, run, simulator
+
+from artist.engine.invariants import check_rows
+from artist.engine.rows import Rows
+from artist.engine.simulator import Simulator
+from artist.errors import InvariantError
+from artist.policies.base import Start
+
+
+def busy() -> Simulator:
+    """Job 0 runs, job 1 waits; the next event is job 0's finish."""
+    engine = simulator(cluster([8], [8]), [job("a", gpus=4), job("b", gpus=4)])
+    engine.next_question()
+    engine.answer([Start(0, on({0: 4}))])
+    return engine
+
+
+def forget_a_release(engine: Simulator) -> None:
+    engine._free.claim(on({1: 1}))
+
+
+def lose_a_bucket(engine: Simulator) -> None:
+    engine._free._buckets[0][4] = 0
+
+
+def miscount_the_cluster(engine: Simulator) -> None:
+    engine._free.total += 1
+
+
+def miscount_a_rack(engine: Simulator) -> None:
+    engine._free._free[1][0] += 1
+
+
+def wait_and_run(engine: Simulator) -> None:
+    engine._waiting[0] = engine._running[0]
+
+
+def run_without_gpus(engine: Simulator) -> None:
+    engine._running[1] = engine._waiting.pop(1)
+
+
+def wait_with_gpus(engine: Simulator) -> None:
+    engine._waiting[1].placement = on({0: 1})
+
+
+BREAKAGES: dict[Callable[[Simulator], None], str] = {
+    forget_a_release: "free \\+ held differs",
+    lose_a_bucket: "the index of machines is wrong",
+    miscount_the_cluster: "of the cluster do not add up",
+    miscount_a_rack: "free GPUs per rack do not add up",
+    wait_and_run: "wait and run at once",
+    run_without_gpus: "job 'b' runs without GPUs",
+    wait_with_gpus: "job 'b' waits and holds GPUs",
+}
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda breakage: breakage.__name__)
+def test_a_broken_state_is_found_at_the_next_event(breakage: Callable[[Simulator], None]) -> None:
+    engine = busy()
+    breakage(engine)
+    with pytest.raises(InvariantError, match=BREAKAGES[breakage]):
+        engine.answer([])
+
+
+def finished() -> Rows:
+    script = Script({0: [Start(0, on({0: 4}))], 10: [Start(1, on({0: 4}))]})
+    return run(cluster([8]), [job("a", gpus=4), job("b", gpus=4, arrival_s=10.0)], script)
+
+
+def test_the_rows_of_a_lawful_run_are_lawful() -> None:
+    check_rows(finished())
+
+
+def test_gpu_seconds_by_job_must_equal_the_timelines_integral() -> None:
+    rows = finished()
+    rows.timeline[0] = rows.timeline[0]._replace(gpus_held=3)
+    with pytest.raises(InvariantError, match="integral"):
+        check_rows(rows)
+
+
+def test_intervals_of_a_job_must_not_overlap() -> None:
+    rows = finished()
+    rows.placements[1] = rows.placements[1]._replace(job=0, start=5, end=5 + 10 * 10**9)
+    with pytest.raises(InvariantError, match="in two places"):
+        check_rows(rows)
+
+
+def test_a_job_must_not_start_before_it_arrives() -> None:
+    rows = finished()
+    rows.jobs[1] = rows.jobs[1]._replace(arrival=rows.jobs[1].start + 1)
+    with pytest.raises(InvariantError, match="job 'b' ran when it was not there"):
+        check_rows(rows)
+
+
+def test_a_job_must_finish_when_its_last_interval_ends() -> None:
+    rows = finished()
+    rows.jobs[0] = rows.jobs[0]._replace(finish=rows.jobs[0].finish + 1)
+    with pytest.raises(InvariantError, match="job 'a' ran when it was not there"):
+        check_rows(rows)
+
+
+def test_a_jobs_run_time_must_be_that_of_its_intervals() -> None:
+    rows = finished()
+    rows.jobs[0] = rows.jobs[0]._replace(run=1)
+    with pytest.raises(InvariantError, match="job 'a' ran 1 ticks, its rows say otherwise"):
+        check_rows(rows)

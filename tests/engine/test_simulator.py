@@ -1,0 +1,571 @@
+"""Does the engine ask, check, apply and write down as its docstring says?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import (
+    EstimateByLevel,
+    S,
+    Script,
+    Speeds,
+    cluster,
+    finishes,
+    intervals,
+    job,
+    on,
+    rate,
+    run,
+    simulator,
+)
+
+from artist.cluster.placement import Placement
+from artist.engine.rates import AloneRates
+from artist.engine.rows import EndReason, Rows
+from artist.errors import InvariantError, PolicyError
+from artist.policies.base import BasePolicy, Migrate, Preempt, Start, Wake
+from artist.units import seconds
+
+WHOLE = on({0: 8})
+
+
+def stalls(rows: Rows, order: int) -> list[float]:
+    return [seconds(row.stalled) for row in intervals(rows, order)]
+
+
+# -- questions ---------------------------------------------------------------------------
+
+
+def test_an_instant_is_drained_and_then_asked_about_once() -> None:
+    # At 10 s: a and b finish, c's lease ends, d and e arrive, and a wake-up is due.
+    jobs = [
+        job("a"),
+        job("b"),
+        job("c", iterations=15),
+        job("d", arrival_s=10.0),
+        job("e", arrival_s=10.0),
+    ]
+    engine = simulator(cluster([8]), jobs, lease_s=10.0)
+    engine.next_question()
+    engine.answer([*(Start(order, on({0: 1})) for order in range(3)), Wake(10 * S)])
+    view = engine.next_question()
+    assert view is not None
+    assert view.now == 10 * S
+    assert list(view.finished) == [0, 1]
+    assert [state.order for state in view.lease_ended] == [2]
+    assert [state.order for state in view.entered] == [3, 4]
+    assert list(view.waiting) == [3, 4]
+    assert list(view.running) == [2]
+    assert view.free.total == 7
+    engine.answer([Start(3, on({0: 1})), Start(4, on({0: 1}))])
+    assert engine.rows.questions == 2
+
+
+def test_a_question_stays_until_it_is_answered() -> None:
+    engine = simulator(cluster([8]), [job("a"), job("b", arrival_s=1.0)])
+    first, again = engine.next_question(), engine.next_question()
+    assert first is not None
+    assert again is not None
+    assert first.now == again.now == 0
+
+
+def test_a_view_shows_only_what_happened_since_the_last_answer() -> None:
+    engine = simulator(cluster([8]), [job("a"), job("b", arrival_s=1.0)])
+    engine.next_question()
+    engine.answer([])
+    view = engine.next_question()
+    assert view is not None
+    assert [state.job.id for state in view.entered] == ["b"]
+    assert [state.job.id for state in view.waiting.values()] == ["a", "b"]
+
+
+def test_a_preempted_job_enters_the_queue_again_behind_the_others() -> None:
+    engine = simulator(cluster([8]), [job("a", gpus=8), job("b", gpus=8)])
+    engine.next_question()
+    engine.answer([Start(0, WHOLE), Wake(5 * S)])
+    engine.next_question()
+    engine.answer([Preempt(0), Wake(6 * S)])
+    view = engine.next_question()
+    assert view is not None
+    assert list(view.waiting) == [1, 0]
+    assert [state.order for state in view.entered] == [0]
+    assert [state.entered for state in view.waiting.values()] == [0, 5 * S]
+
+
+def test_a_wake_up_is_a_question_of_its_own() -> None:
+    script = Script({0: [Start(0, on({0: 1})), Wake(3 * S)], 3: [Wake(4 * S)]})
+    run(cluster([8]), [job("a")], script)
+    assert script.asked == [0, 3 * S, 4 * S, 10 * S]
+
+
+def test_a_policy_may_ask_what_an_iteration_would_take_elsewhere() -> None:
+    tree = cluster([8, 8], [8])
+    rates = AloneRates(tree, EstimateByLevel(rack=0.5, network=2.0))
+    view = simulator(tree, [job("a", gpus=2)], rates).next_question()
+    assert view is not None
+    places = ({0: 2}, {0: 1, 1: 1}, {0: 1, 2: 1})
+    found = [view.alone_iteration_s(job("a", gpus=2), on(place)) for place in places]
+    assert found == [1.0, 1.5, 3.0]
+
+
+# -- answers -----------------------------------------------------------------------------
+
+
+def test_two_running_jobs_swap_their_gpus_in_one_answer() -> None:
+    left, right = on({0: 8}), on({1: 8})
+    script = Script(
+        {
+            0: [Start(0, left), Start(1, right), Wake(4 * S)],
+            4: [Migrate(0, right), Migrate(1, left)],
+        }
+    )
+    rows = run(cluster([8, 8]), [job("a", gpus=8), job("b", gpus=8)], script)
+    assert [row.placement for row in intervals(rows, 0)] == [left, right]
+    assert [row.placement for row in intervals(rows, 1)] == [right, left]
+    assert [row.migrations for row in rows.jobs] == [1, 1]
+    assert finishes(rows) == {"a": 10.0, "b": 10.0}
+
+
+def test_releases_come_before_claims_whatever_the_order_of_the_decisions() -> None:
+    script = Script(
+        {
+            0: [Start(0, WHOLE), Wake(4 * S)],
+            4: [Start(1, WHOLE), Preempt(0)],
+            14: [Start(0, WHOLE)],
+        }
+    )
+    rows = run(cluster([8]), [job("a", gpus=8), job("b", gpus=8)], script)
+    assert finishes(rows) == {"b": 14.0, "a": 20.0}
+
+
+def test_preemption_falls_back_to_the_last_whole_iteration() -> None:
+    jobs = [job("a", iterations=3, compute_s=10.0)]
+    script = Script(
+        {
+            0: [Start(0, on({0: 1})), Wake(14 * S)],
+            14: [Preempt(0), Wake(20 * S)],
+            20: [Start(0, on({0: 1}))],
+        }
+    )
+    rows = run(cluster([8]), jobs, script)
+    first, second = intervals(rows, 0)
+    assert (first.iterations, first.lost, first.reason) == (1, 4 * S, EndReason.PREEMPTED)
+    assert (second.iterations, second.lost, second.reason) == (2, 0, EndReason.FINISHED)
+    assert finishes(rows) == {"a": 40.0}
+
+
+def started(**fields: object):
+    """Job a runs on half of machine 0, b waits, c (order 2) is still to come; now is 2 s."""
+    jobs = [
+        job("a", gpus=4),
+        job("b", gpus=4, gpus_min=2, gpus_max=6),
+        job("c", gpus=4, arrival_s=5.0),
+    ]
+    engine = simulator(cluster([8, 8]), jobs, **fields)
+    engine.next_question()
+    engine.answer([Start(0, on({0: 4})), Wake(2 * S)])
+    engine.next_question()
+    return engine
+
+
+UNLAWFUL = {
+    "GPUs that another job holds": (
+        [Start(1, on({0: 5}))],
+        "job 'b': 5 GPUs of machine 0 claimed, but 4 are free there",
+    ),
+    "GPUs given twice in one answer": (
+        [Migrate(0, on({1: 4})), Start(1, on({1: 5}))],
+        "job 'b': 5 GPUs of machine 1 claimed, but 4 are free there",
+    ),
+    "too few GPUs": ([Start(1, on({0: 1}))], "job 'b' placed on 1 GPUs, but it runs on 2 to 6"),
+    "too many GPUs": ([Start(1, on({1: 7}))], "job 'b' placed on 7 GPUs, but it runs on 2 to 6"),
+    "too many GPUs of a rigid job": (
+        [Migrate(0, on({1: 5}))],
+        "job 'a' placed on 5 GPUs, but it runs on 4 to 4",
+    ),
+    "an unknown job": ([Start(9, on({1: 4}))], "unknown job 9 is not waiting"),
+    "a negative job": ([Preempt(-1)], "unknown job -1 is not running"),
+    "a job that has not arrived": ([Start(2, on({1: 4}))], "job 'c' is not waiting"),
+    "starting a running job": ([Start(0, on({1: 4}))], "job 'a' is not waiting"),
+    "preempting a waiting job": ([Preempt(1)], "job 'b' is not running"),
+    "migrating a waiting job": ([Migrate(1, on({1: 4}))], "job 'b' is not running"),
+    "a job decided twice": ([Preempt(0), Migrate(0, on({1: 4}))], "job 'a' is decided upon twice"),
+    "a leaf listed twice": (
+        [Start(1, Placement((1, 1), (2, 2)))],
+        "job 'b': Placement(leaves=(1, 1), counts=(2, 2)) lists leaves twice or out of order",
+    ),
+    "leaves out of order": (
+        [Start(1, Placement((1, 0), (2, 2)))],
+        "job 'b': Placement(leaves=(1, 0), counts=(2, 2)) lists leaves twice or out of order",
+    ),
+    "more counts than leaves": (
+        [Start(1, Placement((1,), (2, 2)))],
+        "job 'b': Placement(leaves=(1,), counts=(2, 2)) lists leaves twice or out of order",
+    ),
+    "a leaf that does not exist": ([Start(1, on({2: 4}))], "job 'b': 4 GPUs of machine 2 claimed"),
+    "a negative leaf": ([Start(1, on({-1: 4}))], "job 'b': 4 GPUs of machine -1 claimed"),
+    "no GPUs of a leaf": ([Start(1, on({0: 4, 1: 0}))], "job 'b': 0 GPUs of machine 1 claimed"),
+    "a fraction of a GPU": (
+        [Start(1, on({1: 2.5}))],
+        "job 'b': Placement(leaves=(1,), counts=(2.5,)) holds other numbers than Python's integers",
+    ),
+    "a leaf counted by numpy": (
+        [Start(1, on({np.int64(1): 4}))],
+        "job 'b': Placement(leaves=(np.int64(1),), counts=(4,)) holds other numbers",
+    ),
+    "a wake-up now": ([Wake(2 * S)], "wake-up at tick 2000000000 is not after now (2000000000)"),
+    "a wake-up in the past": ([Wake(S)], "wake-up at tick 1000000000 is not after now"),
+    "something else": (["preempt everybody"], "'preempt everybody' is not a decision"),
+}
+
+
+@pytest.mark.parametrize("case", UNLAWFUL)
+def test_an_unlawful_decision_is_an_error_that_names_policy_job_and_value(case: str) -> None:
+    decisions, message = UNLAWFUL[case]
+    with pytest.raises(PolicyError) as caught:
+        started().answer(decisions, "Greedy")
+    assert str(caught.value).startswith(f"unlawful decision of Greedy: {message}")
+
+
+@pytest.mark.parametrize("case", UNLAWFUL)
+def test_after_an_unlawful_answer_the_same_question_can_be_answered_lawfully(case: str) -> None:
+    # The unlawful answer starts with lawful decisions, which must not stay either.
+    decisions, _ = UNLAWFUL[case]
+    results = []
+    for bad in ([], [Wake(3 * S), *decisions]):
+        engine = started()
+        if bad:
+            with pytest.raises(PolicyError):
+                engine.answer(bad)
+        engine.answer([Start(1, on({0: 4}))])
+        while (view := engine.next_question()) is not None:
+            engine.answer([Start(order, on({1: 4})) for order in view.waiting])
+        results.append(engine.rows)
+    assert results[0] == results[1]
+
+
+def test_a_policy_that_leaves_jobs_waiting_for_ever_is_reported() -> None:
+    with pytest.raises(PolicyError, match=r"Script left 2 jobs waiting .*job 'a', 3 GPUs, 8 free"):
+        run(cluster([8]), [job("a", gpus=3), job("b")], Script({}))
+
+
+# -- leases ------------------------------------------------------------------------------
+
+
+def test_leases_end_on_a_grid_from_the_start_at_the_next_iteration_boundary() -> None:
+    # Started at 5 s; due at 15, 25, 35, ... s; iterations of 4 s end at 9, 13, 17, ... s.
+    jobs = [job("a", iterations=10, compute_s=4.0, arrival_s=5.0)]
+    script = Script({5: [Start(0, on({0: 1}))]})
+    rows = run(cluster([8]), jobs, script, lease_s=10.0)
+    assert script.lease_ends == [(17.0, [0]), (25.0, [0]), (37.0, [0])]
+    assert finishes(rows) == {"a": 45.0}  # when the lease due at 45 s would end
+
+
+def test_a_renewed_lease_costs_nothing_and_writes_no_row() -> None:
+    jobs = [job("a", iterations=100, restart_s=7.0)]
+    rows = run(cluster([8]), jobs, Script({0: [Start(0, on({0: 1}))]}), lease_s=10.0)
+    assert finishes(rows) == {"a": 100.0}
+    assert len(rows.placements) == 1
+
+
+def test_a_lease_shorter_than_an_iteration_still_lets_the_job_progress() -> None:
+    jobs = [job("a", gpus=8, iterations=3, compute_s=10.0), job("b", gpus=8, iterations=20)]
+
+    class TakeTurns(BasePolicy):
+        def decide(self, view):
+            taken = [Preempt(state.order) for state in view.lease_ended if view.waiting]
+            free = taken or not view.running
+            return [*taken, *(Start(order, WHOLE) for order in list(view.waiting)[:1] if free)]
+
+    rows = run(cluster([8]), jobs, TakeTurns(), lease_s=1.0)
+    assert [row.iterations for row in intervals(rows, 0)] == [1, 1, 1]
+    assert {row.iterations for row in intervals(rows, 1)[:2]} == {1}
+
+
+def test_a_lease_that_is_due_survives_a_re_rating_before_the_boundary() -> None:
+    # Iterations of 10 s; the lease is due at 15 s and the speed changes at 16 s, when b arrives.
+    speeds = Speeds(lambda now, order: 0.1 if now < 16 * S else 0.2)
+    script = Script({0: [Start(0, on({0: 1}))], 16: [Start(1, on({0: 1}))]})
+    jobs = [job("a"), job("b", arrival_s=16.0, iterations=1)]
+    run(cluster([8]), jobs, script, speeds, lease_s=15.0)
+    # 6 of 10 s are done at 16 s; the other 40 % take 2 s at twice the speed.
+    assert script.lease_ends[0] == (18.0, [0])
+
+
+def test_a_lease_counts_from_a_migration() -> None:
+    script = Script({0: [Start(0, on({0: 1})), Wake(4 * S)], 4: [Migrate(0, on({1: 1}))]})
+    run(cluster([8, 8]), [job("a", iterations=20)], script, lease_s=10.0)
+    assert script.lease_ends == [(14.0, [0])]
+
+
+def test_a_lease_that_ends_with_the_job_is_no_event() -> None:
+    script = Script({0: [Start(0, on({0: 1}))]})
+    rows = run(cluster([8]), [job("a", iterations=20)], script, lease_s=10.0)
+    assert script.lease_ends == [(10.0, [0])]
+    assert rows.events == 3  # arrival, lease end, finish
+
+
+# -- standing still ------------------------------------------------------------------------
+
+
+def test_a_restart_is_charged_after_preemption_and_migration_but_not_at_first() -> None:
+    script = Script(
+        {
+            0: [Start(0, on({0: 1})), Wake(2 * S)],
+            2: [Preempt(0), Wake(3 * S)],
+            3: [Start(0, on({0: 1})), Wake(12 * S)],
+            12: [Migrate(0, on({1: 1}))],
+        }
+    )
+    rows = run(cluster([8, 8]), [job("a", restart_s=5.0)], script)
+    assert stalls(rows, 0) == [0.0, 5.0, 5.0]
+    assert [row.iterations for row in intervals(rows, 0)] == [2, 4, 4]
+    assert finishes(rows) == {"a": 21.0}  # 12 s + 5 s + the last four
+
+
+def test_a_job_preempted_while_it_restarts_has_stalled_for_that_long_and_lost_nothing() -> None:
+    script = Script(
+        {
+            0: [Start(0, on({0: 1})), Wake(2 * S)],
+            2: [Migrate(0, on({1: 1})), Wake(4 * S)],
+            4: [Preempt(0), Wake(6 * S)],
+            6: [Start(0, on({0: 1}))],
+        }
+    )
+    rows = run(cluster([8, 8]), [job("a", restart_s=5.0)], script)
+    assert stalls(rows, 0) == [0.0, 2.0, 5.0]
+    assert sum(row.lost for row in intervals(rows, 0)) == 0
+    assert finishes(rows) == {"a": 19.0}  # 6 s + 5 s + the last eight
+
+
+def held(until_s: int, *, iterations: int = 2, lease_s: float | None = None):
+    """A job of 10 s iterations, held from 4 s on."""
+    jobs = [job("a", iterations=iterations, compute_s=10.0)]
+    engine = simulator(cluster([8]), jobs, lease_s=lease_s)
+    engine.next_question()
+    engine.answer([Start(0, on({0: 1})), Wake(4 * S)])
+    engine.next_question()
+    engine.hold(0, until_s * S)
+    return engine
+
+
+def test_a_hold_keeps_the_phase_and_shows_as_stalled_time() -> None:
+    engine = held(9)
+    rows = engine.run(Script({}))
+    assert finishes(rows) == {"a": 25.0}
+    first, second = intervals(rows, 0)
+    assert (first.reason, first.stalled, first.lost) == (EndReason.HELD, 0, 0)
+    assert (second.start, second.stalled, second.iterations) == (4 * S, 5 * S, 2)
+
+
+def test_a_hold_ends_with_the_stay() -> None:
+    engine = held(1000)
+    engine.answer([Preempt(0), Wake(10 * S)])
+    rows = engine.run(Script({10: [Start(0, on({0: 1}))]}))
+    assert finishes(rows) == {"a": 30.0}
+    assert stalls(rows, 0) == [0.0, 0.0, 0.0]
+    # Preempted at the tick at which the hold began: a row of no length says what was lost.
+    ended = intervals(rows, 0)[1]
+    assert (ended.start, ended.end, ended.lost, ended.reason) == (
+        4 * S,
+        4 * S,
+        4 * S,
+        EndReason.PREEMPTED,
+    )
+
+
+def test_a_shorter_hold_does_not_end_a_longer_one() -> None:
+    engine = held(9)
+    engine.hold(0, 6 * S)
+    rows = engine.run(Script({}))
+    assert finishes(rows) == {"a": 25.0}
+    assert sum(stalls(rows, 0)) == 5.0
+
+
+def test_a_hold_at_the_end_of_a_lease_ends_no_lease_twice() -> None:
+    engine = simulator(cluster([8]), [job("a", iterations=40)], lease_s=10.0)
+    engine.next_question()
+    engine.answer([Start(0, on({0: 1}))])
+    engine.next_question()
+    engine.hold(0, 35 * S)
+    engine.answer([])
+    script = Script({})
+    rows = engine.run(script)
+    # Due at 20 s: ends with the first iteration after the hold; then 40 s, 50 s, ... as before.
+    assert script.lease_ends == [(float(at), [0]) for at in (36, 40, 50, 60)]
+    assert finishes(rows) == {"a": 65.0}
+
+
+def test_the_rate_function_hears_of_a_hold() -> None:
+    speeds = Speeds(lambda now, order: 1.0)
+    engine = simulator(cluster([8]), [job("a")], speeds)
+    engine.next_question()
+    engine.answer([Start(0, on({0: 1})), Wake(2 * S)])
+    engine.hold(0, S)  # between questions: at once
+    engine.next_question()
+    engine.hold(0, 3 * S)  # at a question: with its answer
+    engine.answer([])
+    assert speeds.calls == [(0, [0]), (0, [0]), (2 * S, [0])]
+
+
+@pytest.mark.parametrize(("order", "until"), [(1, 9 * S), (0, 4 * S), (0, 0)])
+def test_an_impossible_hold_is_an_error(order: int, until: int) -> None:
+    with pytest.raises(PolicyError, match=r"job 'a' held until|unknown job 1 is not running"):
+        held(9).hold(order, until)
+
+
+# -- rates ---------------------------------------------------------------------------------
+
+
+def test_the_rate_function_is_asked_once_per_instant_with_each_changed_job_once() -> None:
+    jobs = [job("a"), job("b"), job("c", arrival_s=4.0), job("d", arrival_s=5.0)]
+    script = Script(
+        {
+            0: [Start(0, on({0: 1})), Start(1, on({0: 1}))],
+            4: [Migrate(0, on({1: 1})), Preempt(1), Start(2, on({0: 1}))],
+            10: [Start(1, on({0: 1})), Start(3, on({0: 1}))],
+        }
+    )
+    speeds = Speeds(lambda now, order: 1.0)
+    run(cluster([8, 8]), jobs, script, speeds)
+    assert [(now / S, sorted(changed)) for now, changed in speeds.calls] == [
+        (0, [0, 1]),
+        (4, [0, 1, 2]),  # not at 5 s: an arrival changes no rate
+        (10, [0, 1, 3]),  # a finished, b and d started
+        (14, [2]),
+        (16, [1]),
+        (20, [3]),
+    ]
+
+
+def test_a_rate_that_asks_to_be_asked_again_is() -> None:
+    class Phases(Speeds):
+        """Iterations of 1 s until the fourth is done, of 3 s afterwards."""
+
+        def __call__(self, now, running, changed):
+            super().__call__(now, running, changed)
+            return {order: rate(1.0, until=4) if now < 4 * S else rate(3.0) for order in running}
+
+    speeds = Phases(lambda now, order: 1.0)
+    script = Script({0: [Start(0, on({0: 1}))]})
+    rows = run(cluster([8]), [job("a")], script, speeds)
+    assert [now / S for now, _ in speeds.calls] == [0, 4, 22]
+    assert finishes(rows) == {"a": 22.0}
+    assert [row.iterations for row in intervals(rows, 0)] == [4, 6]
+    assert script.asked == [0, 22 * S]  # no question: nothing happened that a policy may see
+
+
+def test_the_same_rate_again_changes_nothing() -> None:
+    jobs = [job("a"), job("b", arrival_s=4.5, iterations=1)]
+    script = Script({0: [Start(0, on({0: 1}))], 4.5: [Start(1, on({0: 1}))]})
+    rows = run(cluster([8]), jobs, script, Speeds(lambda now, order: 1.0))
+    assert len(intervals(rows, 0)) == 1
+
+
+def test_re_rating_at_every_event_conserves_work_to_the_last_iteration() -> None:
+    # Speed falls with the number of jobs that run: two share what one had.
+    jobs = [job(f"j{index}", iterations=30, arrival_s=3.7 * index) for index in range(12)]
+
+    class Shared(Speeds):
+        def __call__(self, now, running, changed):
+            super().__call__(now, running, changed)
+            return {order: rate(0.3 * len(running)) for order in running}
+
+    class Eager(BasePolicy):
+        def decide(self, view):
+            return [Start(order, on({0: 1})) for order in view.waiting]
+
+    rows = run(cluster([16]), jobs, Eager(), Shared(lambda now, order: 1.0))
+    assert len(rows.placements) > 100
+    for order in range(len(jobs)):
+        parts = intervals(rows, order)
+        assert sum(row.iterations for row in parts) == 30
+        assert [row.end for row in parts[:-1]] == [row.start for row in parts[1:]]
+    # Work conserved: the last of 360 iterations of 0.3 s leaves a server that never idles.
+    assert abs(max(row.finish for row in rows.jobs) - 108 * S) <= len(rows.placements)
+
+
+def test_a_running_job_without_a_rate_is_a_broken_law() -> None:
+    class Silent(Speeds):
+        def __call__(self, now, running, changed):
+            return {}
+
+    with pytest.raises(InvariantError, match="job 'a' runs, but was given no rate"):
+        silent = Silent(lambda now, order: 1.0)
+        run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), silent)
+
+
+def test_a_rate_for_a_job_that_does_not_run_is_a_broken_law() -> None:
+    class Chatty(Speeds):
+        def __call__(self, now, running, changed):
+            return {0: rate(1.0), 1: rate(1.0)}
+
+    chatty = Chatty(lambda now, order: 1.0)
+    with pytest.raises(InvariantError, match="a rate for job 'b', which does not run"):
+        run(cluster([8]), [job("a"), job("b")], Script({0: [Start(0, on({0: 1}))]}), chatty)
+
+
+def test_an_iteration_takes_its_compute_time_and_the_networks_share() -> None:
+    tree = cluster([4, 4], [4])
+    rates = AloneRates(tree, EstimateByLevel(rack=0.25, network=1.0))
+    jobs = [job("one", gpus=2), job("rack", gpus=2), job("far", gpus=2)]
+    places = ({0: 2}, {0: 1, 1: 1}, {0: 1, 2: 1})
+    script = Script({0: [Start(order, on(place)) for order, place in enumerate(places)]})
+    rows = run(tree, jobs, script, rates)
+    assert finishes(rows) == {"one": 10.0, "rack": 12.5, "far": 20.0}
+    assert [tree.levels[intervals(rows, order)[0].tier].name for order in range(3)] == [
+        "machine",
+        "rack",
+        "network",
+    ]
+
+
+def test_a_job_on_a_third_of_its_gpus_takes_three_times_as_many_iterations() -> None:
+    jobs = [job("a", gpus=3, gpus_min=1, gpus_max=6, iterations=10)]
+    script = Script(
+        {
+            0: [Start(0, on({0: 3})), Wake(4 * S)],
+            4: [Migrate(0, on({0: 1})), Wake(10 * S)],
+            10: [Migrate(0, on({0: 6}))],
+        }
+    )
+    rows = run(cluster([8]), jobs, script)
+    # 4 iterations, then 6 that are worth 2, then 2 that are worth 4.
+    assert [row.iterations for row in intervals(rows, 0)] == [4, 6, 2]
+    assert finishes(rows) == {"a": 12.0}
+
+
+# -- rows ----------------------------------------------------------------------------------
+
+
+def test_the_timeline_has_one_row_per_change() -> None:
+    jobs = [job("a", gpus=4), job("b", gpus=8, arrival_s=4.0)]
+    script = Script({0: [Start(0, on({0: 4})), Wake(2 * S)], 10: [Start(1, WHOLE)]})
+    rows = run(cluster([8]), jobs, script)
+    assert [tuple(row) for row in rows.timeline] == [
+        (0, 4, 1, 0),
+        (4 * S, 4, 1, 1),
+        (10 * S, 8, 1, 0),
+        (20 * S, 0, 0, 0),
+    ]
+
+
+def test_a_job_row_counts_the_time_on_gpus_and_the_stays() -> None:
+    script = Script(
+        {
+            3: [Start(0, on({0: 1})), Start(1, on({1: 1})), Wake(5 * S)],
+            5: [Preempt(0), Wake(9 * S)],
+            9: [Start(0, on({0: 1})), Wake(12 * S)],
+            12: [Migrate(0, on({1: 1}))],
+        }
+    )
+    rows = run(cluster([8, 8]), [job("a", arrival_s=1.0), job("b", arrival_s=3.0)], script)
+    row = next(row for row in rows.jobs if row.job.id == "a")
+    assert (row.arrival, row.start, row.finish, row.run) == (S, 3 * S, 17 * S, 10 * S)
+    assert (row.preemptions, row.migrations) == (1, 1)
+
+
+def test_time_never_goes_back() -> None:
+    jobs = [job("a", arrival_s=5.0), job("b", arrival_s=1.0)]
+    with pytest.raises(InvariantError, match="time went back"):
+        run(cluster([8]), jobs, Script({}))
