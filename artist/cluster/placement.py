@@ -93,7 +93,7 @@ def parse_signature(
         ConfigError: not a signature of a cluster with these levels.
     """
     separators = _separators(level_names)
-    if not re.fullmatch(r"[0-9]+([+,/]+[0-9]+)*", text):
+    if not re.fullmatch(r"[0-9]+(([+]+|,+|/+)[0-9]+)*", text):
         raise ConfigError(
             f"placement {text!r}: expected GPU counts separated by '+' (socket), ',' (machine) "
             "or '/' (rack), such as 4+4,8/2"
