@@ -1,0 +1,182 @@
+"""Do fabric files say what they mean, and are mistakes in them found?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from artist.cluster.fabric import Fabric, fabric_names, load_fabric
+from artist.errors import ConfigError
+from artist.resources import resource
+from artist.units import gib_per_s
+
+SHIPPED = ("dally2025", "h100-quantum2-spectrum4")
+
+
+def document(name: str = "dally2025") -> dict:
+    return yaml.safe_load(resource("astra_configs", "fabrics", f"{name}.yaml").read_text())
+
+
+def test_the_shipped_fabrics_are_listed() -> None:
+    assert tuple(fabric_names()) == SHIPPED
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_fabric_says_where_each_number_comes_from(name: str) -> None:
+    fabric = load_fabric(name)
+    assert fabric.name == name
+    for level in fabric.levels:
+        assert level.source
+        assert level.uplink is None or level.uplink.source
+
+
+@pytest.mark.parametrize(
+    ("name", "levels", "gpus_per_socket"),
+    [
+        ("dally2025", ("socket", "machine", "rack", "network"), 4),
+        ("h100-quantum2-spectrum4", ("machine", "rack", "network"), None),
+    ],
+)
+def test_a_fabric_builds_the_regular_cluster_of_its_levels(
+    name: str, levels: tuple[str, ...], gpus_per_socket: int | None
+) -> None:
+    fabric = load_fabric(name)
+    tree = fabric.cluster(racks=2, machines_per_rack=3, gpus_per_machine=8)
+    assert fabric.level_names == tree.level_names == levels
+    assert fabric.gpus_per_socket == gpus_per_socket
+    assert tree.gpus == 48
+
+
+@pytest.mark.parametrize(
+    ("fabric", "level", "gigabits_per_s"),
+    [
+        # NVLink 4: 900 GB/s both ways = 450 GB/s = 3,600 Gb/s per direction.
+        ("h100-quantum2-spectrum4", "machine", 3600),
+        ("h100-quantum2-spectrum4", "rack", 400),  # Quantum-2 NDR
+        ("h100-quantum2-spectrum4", "network", 400),  # still the GPU's port
+    ],
+)
+def test_vendors_decimal_bandwidths_are_converted_to_gib_per_s(
+    fabric: str, level: str, gigabits_per_s: float
+) -> None:
+    levels = {entry.name: entry for entry in load_fabric(fabric).levels}
+    assert levels[level].bandwidth_gib_per_s == pytest.approx(gib_per_s(gigabits_per_s), rel=1e-4)
+
+
+@pytest.mark.parametrize("fabric", SHIPPED)
+@pytest.mark.parametrize(
+    ("level", "gigabits_per_s", "count"), [("machine", 400, 8), ("rack", 800, 32)]
+)
+def test_uplinks_are_the_vendors_ports(
+    fabric: str, level: str, gigabits_per_s: float, count: int
+) -> None:
+    levels = {entry.name: entry for entry in load_fabric(fabric).levels}
+    uplink = levels[level].uplink
+    assert uplink is not None
+    assert uplink.rate_gib_per_s == pytest.approx(gib_per_s(gigabits_per_s), rel=1e-3)
+    assert uplink.count == count
+    assert uplink.capacity_gib_per_s == uplink.rate_gib_per_s * count
+
+
+def test_gigabits_are_decimal_and_gib_binary() -> None:
+    assert gib_per_s(8 * 2**30 / 1e9) == 1.0
+
+
+def test_a_fabric_with_other_levels_cannot_build_a_regular_cluster() -> None:
+    levels = document("h100-quantum2-spectrum4")["levels"]
+    levels.insert(2, {**levels[1], "name": "row"})
+    fabric = Fabric.model_validate({**document(), "levels": levels})
+    with pytest.raises(ConfigError, match="has levels machine, rack, row, network, but a cluster"):
+        fabric.cluster(racks=1, machines_per_rack=1, gpus_per_machine=8)
+
+
+# -- files -------------------------------------------------------------------------------
+
+
+def test_a_fabric_in_the_working_directory_comes_before_the_shipped_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "astra_configs" / "fabrics"
+    folder.mkdir(parents=True)
+    own = {**document(), "summary": "my own"}
+    (folder / "dally2025.yaml").write_text(yaml.safe_dump(own))
+    monkeypatch.chdir(tmp_path)
+    assert load_fabric("dally2025").summary == "my own"
+    assert load_fabric("h100-quantum2-spectrum4").name == "h100-quantum2-spectrum4"
+    assert load_fabric("astra_configs/fabrics/dally2025.yaml").summary == "my own"
+
+
+def test_an_unknown_fabric_suggests_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="unknown fabric 'daly2025': did you mean 'dally2025'"):
+        load_fabric("daly2025")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.yaml: cannot be read"):
+        load_fabric(str(tmp_path / "none.yaml"))
+
+
+TEXT = """\
+name: mine
+summary: two levels
+levels:
+  - name: machine
+    topology: Ring
+    bandwidth_gib_per_s: 100
+    latency_ns: 10
+    source: me
+  - name: network
+    topology: Switch
+    bandwidth_gib_per_s: 10
+    latency_ns: 100
+    source: me
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("levels:", "sytem: {}\nlevels:", ":3: unknown setting 'sytem': did you mean 'system'"),
+        ("topology: Ring", "topology: Rign", ":5: 'levels.0.topology': .*got 'Rign'"),
+        ("_s: 10\n", "_s: -10\n", ":11: 'levels.1.bandwidth_gib_per_s': .*got -10"),
+        ("_s: 10\n", "_s: .inf\n", ":11: 'levels.1.bandwidth_gib_per_s': .*got inf"),
+        ("_s: 10\n", "_s: ten\n", ":11: 'levels.1.bandwidth_gib_per_s': .*got 'ten'"),
+        ("    latency_ns: 100\n", "", ":9: setting 'levels.1.latency_ns' is missing"),
+        ("name: network", "name: machine", "levels machine, machine: names must differ"),
+        ("name: machine", "name: socket", "levels socket, network: names must differ"),
+        ("levels:", "levels: [", "not valid YAML"),
+        (
+            "    source: me\n  - name: net",
+            "    gpus: 4\n    source: me\n  - name: net",
+            "'gpus' belongs",
+        ),
+        (
+            "    latency_ns: 100\n",
+            "    latency_ns: 100\n    uplink: {rate_gib_per_s: 1, count: 1, source: me}\n",
+            "level network: 'uplink' leads nowhere",
+        ),
+        (
+            "    latency_ns: 10\n",
+            "    latency_ns: 10\n    uplink: {rate_gib_per_s: 1, count: 0, source: me}\n",
+            ":8: 'levels.0.uplink.count': .*got 0",
+        ),
+    ],
+)
+def test_a_mistake_in_a_file_is_found_with_its_line(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    assert old in TEXT
+    path = tmp_path / "mine.yaml"
+    path.write_text(TEXT.replace(old, new, 1))
+    with pytest.raises(ConfigError, match=message) as caught:
+        load_fabric(str(path))
+    assert str(caught.value).startswith(f"{path}:")
+
+
+def test_sockets_must_say_how_many_gpus_they_hold() -> None:
+    raw = document()
+    del raw["levels"][0]["gpus"]
+    with pytest.raises(ValueError, match="level socket: 'gpus' must say"):
+        Fabric.model_validate(raw)
