@@ -90,5 +90,11 @@ POLICIES = Registry(
             "machines by affinity, time slices when over-subscribed, migration to fewer machines",
             "Xiao et al., Gandiva, OSDI 2018",
         ),
+        Entry(
+            "themis",
+            "artist.policies.themis:Themis",
+            "finish-time fairness by auctions of leased GPUs",
+            "Mahajan et al., Themis, NSDI 2020",
+        ),
     ],
 )

@@ -1,0 +1,129 @@
+"""Themis' partial-allocation auction over numbers of GPUs.
+
+Source: Mahajan et al., *Themis* (NSDI 2020), section 3.3 (after Cole, Gkatzelis and Goel, EC
+2013). With V_i(k) = 1 / rho_i(k) a job's valuation of k GPUs,
+
+    winners  = the k that maximise prod V_i(k_i), sum k_i <= GPUs on offer
+    payment  = 1 - c_i,  c_i = prod_{j != i} V_j(winners) / prod_{j != i} V_j(winners without i)
+
+and i keeps the fraction c_i of what it won. Bids hold `gain = log V(k) - log V(0)`, so that
+products become sums.
+
+**Approximation.** The maximum is a knapsack; it is sought greedily: each bid's options are
+reduced to their upper hull over GPUs, and steps along the hulls are taken by falling gain per
+GPU. A step that does not fit ends its bid. If one option alone is worth more than all that was
+won so, the search starts again from it. The sum of gains is then at least half of the best one.
+
+**Gangs.** GPUs are whole and a gang runs on no fewer than its least option: a winner keeps
+the largest option within `c_i k_i`, but at least its least one. A job with one option therefore
+pays nothing. The auction gives up to that extent the proof that lying does not pay; simulated
+jobs do not lie.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Step = tuple[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Bid:
+    """What a job offers for each number of GPUs it can run on."""
+
+    job: int
+    options: tuple[Step, ...]
+    """(GPUs, gain), GPUs rising, gains above 0."""
+
+
+def auction(bids: Sequence[Bid], gpus: int) -> dict[int, int]:
+    """GPUs per winning job, payments deducted. Among equals the earlier bid wins."""
+    won = winners(bids, gpus)
+    values = {bid.job: dict(bid.options) for bid in bids}
+    return {
+        bid.job: _kept(bid, won, winners([b for b in bids if b is not bid], gpus), values)
+        if len(bid.options) > 1
+        else won[bid.job]
+        for bid in bids
+        if bid.job in won
+    }
+
+
+def winners(bids: Sequence[Bid], gpus: int) -> dict[int, int]:
+    """GPUs per winning job, before payments."""
+    won, total = _greedy(bids, gpus, {})
+    best: tuple[float, int, int] | None = None
+    for position, bid in enumerate(bids):
+        for count, gain in bid.options:
+            if count <= gpus and gain > total and (best is None or gain > best[0]):
+                best = gain, position, count
+    if best is not None:
+        won, _ = _greedy(bids, gpus, {bids[best[1]].job: best[2]})
+    return won
+
+
+def _greedy(
+    bids: Sequence[Bid], gpus: int, fixed: Mapping[int, int]
+) -> tuple[dict[int, int], float]:
+    won, total = dict(fixed), 0.0
+    gpus -= sum(fixed.values())
+    hulls = [
+        [] if bid.job in fixed else _hull([option for option in bid.options if option[0] <= gpus])
+        for bid in bids
+    ]
+    heap = [_entry(hull, 0, position) for position, hull in enumerate(hulls) if hull]
+    heapq.heapify(heap)
+    while heap and gpus:
+        _, position, index = heapq.heappop(heap)
+        hull = hulls[position]
+        before = hull[index - 1] if index else (0, 0.0)
+        step = hull[index][0] - before[0]
+        if step > gpus:
+            continue
+        gpus -= step
+        won[bids[position].job] = hull[index][0]
+        total += hull[index][1] - before[1]
+        if index + 1 < len(hull):
+            heapq.heappush(heap, _entry(hull, index + 1, position))
+    return won, total
+
+
+def _entry(hull: Sequence[Step], index: int, position: int) -> tuple[float, int, int]:
+    """Heap key of a step: steepest first, then the earlier bid."""
+    return -_slope(hull[index - 1] if index else (0, 0.0), hull[index]), position, index
+
+
+def _hull(options: Sequence[Step]) -> list[Step]:
+    """The options on the upper hull from (0, 0), where gain per GPU falls."""
+    hull: list[Step] = []
+    for option in options:
+        while hull:
+            before = hull[-2] if len(hull) > 1 else (0, 0.0)
+            if _slope(before, hull[-1]) > _slope(hull[-1], option):
+                break
+            hull.pop()
+        if not hull or option[1] > hull[-1][1]:
+            hull.append(option)
+    return hull
+
+
+def _slope(left: Step, right: Step) -> float:
+    return (right[1] - left[1]) / (right[0] - left[0])
+
+
+def _kept(
+    bid: Bid,
+    won: Mapping[int, int],
+    without: Mapping[int, int],
+    values: Mapping[int, Mapping[int, float]],
+) -> int:
+    """What a winner keeps after its hidden payment."""
+    others = sum(values[job][count] for job, count in won.items() if job != bid.job)
+    alone = sum(values[job][count] for job, count in without.items())
+    # The greedy search is not monotone: without the bid the others may even get less.
+    fraction = min(1.0, math.exp(others - alone))
+    within = [count for count, _ in bid.options if count <= fraction * won[bid.job] + 1e-9]
+    return max(within, default=bid.options[0][0])
