@@ -16,8 +16,9 @@ of machines visited in a random order: early feedback comes before locality, and
 migration repairs it. Among equals the first machine in label order.
 
 **Time slices.** While jobs wait, slices end together, at multiples of `quantum_s`. Then running
-jobs that completed an iteration since their start queue up behind all waiting
-ones, and everybody is placed anew in that order; a job whose GPUs nobody took keeps them.
+jobs that completed an iteration on their GPUs queue up behind all waiting ones, the one that
+has run longest last (among equals the later arrival), and everybody is placed anew in
+that order; a job whose GPUs nobody took keeps them.
 So GPUs change hands round-robin, and a gang of any size gets its turn.
 Between ends of slices waiting jobs only take GPUs that nobody holds.
 
@@ -26,8 +27,9 @@ spread over machines moves to fewer machines or a closer level if free GPUs and 
 (worst level first, then order of arrival); then de-fragmentation. A job is moved at
 most once per question.
 
-Deviations: the paper's minute is a setting of `quantum_s`, not the default, since
-it costs sixty times the events without changing what is compared. The paper slices each server
+Deviations: the paper's quantum is a minute. Here it is by default the lease of the other
+policies; 500 jobs on 2 racks then end with a mean JCT 1.5 % lower, for a fortieth of the
+work (`quantum_s=60` is the paper's). The paper slices each server
 by itself with jobs tied to it; slices that end together make gangs over several
 servers lawful without its agents. Suspension drops the iteration in progress. Packing of two jobs
 on one GPU and grow-shrink, which it tries after suspend-resume, have no counterpart: a GPU
@@ -59,7 +61,7 @@ from artist.policies.contest import Contest
 from artist.policies.gandiva_affinity import Affinity
 from artist.policies.gandiva_migration import Consolidation
 from artist.policies.placers import PlacerName, placer
-from artist.policies.ranking import RankedQueue
+from artist.policies.ranking import Rank, RankedQueue
 from artist.units import Tick, ticks
 
 
@@ -92,13 +94,15 @@ class Gandiva(BasePolicy):
         self._affinity = Affinity(options.seed)
         self._placer = None if options.placement == "affinity" else placer(options.placement)
         self._queue = RankedQueue()
-        self._done_at_start: dict[int, int] = {}
+        # Per running job: since when it has been running, and the iterations done before its GPUs.
+        self._since: dict[int, Tick] = {}
+        self._done_before: dict[int, int] = {}
         self._slice_end: Tick = -1
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Serve the waiting jobs, at the end of a slice from all GPUs; then migrate."""
         for order in view.finished:
-            del self._done_at_start[order]
+            del self._since[order], self._done_before[order]
             self._affinity.forget(order)
         for job in view.entered:
             self._queue.add(job, (job.entered,))
@@ -111,20 +115,22 @@ class Gandiva(BasePolicy):
         for decision in decisions:
             if isinstance(decision, Start | Migrate):
                 job = view.waiting.get(decision.job) or view.running[decision.job]
-                self._done_at_start[decision.job] = job.iterations_done(view.now)
+                self._done_before[decision.job] = job.iterations_done(view.now)
+            if isinstance(decision, Start):
+                self._since[decision.job] = view.now
         return [*decisions, *self._next_slice_end(view.now, decisions)]
 
     def _serve(self, view: ClusterView, slice_ends: bool) -> Sequence[Decision]:
         """The waiting jobs in order, and at the end of a slice the running ones after them."""
         contestable = [
             job
-            for _, job in sorted(view.running.items())
-            if slice_ends and job.iterations_done(view.now) > self._done_at_start[job.order]
+            for order, job in view.running.items()
+            if slice_ends and job.iterations_done(view.now) > self._done_before[order]
         ]
         contest = Contest(view.free, contestable, self._place)
         waiting = self._queue.walk(lambda gpus: self._room(contest, gpus))
-        running = [((view.now,), job) for job in contestable]
-        for _, job in heapq.merge(waiting, running, key=lambda pair: (pair[0], pair[1].order)):
+        running = [((view.now, -self._since[job.order]), job) for job in contestable]
+        for _, job in heapq.merge(waiting, sorted(running, key=_by_rank), key=_by_rank):
             before = len(contest.decisions)
             contest.offer(job)
             for decision in contest.decisions[before:]:
@@ -151,3 +157,8 @@ class Gandiva(BasePolicy):
             return []
         self._slice_end = (now // self._quantum + 1) * self._quantum
         return [Wake(self._slice_end)]
+
+
+def _by_rank(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:
+    rank, job = pair
+    return rank, job.order
