@@ -120,9 +120,9 @@ def _play_all(setup: Setup, profile: bool) -> _Outcome:
     finishes = [x for x in machine.run(log=profile) if x is not None]
     if len(finishes) < setup.network.total_npus:
         raise BackendSettingError(
-            f"active_chunks_per_dimension is {setup.active_chunks}, with which the NPUs serve their "
-            "chunks in different orders and wait for each other for ever (ASTRA-sim ends without a "
-            "result): raise it (1000 lets all chunks run) or use other algorithms",
+            f"active_chunks_per_dimension is {setup.active_chunks}, with which the NPUs serve "
+            "chunks in different orders and wait for each other for ever (ASTRA-sim ends without "
+            "a result): raise it (1000 lets all chunks run) or use other algorithms",
             "deadlock",
         )
     log = machine.log

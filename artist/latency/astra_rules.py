@@ -23,7 +23,7 @@ from artist.latency.astra_collectives import (
 from artist.latency.astra_network import Algorithm, Group, Kind, Network, groups
 from artist.latency.astra_training import Program, program
 from artist.latency.base import Dimension, LatencyQuery, SystemSettings, Topology
-from artist.workload.layers import Collective, Parallelism, Workload
+from artist.workload.layers import Collective, Parallelism, Scope, Workload
 
 MAX_GROUPS = 4
 POLICIES = ("LIFO", "FIFO", "EXPLICIT")
@@ -133,12 +133,14 @@ def _check_system(system: SystemSettings) -> None:
 
 def _check_workload(workload: Workload, system: SystemSettings) -> None:
     splits = system.preferred_dataset_splits
+    _choice("parallelism", workload.parallelism, (Parallelism.DATA, Parallelism.MICRO))
     for layer in workload.layers:
         for phase in (layer.forward, layer.input_grad, layer.weight_grad):
             if not (0 <= phase.compute_us < math.inf and phase.compute_us == int(phase.compute_us)):
                 name = f"compute_us of layer {layer.name!r}"
                 _refuse(name, phase.compute_us, "whole microseconds: quantise the workload")
         phase = layer.weight_grad
+        _choice(f"scope of layer {layer.name!r}", phase.scope, (Scope.ALL,))
         name = f"comm_bytes of layer {layer.name!r}"
         _whole(name, phase.comm_bytes, 0)
         if phase.collective is Collective.ALL_GATHER and phase.comm_bytes < splits:
@@ -225,7 +227,7 @@ def _cut(
 
 def _choice(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
-        _refuse(name, value, "one of " + ", ".join(known))
+        _refuse(name, str(value), "one of " + ", ".join(known))
 
 
 def _whole(name: str, value: object, at_least: int) -> None:
