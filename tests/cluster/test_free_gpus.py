@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from strategies import placements_on, trees
 from support import cluster, on
-from trees import placements_on, trees
 
 from artist.cluster.placement import Placement
 from artist.cluster.state import FreeGpus

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import placements_on
 from support import on
-from trees import placements_on
 
 from artist.cluster.fabric import load_fabric
 from artist.cluster.links import links

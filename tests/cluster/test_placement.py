@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import LEVELS, SIX_LEVELS, placements_on, regular_trees, trees
 from support import cluster, on
-from trees import LEVELS, SIX_LEVELS, placements_on, regular_trees, trees
 
 from artist.cluster.placement import (
     Placement,
