@@ -33,6 +33,33 @@ def list_(
         print_table(what.value, list(rows[0]), [list(row.values()) for row in rows])
 
 
+class Schema(StrEnum):
+    """Files that have a JSON Schema."""
+
+    SCENARIO = "scenario"
+    EXPERIMENT = "experiment"
+    FABRIC = "fabric"
+    CALIBRATION = "calibration"
+
+
+def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
+    """Print the JSON Schema of a YAML file, for editors."""
+    from pydantic import BaseModel
+
+    from artist.cluster.fabric import Fabric
+    from artist.config import Scenario
+    from artist.experiments.experiment import Experiment
+    from artist.latency.calibration import Calibration
+
+    models: dict[Schema, type[BaseModel]] = {
+        Schema.SCENARIO: Scenario,
+        Schema.EXPERIMENT: Experiment,
+        Schema.FABRIC: Fabric,
+        Schema.CALIBRATION: Calibration,
+    }
+    print_json(models[of].model_json_schema())
+
+
 def explain(term: Annotated[str, typer.Argument(help="A metric or a word.")]) -> None:
     """Say what a metric or a word means, with unit and formula."""
     from artist import glossary

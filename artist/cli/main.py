@@ -16,7 +16,7 @@ from artist import __version__
 from artist.cli.cache import app as cache_app
 from artist.cli.calibrate import calibrate
 from artist.cli.compare import compare
-from artist.cli.inspect import explain, list_
+from artist.cli.inspect import explain, list_, schema
 from artist.cli.latency import latency, render
 from artist.cli.sim import sim
 from artist.cli.sweep import sweep
@@ -37,6 +37,7 @@ app.command("sweep")(sweep)
 app.command("calibrate")(calibrate)
 app.command("list")(list_)
 app.command("explain")(explain)
+app.command("schema")(schema)
 app.command("latency")(latency)
 app.command("render")(render)
 app.add_typer(trace_app, name="trace")

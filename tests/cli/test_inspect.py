@@ -83,3 +83,10 @@ def test_trace_commands(artist, tmp_path) -> None:
 def test_version_and_help(artist) -> None:
     assert artist("--version").stdout.startswith("artist ")
     assert "sim" in artist("--help").stdout
+
+
+@pytest.mark.parametrize("kind", ["scenario", "experiment", "fabric", "calibration"])
+def test_schemas_forbid_unknown_keys_and_describe_known_ones(artist, kind: str) -> None:
+    found = json.loads(artist("schema", kind).stdout)
+    assert found["additionalProperties"] is False
+    assert found["properties"]
