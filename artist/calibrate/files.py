@@ -52,4 +52,4 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _plain(document: Document) -> dict[str, Any]:
-    return document.model_dump(mode="json", exclude_defaults=True)
+    return document.model_dump(mode="json", exclude_none=True)

@@ -31,7 +31,7 @@ TRIM_ABOVE = 5e-3
 _DIGITS = 8
 # Neighbours of the solution: up to so much compute per iteration, in so many steps.
 _REACH_US = 5.0
-_STEPS = 200
+_STEPS = 60
 _LARGEST_LOG = math.log(1e9)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from artist.cli.output import Format, note, print_json, print_table
+from artist.cli.output import Format, note, print_facts, print_json, print_table
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,15 +34,27 @@ def calibrate(
     base: Annotated[
         str | None, typer.Option(help="Fabric whose other levels are kept (--nccl-tests).")
     ] = None,
+    operation: Annotated[
+        str | None, typer.Option(help="Of the log, if it does not say: all_reduce, alltoall ...")
+    ] = None,
     backend: Annotated[str, typer.Option(help="See: artist list backends.")] = "analytical",
     name: Annotated[str | None, typer.Option(help="Of the calibration that is written.")] = None,
     plot: Figure = None,
     format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
 ) -> None:
     """Fit models to measured communication shares, or a fabric's level to a log."""
-    if nccl_tests is not None:
-        raise ConfigError("not yet")
-    _models(model, all_, measured, fabric or DEFAULT_FABRIC, backend, name, format_)
+    if nccl_tests is None:
+        if level is not None or base is not None or operation is not None or plot is not None:
+            raise ConfigError("--level, --base, --operation and --plot go with --nccl-tests LOG")
+        _models(model, all_, measured, fabric or DEFAULT_FABRIC, backend, name, format_)
+        return
+    if model is not None or all_ or measured is not None or name is not None:
+        raise ConfigError(
+            "--nccl-tests fits a fabric: leave out --model, --all, --measured and --name"
+        )
+    if fabric is None or level is None:
+        raise ConfigError("--nccl-tests needs --fabric NAME (to write) and --level LEVEL")
+    _fabric(nccl_tests, operation, fabric, base, level, backend, plot, format_)
 
 
 def _models(
@@ -78,6 +90,45 @@ def _models(
     else:
         _print(called, fitted)
     note(f"wrote {path}; use it with --calibration {called}")
+
+
+def _fabric(
+    log: Path,
+    operation: str | None,
+    name: str,
+    base: str | None,
+    level: str,
+    backend: str,
+    plot: Path | None,
+    format_: Format,
+) -> None:
+    from artist.calibrate import files
+    from artist.calibrate.fabrics import calibrate_fabric
+    from artist.calibrate.nccl import read_log
+    from artist.cluster.fabric import fabric_names, load_fabric
+    from artist.run import open_backend
+
+    known = name in fabric_names() or Path("astra_configs", "fabrics", f"{name}.yaml").is_file()
+    if base is None and not known:
+        raise ConfigError(
+            f"fabric {name!r} is new: say with --base which one to take its other levels from "
+            f"({', '.join(fabric_names())})"
+        )
+    read = read_log(log, operation)
+    fit = calibrate_fabric(read, name, load_fabric(base or name), level, open_backend(backend))
+    if plot is not None:
+        from artist.calibrate.plots import plot_fabric
+
+        plot_fabric(fit, plot)
+    header = (
+        f"Level {level} was fitted by `artist calibrate` to {log.name}; the rest is {base or name}."
+    )
+    path = files.write_document(fit.fabric, "fabrics", name, header)
+    if format_ is Format.JSON:
+        print_json(fit.facts)
+    else:
+        print_facts(f"level {level} of fabric {name}", fit.facts)
+    note(f"wrote {path}; use it with --fabric {name}")
 
 
 def _as_json(name: str, fitted: list[Fitted]) -> dict[str, Any]:

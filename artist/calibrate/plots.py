@@ -1,0 +1,44 @@
+"""Figures of fits. The only door to matplotlib here; `artist-sim[plot]` brings it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from artist.calibrate.fabrics import FabricFit
+from artist.errors import ConfigError
+
+
+def plot_fabric(fit: FabricFit, path: Path) -> None:
+    """Measured times over size, the fitted line and its confidence band.
+
+    Raises:
+        ConfigError: matplotlib is missing, or the file cannot be written.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as cause:
+        raise ConfigError(
+            "--plot needs matplotlib; install it with: pip install 'artist-sim[plot]'"
+        ) from cause
+    sizes = sorted({size for size, _ in fit.log.points()})
+    alpha, beta = fit.line.alpha_us, fit.line.beta_us_per_byte
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.loglog(*zip(*fit.log.points(), strict=True), "o", ms=4, label="measured")
+    axes.loglog(sizes, [fit.line.time_us(size) for size in sizes], "-", label="alpha + beta S")
+    low = [max(alpha.low, 1e-3) + max(beta.low, 0) * size for size in sizes]
+    high = [alpha.high + beta.high * size for size in sizes]
+    axes.fill_between(sizes, low, high, alpha=0.25, label="99 % confidence")
+    level = fit.level
+    axes.set_title(
+        f"{fit.log.operation} on {level.placement}: {level.bandwidth_gib_per_s.value:.4g} GiB/s, "
+        f"{level.latency_ns.value:.4g} ns"
+    )
+    axes.set_xlabel("size, bytes")
+    axes.set_ylabel("time, us")
+    axes.grid(True, which="major", alpha=0.3)
+    axes.legend()
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as cause:
+        raise ConfigError(f"--plot {path}: cannot be written ({cause})") from cause
