@@ -168,18 +168,17 @@ class Themis(BasePolicy):
 
     def _next_period(self, view: ClusterView, decisions: Sequence[Decision]) -> list[Wake]:
         """The next bidding period at whose end there is a lease to offer and a job to want it."""
-        lost = {found.job for found in decisions if isinstance(found, Preempt)}
-        started = {d.job for d in decisions if isinstance(d, Start | Migrate)}
-        waiting = len(view.waiting) > sum(1 for order in started if order in view.waiting)
-        if not (waiting or lost or any(_wants(job) for job in view.running.values())):
+        if not self._wanted(view, decisions):
             return []
+        lost = {found.job for found in decisions if isinstance(found, Preempt)}
+        moved = {found.job for found in decisions if isinstance(found, Start | Migrate)}
         since = view.now // self._period * self._period
         ends = [
-            self._lease_end(view.now if order in started else job.started, since)
+            self._lease_end(job.started, since)
             for order, job in view.running.items()
-            if order not in lost
+            if order not in lost and order not in moved
         ]
-        ends += [view.now + self._lease_ticks for order in started if order in view.waiting]
+        ends += [view.now + self._lease_ticks] * bool(moved)
         if not ends:
             return []
         at = -(-min(ends) // self._period) * self._period
@@ -187,6 +186,17 @@ class Themis(BasePolicy):
             return []
         self._wake = at
         return [Wake(at)]
+
+    def _wanted(self, view: ClusterView, decisions: Sequence[Decision]) -> bool:
+        """Whether somebody could use more GPUs once these decisions are applied."""
+        held = {order: _held(job) for order, job in view.running.items()}
+        for decision in decisions:
+            if isinstance(decision, Start | Migrate):
+                held[decision.job] = decision.placement.gpus
+            elif isinstance(decision, Preempt):
+                held[decision.job] = 0
+        jobs = {**view.waiting, **view.running}
+        return any(held.get(order, 0) < job.job.gpus_max for order, job in jobs.items())
 
 
 def _held(job: JobView) -> int:
