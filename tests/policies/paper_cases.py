@@ -1,0 +1,87 @@
+"""Small traces for the policies of papers: runs, rows and random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from artist.cluster.tree import nested
+from artist.engine.rates import AloneRates
+from artist.engine.rows import Rows
+from artist.engine.simulator import Simulator
+from artist.latency.base import Estimate
+from artist.policies.base import Policy
+from artist.units import seconds
+from artist.workload.job import Job
+
+LEVELS = ("machine", "rack", "network")
+RACK_COMM = 0.5
+NETWORK_COMM = 1.0
+COMPUTE_NS = 1_000_000
+
+
+def job(name: str, arrival_s: float, gpus: int, iterations: int, **more: object) -> Job:
+    """A job of one-second iterations and an unknown, hence unskewed, model."""
+    plain = Job(name, float(arrival_s), gpus, "any", iterations, 1.0)
+    return replace(plain, **{"gpus_min": gpus, "gpus_max": gpus, **more})
+
+
+def simulator(policy: Policy, cluster: list[list[int]], jobs: Sequence[Job]) -> Simulator:
+    def estimate(model: str, signature: str) -> Estimate:
+        comm = NETWORK_COMM if "/" in signature else RACK_COMM if "," in signature else 0.0
+        return Estimate(round(COMPUTE_NS * (1 + comm)), COMPUTE_NS, "hand")
+
+    tree = nested(LEVELS, cluster)
+    return Simulator(tree, jobs, AloneRates(tree, estimate), lease=policy.lease, check=True)
+
+
+def run(policy: Policy, cluster: list[list[int]], jobs: Sequence[Job]) -> Rows:
+    return simulator(policy, cluster, jobs).run(policy)
+
+
+def times(rows: Rows) -> dict[str, tuple[float, float]]:
+    """Start and finish by job."""
+    return {row.job.id: (seconds(row.start), seconds(row.finish)) for row in rows.jobs}
+
+
+def count(rows: Rows, kind: str) -> dict[str, int]:
+    """Preemptions or migrations by job, without zeros."""
+    return {row.job.id: getattr(row, kind) for row in rows.jobs if getattr(row, kind)}
+
+
+def leaves(rows: Rows, jobs: Sequence[Job]) -> dict[str, list[tuple[int, ...]]]:
+    """Machines of each placement of each job, in time order."""
+    found: dict[str, list[tuple[int, ...]]] = {item.id: [] for item in jobs}
+    for row in sorted(rows.placements, key=lambda row: row.start):
+        found[jobs[row.job].id].append(row.placement.leaves)
+    return found
+
+
+MODELS = ("vgg11", "resnet50", "mobilenetv3", "any")
+
+
+@st.composite
+def random_traces(draw: st.DrawFn, *, elastic: bool = False) -> tuple[list[list[int]], list[Job]]:
+    """A cluster of one to three racks and up to twelve jobs that fit it."""
+    machines = st.lists(st.integers(1, 4), min_size=1, max_size=3)
+    cluster = draw(st.lists(machines, min_size=1, max_size=3))
+    total = sum(map(sum, cluster))
+    jobs = []
+    for index in range(draw(st.integers(1, 12))):
+        gpus = draw(st.integers(1, total))
+        jobs.append(
+            job(
+                f"j{index}",
+                draw(st.integers(0, 50)),
+                gpus,
+                draw(st.integers(1, 60)),
+                model=draw(st.sampled_from(MODELS)),
+                compute_s=draw(st.sampled_from([0.5, 1.0, 8.0])),
+                gpus_min=draw(st.integers(1, gpus)) if elastic else gpus,
+                gpus_max=draw(st.integers(gpus, total)) if elastic else gpus,
+                restart_s=draw(st.sampled_from([0.0, 3.0])),
+            )
+        )
+    return cluster, sorted(jobs, key=lambda item: item.arrival_s)

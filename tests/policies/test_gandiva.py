@@ -1,0 +1,190 @@
+"""Gandiva: each rule on a trace worked out by hand, the derivation beside it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from paper_cases import count, job, leaves, random_traces, run, times
+
+from artist.policies.gandiva import Gandiva, GandivaOptions
+
+
+def gandiva(**options: object) -> Gandiva:
+    return Gandiva(GandivaOptions.model_validate({"quantum_s": 10, **options}))
+
+
+# -- affinity ------------------------------------------------------------------------
+
+
+def test_jobs_of_one_demand_share_machines() -> None:
+    jobs = [
+        job("two", 0, 2, 9),  # machine 0, idle
+        job("one", 0, 1, 9),  # machine 1: idle comes before another affinity
+        job("one-again", 0, 1, 9),  # machine 1: same affinity
+        job("third", 0, 1, 9),  # machine 1: same affinity, the last GPU there
+        job("fourth", 0, 1, 9),  # machine 0: another affinity, but room
+    ]
+    found = leaves(run(gandiva(), [[3, 3]], jobs), jobs)
+    assert found == {
+        "two": [(0,)],
+        "one": [(1,)],
+        "one-again": [(1,)],
+        "third": [(1,)],
+        "fourth": [(0,)],
+    }
+
+
+def test_the_least_loaded_machine_of_the_affinity_comes_first() -> None:
+    jobs = [
+        job("a", 0, 1, 9),  # machine 0
+        job("b", 0, 1, 9),  # machine 0
+        job("c", 0, 1, 9),  # machine 0 is full: machine 1
+        job("d", 0, 1, 20),  # machine 1
+        job("e", 0, 1, 20),  # machine 1 is full: machine 2
+        job("f", 9.5, 1, 1),  # free: 2 (idle), 1 and 1, not 0: the affinity's first machine
+    ]
+    found = leaves(run(gandiva(migrate=False), [[2, 2, 2]], jobs), jobs)
+    assert (found["c"], found["e"], found["f"]) == ([(1,)], [(2,)], [(1,)])
+
+
+def test_an_idle_machine_has_no_affinity() -> None:
+    jobs = [
+        job("one", 0, 1, 5),  # machine 0 has affinity 1 until 5
+        job("two", 0, 2, 9),  # machine 1
+        job("two-again", 6, 2, 2),  # machine 0 by now idle; machine 1 has one GPU
+        job("one-again", 6, 1, 2),  # both have affinity 2 now and one GPU: the first
+    ]
+    found = leaves(run(gandiva(), [[3, 3]], jobs), jobs)
+    assert found["two-again"] == [(0,)]
+    assert found["one-again"] == [(0,)]
+
+
+# -- scatter and migration ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("migrate", "finish"), [(True, 24), (False, 31)])
+def test_a_scattered_job_migrates_into_one_machine(migrate: bool, finish: float) -> None:
+    jobs = [
+        job("a", 0, 2, 10),  # machine 0 until 10
+        job("b", 0, 2, 40),  # machine 1
+        job("c", 1, 2, 20),  # the last GPU of each; 1-10: 6 of 1.5 s; then 14 of 1 s, or of 1.5
+    ]
+    rows = run(gandiva(migrate=migrate), [[3, 3]], jobs)
+    assert times(rows) == {"a": (0, 10), "b": (0, 40), "c": (1, finish)}
+    assert count(rows, "migrations") == ({"c": 1} if migrate else {})
+
+
+def test_a_job_moves_from_the_network_into_a_rack() -> None:
+    jobs = [
+        job("a", 0, 1, 40),  # machine 0, rack 0
+        job("b", 0, 1, 4),  # machine 1, rack 0
+        job("d", 0, 1, 10),  # machine 2, rack 1
+        job("c", 1, 2, 9),  # 4-10 on 1 and 3: 3 of 2 s; then on 2 and 3: 6 of 1.5 s
+    ]
+    rows = run(gandiva(quantum_s=1000), [[1, 1], [1, 1]], jobs)
+    assert times(rows)["c"] == (4, 19)
+    assert count(rows, "migrations") == {"c": 1}
+    assert leaves(rows, jobs)["c"] == [(1, 3), (2, 3)]
+
+
+def test_a_nearly_empty_machine_is_emptied_into_a_fuller_one() -> None:
+    jobs = [
+        job("two", 0, 2, 20),  # machine 0
+        job("one", 0, 1, 20),  # machine 1: 3 of 4 GPUs free
+        job("short", 0, 2, 5),  # machine 0 until 5, when one moves there (2 free, fewer than 3)
+    ]
+    rows = run(gandiva(), [[4, 4]], jobs)
+    assert leaves(rows, jobs)["one"] == [(1,), (0,)]
+    assert count(rows, "migrations") == {"one": 1}
+    rows = run(gandiva(fragmented_share=0.8), [[4, 4]], jobs)
+    assert count(rows, "migrations") == {}
+
+
+# -- time slices -------------------------------------------------------------------------
+
+
+def test_two_jobs_take_turns() -> None:
+    jobs = [
+        job("a", 0, 1, 25),  # 0-10, 20-30, 35-40
+        job("b", 0, 1, 15),  # 10-20, 30-35
+    ]
+    rows = run(gandiva(), [[1]], jobs)
+    assert times(rows) == {"a": (0, 40), "b": (10, 35)}
+    assert count(rows, "preemptions") == {"a": 2, "b": 1}
+
+
+def test_three_jobs_take_turns_on_two_machines() -> None:
+    jobs = [
+        job("a", 0, 1, 30),  # 0-20, moved at 10 as c resumes the round on machine 0; 30-40
+        job("b", 0, 1, 30),  # 0-10, 20-40: at 20 a has run longest, at 30 c
+        job("c", 1, 1, 30),  # 10-30, 40-50
+    ]
+    rows = run(gandiva(), [[1, 1]], jobs)
+    assert times(rows) == {"a": (0, 40), "b": (0, 40), "c": (10, 50)}
+    assert count(rows, "preemptions") == {"a": 1, "b": 1, "c": 1}
+
+
+def test_an_arrival_waits_for_the_end_of_the_slice() -> None:
+    jobs = [job("a", 0, 1, 20), job("b", 3, 1, 4)]  # a: 0-10, 14-24
+    assert times(run(gandiva(), [[1]], jobs)) == {"a": (0, 24), "b": (10, 14)}
+
+
+def test_slices_do_not_end_while_nobody_waits() -> None:
+    rows = run(gandiva(), [[1]], [job("a", 0, 1, 95)])
+    assert rows.questions == 2  # arrival and finish
+
+
+def test_a_gang_gets_its_turn() -> None:
+    jobs = [
+        job("a", 0, 1, 30),
+        job("b", 0, 1, 30),
+        job("gang", 1, 2, 10),  # at 10 before both
+    ]
+    assert times(run(gandiva(), [[2]], jobs)) == {"a": (0, 40), "b": (0, 40), "gang": (10, 20)}
+
+
+def test_a_job_that_does_not_fit_is_passed_over() -> None:
+    jobs = [job("a", 0, 1, 10), job("b", 1, 2, 5), job("c", 2, 1, 4)]
+    rows = run(gandiva(quantum_s=100), [[2]], jobs)
+    assert times(rows) == {"a": (0, 10), "b": (10, 15), "c": (2, 6)}
+
+
+def test_a_slice_is_at_least_one_iteration() -> None:
+    jobs = [
+        job("a", 0, 1, 2, compute_s=25.0),  # none done at 10 and 20, one at 30; 40-65
+        job("b", 1, 1, 10),  # 30-40
+    ]
+    rows = run(gandiva(), [[1]], jobs)
+    assert times(rows) == {"a": (0, 65), "b": (30, 40)}
+
+
+# -- everything together -----------------------------------------------------------------
+
+
+def test_the_scatter_is_seeded() -> None:
+    jobs = [job("a", 0, 5, 9), job("b", 0, 4, 9)]
+    cluster = [[1] * 8, [1] * 8]
+
+    def placements(seed: int) -> dict:
+        return leaves(run(gandiva(seed=seed, migrate=False), cluster, jobs), jobs)
+
+    assert placements(1) == placements(1)
+    assert len({str(placements(seed)) for seed in range(5)}) > 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    random_traces(),
+    st.fixed_dictionaries(
+        {
+            "quantum_s": st.sampled_from([5.0, 20.0, 1000.0]),
+            "migrate": st.booleans(),
+            "placement": st.sampled_from(["affinity", "any", "pack", "consolidate-or-wait"]),
+            "seed": st.integers(0, 3),
+        }
+    ),
+)
+def test_random_traces_end(trace, options) -> None:
+    cluster, jobs = trace
+    assert len(run(gandiva(**options), cluster, jobs).jobs) == len(jobs)

@@ -1,0 +1,318 @@
+"""Tiresias: each rule on a trace worked out by hand, the derivation beside it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from paper_cases import count, job, leaves, random_traces, run, times
+from pydantic import ValidationError
+
+from artist.cluster.placement import Placement
+from artist.cluster.state import FreeGpus
+from artist.cluster.tree import nested
+from artist.errors import ConfigError
+from artist.policies.gittins import GittinsIndex, read_services
+from artist.policies.skew import SKEW_THRESHOLD, original_skewed, skew
+from artist.policies.tiresias import Tiresias, TiresiasOptions
+from artist.policies.tiresias_original import original_levels, original_place
+
+SKEWED, UNSKEWED = "vgg11", "resnet50"
+
+
+def tiresias(**options: object) -> Tiresias:
+    return Tiresias(TiresiasOptions.model_validate({"lease_s": 5, **options}))
+
+
+# -- queues ------------------------------------------------------------------------
+
+
+def test_a_served_job_moves_down_and_gives_way_at_the_end_of_its_lease() -> None:
+    jobs = [
+        job("a", 0, 1, 30),  # 10 GPU-s at 10: second queue; b is in the first at 15. 25-40
+        job("b", 12, 1, 12),  # 15-25: 10 GPU-s are the threshold, not below it; a is older. 40-42
+    ]
+    rows = run(tiresias(thresholds_gpu_s=[10]), [[1]], jobs)
+    assert times(rows) == {"a": (0, 40), "b": (15, 42)}
+    assert count(rows, "preemptions") == {"a": 1, "b": 1}
+
+
+def test_service_counts_gpus() -> None:
+    jobs = [
+        job("wide", 0, 2, 20),  # 2 x 5 = 10 GPU-s at 5: second queue; 8-23
+        job("thin", 1, 1, 3),  # 5-8
+    ]
+    rows = run(tiresias(thresholds_gpu_s=[10]), [[2]], jobs)
+    assert times(rows) == {"wide": (0, 23), "thin": (5, 8)}
+
+
+def test_inside_a_queue_the_job_that_started_first_stays() -> None:
+    jobs = [job("a", 0, 1, 20), job("b", 1, 1, 3)]  # both below 100 GPU-s; b never started
+    rows = run(tiresias(thresholds_gpu_s=[100]), [[1]], jobs)
+    assert times(rows) == {"a": (0, 20), "b": (20, 23)}
+
+
+def test_three_queues_are_told_apart() -> None:
+    jobs = [
+        job("a", 0, 1, 20),  # 0-10; with 15 GPU-s at 25 it is in the third queue; 27-32
+        job("b", 6, 1, 12),  # 10-20: second queue like a, which started before; 25-27
+    ]
+    rows = run(tiresias(thresholds_gpu_s=[10, 15]), [[1]], jobs)
+    assert times(rows) == {"a": (0, 32), "b": (10, 27)}
+
+
+@pytest.mark.parametrize(
+    ("knob", "expected"),
+    [
+        # a: 0-10, due after waiting 1 x 10 s, at 20; clocks at zero: 20-30, queue 2 again; 40-60
+        (1, {"a": (0, 60), "b": (10, 20), "c": (30, 40)}),
+        # due at 0 + 10 + 20 = 30, when c is done anyway
+        (2, {"a": (0, 60), "b": (10, 20), "c": (20, 30)}),
+        (None, {"a": (0, 60), "b": (10, 20), "c": (20, 30)}),
+    ],
+)
+def test_a_starving_job_is_promoted(knob: float | None, expected: dict) -> None:
+    jobs = [job("a", 0, 1, 40), job("b", 6, 1, 10), job("c", 12, 1, 10)]
+    rows = run(tiresias(thresholds_gpu_s=[10], promote_knob=knob), [[1]], jobs)
+    assert times(rows) == expected
+
+
+# -- Gittins -----------------------------------------------------------------------
+
+
+def test_gittins_prefers_the_job_that_is_likelier_to_end_soon() -> None:
+    jobs = [
+        job("a", 0, 1, 30),  # at 5: 1/50 > 1/55, stays; at 10: 1/90 < 1/55. 0-10, 14-34
+        job("b", 1, 1, 4),  # 10-14
+    ]
+    options = {"index": "gittins", "past_service_gpu_s": [10, 100], "thresholds_gpu_s": []}
+    assert times(run(tiresias(**options), [[1]], jobs)) == {"a": (0, 34), "b": (10, 14)}
+
+
+@pytest.mark.parametrize(
+    ("attained", "quantum", "index"),
+    [
+        (0, math.inf, 1 / 55),  # mean of 10 and 100
+        (5, math.inf, 1 / 50),  # mean of 5 and 95
+        (10, math.inf, 1 / 90),  # more than 10: only 100 is left
+        (0, 20, 0.5 / 15),  # one of two ends within 20; mean of 10 and 20
+        (5, 5, 0.5 / 5),  # 10 is within 5 more: mean of 5 and 5
+        (10, 20, 0.0),  # none ends
+        (100, 20, 0.0),  # older than every sample
+    ],
+)
+def test_gittins_index(attained: float, quantum: float, index: float) -> None:
+    assert GittinsIndex([100, 10])(attained, quantum) == pytest.approx(index)
+
+
+@given(st.lists(st.floats(0.1, 1e6), min_size=1), st.floats(0, 1e6), st.floats(0.1, 1e6))
+def test_gittins_index_is_its_definition(
+    past: list[float], attained: float, quantum: float
+) -> None:
+    alive = [service - attained for service in past if service > attained]
+    expected = 0.0
+    if alive:
+        ended = sum(left <= quantum for left in alive)
+        expected = ended / sum(min(left, quantum) for left in alive)
+    found = GittinsIndex(past)(attained, quantum)
+    assert found == pytest.approx(expected, rel=1e-3) or min(
+        (abs(left - quantum) for left in alive), default=1.0
+    ) < 1e-6 * (attained + quantum)
+
+
+def test_a_column_of_past_service(tmp_path) -> None:
+    path = tmp_path / "past.csv"
+    path.write_text("job,gpu_s\nx,10\ny,100\n")
+    assert read_services(path, "gpu_s") == [10, 100]
+    options = {"index": "gittins", "past_service_file": str(path), "past_service_column": "gpu_s"}
+    jobs = [job("a", 0, 1, 30), job("b", 1, 1, 4)]
+    assert times(run(tiresias(**options, thresholds_gpu_s=[]), [[1]], jobs))["b"] == (10, 14)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("job\nx\n", "no column 'gpu_s'"),
+        ("gpu_s\n", "no rows"),
+        ("gpu_s\n5\n-1\n", ":3: gpu_s is '-1'"),
+        ("gpu_s\nmuch\n", ":2: gpu_s is 'much'"),
+        ("", "no column"),
+    ],
+)
+def test_bad_past_service_is_named(tmp_path, text: str, words: str) -> None:
+    path = tmp_path / "past.csv"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        read_services(path, "gpu_s")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"index": "gittins"},
+        {"index": "gittins", "rules": "original", "past_service_gpu_s": [1]},
+        {"thresholds_gpu_s": [5, 5]},
+        {"thresholds_gpu_s": [0]},
+        {"past_service_gpu_s": [0]},
+        {"promote_knob": 0},
+    ],
+)
+def test_contradictory_options_are_refused(options: dict) -> None:
+    with pytest.raises(ValidationError):
+        tiresias(**options)
+
+
+# -- placement ---------------------------------------------------------------------
+
+
+def test_skewed_jobs_wait_for_one_machine_and_others_scatter() -> None:
+    jobs = [
+        job("a", 0, 2, 10, model=SKEWED),
+        job("b", 0, 2, 20, model=SKEWED),  # one GPU is left in each machine
+        job("tight", 1, 2, 5, model=SKEWED),  # waits for a's machine: 10-15
+        job("loose", 1, 2, 4, model=UNSKEWED),  # across machines at once: 4 x 1.5 s
+    ]
+    rows = run(tiresias(lease_s=1000), [[3, 3]], jobs)
+    assert times(rows) == {"a": (0, 10), "b": (0, 20), "tight": (10, 15), "loose": (1, 7)}
+
+
+@pytest.mark.parametrize(("model", "start", "finish"), [(SKEWED, 10, 16), (UNSKEWED, 1, 7)])
+def test_a_large_skewed_job_waits_for_the_fewest_machines(model, start, finish) -> None:
+    jobs = [
+        job("a", 0, 2, 10, model=SKEWED),
+        job("b", 0, 2, 20, model=SKEWED),
+        job("big", 1, 5, 4, model=model),  # free 1 + 1 + 3: five need three machines, not two
+    ]
+    rows = run(tiresias(lease_s=1000), [[3, 3, 3]], jobs)
+    assert times(rows)["big"] == (start, finish)
+
+
+def test_the_last_machine_of_a_large_job_is_the_fullest_that_suffices() -> None:
+    jobs = [
+        job("a", 0, 2, 50, model=SKEWED),
+        job("b", 0, 1, 50, model=SKEWED),  # in a's machine: 1 GPU left there
+        job("big", 1, 5, 4, model=SKEWED),  # 4 + 1: an empty machine, and a's last GPU
+    ]
+    rows = run(tiresias(lease_s=1000), [[4, 4, 4]], jobs)
+    assert leaves(rows, jobs)["big"] == [(0, 1)]
+
+
+def test_nobody_is_preempted_while_free_gpus_will_do() -> None:
+    jobs = [
+        job("a", 0, 2, 20, model=SKEWED),  # second queue at 5, but loose takes free GPUs
+        job("b", 0, 2, 20, model=SKEWED),
+        job("loose", 5, 2, 4, model=UNSKEWED),
+    ]
+    rows = run(tiresias(thresholds_gpu_s=[10]), [[3, 3]], jobs)
+    assert times(rows)["loose"] == (5, 11)
+    assert count(rows, "preemptions") == {}
+
+
+def test_skew_of_the_catalogue_gives_the_classes_of_dallys_table() -> None:
+    high = {"vgg11", "alexnet", "mobilenetv3"}
+    low = {"resnet18", "resnet50", "bert-large"}
+    assert all(skew(model) > SKEW_THRESHOLD for model in high)
+    assert all(skew(model) < SKEW_THRESHOLD for model in low)
+    # VGG11's first fully connected layer: 25,088 x 4,096 weights and 4,096 biases, fp32.
+    assert skew("VGG") == (25_088 * 4_096 + 4_096) * 4 / 531_453_344
+    assert skew("not-a-model") == 0.0
+
+
+# -- the original simulator's rules ------------------------------------------------------
+
+
+def test_original_continuous_service_and_its_ties() -> None:
+    jobs = [
+        job("a", 0, 1, 12),  # 0-5; 10-15 (5 each, a without GPUs since 5, b since now); 20-22
+        job("b", 1, 1, 12),  # 5-10; 15-20 (5 against 10); 22-24
+    ]
+    rows = run(tiresias(rules="original"), [[1]], jobs)
+    assert times(rows) == {"a": (0, 22), "b": (5, 24)}
+
+
+def test_original_list_of_models() -> None:
+    skewed = {"alexnet", "VGG", "MobileNetV3", "whatever"}
+    assert all(original_skewed(model) for model in skewed)
+    assert not any(original_skewed(model) for model in ("ResNet50", "resnet18", "BERT"))
+
+
+def free_gpus(cluster: list[list[int]], free: list[int]) -> FreeGpus:
+    state = FreeGpus(nested(("machine", "rack", "network"), cluster))
+    sizes = state.tree.levels[0].gpus
+    taken = {unit: size - free[unit] for unit, size in enumerate(sizes) if size > free[unit]}
+    if taken:
+        state.claim(Placement.of(taken))
+    return state
+
+
+RACKS = [[4, 4], [4, 4]]
+
+
+@pytest.mark.parametrize(
+    ("free", "gpus", "skewed", "expected"),
+    [
+        ([3, 4, 2, 4], 2, True, {0: 2}),  # first fit, not best fit
+        ([3, 3, 3, 3], 4, True, {0: 3, 1: 1}),  # a machine's worth is free: racks are open
+        ([1, 2, 0, 0], 3, True, None),  # three free GPUs: racks are closed
+        ([1, 2, 0, 0], 3, False, {0: 1, 1: 2}),
+        ([3, 0, 3, 0], 4, True, None),  # no rack has four; the network is not for skewed jobs
+        ([3, 0, 3, 0], 4, False, {0: 3, 2: 1}),
+        ([3, 2, 4, 0], 9, True, {0: 3, 1: 2, 2: 4}),  # larger than a rack
+        ([1, 1, 1, 1], 5, False, None),
+    ],
+)
+def test_original_levels_and_first_fit(free, gpus, skewed, expected) -> None:
+    found = original_place(free_gpus(RACKS, free), gpus, skewed)
+    assert found == (None if expected is None else Placement.of(expected))
+
+
+def test_original_levels_that_are_open() -> None:
+    assert original_levels(free_gpus(RACKS, [0, 0, 0, 3]), 2, True) == [0]
+    assert original_levels(free_gpus(RACKS, [0, 0, 1, 3]), 2, True) == [0, 1]
+    assert original_levels(free_gpus(RACKS, [0, 0, 0, 3]), 9, True) == [0, 2]
+    assert original_levels(free_gpus(RACKS, [0, 0, 0, 3]), 2, False) == [0, 1, 2]
+
+
+def test_original_machine_order_can_be_replaced() -> None:
+    free = free_gpus(RACKS, [4, 4, 4, 4])
+
+    def last(state: FreeGpus, level: int, gpus: int) -> int | None:
+        return max(unit for unit in range(4) if state.of(level, unit) >= gpus)
+
+    assert original_place(free, 2, True, last) == Placement.of({3: 2})
+
+
+def test_original_moves_a_job_whose_gpus_nobody_wanted() -> None:
+    jobs = [
+        job("x", 0, 2, 3, model=SKEWED),
+        job("a", 0, 2, 8, model=SKEWED),  # at 5 in the pool with x's machine: first fit. 5-8
+        job("y", 0.5, 2, 20, model=SKEWED),  # at 5.5 likewise; 10.5: all six to big; 12-22
+        job("big", 1, 6, 1, model=SKEWED),  # one iteration of 1.5 s
+    ]
+    rows = run(tiresias(rules="original"), [[2, 2, 2]], jobs)
+    assert times(rows) == {"x": (0, 3), "a": (0, 8), "y": (0.5, 22), "big": (10.5, 12)}
+    assert leaves(rows, jobs)["a"] == [(1,), (0,)]
+    assert count(rows, "migrations") == {"a": 1, "y": 1}
+
+
+# -- everything together -----------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    random_traces(),
+    st.fixed_dictionaries(
+        {
+            "rules": st.sampled_from(["paper", "original"]),
+            "placement": st.sampled_from(["skew", "any", "pack", "consolidate-or-wait"]),
+            "promote_knob": st.sampled_from([None, 0.5, 2.0]),
+            "thresholds_gpu_s": st.sampled_from([(), (20.0,), (10.0, 50.0)]),
+            "lease_s": st.sampled_from([2.0, 7.0, 1000.0]),
+        }
+    ),
+)
+def test_random_traces_end(trace, options) -> None:
+    cluster, jobs = trace
+    assert len(run(tiresias(**options), cluster, jobs).jobs) == len(jobs)
