@@ -1,0 +1,161 @@
+"""Files that ASTRA-sim reads, rendered from a query.
+
+The same query gives the same bytes. What a program would ignore, misread or crash
+on is refused here: it never reaches a binary.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from artist.errors import ConfigError
+from artist.latency import astra_dialects, chakra
+from artist.latency.astra_dialects import Dialect, check_keys
+from artist.latency.base import LatencyQuery
+from artist.resources import resource
+
+if TYPE_CHECKING:
+    import jinja2
+
+SCHEMA = 1
+"""Part of every digest: raise it when the meaning of a rendered file changes."""
+
+TRACE = "workload.{rank}.et"
+
+_STALE_TRACE = re.compile(r"workload\.[0-9]+\.et")
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedQuery:
+    """A query on disk. `arguments` are the program's flags when it runs in `directory`."""
+
+    directory: Path
+    dialect: str
+    npus: int
+    arguments: tuple[str, ...]
+
+
+def render(query: LatencyQuery, directory: Path, dialect: str = "astra2") -> RenderedQuery:
+    """Write what one ASTRA-sim run of the query reads; `directory` is made if missing.
+
+    Raises:
+        BackendSettingError: ASTRA-sim would crash, hang or answer nonsense.
+        ConfigError: unknown dialect, broken template, or the folder cannot be written.
+    """
+    spoken = astra_dialects.dialect(dialect)
+    files = dict(_contents(query, spoken))
+    npus = math.prod(dimension.npus for dimension in query.dimensions)
+    try:
+        for folder in ("", *spoken.folders):
+            (directory / folder).mkdir(parents=True, exist_ok=True)
+        for stale in directory.iterdir():
+            if _STALE_TRACE.fullmatch(stale.name):
+                stale.unlink()
+        for name, data in files.items():
+            (directory / name).write_bytes(data)
+        if spoken.traces:
+            _share(directory, npus)
+    except OSError as cause:
+        reason = cause.strerror or str(cause)
+        raise ConfigError(
+            f"{directory}: cannot be written ({reason}); name another folder"
+        ) from cause
+    return RenderedQuery(directory, spoken.name, npus, spoken.arguments(query))
+
+
+def digest(query: LatencyQuery, dialect: str, backend_source: str) -> str:
+    """SHA-256 over all that an answer depends on: rendered files, flags, who answers.
+
+    Writes nothing.
+
+    Raises:
+        BackendSettingError: as `render`.
+    """
+    spoken = astra_dialects.dialect(dialect)
+    npus = math.prod(dimension.npus for dimension in query.dimensions)
+    head = [SCHEMA, spoken.name, backend_source, npus, spoken.arguments(query)]
+    total = hashlib.sha256(json.dumps(head).encode())
+    for name, data in _contents(query, spoken):
+        total.update(f"\0{name}\0{len(data)}\0".encode())
+        total.update(data)
+    return total.hexdigest()
+
+
+def _contents(query: LatencyQuery, spoken: Dialect) -> Iterator[tuple[str, bytes]]:
+    """Names and bytes of all distinct files; every NPU's trace is that of rank 0."""
+    spoken.check(query)
+    _check_names(query)
+    for name, keys in spoken.files.items():
+        text = _template(f"{spoken.name}/{name}.j2").render(
+            workload=query.workload, dimensions=query.dimensions, system=query.system
+        )
+        if keys:
+            check_keys(name, text, keys)
+        yield name, text.encode()
+    if spoken.traces:
+        yield TRACE.format(rank=0), chakra.encode_workload(query.workload, query.passes)
+
+
+def _check_names(query: LatencyQuery) -> None:
+    for layer in query.workload.layers:
+        if not layer.name or re.search(r"\s", layer.name):
+            raise ConfigError(
+                f"layer name {layer.name!r} of workload {query.workload.name!r} is empty or holds "
+                "a space, which separates the columns of a text workload; rename the layer"
+            )
+
+
+def _share(directory: Path, npus: int) -> None:
+    """One trace under every rank's name; as links where the file system has them."""
+    first = directory / TRACE.format(rank=0)
+    for rank in range(1, npus):
+        name = directory / TRACE.format(rank=rank)
+        try:
+            os.link(first, name)
+        except OSError:
+            shutil.copyfile(first, name)
+
+
+@lru_cache(maxsize=16)
+def _template(name: str) -> jinja2.Template:
+    """A template of the `templates` folder.
+
+    Raises:
+        ConfigError: it is missing or not a template.
+    """
+    import jinja2
+
+    folder = resource("templates")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701  # these are not web pages
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(_FILTERS)
+    try:
+        return environment.get_template(name)
+    except jinja2.TemplateError as cause:
+        raise ConfigError(f"{folder / name}: cannot be used as a template ({cause})") from cause
+
+
+def _nanoseconds(microseconds: float) -> int:
+    return round(1000 * microseconds)
+
+
+_FILTERS: dict[str, Any] = {
+    "whole": int,
+    "nanoseconds": _nanoseconds,
+    "kind": astra_dialects.kind,
+    "links": astra_dialects.links,
+}
