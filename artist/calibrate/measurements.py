@@ -82,6 +82,23 @@ class MeasurementSet:
         return rows
 
 
+def from_trace(path: Path, digest: str, model: str, placement: str, share: float) -> MeasurementSet:
+    """One iteration measured with PyTorch's profiler.
+
+    Raises:
+        ConfigError: unknown model.
+        TraceError: the trace exposes no communication.
+    """
+    if share <= 0:
+        raise TraceError(
+            f"{path}: no communication is exposed, so there is nothing to fit to; profile a "
+            "distributed step with its collectives"
+        )
+    row = Measurement(canonical(model), placement, share)
+    source = f"PyTorch profiler trace {path.name}"
+    return MeasurementSet(path.name.partition(".")[0], digest, source, "", "", "", (row,))
+
+
 def default_measurements() -> MeasurementSet:
     """Table I of the Dally paper; its machine column is what models are fitted to."""
     return read_measurements(resource("astra_configs", "calibrations", f"{DEFAULT}.csv"))

@@ -11,6 +11,7 @@ from artist.cli.output import Format, note, print_facts, print_json, print_table
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
+    from artist.calibrate.measurements import MeasurementSet
     from artist.calibrate.models import Fitted
 
 DEFAULT_FABRIC = "dally2025"
@@ -38,49 +39,97 @@ def calibrate(
         str | None, typer.Option(help="Of the log, if it does not say: all_reduce, alltoall ...")
     ] = None,
     backend: Annotated[str, typer.Option(help="See: artist list backends.")] = "analytical",
+    kineto: Annotated[
+        Path | None, typer.Option(help="A trace of torch.profiler, measured on --placement.")
+    ] = None,
+    placement: Annotated[
+        str | None, typer.Option(help="GPUs of the --kineto run: 8 or 4,4.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Of the calibration that is written.")] = None,
     plot: Figure = None,
     format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
 ) -> None:
     """Fit models to measured communication shares, or a fabric's level to a log."""
-    if nccl_tests is None:
-        if level is not None or base is not None or operation is not None or plot is not None:
-            raise ConfigError("--level, --base, --operation and --plot go with --nccl-tests LOG")
-        _models(model, all_, measured, fabric or DEFAULT_FABRIC, backend, name, format_)
+    if nccl_tests is not None:
+        _refuse({"--model": model, "--all": all_, "--measured": measured, "--kineto": kineto})
+        if fabric is None or level is None:
+            raise ConfigError("--nccl-tests needs --fabric NAME (to write) and --level LEVEL")
+        _fabric(nccl_tests, operation, fabric, base, level, backend, plot, format_)
         return
-    if model is not None or all_ or measured is not None or name is not None:
+    _refuse({"--level": level, "--base": base, "--operation": operation, "--plot": plot})
+    if kineto is not None and model is None:
+        _refuse({"--all": all_, "--measured": measured, "--placement": placement})
+        _breakdown(kineto, format_)
+        return
+    figures = _measurements(model, all_, measured, kineto, placement)
+    names = figures.models() if model is None else [model]
+    _models(figures, names, fabric or DEFAULT_FABRIC, backend, name, format_)
+
+
+def _refuse(options: dict[str, Any]) -> None:
+    given = [option for option, value in options.items() if value not in (None, False)]
+    if given:
         raise ConfigError(
-            "--nccl-tests fits a fabric: leave out --model, --all, --measured and --name"
+            f"{given[0]} does not go with the other options: calibrate either models (--model, "
+            "--all, --measured, --kineto) or a fabric (--nccl-tests, --level, --base)"
         )
-    if fabric is None or level is None:
-        raise ConfigError("--nccl-tests needs --fabric NAME (to write) and --level LEVEL")
-    _fabric(nccl_tests, operation, fabric, base, level, backend, plot, format_)
 
 
-def _models(
+def _measurements(
     model: str | None,
     all_: bool,
     measured: Path | None,
+    kineto: Path | None,
+    placement: str | None,
+) -> MeasurementSet:
+    from artist.calibrate.kineto import read_kineto
+    from artist.calibrate.measurements import default_measurements, from_trace, read_measurements
+
+    if (model is None) == (not all_):
+        raise ConfigError("give either --model NAME or --all")
+    if (kineto is None) != (placement is None) or (kineto and measured):
+        raise ConfigError("--kineto TRACE goes with --model and --placement, not with --measured")
+    if kineto is not None and model is not None and placement is not None:
+        steps = read_kineto(kineto)
+        return from_trace(kineto, steps.digest, model, placement, steps.share)
+    return read_measurements(measured) if measured is not None else default_measurements()
+
+
+def _breakdown(trace: Path, format_: Format) -> None:
+    from dataclasses import asdict
+
+    from artist.calibrate.kineto import read_kineto
+
+    steps = read_kineto(trace)
+    facts = {**asdict(steps), "comm_percent": 100 * steps.share}
+    if format_ is Format.JSON:
+        print_json(facts)
+        return
+    layers = facts.pop("layers")
+    print_facts(f"{trace.name}, medians of {steps.steps} steps", facts)
+    if layers:
+        print_table("compute by layer", list(layers[0]), [list(x.values()) for x in layers])
+
+
+def _models(
+    figures: MeasurementSet,
+    names: list[str],
     fabric: str,
     backend: str,
     name: str | None,
     format_: Format,
 ) -> None:
     from artist.calibrate import files
-    from artist.calibrate.measurements import default_measurements, read_measurements
     from artist.calibrate.models import calibrate as calibrate_model
     from artist.calibrate.models import calibration_of
     from artist.cluster.fabric import load_fabric
     from artist.run import open_backend
 
-    if (model is None) == (not all_):
-        raise ConfigError("give either --model NAME or --all")
-    figures = read_measurements(measured) if measured is not None else default_measurements()
     chosen = load_fabric(fabric)
     answering = open_backend(backend)
-    names = figures.models() if model is None else [model]
     fitted = [calibrate_model(one, figures, chosen, answering) for one in names]
-    called = name or (figures.name if all_ else f"{fitted[0].model}-{figures.name}")
+    whole = names == figures.models()
+    called = name or (figures.name if whole else f"{fitted[0].model}-{figures.name}")
     document = calibration_of(called, fitted, figures, chosen, answering)
     path = files.write_document(
         document, "calibrations", called, "Written by `artist calibrate`; shares are percentages."

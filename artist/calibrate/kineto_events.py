@@ -1,0 +1,188 @@
+"""Events of a Kineto trace, and which layer of the model each belongs to."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from artist.calibrate.intervals import Interval
+from artist.errors import TraceError
+
+LAYER = "layer:"
+STEP = "ProfilerStep#"
+
+_GLOO = "gloo:"
+_COLLECTIVES = ("nccl", "rccl", _GLOO)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A range of time, microseconds. `thread` is (process, thread) or (device, stream)."""
+
+    name: str
+    category: str
+    thread: Any
+    start: float
+    end: float
+    args: dict[str, Any]
+
+
+def events(path: Path, data: bytes) -> list[Event]:
+    """All ranges of a trace.
+
+    Raises:
+        TraceError: cut off, no profiler trace, or an event without times.
+    """
+    found = []
+    for number, event in enumerate(_raw_events(path, data), 1):
+        if not isinstance(event, dict) or event.get("ph") != "X":
+            continue
+        try:
+            start, duration = float(event["ts"]), float(event.get("dur", 0))
+        except (KeyError, TypeError, ValueError):
+            raise TraceError(
+                f"{path}: event {number} has no time 'ts' or 'dur'; export the trace again"
+            ) from None
+        name, category = str(event.get("name", "")), str(event.get("cat", "")).lower()
+        if not 0 <= duration < math.inf:
+            raise TraceError(
+                f"{path}: event {number} ({name[:40]}) lasts {duration:g} us; export the trace "
+                "again"
+            )
+        thread, args = (event.get("pid"), event.get("tid")), event.get("args") or {}
+        found.append(Event(name, category, thread, start, start + duration, args))
+    return found
+
+
+def _raw_events(path: Path, data: bytes) -> list[Any]:
+    try:
+        text = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+        body = json.loads(text)
+    except json.JSONDecodeError as cause:
+        raise TraceError(
+            f"{path}:{cause.lineno}: not JSON ({cause.msg}); the trace is cut off: export it again"
+        ) from cause
+    except (OSError, EOFError, ValueError) as cause:
+        raise TraceError(
+            f"{path}: not a profiler trace ({cause}); give a .json or .json.gz"
+        ) from cause
+    raw = body.get("traceEvents") if isinstance(body, dict) else None
+    if not isinstance(raw, list):
+        raise TraceError(f"{path}:1: no 'traceEvents'; give a trace of torch.profiler")
+    return raw
+
+
+def steps(path: Path, events: list[Event]) -> list[Interval]:
+    """Spans of the steps, on the GPU where the trace has them, else on the CPU."""
+    for category in ("gpu_user_annotation", "user_annotation"):
+        found = [
+            (event.start, event.end)
+            for event in events
+            if event.category == category and event.name.startswith(STEP)
+        ]
+        if found:
+            return sorted(found)
+    raise TraceError(f"{path}: no '{STEP}N' ranges; call profiler.step() after each training step")
+
+
+def kernels(path: Path, found: list[Event]) -> list[Event]:
+    """What runs on the GPU; in a CPU run the operators and gloo's collectives.
+
+    Raises:
+        TraceError: the trace has neither.
+    """
+    work = [event for event in found if event.category == "kernel"]
+    if not work:
+        work = [
+            event
+            for event in found
+            if event.name.startswith(_GLOO)
+            or (event.category == "cpu_op" and not event.name.startswith("c10d::"))
+        ]
+    if not work:
+        raise TraceError(
+            f"{path}: no kernels and no operators; profile with activities CPU and CUDA"
+        )
+    return work
+
+
+def is_collective(event: Event) -> bool:
+    """Whether it communicates."""
+    return event.name.lower().startswith(_COLLECTIVES)
+
+
+class Layers:
+    """Finds the layer of a kernel."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self._launches = {
+            event.args.get("correlation"): event
+            for event in events
+            if event.category in ("cuda_runtime", "cuda_driver")
+        }
+        ranges: dict[Any, list[Event]] = defaultdict(list)
+        operators: dict[Any, list[Event]] = defaultdict(list)
+        for event in events:
+            if event.name.startswith(LAYER) and event.category == "user_annotation":
+                ranges[event.thread].append(event)
+            elif event.category == "cpu_op" and "Sequence number" in event.args:
+                operators[event.thread].append(event)
+        self._ranges = {thread: _Nested(found) for thread, found in ranges.items()}
+        self._operators = {thread: _Nested(found) for thread, found in operators.items()}
+        self._sequences: dict[Any, str] = {}
+        for found in operators.values():
+            for event in found:
+                name = self._forward(event)
+                if name is not None:
+                    self._sequences.setdefault(event.args["Sequence number"], name)
+
+    def of(self, kernel: Event) -> tuple[str, bool] | None:
+        """(layer, whether in its backward pass), None outside all layers."""
+        launch = kernel
+        if kernel.category == "kernel":
+            launch = self._launches.get(kernel.args.get("correlation"), kernel)
+        name = self._forward(launch)
+        if name is not None:
+            return name, False
+        nested = self._operators.get(launch.thread)
+        for operator in nested.around(launch.start) if nested else ():
+            name = self._sequences.get(operator.args["Sequence number"])
+            if name is not None:
+                return name, True
+        return None
+
+    def _forward(self, event: Event) -> str | None:
+        nested = self._ranges.get(event.thread)
+        around = nested.around(event.start) if nested else []
+        return around[0].name.removeprefix(LAYER) if around else None
+
+
+class _Nested:
+    """Ranges of one thread, which are nested or apart."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self._events = sorted(events, key=lambda event: (event.start, -event.end))
+        self._starts = [event.start for event in self._events]
+        self._parents: list[int] = []
+        open_: list[int] = []
+        for index, event in enumerate(self._events):
+            while open_ and self._events[open_[-1]].end <= event.start:
+                open_.pop()
+            self._parents.append(open_[-1] if open_ else -1)
+            open_.append(index)
+
+    def around(self, time: float) -> list[Event]:
+        """The ranges that hold a time, innermost first."""
+        found = []
+        index = bisect_right(self._starts, time) - 1
+        while index >= 0:
+            if self._events[index].end > time:
+                found.append(self._events[index])
+            index = self._parents[index]
+        return found
