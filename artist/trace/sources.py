@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -11,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from artist.errors import TraceError
+from artist.trace.load import is_json, is_parquet
 from artist.trace.table import Table
 from artist.workload.files import decode
 
-_PARQUET_MAGIC = b"PAR1"
+_BLOCK_ROWS = 65_536
 
 
 def read_table(path: Path, data: bytes) -> Table:
@@ -23,36 +25,54 @@ def read_table(path: Path, data: bytes) -> Table:
     Raises:
         TraceError: the content is none of the three formats, or broken.
     """
-    if data.startswith(_PARQUET_MAGIC) or path.suffix == ".parquet":
+    if is_parquet(path, data):
         return _parquet(path, data)
-    text = decode(path, data)
-    is_json = path.suffix == ".json" or text.lstrip()[:1] in ("[", "{")
-    return _json(path, text) if is_json else _csv(path, text)
+    if is_json(path, data):
+        return _json(path, decode(path, data))
+    return read_csv(path, data)
 
 
-def _csv(path: Path, text: str) -> Table:
+def read_csv(path: Path, data: bytes, header: Sequence[str] | None = None) -> Table:
+    """The cells of comma-separated text, whose first line names the columns unless `header` does.
+
+    Raises:
+        TraceError: not UTF-8, a quote left open, or a line with more or fewer cells.
+    """
+    decode(path, data)
+    # A stream over the bytes, as `io.StringIO` takes four bytes for each character.
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+    reader = csv.reader(text, strict=True)
     lines: list[int] = []
-    rows: list[list[str]] = []
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        header = [name.strip() for name in next(reader)]
-        _check_header(f"{path}:1", header)
-        for row in reader:
-            if not row:
-                continue
-            if len(row) != len(header):
-                raise TraceError(
-                    f"{path}:{reader.line_num}: {len(row)} fields, expected {len(header)} "
-                    f"({','.join(header)[:200]!r}); correct this row"
-                )
-            lines.append(reader.line_num)
-            rows.append(row)
+        names = list(header) if header else [name.strip() for name in next(reader)]
+        _check_header(f"{path}:1", names)
+        columns: list[list[object]] = [[] for _ in names]
+        rows = _rows(path, reader, names, lines)
+        while block := list(itertools.islice(rows, _BLOCK_ROWS)):
+            for column, cells in zip(columns, zip(*block, strict=True), strict=True):
+                known: dict[str, str] = {}
+                column.extend(known.setdefault(cell, cell) for cell in cells)
     except csv.Error as error:
         raise TraceError(
             f"{path}:{max(reader.line_num, 1)}: not valid CSV ({error}); close all quotes"
         ) from error
-    cells: list[Sequence[object]] = list(zip(*rows, strict=True)) or [[] for _ in header]
-    return Table(path, "line", lines, dict(zip(header, cells, strict=True)))
+    unbroken = lines and lines[-1] - lines[0] + 1 == len(lines)
+    numbers = range(lines[0], lines[-1] + 1) if unbroken else lines
+    return Table(path, "line", numbers, dict(zip(names, columns, strict=True)))
+
+
+def _rows(path: Path, reader: Any, names: list[str], lines: list[int]) -> Iterator[list[str]]:
+    """Rows that are not blank; the number of each is added to `lines`."""
+    for row in reader:
+        if not row:
+            continue
+        if len(row) != len(names):
+            raise TraceError(
+                f"{path}:{reader.line_num}: {len(row)} fields, expected {len(names)} "
+                f"({','.join(names)[:200]!r}); correct this row"
+            )
+        lines.append(reader.line_num)
+        yield row
 
 
 def _check_header(place: str, names: list[str]) -> None:

@@ -7,9 +7,11 @@ checked values, all rows at once; the first bad cell is named with its place.
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,17 +22,23 @@ from artist.units import MAX_TIME_S
 # Whole numbers up to here are exact in a double, whatever file they came from.
 MAX_COUNT = 2**53
 
+# Ten times the largest cluster ever reported; a larger demand is a slip of the pen.
+MAX_GPUS = 10**6
+
 HINT_PREFIX = "hint_"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns by name; `numbers[i]` is the line (or row, see `unit`) of cell i."""
+    """Columns by name; `numbers[i]` is the line (or row, see `unit`) of cell i.
+
+    A column is a sequence of cells as found, or an array of numbers (NaN: no cell).
+    """
 
     path: Path
     unit: str
     numbers: Sequence[int]
-    columns: Mapping[str, Sequence[object]]
+    columns: Mapping[str, Any]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -75,41 +83,50 @@ class Table:
             return np.full(len(self), default)
         return self._filled(name, [default] * len(self)).seconds(name)
 
-    def counts(self, name: str) -> npt.NDArray[np.int64]:
-        """Whole numbers, 1 or more."""
+    def counts(self, name: str, most: int = MAX_COUNT) -> npt.NDArray[np.int64]:
+        """Whole numbers from 1 to `most`."""
         values = _floats(self.columns[name])
-        good = (values >= 1) & (values <= MAX_COUNT) & (values == np.floor(values))
-        self.require(good, name, f"a whole number from 1 to {MAX_COUNT}")
+        good = (values >= 1) & (values <= most) & (values == np.floor(values))
+        self.require(good, name, f"a whole number from 1 to {most}")
         return values.astype(np.int64)
 
-    def counts_or(self, name: str, default: Sequence[int]) -> npt.NDArray[np.int64]:
+    def counts_or(
+        self, name: str, default: Sequence[int], most: int = MAX_COUNT
+    ) -> npt.NDArray[np.int64]:
         """As `counts`, with this row's `default` for empty cells or an absent column."""
         if name not in self.columns:
             return np.asarray(default, np.int64)
-        return self._filled(name, default).counts(name)
+        return self._filled(name, default).counts(name, most)
 
     def require(self, good: npt.NDArray[np.bool_], name: str, expected: str) -> None:
         """Complain about the first row that is not good."""
         if not good.all():
             raise self.error(int(np.argmin(good)), name, expected)
 
-    def hints(self) -> list[dict[str, object]]:
+    def hints(self) -> Iterable[dict[str, object]]:
         """Columns meant for policies, untouched, one mapping per row."""
         names = [name for name in self.columns if name.startswith(HINT_PREFIX)]
         if not names:
-            return [{} for _ in range(len(self))]
+            return itertools.repeat({}, len(self))  # one for all: a million would take 60 MiB
         rows = zip(*(self.columns[name] for name in names), strict=True)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _filled(self, name: str, default: Sequence[object]) -> Table:
+        cells = self.columns[name]
+        if isinstance(cells, np.ndarray):
+            missing = np.isnan(cells)
+            there = np.where(missing, np.asarray(default), cells) if missing.any() else cells
+            return Table(self.path, self.unit, self.numbers, {name: there})
         filled = [
             other if cell is None or cell == "" else cell
-            for cell, other in zip(self.columns[name], default, strict=True)
+            for cell, other in zip(cells, default, strict=True)
         ]
         return Table(self.path, self.unit, self.numbers, {name: filled})
 
 
-def _floats(cells: Sequence[object]) -> npt.NDArray[np.float64]:
+def _floats(cells: Sequence[object] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    if isinstance(cells, np.ndarray):
+        return cells
     return np.fromiter(map(_float, cells), np.float64, len(cells))
 
 
