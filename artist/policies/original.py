@@ -12,16 +12,22 @@ What it does beside its rules (`original_rules.py`) and its placement (`original
 Only waiting jobs bid (variant `fix`): in the original as published running jobs bid as well, and
 lose GPUs. Approximated: the job's last batch is as long as its iterations are; speeds are taken to
 stay as they are while a job runs. The policy keeps the time of leases itself.
+
+**Two clocks.** The original's clock is a sum of floating-point batches: what would happen at one
+instant happens in some order within a nanosecond. That order decides who gets GPUs, so the
+agenda is kept by such a clock (`time_s`), and what is due is handled in its order as soon as
+the engine's clock, which is exact, has come to it.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from artist.cluster.placement import Placement, tier
+from artist.cluster.state import FreeGpus
 from artist.policies.base import (
     BasePolicy,
     ClusterView,
@@ -32,17 +38,32 @@ from artist.policies.base import (
     Start,
     Wake,
 )
-from artist.policies.original_jobs import Account, after, lease_batches
+from artist.policies.original_jobs import Account, after, lease_batches, summed
 from artist.policies.original_order import VisitOrder, visit_order
 from artist.policies.original_queue import Bid, BidQueue
 from artist.policies.original_rules import OriginalRule
-from artist.units import TICKS_PER_S, Tick, seconds, ticks
+from artist.units import Tick, seconds, ticks
+from artist.workload.job import Job
 
-OFFER = -1
-"""An entry of the agenda that is no job's end of lease."""
+POOL = "hint_pool_iterations"
+"""A job's iterations of all GPUs together, where they are not whole batches."""
 
 # An idle cluster with waiting jobs is looked at again after a minute.
-IDLE = 60 * TICKS_PER_S
+IDLE_S = 60.0
+# After how long GPUs are offered, per GPU that a job gives back.
+OVERHEAD_S = 1.0
+
+END, OFFER = 0, 1
+
+
+class Entry(NamedTuple):
+    """Something to do: the end of a job's lease, or an offer of what is free."""
+
+    time_s: float
+    kind: int
+    order: int
+    tick: Tick
+    """When the engine has come to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +71,8 @@ class Lease:
     """A job on its GPUs for some batches."""
 
     placement: Placement
+    iteration_s: float
+    batch_s: float
     anchor: Tick
     """When the engine started the first batch on these GPUs."""
     before: int
@@ -57,7 +80,7 @@ class Lease:
     batches: int
     expires: bool
     """Whether it has expired at the end of its last batch, rather than be cut short."""
-    iteration_s: float
+    end_s: float
 
 
 class OriginalScheduler(BasePolicy):
@@ -72,26 +95,30 @@ class OriginalScheduler(BasePolicy):
         self._seed = machine_order_seed
         self._visits: VisitOrder | None = None
         self._queue = BidQueue()
+        self._jobs: dict[int, Job] = {}
         self._accounts: dict[int, Account] = {}
         self._leases: dict[int, Lease] = {}
-        self._agenda: list[tuple[Tick, int]] = []
+        self._finished: set[int] = set()
+        self._agenda: list[Entry] = []
         self._wake: Tick = -1
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Book what has ended, offer what is free if an offer is due, plan the next question."""
-        for order in view.finished:
-            gpus = self._accounts.pop(order).gpus
-            del self._leases[order]
-            self._offer_at(view.now + gpus * TICKS_PER_S)
+        """Do what is due, in the order of the original's clock, and plan the next question."""
         for job in view.entered:
             if job.order not in self._accounts:
                 self._arrived(job, view)
-        due, offer = self._due(view.now)
-        for order in due:
-            offer |= self._lease_over(order, view)
-        ended = {order: self._leases.pop(order) for order in due}
-        decisions = list(self._offer(view, ended) if offer else map(Preempt, ended))
-        return decisions + self._next_question(view.now)
+        for order in view.finished:
+            self._finished.add(order)
+            time_s = min(self._leases[order].end_s, seconds(view.now))
+            self._plan(Entry(time_s, END, order, view.now))
+        turn = Turn(view, self._free(view.free))
+        while self._agenda and self._agenda[0].tick <= view.now:
+            entry = heapq.heappop(self._agenda)
+            if entry.kind == OFFER:
+                self._offer(entry.time_s, turn)
+            elif entry.order in self._leases:
+                self._ended(entry, turn)
+        return [*turn.decisions(), *self._next_question(view.now)]
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """What the rule has written down."""
@@ -99,89 +126,114 @@ class OriginalScheduler(BasePolicy):
 
     # -- events ----------------------------------------------------------------------
 
-    def _arrived(self, job: JobView, view: ClusterView) -> None:
-        work = job.job
-        total, arrival_s = work.iterations * work.gpus, seconds(job.entered)
-        self._accounts[job.order] = Account(total, work.compute_s, work.gpus, arrival_s)
-        self._enter(job, arrival_s)
-        if view.free.total:
-            self._offer_at(view.now)
+    def _arrived(self, view: JobView, now: ClusterView) -> None:
+        job, order = view.job, view.order
+        pool = int(str(job.hints.get(POOL, job.iterations * job.gpus)))
+        self._jobs[order] = job
+        self._accounts[order] = Account(pool, job.compute_s, job.gpus, seconds(view.entered))
+        self._enter(order, seconds(view.entered))
+        if now.free.total:
+            self._plan(Entry(seconds(view.entered), OFFER, -1, now.now))
 
-    def _due(self, now: Tick) -> tuple[list[int], bool]:
-        """Jobs whose lease ends now, and whether there is an offer."""
-        ended, offer = [], False
-        while self._agenda and self._agenda[0][0] <= now:
-            what = heapq.heappop(self._agenda)[1]
-            if what == OFFER:
-                offer = True
-            else:
-                ended.append(what)
-        return ended, offer
+    def _ended(self, entry: Entry, turn: Turn) -> None:
+        """A job is done, or bids again."""
+        order, lease = entry.order, self._leases.pop(entry.order)
+        account = self._accounts[order]
+        turn.free.release(lease.placement)
+        if order in self._finished:
+            self._finished.remove(order)
+            del self._accounts[order], self._jobs[order]
+            delayed = True
+        else:
+            turn.ended[order] = lease
+            account.ran(lease.batches, lease.batch_s, self._granularity)
+            self._enter(order, entry.time_s)
+            delayed = lease.expires
+        time_s = entry.time_s + (OVERHEAD_S * account.gpus if delayed else 0.0)
+        self._plan(Entry(time_s, OFFER, -1, max(turn.view.now, ticks(time_s))))
 
-    def _lease_over(self, order: int, view: ClusterView) -> bool:
-        """A job bids again; whether its GPUs are offered at once."""
-        lease, account = self._leases[order], self._accounts[order]
-        account.ran(lease.batches, self._granularity * lease.iteration_s, self._granularity)
-        self._enter(view.running[order], seconds(view.now))
-        if lease.expires:
-            self._offer_at(view.now + account.gpus * TICKS_PER_S)
-        return not lease.expires
-
-    def _enter(self, job: JobView, now_s: float) -> None:
-        account = self._accounts[job.order]
-        account.since_s = now_s
-        kind = self.rule.kind(job.job.model)
+    def _enter(self, order: int, time_s: float) -> None:
+        account = self._accounts[order]
+        account.since_s = time_s
+        kind = self.rule.kind(self._jobs[order].model)
         measure = self.rule.measure(account)
-        self._queue.add(Bid(job.order, account.gpus, kind, measure, now_s))
+        self._queue.add(Bid(order, account.gpus, kind, measure, time_s))
 
-    def _offer_at(self, tick: Tick) -> None:
-        heapq.heappush(self._agenda, (tick, OFFER))
+    def _plan(self, entry: Entry) -> None:
+        heapq.heappush(self._agenda, entry)
 
     def _next_question(self, now: Tick) -> list[Decision]:
         if not self._agenda and self._queue and not self._leases:
-            self._offer_at(now + IDLE)
-        if not self._agenda or now < self._wake <= self._agenda[0][0]:
+            self._plan(Entry(seconds(now) + IDLE_S, OFFER, -1, now + ticks(IDLE_S)))
+        if not self._agenda or now < self._wake <= self._agenda[0].tick:
             return []
-        self._wake = self._agenda[0][0]
+        self._wake = self._agenda[0].tick
         return [Wake(self._wake)]
+
+    def _free(self, free: FreeGpus) -> FreeGpus:
+        """Without the GPUs of jobs that finished, but whose end is not due on the agenda yet."""
+        left = free.copy()
+        for order in self._finished:
+            left.claim(self._leases[order].placement)
+        return left
 
     # -- offers ----------------------------------------------------------------------
 
-    def _offer(self, view: ClusterView, ended: dict[int, Lease]) -> Iterator[Decision]:
-        """One round: waiting jobs, among them those whose lease ended, bid for all free GPUs."""
+    def _offer(self, time_s: float, turn: Turn) -> None:
+        """Waiting jobs, among them those whose lease has just ended, bid for all free GPUs."""
+        free = turn.free
         if self._visits is None:
-            self._visits = visit_order(view.cluster, self._seed)
-        free, now_s = view.free.copy(), seconds(view.now)
-        for lease in ended.values():
-            free.release(lease.placement)
+            self._visits = visit_order(free.tree, self._seed)
         granted = []
-        for bid, placement in self._queue.round(free, self.rule, self._visits, now_s):
+        for bid, placement in self._queue.round(free, self.rule, self._visits, time_s):
             free.claim(placement)
+            waited_s = time_s - bid.since_s
             level = tier(free.tree, placement)
-            self.rule.granted(free.tree, level, bid.gpus, now_s - bid.since_s, now_s)
-            yield from self._grant(view, bid.order, placement, ended.pop(bid.order, None))
+            self.rule.granted(free.tree, level, bid.gpus, waited_s, time_s)
+            self._grant(bid.order, placement, time_s, turn)
             granted.append(bid.order)
         for order in granted:
             self._queue.remove(order)
-        yield from map(Preempt, ended)
 
-    def _grant(
-        self, view: ClusterView, order: int, placement: Placement, last: Lease | None
-    ) -> Iterator[Decision]:
+    def _grant(self, order: int, placement: Placement, time_s: float, turn: Turn) -> None:
         """Start a lease; a job that gets its own GPUs back goes on without a pause."""
-        account = self._accounts[order]
-        job = (view.running if last else view.waiting)[order].job
+        job, account, view = self._jobs[order], self._accounts[order], turn.view
+        last = turn.ended.get(order)
         if last is not None and placement == last.placement:
             anchor, before = last.anchor, last.before + last.batches
-            iteration_s = last.iteration_s
+            iteration_s, batch_s = last.iteration_s, last.batch_s
         else:
-            restart_s = job.restart_s if account.run_s else 0.0
-            anchor, before = view.now + ticks(restart_s), 0
+            anchor, before = view.now + ticks(job.restart_s if account.run_s else 0.0), 0
             iteration_s = view.alone_iteration_s(job, placement)
-            yield Migrate(order, placement) if last else Start(order, placement)
-        batch_s = self._granularity * iteration_s
+            # One iteration of so many times the compute, to round as the original does.
+            batch = replace(job, compute_s=job.compute_s * self._granularity)
+            batch_s = view.alone_iteration_s(batch, placement)
         batches, expires = lease_batches(batch_s, self._lease_s, account.gpus)
-        self._leases[order] = Lease(placement, anchor, before, batches, expires, iteration_s)
-        if batches < -(-account.remaining // (self._granularity * account.gpus)):
+        left = -(-account.remaining // (self._granularity * account.gpus))
+        end_s = summed(time_s, batch_s, min(batches, left))
+        lease = Lease(placement, iteration_s, batch_s, anchor, before, batches, expires, end_s)
+        self._leases[order] = turn.granted[order] = lease
+        if batches < left:
             end = after(anchor, (before + batches) * self._granularity, iteration_s)
-            heapq.heappush(self._agenda, (end, order))
+            self._plan(Entry(end_s, END, order, max(end, ticks(end_s))))
+
+
+@dataclass(slots=True)
+class Turn:
+    """What happens at one question."""
+
+    view: ClusterView
+    free: FreeGpus
+    ended: dict[int, Lease] = field(default_factory=dict)
+    granted: dict[int, Lease] = field(default_factory=dict)
+
+    def decisions(self) -> Iterator[Decision]:
+        """The net effect."""
+        for order, lease in self.granted.items():
+            if order not in self.ended:
+                yield Start(order, lease.placement)
+            elif lease.placement != self.ended[order].placement:
+                yield Migrate(order, lease.placement)
+        for order in self.ended:
+            if order not in self.granted:
+                yield Preempt(order)

@@ -7,6 +7,7 @@ Times are seconds; the original counts timers in leases.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Protocol
 
 from artist.cluster.state import FreeGpus
@@ -54,6 +55,7 @@ class DallyRule:
         self._lease_s = lease_s
         self._timers = timers
         self.tuner = tuner
+        self._large: dict[int, tuple[bool, bool]] = {}
 
     def kind(self, model: str) -> bool:
         """Models make no difference."""
@@ -70,12 +72,17 @@ class DallyRule:
         """
         tree = free.tree
         rack, network = self._timers or self.tuner.timers(gpus)
-        levels = list(range(tree.machine + 1))
-        if waited_s >= self._lease_s * rack or gpus > tree.largest(tree.machine):
-            levels += range(tree.machine + 1, tree.root)
-        if waited_s >= self._lease_s * network or gpus > tree.largest(tree.root - 1):
-            levels.append(tree.root)
-        return levels
+        inside, across = self._too_large(tree, gpus)
+        rack_open = inside or waited_s >= self._lease_s * rack
+        network_open = across or waited_s >= self._lease_s * network
+        return _levels(tree.machine, tree.root, rack_open, network_open)
+
+    def _too_large(self, tree: ClusterTree, gpus: int) -> tuple[bool, bool]:
+        """Whether a demand exceeds every machine, and every rack."""
+        if gpus not in self._large:
+            rack = tree.root - 1
+            self._large[gpus] = (gpus > tree.largest(tree.machine), gpus > tree.largest(rack))
+        return self._large[gpus]
 
     def granted(self, tree: ClusterTree, tier: int, gpus: int, waited_s: float, now: float) -> None:
         """Waits for a machine or a rack are recorded, those for the network are not."""
@@ -110,3 +117,12 @@ class TiresiasRule:
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """None."""
         return {}
+
+
+@cache
+def _levels(machine: int, root: int, rack_open: bool, network_open: bool) -> tuple[int, ...]:
+    """Levels up to the machine, and those that are open."""
+    levels = (*range(machine + 1),)
+    if rack_open:
+        levels += (*range(machine + 1, root),)
+    return (*levels, root) if network_open else levels

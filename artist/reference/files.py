@@ -1,0 +1,162 @@
+"""The files that a run of the original simulator leaves, and the traces that it was given.
+
+Columns are those of the reference's README; compression is told by the name (`.gz`).
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from artist.errors import TraceError
+from artist.workload.job import Job
+from artist.workload.models import canonical
+
+# VARIANT_SCHEME_RACKSr_TRACE, e.g. fix_Dally-auto_2r_batch
+_NAME = re.compile(r"(?P<variant>fix|asis)_(?P<scheme>[^_]+)_(?P<racks>\d+)r(acks)?_(?P<trace>.+)")
+
+
+class Allocation(NamedTuple):
+    """One row: a job got GPUs, lost them at the end of its lease, or finished."""
+
+    event: str
+    time_s: float
+    job: str
+    gpus: int
+    priority: float
+    waited_s: float
+    speed: float
+    """Compute over compute plus communication; of allocations only."""
+    remaining: int
+    """Iterations of all GPUs together that are left; of expiries only."""
+    sockets: tuple[tuple[int, int, int], ...]
+    """(rack, machine, socket) of each GPU; of allocations only."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A run's rows, and what its file's name says of it."""
+
+    path: Path
+    scheme: str
+    racks: int
+    trace: str
+    rows: Sequence[Allocation]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceTrace:
+    """A trace in the reference's schema, with the name under which results mention it."""
+
+    path: Path
+    name: str
+    jobs: tuple[Job, ...]
+
+
+def read_run(path: Path) -> RecordedRun:
+    """A file of allocations.
+
+    Raises:
+        TraceError: its name does not say which scheme ran, or a row cannot be read.
+    """
+    stem = path.name.removesuffix(".gz").removesuffix(".csv")
+    match = _NAME.fullmatch(stem)
+    if match is None:
+        raise TraceError(
+            f"{path}: expected a name like fix_Dally-auto_2r_batch.csv.gz "
+            "(variant, scheme, racks, trace)"
+        )
+    if match["variant"] != "fix":
+        raise TraceError(f"{path}: only leak-free runs ('fix') can be compared")
+    rows = []
+    for line, row in enumerate(_rows(path), start=2):
+        try:
+            rows.append(_allocation(row))
+        except (KeyError, ValueError, TypeError) as cause:
+            raise TraceError(f"{path}:{line}: not a row of allocations ({cause!r})") from cause
+    return RecordedRun(path, match["scheme"], int(match["racks"]), match["trace"], rows)
+
+
+def read_trace(path: Path, name: str) -> ReferenceTrace:
+    """A trace, its jobs in order of arrival.
+
+    Raises:
+        TraceError: a row cannot be read.
+    """
+    jobs = []
+    for line, row in enumerate(_rows(path), start=2):
+        try:
+            jobs.append(
+                Job(
+                    id=row["job_id"],
+                    arrival_s=float(row["arrival_s"]),
+                    gpus=int(row["gpus"]),
+                    model=canonical(row["model"]),
+                    iterations=int(row["iterations"]),
+                    compute_s=float(row["compute_s"]),
+                    user=row.get("user") or "",
+                )
+            )
+        except (KeyError, ValueError, TypeError) as cause:
+            raise TraceError(f"{path}:{line}: not a row of a trace ({cause!r})") from cause
+    jobs.sort(key=lambda job: job.arrival_s)
+    return ReferenceTrace(path, name, tuple(jobs))
+
+
+def read_results(path: Path) -> list[Mapping[str, str]]:
+    """The leak-free rows of a file of results."""
+    return [row for row in _rows(path) if row.get("variant") == "fix"]
+
+
+def trace_of(run: RecordedRun, traces: Sequence[ReferenceTrace]) -> ReferenceTrace:
+    """The trace that a run was given: same jobs, first allocations after their arrivals.
+
+    Raises:
+        TraceError: none of them.
+    """
+    first: dict[str, Allocation] = {}
+    for row in run.rows:
+        if row.event == "ALLOC":
+            first.setdefault(row.job, row)
+    for trace in traces:
+        jobs = {job.id: job for job in trace.jobs}
+        if first.keys() <= jobs.keys() and all(
+            row.gpus == jobs[name].gpus
+            and abs(row.time_s - row.waited_s - jobs[name].arrival_s) < 1e-3
+            for name, row in first.items()
+        ):
+            return trace
+    tried = ", ".join(str(trace.path) for trace in traces)
+    raise TraceError(f"{run.path}: its jobs are in none of the traces ({tried})")
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    try:
+        content = path.read_bytes()
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+    except (OSError, EOFError, UnicodeDecodeError) as cause:
+        raise TraceError(f"{path}: cannot be read ({cause})") from cause
+    yield from csv.DictReader(text.splitlines())
+
+
+def _allocation(row: Mapping[str, str]) -> Allocation:
+    event = row["event"]
+    alloc, expiry = event == "ALLOC", event == "EXPIRE"
+    sockets = [gpu.split(".") for gpu in row["gpus_list"].split()] if alloc else []
+    return Allocation(
+        event,
+        float(row["time_s"]),
+        row["job_id"],
+        int(row["gpus"]),
+        float(row["priority"]) if alloc else 0.0,
+        float(row["waited_s"]) if alloc else 0.0,
+        float(row["speed"]) if alloc else 0.0,
+        # The column is used twice.
+        int(row["speed"]) if expiry else 0,
+        tuple((int(rack), int(machine), int(socket)) for rack, machine, socket, _ in sockets),
+    )

@@ -1,0 +1,52 @@
+"""The original's schemes by the names in its results, as our policies with its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from artist.errors import ConfigError
+from artist.policies import POLICIES
+from artist.policies.dally import Dally
+from artist.policies.original import OriginalScheduler
+from artist.policies.original_tiresias import original_tiresias
+
+# Of the measured runs: one hour, batches of 1000 iterations. Histories of 48 leases and timers of
+# 12 and 24 leases are Dally's defaults.
+LEASE_S = 3600.0
+GRANULARITY = 1000
+
+SCHEMES: Mapping[str, str] = {
+    "Dally-auto": "dally",
+    "Dally-manual": "dally-manual",
+    "Dally-noWait": "dally-no-wait",
+    "Dally-fullyCons": "dally-fully-consolidated",
+    "Tiresias": "tiresias",
+}
+"""Names in results to ids of policies."""
+
+
+def registered(scheme: str) -> bool:
+    """Whether a scheme has a registered policy."""
+    return SCHEMES.get(scheme) in {entry.id for entry in POLICIES}
+
+
+def scheduler(scheme: str, machine_order_seed: int | None = None) -> OriginalScheduler:
+    """A scheme as the original program runs it.
+
+    Raises:
+        ConfigError: not one of `SCHEMES`.
+    """
+    if not registered(scheme):
+        raise ConfigError(f"scheme {scheme!r}: expected one of {', '.join(SCHEMES)}")
+    if scheme == "Tiresias":
+        return original_tiresias(LEASE_S, GRANULARITY, machine_order_seed)
+    own = {
+        "rules": "original",
+        "lease_s": LEASE_S,
+        "granularity": GRANULARITY,
+        "machine_order_seed": machine_order_seed,
+    }
+    options = Dally.Options.model_validate({**POLICIES[SCHEMES[scheme]].preset, **own})
+    original = Dally(options).original
+    assert original is not None  # rules=original
+    return original
