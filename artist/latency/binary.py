@@ -52,12 +52,13 @@ class OutputLimitError(BackendError):
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """One ended run. `exit_code` is the shell's: 128 + N for signal N."""
+    """One ended run. `exit_code` is the shell's: 128 + N for signal N; `where` begins messages."""
 
     command: tuple[str, ...]
     exit_code: int
     stdout: str
     stderr: str
+    where: str = ""
 
 
 class BinaryBackend:
@@ -159,8 +160,9 @@ def _failure(done: Completed, spoken: str) -> str:
 def _describe(done: Completed, why: str) -> str:
     lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
     last = f"; its last line was {lines[-1].strip()[:200]!r}" if lines else ""
+    command = shlex.join(done.command)
     return (
-        f"{shlex.join(done.command)} ended with exit code {done.exit_code}: {why}{last} "
+        f"{done.where}{command} ended with exit code {done.exit_code}: {why}{last} "
         "(artist render --out DIR writes the files it was given)"
     )
 
@@ -169,8 +171,7 @@ def run_bounded(command: Sequence[str], timeout_s: float, *, cwd: Path | None = 
     """Run a command without a shell and without input, within time and output limits.
 
     Raises:
-        TimeLimitError: it took longer than `timeout_s`; it has been killed.
-        OutputLimitError: it printed too much; it has been killed.
+        TimeLimitError, OutputLimitError: it took too long or printed too much, and was killed.
         BackendError: it could not be started.
     """
     try:
