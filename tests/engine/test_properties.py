@@ -1,0 +1,236 @@
+"""Do the laws hold for any cluster, trace and policy? Runs with every invariant checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies import trees
+from support import EstimateByLevel, intervals, make_policy, run, simulator
+
+from artist.cluster.placement import Placement
+from artist.cluster.state import FreeGpus
+from artist.cluster.tree import ClusterTree
+from artist.engine.progress import Rate
+from artist.engine.rates import AloneRates
+from artist.engine.rows import EndReason, JobRow, PlacementRow, Rows
+from artist.engine.simulator import Simulator
+from artist.policies import POLICIES
+from artist.policies.base import (
+    BasePolicy,
+    ClusterView,
+    Decision,
+    JobView,
+    Migrate,
+    Preempt,
+    Start,
+    Wake,
+)
+from artist.units import TICKS_PER_S, Tick, seconds, ticks
+from artist.workload.job import Job
+
+POLICY_IDS = [entry.id for entry in POLICIES]
+STAYS = (EndReason.RE_RATED, EndReason.HELD, EndReason.MIGRATED)
+
+every_policy = pytest.mark.parametrize("policy", POLICY_IDS)
+examples = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+
+
+@st.composite
+def traces(draw: st.DrawFn, tree: ClusterTree) -> list[Job]:
+    """Up to ten jobs, many of them simultaneous, some elastic, some costly to restart."""
+    arrivals = sorted(
+        draw(st.lists(st.sampled_from([0.0, 0.5, 40.0, 3600.0]), min_size=1, max_size=10))
+    )
+    jobs = []
+    for index, arrival_s in enumerate(arrivals):
+        gpus = draw(st.integers(1, tree.gpus))
+        jobs.append(
+            Job(
+                id=f"job-{index}",
+                arrival_s=arrival_s,
+                gpus=gpus,
+                gpus_min=draw(st.integers(1, gpus)),
+                gpus_max=draw(st.integers(gpus, tree.gpus)),
+                model=draw(st.sampled_from(["small", "large"])),
+                iterations=draw(st.integers(1, 200)),
+                compute_s=draw(st.sampled_from([0.1, 1 / 3, 2.5, 20.0])),
+                restart_s=draw(st.sampled_from([0.0, 7.5])),
+            )
+        )
+    return jobs
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[ClusterTree, list[Job]]:
+    tree = draw(trees())
+    return tree, draw(traces(tree))
+
+
+def simulated(policy: str, tree: ClusterTree, jobs: Sequence[Job]) -> Rows:
+    """A checked run; leases of a minute so that jobs compete often."""
+    entry = POLICIES[policy].load().Options.model_fields
+    chosen = make_policy(policy, **({"lease_s": 60.0} if "lease_s" in entry else {}))
+    rates = AloneRates(tree, EstimateByLevel(rack=0.21, network=1.7))
+    lease_s = None if chosen.lease is None else seconds(chosen.lease)
+    return run(tree, jobs, chosen, rates, lease_s=lease_s)
+
+
+@every_policy
+@examples
+@given(case=cases())
+def test_every_job_does_its_work_in_one_place_at_a_time_and_no_faster_than_it_can(
+    policy: str, case: tuple[ClusterTree, list[Job]]
+) -> None:
+    tree, jobs = case
+    rows = simulated(policy, tree, jobs)
+    assert_lawful(rows, jobs)
+    for part in rows.placements:
+        worked = part.iterations * part.iteration_s * TICKS_PER_S
+        assert abs(part.end - part.start - part.stalled - part.lost - worked) < 2
+
+
+def assert_lawful(rows: Rows, jobs: Sequence[Job]) -> None:
+    assert sorted(row.order for row in rows.jobs) == list(range(len(jobs)))
+    for row in rows.jobs:
+        parts = intervals(rows, row.order)
+        assert_work_is_done_once(row, parts)
+        assert_no_gaps_or_overlaps(row, parts)
+        fastest = row.job.gpus_max / row.job.gpus
+        assert row.run >= ticks(row.job.ideal_s / fastest) - 1
+
+
+def assert_work_is_done_once(row: JobRow, parts: Sequence[PlacementRow]) -> None:
+    """The iterations of all intervals are the job's; at most the last is worth too much."""
+    worth = sum(part.iterations * part.placement.gpus for part in parts) / row.job.gpus
+    last = parts[-1].placement.gpus / row.job.gpus
+    assert row.job.iterations <= worth + 1e-9 < row.job.iterations + max(1.0, last)
+
+
+def assert_no_gaps_or_overlaps(row: JobRow, parts: Sequence[PlacementRow]) -> None:
+    assert parts[0].start == row.start >= row.arrival == ticks(row.job.arrival_s)
+    assert parts[-1].end == row.finish
+    assert sum(part.end - part.start for part in parts) == row.run
+    for one, other in pairwise(parts):
+        assert one.end <= other.start
+        if one.reason in STAYS:
+            assert one.end == other.start
+    ends = Counter(part.reason for part in parts)
+    assert ends[EndReason.FINISHED] == 1
+    assert ends[EndReason.MIGRATED] == row.migrations
+    assert ends[EndReason.PREEMPTED] + ends[EndReason.LEASE_ENDED] == row.preemptions
+
+
+@every_policy
+@examples
+@given(case=cases())
+def test_a_second_run_with_other_names_gives_the_same_rows(
+    policy: str, case: tuple[ClusterTree, list[Job]]
+) -> None:
+    tree, jobs = case
+    renamed = [replace(job, id=f"{len(jobs) - index}") for index, job in enumerate(jobs)]
+    one, other = simulated(policy, tree, jobs), simulated(policy, tree, renamed)
+    assert one.placements == other.placements
+    assert one.timeline == other.timeline
+    assert [row[1:] for row in one.jobs] == [row[1:] for row in other.jobs]
+
+
+class Whims(BasePolicy):
+    """Any lawful decision at any time: starts anywhere, swaps, preempts and wakes itself up."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.questions = 0
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """Whims for a hundred questions, then whatever lets all jobs finish."""
+        self.questions += 1
+        free = view.free.copy()
+        decisions: list[Decision] = []
+        moving = []
+        for state in view.running.values():
+            whim = "stay" if self.calm else self.random.choice(["stay", "stay", "go", "move"])
+            if whim != "stay":
+                free.release(state.placement)
+            if whim == "go":
+                decisions.append(Preempt(state.order))
+            if whim == "move":
+                moving.append(state)
+        for state in moving:  # a job that moves has priority, so that it finds room
+            placement = self.somewhere(free, state.job.gpus_min, state.job.gpus_max)
+            decisions.append(Migrate(state.order, placement) if placement else Preempt(state.order))
+        for state in view.waiting.values():
+            if self.calm or self.random.random() < 0.7:
+                placement = self.somewhere(free, state.job.gpus_min, state.job.gpus_max)
+                if placement:
+                    decisions.append(Start(state.order, placement))
+        self.random.shuffle(decisions)
+        if not self.calm:
+            decisions.append(Wake(view.now + self.random.randint(1, 20 * TICKS_PER_S)))
+        return decisions
+
+    @property
+    def calm(self) -> bool:
+        return self.questions > 100
+
+    def somewhere(self, free: FreeGpus, least: int, most: int) -> Placement | None:
+        """Random free GPUs."""
+        if free.total < least:
+            return None
+        wanted = (
+            min(most, free.total)
+            if self.calm
+            else self.random.randint(least, min(most, free.total))
+        )
+        counts = free.counts(0).tolist()
+        gpus = [leaf for leaf, count in enumerate(counts) for _ in range(count)]
+        placement = Placement.of(Counter(self.random.sample(gpus, wanted)))
+        free.claim(placement)
+        return placement
+
+
+class Weather:
+    """Every running job is faster or slower at every question about rates."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+
+    def __call__(
+        self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
+    ) -> Mapping[int, Rate]:
+        """At best as fast as the job's compute time."""
+        return {order: self.rate(view) for order, view in running.items()}
+
+    def rate(self, view: JobView) -> Rate:
+        """Sometimes asking to be asked again."""
+        iteration_s = view.job.compute_s * self.random.choice([1.0, 1.1, 3.0])
+        share = view.placement.gpus / view.job.gpus
+        until = self.random.choice([None, self.random.uniform(0, view.job.iterations)])
+        return Rate(iteration_s, share / iteration_s, "weather", view.job.compute_s, until)
+
+    def alone_iteration_s(self, job: Job, placement: Placement) -> float:
+        """Good weather."""
+        return job.compute_s
+
+
+@settings(examples, max_examples=50)
+@given(case=cases(), seed=st.integers(0, 1000), lease_s=st.sampled_from([None, 2.0, 45.0]))
+def test_the_engine_keeps_its_laws_under_any_policy_and_any_rates(
+    case: tuple[ClusterTree, list[Job]], seed: int, lease_s: float | None
+) -> None:
+    tree, jobs = case
+    random, whims = Random(seed), Whims(seed)
+
+    def hold_one(engine: Simulator) -> None:
+        running = list(engine.view().running)
+        if running and not whims.calm and random.random() < 0.2:
+            engine.hold(random.choice(running), engine.now + random.randint(1, 10**10))
+
+    engine = simulator(tree, jobs, Weather(seed), lease_s=lease_s)
+    assert_lawful(engine.run(whims, hold_one), jobs)
