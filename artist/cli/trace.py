@@ -1,38 +1,102 @@
-"""`artist trace`: look at traces and make them."""
+"""`artist trace`: look at traces, convert them and make them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from artist.cli.output import Format, note, print_facts, print_json
+from artist.trace.rules import Fractional, Rules
 
-app = typer.Typer(help="Check, describe and generate traces.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from artist.trace.base import Trace
+
+app = typer.Typer(help="Check, describe, convert and generate traces.", no_args_is_help=True)
 
 Source = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in trace or a file.")]
 Output = Annotated[Format, typer.Option("--format", help="Of stdout.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of what is drawn.")]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="FORMAT", help="Of the file, where its content leaves doubts."),
+]
+ModelRule = Annotated[
+    str | None,
+    typer.Option(metavar="RULE", help="Models that are missing: uniform, mix, keep or a model."),
+]
+Parts = Annotated[Fractional, typer.Option(help="What becomes of jobs on part of a GPU.")]
+JobTable = Annotated[
+    Path | None, typer.Option(help="PAI's pai_job_table.csv: users and submission times.")
+]
 
 
 @app.command()
-def validate(source: Source, format_: Output = Format.TABLE) -> None:
+def validate(
+    source: Source,
+    from_: From = None,
+    seed: Seed = 0,
+    model_rule: ModelRule = None,
+    fractional: Parts = Fractional.ERROR,
+    job_table: JobTable = None,
+    format_: Output = Format.TABLE,
+) -> None:
     """Read a trace; the first problem is an error with file and line."""
-    from artist.trace.builtin import open_trace
     from artist.trace.stats import validate
 
-    _show("valid", validate(open_trace(source)), format_)
+    trace = _open(source, from_, Rules(seed, model_rule, fractional, job_table))
+    _show("valid", validate(trace), format_)
 
 
 @app.command()
-def stats(source: Source, seed: Seed = 0, format_: Output = Format.TABLE) -> None:
-    """Describe a trace: counts, GPU-hours, ideal run times."""
-    from artist.trace.builtin import open_trace
+def stats(
+    source: Source,
+    from_: From = None,
+    seed: Seed = 0,
+    model_rule: ModelRule = None,
+    fractional: Parts = Fractional.ERROR,
+    job_table: JobTable = None,
+    format_: Output = Format.TABLE,
+) -> None:
+    """Describe a trace: counts, GPU-hours, ideal run times, what was filled in or dropped."""
     from artist.trace.stats import stats
 
-    _show(source, stats(open_trace(source, seed)), format_)
+    trace = _open(source, from_, Rules(seed, model_rule, fractional, job_table))
+    _show(source, stats(trace), format_)
+
+
+@app.command()
+def convert(
+    source: Source,
+    out: Annotated[Path, typer.Option(help="File to write: .csv, .parquet or .swf.")],
+    from_: From = None,
+    to: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="native, simple or swf; by the name.")
+    ] = None,
+    seed: Seed = 0,
+    model_rule: ModelRule = None,
+    fractional: Parts = Fractional.ERROR,
+    job_table: JobTable = None,
+    format_: Output = Format.TABLE,
+) -> None:
+    """Write a trace in another format; says what was filled in, dropped and lost."""
+    from artist.trace.convert import output_format, write_trace
+
+    chosen = output_format(out, to)
+    trace = _open(source, from_, Rules(seed, model_rule, fractional, job_table))
+    lost = write_trace(trace, out, chosen)
+    facts = {
+        "from": trace.format,
+        "to": chosen,
+        "jobs": len(trace.jobs),
+        "filled": list(trace.filled),
+        "dropped": dict(trace.dropped),
+        "lost": list(lost),
+        "warnings": list(trace.warnings),
+    }
+    _show(str(out), facts, format_)
 
 
 @app.command()
@@ -40,19 +104,30 @@ def synth(
     jobs: Annotated[int, typer.Option(help="Number of jobs.")],
     load: Annotated[float, typer.Option(help="GPU-seconds demanded per GPU-second.")],
     gpus: Annotated[int, typer.Option(help="GPUs of the cluster that the load refers to.")],
-    out: Annotated[Path, typer.Option(help="File to write, native CSV.")],
+    out: Annotated[Path, typer.Option(help="File to write, native CSV (or .parquet).")],
     seed: Seed = 0,
 ) -> None:
     """Generate a trace with Poisson arrivals and the default trace's mix of jobs."""
     from artist.trace.synthetic import synth_jobs
-    from artist.trace.writer import write_csv
+    from artist.trace.writer import write_csv, write_parquet
 
-    write_csv(synth_jobs(jobs, load, gpus, seed), out)
+    write = write_parquet if out.suffix == ".parquet" else write_csv
+    write(synth_jobs(jobs, load, gpus, seed), out)
     note(f"wrote {jobs} jobs to {out}")
+
+
+def _open(source: str, format_: str | None, rules: Rules) -> Trace:
+    from artist.trace.builtin import open_trace
+
+    return open_trace(source, rules.seed, format_=format_, rules=rules)
 
 
 def _show(title: str, facts: Mapping[str, object], format_: Format) -> None:
     if format_ is Format.JSON:
         print_json(facts)
-    else:
-        print_facts(title, facts)
+        return
+    lines = {
+        key: "\n".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in facts.items()
+    }
+    print_facts(title, lines)

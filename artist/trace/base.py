@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from artist.errors import ConfigError, TraceError, UnknownNameError
@@ -18,7 +18,8 @@ class Trace:
 
     `digest` is the SHA-256 of the content; `numbers` are the lines of the jobs
     (or what `unit` says); `warnings` are the decisions a reader took that its
-    user should know of, each with the number of jobs it concerns.
+    user should know of, each with the number of jobs it concerns. `filled` says
+    by which rule what was filled in, `dropped` how many rows were left out and why.
     """
 
     name: str
@@ -29,6 +30,8 @@ class Trace:
     unit: str
     path: Path | None = None
     warnings: tuple[str, ...] = ()
+    filled: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
     def place(self, index: int) -> str:
         """Where a job was written, as in `week.csv:17`."""

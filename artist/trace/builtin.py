@@ -9,6 +9,7 @@ from artist.resources import resource
 from artist.trace.base import Trace
 from artist.trace.families import BATCH, WEEK
 from artist.trace.formats import read_trace
+from artist.trace.rules import Rules
 from artist.trace.synthetic import family_trace
 
 DEFAULT_TRACE = BATCH.id
@@ -56,17 +57,22 @@ def builtin(name: str, seed: int = 0) -> Trace:
     return trace
 
 
-def open_trace(name_or_file: str, seed: int = 0) -> Trace:
+def open_trace(
+    name_or_file: str, seed: int = 0, *, format_: str | None = None, rules: Rules | None = None
+) -> Trace:
     """What `--trace` means: a file if there is one of this name, else a built-in trace.
 
+    A file may be of any format that `read_trace` knows. What foreign ones lack is
+    filled in by `rules`, by default the usual ones with this seed.
+
     Raises:
-        UnknownNameError: neither exists.
+        UnknownNameError: neither exists, or no such format.
         TraceError: the file is malformed.
     """
     path = Path(name_or_file)
     looks_like_a_file = path.suffix or len(path.parts) > 1
     if path.exists() or looks_like_a_file:
-        return read_trace(path)
+        return read_trace(path, format_=format_, rules=rules or Rules(seed=seed))
     return builtin(name_or_file, seed)
 
 

@@ -1,4 +1,4 @@
-"""Reading a job trace of any known format; `artist/trace/external.py` lists the foreign ones.
+"""Reading a job trace of any known format; `external.py` lists the foreign ones.
 
 | format | fields |
 |---|---|
@@ -19,37 +19,46 @@ from pathlib import Path
 from artist.errors import TraceError
 from artist.trace.assemble import assemble
 from artist.trace.base import Trace
+from artist.trace.detect import named, open_table, recognise
+from artist.trace.external import External
+from artist.trace.fill import check_rule
+from artist.trace.foreign import foreign_trace, refill
 from artist.trace.load import read_data
 from artist.trace.plain import plain_table
-from artist.trace.schemas import SCHEMAS, UNKNOWN_MODEL, Schema
-from artist.trace.sources import read_table
-from artist.trace.table import Table
+from artist.trace.rules import Rules
+from artist.trace.schemas import UNKNOWN_MODEL, Schema
 
 __all__ = ["UNKNOWN_MODEL", "read_trace"]
 
 
-def read_trace(path: Path) -> Trace:
-    """Read a trace; its format shows in its content.
+def read_trace(path: Path, *, format_: str | None = None, rules: Rules | None = None) -> Trace:
+    """Read a trace; its format shows in its content, unless `format_` names it.
+
+    `rules` fill in what foreign formats do not tell; see `artist.trace.records.Rules`.
 
     Raises:
         TraceError: the file cannot be read or a job in it is malformed. One
             sentence names file, line (row in Parquet), field, value and remedy.
+        ConfigError: an unknown format or rule.
     """
+    rules = rules or Rules()
+    if rules.model is not None:
+        check_rule(rules.model)
+    forced = named(format_) if format_ else None
     data = read_data(path)
     digest = hashlib.sha256(data).hexdigest()
-    plain = plain_table(path, data)
+    plain = None if isinstance(forced, External) else plain_table(path, data)
     if plain is not None:
-        del data
         try:
-            return assemble(plain, _schema(plain), digest)
+            schema = recognise(plain, forced)
+            if isinstance(schema, Schema):
+                del data
+                return refill(assemble(plain, schema, digest), rules)
         except TraceError:
-            data = read_data(path)  # the careful reader below words the error
-    table = read_table(path, data)
-    return assemble(table, _schema(table), digest)
-
-
-def _schema(table: Table) -> Schema:
-    names = set(table.columns)
-    schema = max(SCHEMAS, key=lambda x: len(names.intersection(x.required)))
-    schema.check(table)
-    return schema
+            pass
+        data = read_data(path)  # the careful reader below words the error
+    table, kind = open_table(path, data, forced)
+    del data
+    if isinstance(kind, Schema):
+        return refill(assemble(table, kind, digest), rules)
+    return foreign_trace(table, kind, rules, digest)

@@ -44,7 +44,7 @@ def read_csv(path: Path, data: bytes, header: Sequence[str] | None = None) -> Ta
     reader = csv.reader(text, strict=True)
     lines: list[int] = []
     try:
-        names = list(header) if header else [name.strip() for name in next(reader)]
+        names = list(header) if header else [name.strip() for name in next(reader, [])]
         _check_header(f"{path}:1", names)
         columns: list[list[object]] = [[] for _ in names]
         rows = _rows(path, reader, names, lines)
@@ -59,6 +59,41 @@ def read_csv(path: Path, data: bytes, header: Sequence[str] | None = None) -> Ta
     unbroken = lines and lines[-1] - lines[0] + 1 == len(lines)
     numbers = range(lines[0], lines[-1] + 1) if unbroken else lines
     return Table(path, "line", numbers, dict(zip(names, columns, strict=True)))
+
+
+def first_line(data: bytes) -> str:
+    """The first line that is neither blank nor a comment (`;`); empty where there is none."""
+    for line in io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", "replace", newline="\n"):
+        if line.strip() and not line.startswith(";"):
+            return line.rstrip("\r\n")
+    return ""
+
+
+def read_lines(
+    path: Path, data: bytes, header: Sequence[str], delimiter: str | None, comment: str = ";"
+) -> Table:
+    """The cells of lines without quotes, apart by `delimiter` (None: any white space).
+
+    Raises:
+        TraceError: not UTF-8, or a line with more or fewer cells.
+    """
+    decode(path, data)
+    lines: list[int] = []
+    rows: list[list[str]] = []
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="\n")
+    for number, line in enumerate(text, start=1):
+        if not line.strip() or line.startswith(comment):
+            continue
+        cells = line.rstrip("\r\n").split(delimiter)
+        if len(cells) != len(header):
+            raise TraceError(
+                f"{path}:{number}: {len(cells)} fields, expected {len(header)} "
+                f"({' '.join(header)[:200]!r}); correct this row"
+            )
+        lines.append(number)
+        rows.append(cells)
+    columns = list(zip(*rows, strict=True)) or [()] * len(header)
+    return Table(path, "line", lines, dict(zip(header, columns, strict=True)))
 
 
 def _rows(path: Path, reader: Any, names: list[str], lines: list[int]) -> Iterator[list[str]]:

@@ -8,10 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from artist.errors import UnknownNameError
 from artist.trace.base import Trace
+from artist.trace.fill import known_model
 from artist.workload.job import Job
-from artist.workload.models import canonical
 
 Value: TypeAlias = str | int | float | list[str] | dict[str, int] | dict[str, float] | None
 
@@ -32,7 +31,10 @@ def stats(trace: Trace) -> dict[str, Value]:
     demands = np.unique(gpus).tolist()
     return {
         "trace": trace.name,
+        "format": trace.format,
         "jobs": len(jobs),
+        "filled": list(trace.filled),
+        "dropped": dict(trace.dropped),
         "users": len({job.user for job in jobs}),
         "gpus_min": int(gpus.min()),
         "gpus_median": float(np.median(gpus)),
@@ -66,14 +68,8 @@ def validate(trace: Trace) -> dict[str, Value]:
         "format": trace.format,
         "jobs": len(trace.jobs),
         "sha256": trace.digest,
-        "models_unknown": [m for m in sorted({j.model for j in trace.jobs}) if not _known(m)],
+        "models_unknown": [m for m in sorted({j.model for j in trace.jobs}) if not known_model(m)],
+        "filled": list(trace.filled),
+        "dropped": dict(trace.dropped),
         "warnings": list(trace.warnings),
     }
-
-
-def _known(model: str) -> bool:
-    try:
-        canonical(model)
-    except UnknownNameError:
-        return False
-    return True

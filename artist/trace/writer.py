@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
 import io
+import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from artist.errors import ConfigError
 from artist.workload.job import Job
@@ -26,8 +29,24 @@ COLUMNS = (
 )
 
 
+SIMPLE_COLUMNS = (
+    "job_id",
+    "submit_time",
+    "num_gpus",
+    "duration",
+    "model",
+    "iterations",
+    "user",
+    "gpus_min",
+    "gpus_max",
+    "restart_s",
+)
+
+_ROWS_PER_GROUP = 131_072
+
+
 def write_csv(jobs: Iterable[Job], path: Path) -> None:
-    """Write jobs one after another, so an iterator of any length needs little memory.
+    """Write jobs in the native schema one after another, so any number needs little memory.
 
     The file appears whole or not at all. Floats are written so that they read
     back to the same bits. All jobs have the hints of the first.
@@ -35,11 +54,74 @@ def write_csv(jobs: Iterable[Job], path: Path) -> None:
     Raises:
         ConfigError: the file cannot be written there.
     """
+    _write_rows(_lines(jobs), path)
+
+
+def write_simple(jobs: Iterable[Job], path: Path) -> None:
+    """As `write_csv` in the simple schema: a duration instead of the length of a step.
+
+    Raises:
+        ConfigError: the file cannot be written there.
+    """
+    _write_rows(_simple_lines(jobs), path)
+
+
+def write_text(lines: Iterable[str], path: Path) -> None:
+    """Write lines of text, whole or not at all.
+
+    Raises:
+        ConfigError: the file cannot be written there.
+    """
+    with _whole(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def write_parquet(jobs: Iterable[Job], path: Path) -> None:
+    """Write jobs in the native schema as Parquet, block by block; otherwise as `write_csv`.
+
+    Raises:
+        ConfigError: the file cannot be written there.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = _lines(jobs)
+    names = [str(name) for name in next(rows, list(COLUMNS))]
+    types = {"arrival_s": pa.float64(), "compute_s": pa.float64(), "restart_s": pa.float64()}
+    types |= dict.fromkeys(("gpus", "iterations", "gpus_min", "gpus_max"), pa.int64())
+    schema: Any = None
+    with _whole(path) as partial, contextlib.ExitStack() as stack:
+        while block := list(itertools.islice(rows, _ROWS_PER_GROUP)):
+            cells = dict(zip(names, zip(*block, strict=True), strict=True))
+            if schema is None:
+                fields = [(n, types.get(n) or _hint_type(cells[n])) for n in names]
+                schema = pa.schema(fields)
+                writer = stack.enter_context(pq.ParquetWriter(partial, schema))
+            writer.write_table(pa.table({n: list(x) for n, x in cells.items()}, schema=schema))
+
+
+def _hint_type(cells: Sequence[object]) -> Any:
+    """The Arrow type of the first block's hints: text, unless all are numbers."""
+    import pyarrow as pa
+
+    kinds = {type(cell) for cell in cells}
+    return {int: pa.int64(), float: pa.float64()}.get(
+        kinds.pop() if len(kinds) == 1 else str, pa.string()
+    )
+
+
+def _write_rows(rows: Iterable[Sequence[object]], path: Path) -> None:
+    with _whole(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A name to write to, which becomes `path` when all has gone well."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         try:
-            with partial.open("w", encoding="utf-8", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerows(_lines(jobs))
+            yield partial
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
@@ -76,3 +158,14 @@ def _lines(jobs: Iterable[Job]) -> Iterator[list[object]]:
             job.restart_s,
             *(job.hints[name] for name in hints),
         ]
+
+
+def _simple_lines(jobs: Iterable[Job]) -> Iterator[list[object]]:
+    """The native rows with a run time in the place of the step."""
+    rows = _lines(jobs)
+    for header in itertools.islice(rows, 1):
+        yield [*SIMPLE_COLUMNS, *header[len(COLUMNS) :]]
+    for row in rows:
+        job_id, arrival_s, gpus, model, iterations, compute_s, *rest = row
+        run_s = iterations * compute_s  # type: ignore[operator]
+        yield [job_id, arrival_s, gpus, run_s, model, iterations, *rest]
