@@ -1,4 +1,4 @@
-"""Image classifiers of Dally's Table I, layer by layer (ImageNet: 224 x 224, 1000 classes).
+"""Image classifiers, layer by layer (ImageNet: 224 x 224, 1000 classes).
 
 Each follows torchvision, whose parameter counts are the published ones.
 """
@@ -54,11 +54,25 @@ def alexnet() -> tuple[Operator, ...]:
 
 def vgg11() -> tuple[Operator, ...]:
     """VGG configuration A, without batch normalisation (arXiv:1409.1556, table 1)."""
+    return _vgg(1, 1, 2, 2, 2)
+
+
+def vgg16() -> tuple[Operator, ...]:
+    """VGG configuration D, without batch normalisation (arXiv:1409.1556, table 1)."""
+    return _vgg(2, 2, 3, 3, 3)
+
+
+def vgg19() -> tuple[Operator, ...]:
+    """VGG configuration E, without batch normalisation (arXiv:1409.1556, table 1)."""
+    return _vgg(2, 2, 4, 4, 4)
+
+
+def _vgg(*convolutions: int) -> tuple[Operator, ...]:
     net = _Net()
-    for stage, (out, convolutions) in enumerate(
-        [(64, 1), (128, 1), (256, 2), (512, 2), (512, 2)], start=1
+    for stage, (out, count) in enumerate(
+        zip((64, 128, 256, 512, 512), convolutions, strict=True), start=1
     ):
-        for number in range(1, convolutions + 1):
+        for number in range(1, count + 1):
             net.conv(f"conv{stage}_{number}", Conv(out, kernel=3, norm=False, bias=True))
         net.pool(kernel=2)
     return net.classifier(4096, 4096, _CLASSES)
@@ -74,7 +88,22 @@ def resnet50() -> tuple[Operator, ...]:
     return _resnet(blocks=(3, 4, 6, 3), bottleneck=True)
 
 
-def _resnet(blocks: tuple[int, ...], bottleneck: bool) -> tuple[Operator, ...]:
+def resnet101() -> tuple[Operator, ...]:
+    """ResNet-101 v1.5 (arXiv:1512.03385, table 1)."""
+    return _resnet(blocks=(3, 4, 23, 3), bottleneck=True)
+
+
+def resnet152() -> tuple[Operator, ...]:
+    """ResNet-152 v1.5 (arXiv:1512.03385, table 1)."""
+    return _resnet(blocks=(3, 8, 36, 3), bottleneck=True)
+
+
+def wide_resnet101() -> tuple[Operator, ...]:
+    """WideResNet-101-2: the inner convolutions twice as wide (arXiv:1605.07146)."""
+    return _resnet(blocks=(3, 4, 23, 3), bottleneck=True, widening=2)
+
+
+def _resnet(blocks: tuple[int, ...], bottleneck: bool, widening: int = 1) -> tuple[Operator, ...]:
     net = _Net()
     net.conv("conv1", Conv(64, kernel=7, stride=2))
     net.pool(kernel=3, padding=1)
@@ -82,16 +111,21 @@ def _resnet(blocks: tuple[int, ...], bottleneck: bool) -> tuple[Operator, ...]:
         width = 64 * 2**stage
         for block in range(count):
             stride = 2 if stage > 0 and block == 0 else 1
-            _residual(net, f"layer{stage + 1}.{block}", width, stride, bottleneck)
+            out = 4 * width if bottleneck else width
+            branch = _branch(width * widening, out, stride, bottleneck)
+            _residual(net, f"layer{stage + 1}.{block}", branch, stride)
     net.pool_to(side=1)
     return net.classifier(_CLASSES)
 
 
-def _residual(net: _Net, name: str, width: int, stride: int, bottleneck: bool) -> None:
-    entry = net.image
-    branch = [Conv(width, 3, stride), Conv(width, 3)]
+def _branch(inner: int, out: int, stride: int, bottleneck: bool) -> list[Conv]:
     if bottleneck:
-        branch = [Conv(width, 1), Conv(width, 3, stride), Conv(4 * width, 1)]
+        return [Conv(inner, 1), Conv(inner, 3, stride), Conv(out, 1)]
+    return [Conv(inner, 3, stride), Conv(out, 3)]
+
+
+def _residual(net: _Net, name: str, branch: list[Conv], stride: int) -> None:
+    entry = net.image
     for number, conv in enumerate(branch, 1):
         net.conv(f"{name}.conv{number}", conv)
     if net.image != entry:

@@ -1,101 +1,36 @@
 """The catalogue of models: from an architecture to one training iteration.
 
-A row names how the network is built and the batch on each GPU. Per layer and
-GPU, with `macs` multiply-accumulates per sample,
-
-    forward = input gradient = weight gradient = 2 macs batch / (peak efficiency)
-
-and the weight gradient, 4 bytes per parameter (fp32), is all-reduced.
+A row names how the network is built and how it is trained unless a spec says otherwise
+(`artist.workload.spec`). Compute times come from `artist.workload.gpus`, collectives
+from `artist.workload.parallel`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
 from artist.errors import UnknownNameError
-from artist.workload import convnets, transformers
-from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
-from artist.workload.operators import Kind, Operator
+from artist.workload.catalogue import ROWS, Model
+from artist.workload.gpus import A100, Gpu, Precision, gpu
+from artist.workload.layers import Degrees, Workload
+from artist.workload.operators import Operator, Role
+from artist.workload.parallel import Division, data_parallel, divided, fully_sharded
+from artist.workload.spec import HELP, Settings, parse, refuse, text_of
 
-BYTES_PER_PARAMETER = 4  # fp32
+__all__ = ["A100", "Gpu", "Model", "catalogue", "data_parallel", "workload"]
 
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """What sets compute times: the peak and the share of it that training reaches."""
-
-    name: str
-    peak_flops: float
-    efficiency: Mapping[Kind, float]
-
-    def compute_us(self, operator: Operator, batch: int) -> float:
-        """Microseconds of one pass over one batch."""
-        flops = 2 * operator.macs * batch
-        return flops / (self.peak_flops * self.efficiency[operator.kind]) * 1e6
-
-
-# Peak: NVIDIA A100 data sheet, TF32 without sparsity, 156 TFLOP/s. Shares:
-# single-GPU TF32 training throughput that NVIDIA's DeepLearningExamples publish
-# for the A100-80GB, times the FLOPs counted here: ResNet-50 v1.5 at 938 images/s
-# is 23.0 TFLOP/s, BERT-large on SQuAD at 61.5 sequences/s is 45.4 TFLOP/s.
-# Depthwise convolutions and small batches reach less, which this model leaves out.
-A100 = Gpu(
-    name="NVIDIA A100, TF32",
-    peak_flops=156e12,
-    efficiency=MappingProxyType({Kind.CONVOLUTION: 0.147, Kind.MATMUL: 0.291}),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """One row. `aliases` are other spellings, compared without case, `-`, `_` and spaces."""
-
-    id: str
-    summary: str
-    paper: str
-    build: Callable[[], tuple[Operator, ...]]
-    batch_per_gpu: int
-    aliases: tuple[str, ...] = ()
-
-
-# Batches of the image models are those of torchvision's published recipes
-# (references/classification, 8 GPUs); BERT's is the one of the trace's BERT jobs
-# and of NVIDIA's SQuAD figures above.
-_ROWS = (
-    Model("alexnet", "AlexNet, images", "arXiv:1404.5997", convnets.alexnet, 32),
-    Model("vgg11", "VGG11, images", "arXiv:1409.1556", convnets.vgg11, 32, ("vgg",)),
-    Model("resnet18", "ResNet-18, images", "arXiv:1512.03385", convnets.resnet18, 32),
-    Model("resnet50", "ResNet-50 v1.5, images", "arXiv:1512.03385", convnets.resnet50, 32),
-    Model(
-        "mobilenetv3",
-        "MobileNetV3-Large, images",
-        "arXiv:1905.02244",
-        convnets.mobilenetv3_large,
-        128,
-        ("mobilenetv3large",),
-    ),
-    Model(
-        "bert-large",
-        "BERT-large uncased with embeddings and pooler, sequences of 384",
-        "arXiv:1810.04805",
-        transformers.bert_large,
-        32,
-        ("bert",),
-    ),
-)
-
-catalogue: Mapping[str, Model] = MappingProxyType({row.id: row for row in _ROWS})
+catalogue: Mapping[str, Model] = MappingProxyType({row.id: row for row in ROWS})
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[-_\s]", "", name).casefold()
 
 
-_SPELLINGS = {_plain(name): row.id for row in _ROWS for name in (row.id, *row.aliases)}
+_SPELLINGS = {_plain(name): row.id for row in ROWS for name in (row.id, *row.aliases)}
 
 
 def model_names() -> list[str]:
@@ -104,45 +39,33 @@ def model_names() -> list[str]:
 
 
 def canonical(name: str) -> str:
-    """The id that a trace's spelling stands for, e.g. `BERT large` for `bert-large`.
+    """The one name of a spec: `BERT large` is `bert-large`, `VGG@gpu=A100,batch=64` is
+    `vgg11@batch=64`.
 
     Raises:
-        UnknownNameError: no model has this name.
+        UnknownNameError: no model has this name, or a setting is wrong.
     """
-    try:
-        return _SPELLINGS[_plain(name)]
-    except KeyError:
-        remedy = "artist list models"
-        raise UnknownNameError("model", name.casefold(), catalogue, remedy) from None
+    return _resolved(name)[0]
 
 
-@cache
 def workload(name: str) -> Workload:
-    """One data-parallel training iteration of a model (any spelling) on an A100."""
-    row = catalogue[canonical(name)]
-    return data_parallel(row.id, row.build(), row.batch_per_gpu, A100)
+    """One training iteration of a model (any spelling, with settings).
 
-
-def data_parallel(
-    name: str, operators: tuple[Operator, ...], batch_per_gpu: int, gpu: Gpu
-) -> Workload:
-    """Every GPU holds all layers; each layer's weight gradient is all-reduced.
-
-    The first layer has no input gradient in training. It carries the time of one
-    all the same: ASTRA-sim leaves that pass out itself.
+    Raises:
+        ConfigError: unknown model, or settings that do not go together.
     """
-    layers = []
-    for operator in operators:
-        compute_us = gpu.compute_us(operator, batch_per_gpu)
-        gradient_bytes = BYTES_PER_PARAMETER * operator.parameters
-        reduced = Phase(compute_us, Collective.ALL_REDUCE, gradient_bytes)
-        layers.append(Layer(operator.name, Phase(compute_us), Phase(compute_us), reduced))
-    return Workload(name, Parallelism.DATA, tuple(layers))
+    return _workload(canonical(name))
+
+
+def operators(name: str) -> tuple[Operator, ...]:
+    """The layers of a model (any spelling, with settings)."""
+    _, row, settings = _resolved(name)
+    return row.operators(settings)
 
 
 def parameters(name: str) -> int:
-    """Trainable parameters of a model (any spelling)."""
-    return sum(operator.parameters for operator in catalogue[canonical(name)].build())
+    """Trainable parameters of a model (any spelling, with settings)."""
+    return sum(operator.parameters for operator in operators(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +78,77 @@ class ModelSummary:
     parameters: int
     layers: int
     batch_per_gpu: int
+    sequence: int | None
+    parallelism: str
 
 
 def summary(name: str) -> ModelSummary:
     """One line of the list of models."""
-    row = catalogue[canonical(name)]
-    layers = len(workload(row.id).layers)
+    spec, row, settings = _resolved(name)
+    found = _workload(spec)
     return ModelSummary(
-        row.id, row.summary, row.paper, parameters(row.id), layers, row.batch_per_gpu
+        spec,
+        row.summary,
+        row.paper,
+        parameters(spec),
+        len(found.layers),
+        settings.batch,
+        settings.sequence,
+        _division_text(settings),
     )
+
+
+@cache
+def _resolved(name: str) -> tuple[str, Model, Settings]:
+    """(canonical spec, row, settings)."""
+    spelling, at, text = name.partition("@")
+    identity = _SPELLINGS.get(_plain(spelling))
+    if identity is None:
+        raise UnknownNameError("model", spelling.casefold(), catalogue, HELP)
+    row = catalogue[identity]
+    settings = parse(name, text, row.settings) if at else row.settings
+    _check(name, row, settings)
+    return identity + text_of(settings, row.settings), row, settings
+
+
+def _check(spec: str, row: Model, settings: Settings) -> None:
+    if settings.sequence is not None and row.positions and settings.sequence > row.positions:
+        refuse(
+            spec, f"sequence is {settings.sequence}, but the model has {row.positions} positions"
+        )
+    shared = settings.tensor * settings.stages
+    if settings.parallel == "fsdp" and (shared > 1 or settings.experts is not None):
+        refuse(spec, "fsdp does not go with tensor, stages or experts")
+    if settings.experts is not None and shared > 1:
+        refuse(spec, "experts do not go with tensor or stages")
+    if shared > 1 and not any(x.role is Role.ROW for x in row.operators(settings)):
+        refuse(spec, "only transformers divide into tensor or stages")
+    if settings.batch % settings.microbatches:
+        refuse(
+            spec,
+            f"a batch of {settings.batch} does not divide into {settings.microbatches} "
+            "microbatches",
+        )
+
+
+@cache
+def _workload(spec: str) -> Workload:
+    _, row, settings = _resolved(spec)
+    precision = Precision(settings.precision)
+    chosen = gpu(settings.gpu, precision, roofline=settings.timing == "roofline")
+    found = row.operators(settings)
+    if settings.parallel == "fsdp":
+        return fully_sharded(spec, found, settings.batch, chosen)
+    if settings.tensor * settings.stages > 1 or settings.experts is not None:
+        degrees = Degrees(settings.tensor, settings.stages, settings.experts or 1)
+        division = Division(settings.batch, degrees, settings.microbatches)
+        return divided(spec, found, division, chosen)
+    return data_parallel(spec, found, settings.batch, chosen)
+
+
+def _division_text(settings: Settings) -> str:
+    parts = [f"{name} {getattr(settings, name)}" for name in ("tensor", "stages")]
+    shown = [part for part in parts if not part.endswith(" 1")]
+    if settings.experts is not None:
+        shown.append(f"experts {settings.experts}")
+    return ", ".join([settings.parallel, *shown])

@@ -1,9 +1,9 @@
 """The few operators that deep networks are built of, and what they cost.
 
-An operator knows its trainable parameters and its multiply-accumulates for one
-sample. Parameters of a normalisation are folded into the operator it follows,
-so a layer has one gradient and one all-reduce; its arithmetic, like that of
-activations and pooling, is left out as negligible.
+An operator knows its trainable parameters, its multiply-accumulates and the activations
+it reads and writes for one sample. Parameters of a normalisation are folded into the
+operator next to it, so a layer has one gradient and one all-reduce; its arithmetic, like
+that of activations and pooling, is left out as negligible.
 """
 
 from __future__ import annotations
@@ -17,16 +17,39 @@ class Kind(Enum):
 
     CONVOLUTION = auto()
     MATMUL = auto()
+    LOOKUP = auto()
+    """Rows of a table: no arithmetic, and only the rows looked up are read."""
+
+
+class Role(Enum):
+    """How an operator is divided among GPUs where a model is (see `artist.workload.parallel`)."""
+
+    WHOLE = auto()
+    COLUMN = auto()
+    """Tensor parallel by outputs: its input gradient is summed over the group."""
+    ROW = auto()
+    """Tensor parallel by inputs: its output is summed over the group."""
+    EXPERT = auto()
+    """One of many experts on each GPU; samples travel to them and back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A layer with parameters. `macs` is the forward pass of one sample."""
+    """A layer with parameters. The rest is the forward pass of one sample.
+
+    `parameters` of an EXPERT are those of all `experts` together.
+    """
 
     name: str
     kind: Kind
     parameters: int
     macs: int
+    inputs: int = 0
+    """Elements of its input."""
+    outputs: int = 0
+    """Elements of its output."""
+    role: Role = Role.WHOLE
+    experts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +58,11 @@ class Image:
 
     channels: int
     side: int
+
+    @property
+    def elements(self) -> int:
+        """Number of values."""
+        return self.channels * self.side**2
 
     def reduced(self, kernel: int, stride: int, padding: int) -> Image:
         """After a sliding window, with partial windows at the edge dropped."""
@@ -66,15 +94,49 @@ class Conv:
         """The operator on an input of shape `image`."""
         weights = self.out * (image.channels // self.groups) * self.kernel**2
         per_channel = 2 * self.norm + self.bias
-        macs = weights * self.output(image).side ** 2
-        return Operator(name, Kind.CONVOLUTION, weights + per_channel * self.out, macs)
+        result = self.output(image)
+        return Operator(
+            name,
+            Kind.CONVOLUTION,
+            weights + per_channel * self.out,
+            weights * result.side**2,
+            image.elements,
+            result.elements,
+        )
 
 
-def linear(name: str, inputs: int, outputs: int, *, rows: int = 1, norm: bool = False) -> Operator:
-    """A fully connected layer with bias, applied to `rows` positions of each sample.
+def linear(
+    name: str,
+    inputs: int,
+    outputs: int,
+    *,
+    rows: int = 1,
+    norm: bool = False,
+    bias: bool = True,
+    role: Role = Role.WHOLE,
+) -> Operator:
+    """A fully connected layer, applied to `rows` positions of each sample.
 
     `norm` adds a layer normalisation of the outputs.
     """
     weights = inputs * outputs
-    per_output = 1 + 2 * norm
-    return Operator(name, Kind.MATMUL, weights + per_output * outputs, rows * weights)
+    per_output = bias + 2 * norm
+    return Operator(
+        name,
+        Kind.MATMUL,
+        weights + per_output * outputs,
+        rows * weights,
+        rows * inputs,
+        rows * outputs,
+        role,
+    )
+
+
+def lookup(name: str, table_rows: int, width: int, *, rows: int = 1, extra: int = 0) -> Operator:
+    """A table of which `rows` rows are looked up per sample, and `extra` other parameters.
+
+    Its gradient is sent dense.
+    """
+    return Operator(
+        name, Kind.LOOKUP, table_rows * width + extra, 0, rows, rows * width, Role.WHOLE
+    )

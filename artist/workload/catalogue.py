@@ -1,0 +1,212 @@
+"""The rows of the catalogue: which network, from which paper, trained how.
+
+Batches of the first five image models are those of torchvision's published recipes
+(references/classification, 8 GPUs), as are those of the larger ones; BERT's is the one of
+the trace's BERT jobs and of NVIDIA's SQuAD figures. Others say where theirs comes from;
+"assumed" ones fill a GPU of 80 GB in training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from artist.workload import convnets, decoders, sparse, transformers
+from artist.workload.operators import Operator
+from artist.workload.spec import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One row. `aliases` are other spellings, compared without case, `-`, `_` and spaces.
+
+    `positions` is the longest sequence that the model knows (0 for any).
+    """
+
+    id: str
+    summary: str
+    paper: str
+    build: Callable[..., tuple[Operator, ...]]
+    settings: Settings
+    aliases: tuple[str, ...] = ()
+    positions: int = 0
+
+    @property
+    def batch_per_gpu(self) -> int:
+        """Samples of a replica in one iteration."""
+        return self.settings.batch
+
+    def operators(self, settings: Settings) -> tuple[Operator, ...]:
+        """The layers under these settings."""
+        shape = {"sequence": settings.sequence, "experts": settings.experts}
+        return self.build(**{key: value for key, value in shape.items() if value is not None})
+
+
+# The six models of Dally's Table I are timed by arithmetic alone, as they always were: their
+# calibrations and every result with them rest on these layer tables.
+_PLAIN = Settings(batch=32, timing="arithmetic")
+_IMAGE = Settings(batch=32)
+_TEXT = Settings(batch=8, sequence=512)
+_GPT = Settings(batch=8, sequence=1024)
+_LLAMA = Settings(batch=1, sequence=4096, precision="bf16", parallel="fsdp")
+
+ROWS = (
+    Model("alexnet", "AlexNet, images", "arXiv:1404.5997", convnets.alexnet, _PLAIN),
+    Model("vgg11", "VGG11, images", "arXiv:1409.1556", convnets.vgg11, _PLAIN, ("vgg",)),
+    Model("resnet18", "ResNet-18, images", "arXiv:1512.03385", convnets.resnet18, _PLAIN),
+    Model("resnet50", "ResNet-50 v1.5, images", "arXiv:1512.03385", convnets.resnet50, _PLAIN),
+    Model(
+        "mobilenetv3",
+        "MobileNetV3-Large, images",
+        "arXiv:1905.02244",
+        convnets.mobilenetv3_large,
+        replace(_PLAIN, batch=128),
+        ("mobilenetv3large",),
+    ),
+    Model(
+        "bert-large",
+        "BERT-large uncased with embeddings and pooler, sequences of 384",
+        "arXiv:1810.04805",
+        transformers.bert_large,
+        replace(_PLAIN, sequence=384),
+        ("bert",),
+        positions=512,
+    ),
+    Model("vgg16", "VGG16, images", "arXiv:1409.1556", convnets.vgg16, _IMAGE),
+    Model("vgg19", "VGG19, images", "arXiv:1409.1556", convnets.vgg19, _IMAGE),
+    Model("resnet101", "ResNet-101 v1.5, images", "arXiv:1512.03385", convnets.resnet101, _IMAGE),
+    Model("resnet152", "ResNet-152 v1.5, images", "arXiv:1512.03385", convnets.resnet152, _IMAGE),
+    Model(
+        "wide-resnet101",
+        "WideResNet-101-2, images",
+        "arXiv:1605.07146",
+        convnets.wide_resnet101,
+        _IMAGE,
+        ("wideresnet101-2",),
+    ),
+    # 8,192 sequences on 1,024 GPUs (arXiv:1907.11692, section 5).
+    Model(
+        "roberta-base",
+        "RoBERTa-base",
+        "arXiv:1907.11692",
+        transformers.roberta_base,
+        _TEXT,
+        ("roberta",),
+        positions=512,
+    ),
+    Model(
+        "roberta-large",
+        "RoBERTa-large",
+        "arXiv:1907.11692",
+        transformers.roberta_large,
+        _TEXT,
+        positions=512,
+    ),
+    # 8,192 sequences on 256 GPUs (arXiv:1911.03894, section 4).
+    Model(
+        "camembert",
+        "CamemBERT-base",
+        "arXiv:1911.03894",
+        transformers.camembert,
+        replace(_TEXT, batch=32),
+        ("camembert-base",),
+        positions=512,
+    ),
+    # Streams of 256 tokens, 64 of them per GPU (arXiv:1901.07291, section 5.1).
+    Model(
+        "xlm",
+        "XLM-100, 100 languages",
+        "arXiv:1901.07291",
+        transformers.xlm,
+        Settings(batch=64, sequence=256),
+        ("xlm-100",),
+        positions=512,
+    ),
+    # 60 segments of 150 on 4 GPUs (the released recipe for WikiText-103, base).
+    Model(
+        "transformer-xl",
+        "Transformer-XL base for WikiText-103, with memory",
+        "arXiv:1901.02860",
+        transformers.transformer_xl,
+        Settings(batch=15, sequence=150),
+        ("txl",),
+    ),
+    *(
+        Model(
+            name,
+            f"GPT-2 {size} (batch assumed)",
+            "Radford et al. 2019",
+            decoders.gpt2(name),
+            _GPT,
+            aliases,
+            positions=1024,
+        )
+        for name, size, aliases in (
+            ("gpt2", "small", ("gpt2-small",)),
+            ("gpt2-medium", "medium", ()),
+            ("gpt2-large", "large", ()),
+            ("gpt2-xl", "XL", ()),
+        )
+    ),
+    Model(
+        "gpt2-moe",
+        "GPT-2 small, 8 experts in every other block (batch assumed)",
+        "arXiv:2101.03961",
+        decoders.gpt2_moe,
+        replace(_GPT, experts=8),
+        positions=1024,
+    ),
+    Model(
+        "gpt-moe-128",
+        "GPT 350M with 128 experts in every other block (batch assumed)",
+        "arXiv:2201.05596",
+        decoders.gpt_moe,
+        Settings(batch=4, sequence=2048, precision="bf16", experts=128),
+        positions=2048,
+    ),
+    # 96 GPUs hold a replica; 1,536 sequences on 384 GPUs, one at a time (arXiv:2104.04473,
+    # section 5.2).
+    Model(
+        "gpt3-175b",
+        "GPT-3 175B over tensor groups of 8 and 12 pipeline stages",
+        "arXiv:2005.14165",
+        decoders.gpt3,
+        Settings(
+            batch=384,
+            sequence=2048,
+            precision="bf16",
+            tensor=8,
+            stages=12,
+            microbatches=384,
+        ),
+        ("gpt3",),
+        positions=2048,
+    ),
+    *(
+        Model(
+            name,
+            f"Llama {size}, sharded (batch assumed)",
+            paper,
+            decoders.llama(name),
+            _LLAMA,
+            aliases,
+        )
+        for name, size, paper, aliases in (
+            ("llama2-7b", "2 7B", "arXiv:2307.09288", ("llama",)),
+            ("llama2-13b", "2 13B", "arXiv:2307.09288", ()),
+            ("llama2-70b", "2 70B", "arXiv:2307.09288", ()),
+            ("llama3-8b", "3 8B", "arXiv:2407.21783", ()),
+        )
+    ),
+    # Mini-batch of the authors' benchmark script for this data set.
+    Model("dlrm", "DLRM, Criteo Kaggle", "arXiv:1906.00091", sparse.dlrm, Settings(batch=128)),
+    # Mini-batch of the authors' (arXiv:1706.02216, section 4).
+    Model(
+        "graphsage",
+        "GraphSAGE (mean), Reddit",
+        "arXiv:1706.02216",
+        sparse.graphsage,
+        Settings(batch=512),
+        ("gnn",),
+    ),
+)

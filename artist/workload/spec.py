@@ -1,0 +1,102 @@
+"""How a model is named: `ID` or `ID@SETTING=VALUE,...`, e.g. `gpt2-xl@batch=8,sequence=1024`.
+
+Settings that are not given are the catalogue's; those that equal it are dropped from
+the canonical name, so that equal workloads have one name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, NoReturn
+
+from artist.errors import UnknownNameError
+from artist.workload.gpus import GPU_NAMES, Precision
+
+HELP = "artist list models"
+
+TIMINGS = ("arithmetic", "roofline")
+PARALLEL = ("data", "fsdp")
+
+_MOST = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a spec may change. `sequence` and `experts` are None where a model has none.
+
+    `batch` is the samples of a model replica in one iteration: of a GPU, unless
+    `tensor` x `stages` GPUs share a replica.
+    """
+
+    batch: int
+    sequence: int | None = None
+    gpu: str = "a100"
+    precision: str = Precision.TF32
+    timing: str = "roofline"
+    parallel: str = "data"
+    tensor: int = 1
+    stages: int = 1
+    microbatches: int = 1
+    experts: int | None = None
+
+
+SETTING_NAMES = tuple(field.name for field in fields(Settings))
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "gpu": GPU_NAMES,
+    "precision": tuple(Precision),
+    "timing": TIMINGS,
+    "parallel": PARALLEL,
+}
+
+
+def parse(spec: str, text: str, default: Settings) -> Settings:
+    """The settings after the `@` of `spec`.
+
+    Raises:
+        UnknownNameError: an unknown setting or a bad value.
+    """
+    changes: dict[str, Any] = {}
+    for part in text.split(","):
+        key, equals, value = (x.strip() for x in part.partition("="))
+        if not equals or key not in SETTING_NAMES:
+            near = difflib.get_close_matches(key, SETTING_NAMES, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else "known: " + ", ".join(SETTING_NAMES)
+            refuse(spec, f"{part.strip()!r} is no SETTING=VALUE; {hint}")
+        if key in changes:
+            refuse(spec, f"{key} is given twice")
+        if getattr(default, key) is None:
+            refuse(spec, f"this model has no {key}")
+        changes[key] = _value(spec, key, value.casefold())
+    return replace(default, **changes)
+
+
+def text_of(settings: Settings, default: Settings) -> str:
+    """What stands after the name: `@batch=64,gpu=h100`, or nothing."""
+    given = [
+        f"{name}={getattr(settings, name)}"
+        for name in SETTING_NAMES
+        if getattr(settings, name) != getattr(default, name)
+    ]
+    return "@" + ",".join(given) if given else ""
+
+
+def refuse(spec: str, reason: str) -> NoReturn:
+    """Refuse a spec.
+
+    Raises:
+        UnknownNameError: always.
+    """
+    raise UnknownNameError("model", spec, (), reason)
+
+
+def _value(spec: str, key: str, text: str) -> int | str:
+    if key in _CHOICES:
+        if text not in _CHOICES[key]:
+            refuse(spec, f"{key} is {text!r}, expected one of {', '.join(_CHOICES[key])}")
+        return text
+    if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= _MOST:
+        refuse(spec, f"{key} is {text!r}, expected a whole number from 1 to {_MOST}")
+    return int(text)
