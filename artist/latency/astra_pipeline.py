@@ -29,7 +29,8 @@ class Interval:
 class Pipeline:
     """Streams of equal stages, in lanes of `slots` each.
 
-    `timings[i]` belongs to leg i of every stream.
+    `timings[i]` belongs to leg i of every stream. Set `log` to a list to have the
+    stages of all streams in it.
     """
 
     def __init__(
@@ -51,14 +52,17 @@ class Pipeline:
         """
         now_ns = 0
         for number, legs in enumerate(self._streams):
-            self._join(legs[0].lane, (number, 0), now_ns)
+            self._waiting[legs[0].lane].append((number, 0))
+            self._fill(legs[0].lane, now_ns)
         joined: dict[Lane, list[tuple[int, int, int]]] = {}
         while self._running:
             end_ns, planned_ns, sent_ns, _, number, at = heapq.heappop(self._running)
             if end_ns > now_ns:
                 now_ns = end_ns
                 joined.clear()
-            self._note(number, at, now_ns)
+            if self.log is not None:
+                start_ns = now_ns - self._timings[at].duration_ns
+                self.log.append(Interval(self._streams[number][at].stage, start_ns, now_ns))
             legs = self._streams[number]
             if at + 1 < len(legs):
                 lane = legs[at + 1].lane
@@ -81,10 +85,6 @@ class Pipeline:
                 raise AmbiguousOrderError
         earlier.append(one)
 
-    def _join(self, lane: Lane, stream: tuple[int, int], now_ns: int) -> None:
-        self._waiting[lane].append(stream)
-        self._fill(lane, now_ns)
-
     def _fill(self, lane: Lane, now_ns: int) -> None:
         waiting = self._waiting[lane]
         while waiting and self._free[lane]:
@@ -104,8 +104,3 @@ class Pipeline:
                     at,
                 ),
             )
-
-    def _note(self, number: int, at: int, end_ns: int) -> None:
-        if self.log is not None:
-            start_ns = end_ns - self._timings[at].duration_ns
-            self.log.append(Interval(self._streams[number][at].stage, start_ns, end_ns))

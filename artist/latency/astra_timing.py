@@ -5,11 +5,11 @@ time of a message, R(m) time to reduce m bytes. ASTRA-sim's times are then
 
     ring             k net(m) + (k + 1) e + r R(m)       k messages, r of them reduced
     direct           2 e + max net(m)                    + R(m) for a reduce-scatter
-                     3 e + 2 net(m) + R(m)               all-reduce, all equally far
+                     3 e + 2 net(m) + R(m)               all-reduce, peers equally far
     halvingDoubling  sum net(m_i) + (k + 1) e + sum R(m_i), reducing i = 1 .. log2(n) - 1
 
-and what remains (windows, unequal distances) is played through by one NPU whose
-messages come back to itself.
+A direct all-reduce with peers unequally far is two waves (see `_two_waves`). A
+direct stage with a window is played by one NPU whose messages come back to itself.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class Stopwatch:
     def __init__(self, network: Network, delays: Delays) -> None:
         self._network = network
         self._delays = delays
+        self._routes: dict[Group, list[tuple[int, int]]] = {}
 
     def time(self, stage: Stage) -> Timing:
         """The timing of a stage.
@@ -93,30 +94,48 @@ class Stopwatch:
         size, peers = share_bytes(stage), stage.group.nodes - 1
         if direct_window(stage) < peers:
             return self._lockstep(stage)
-        fastest_ns, slowest_ns = self._extremes(stage.group, size)
+        if stage.collective is Collective.ALL_REDUCE:
+            return self._two_waves(stage)
+        slowest_ns = max(self._peer_times(stage.group, size))
         duration_ns = 2 * self._delays.endpoint_ns + slowest_ns
-        match stage.collective:
-            case Collective.ALL_REDUCE:
-                if fastest_ns != slowest_ns:
-                    return self._lockstep(stage)
-                duration_ns += self._delays.endpoint_ns + slowest_ns
-                duration_ns += self._delays.reduction_ns(size)
-            case Collective.REDUCE_SCATTER:
-                duration_ns += self._delays.reduction_ns(size)
+        if stage.collective is Collective.REDUCE_SCATTER:
+            duration_ns += self._delays.reduction_ns(size)
         return self._ended(stage, duration_ns, slowest_ns, size)
 
-    def _extremes(self, group: Group, size_bytes: int) -> tuple[int, int]:
-        """Times of the fastest and the slowest message of a direct stage."""
-        if not group.algorithm.flat:
-            distances = {1, group.nodes // 2}
-        else:
-            strides = [1]
-            for nodes in self._network.npus:
-                strides.append(strides[-1] * nodes)
-            pairs = zip(strides, self._network.npus, strict=False)
-            distances = {s * far for s, nodes in pairs for far in (1, nodes // 2)}
-        times = [self._message_ns(group, distance, size_bytes) for distance in distances]
-        return min(times), max(times)
+    def _two_waves(self, stage: Stage) -> Timing:
+        """A direct all-reduce: the second wave waits for all arrivals of the first.
+
+        Each arrival, handled, is a credit for one message of the second wave. Credits
+        from before the last arrival are kept and spent with the first one after it.
+        Where arrivals of the second wave become credits before all of the first are
+        spent, the stage is played through.
+        """
+        size = share_bytes(stage)
+        times_ns = self._peer_times(stage.group, size)
+        endpoint_ns = self._delays.endpoint_ns
+        handling_ns = endpoint_ns + self._delays.reduction_ns(size)
+        last_arrival_ns = endpoint_ns + max(times_ns)
+        credits_ns = sorted(endpoint_ns + time_ns + handling_ns for time_ns in times_ns)
+        if handling_ns and last_arrival_ns in credits_ns:
+            raise AmbiguousOrderError
+        first_ns = next(credit_ns for credit_ns in credits_ns if credit_ns >= last_arrival_ns)
+        if first_ns + min(times_ns) + endpoint_ns < credits_ns[-1]:
+            return self._lockstep(stage)
+        sent_ns = [max(credit_ns, first_ns) for credit_ns in credits_ns]
+        arrived_ns, left_ns = max(
+            (left_ns + time_ns, left_ns) for left_ns, time_ns in zip(sent_ns, times_ns, strict=True)
+        )
+        duration_ns = arrived_ns + endpoint_ns
+        return Timing(duration_ns, endpoint_ns, duration_ns - left_ns)
+
+    def _peer_times(self, group: Group, size_bytes: int) -> list[int]:
+        """Times of a message to the peers 1, 2, ... positions on."""
+        if group not in self._routes:
+            distances = range(1, group.nodes)
+            self._routes[group] = [self._network.route(group, distance) for distance in distances]
+        routes = self._routes[group]
+        times = {route: self._network.message_ns(route, size_bytes) for route in set(routes)}
+        return [times[route] for route in routes]
 
     def _ended(self, stage: Stage, duration_ns: int, message_ns: int, size: int) -> Timing:
         """A reduce-scatter ends with a reduction, the others with an endpoint delay alone."""
@@ -127,7 +146,7 @@ class Stopwatch:
         return Timing(duration_ns, reduction_ns, reduction_ns + endpoint_ns + message_ns, True)
 
     def _lockstep(self, stage: Stage) -> Timing:
-        """Play one NPU of a stage: what it sends at a time, its mirror image sends to it."""
+        """Play one NPU of a stage: what it sends at a time, its mirror images send to it."""
         plan = packet_plan(stage)
         agenda = Agenda()
         sent_ns = ended_ns = 0
