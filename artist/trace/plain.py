@@ -42,8 +42,8 @@ def plain_table(path: Path, data: bytes) -> Table | None:
     """
     if len(data) < FROM_BYTES or _odd(data):
         return None
-    header = data[: data.index(b"\n")].decode("utf-8", "replace").rstrip("\r").split(",")
-    if len(set(header)) < len(header) or any(name != name.strip() or not name for name in header):
+    header = _header(data[: data.index(b"\n")])
+    if header is None:
         return None
     columns = _columns(data, header)
     if columns is None:
@@ -84,6 +84,16 @@ def _columns(data: bytes, header: list[str]) -> dict[str, Any] | None:
         name: np.concatenate(found) if found and name in NUMBERS else found
         for name, found in columns.items()
     }
+
+
+def _header(line: bytes) -> list[str] | None:
+    """The names of the columns, unless there is something about them to complain of."""
+    try:
+        names = line.decode().rstrip("\r").split(",")
+    except UnicodeDecodeError:
+        return None
+    odd = len(set(names)) < len(names) or any(not x or x != x.strip() for x in names)
+    return None if odd else names
 
 
 def _odd(data: bytes) -> bool:

@@ -29,6 +29,8 @@ COLUMNS = (
 )
 
 
+_KINDS = (str, float, int, str, int, float, str, int, int, float)
+
 SIMPLE_COLUMNS = (
     "job_id",
     "submit_time",
@@ -87,17 +89,15 @@ def write_parquet(jobs: Iterable[Job], path: Path) -> None:
 
     rows = _lines(jobs)
     names = [str(name) for name in next(rows, list(COLUMNS))]
-    types = {"arrival_s": pa.float64(), "compute_s": pa.float64(), "restart_s": pa.float64()}
-    types |= dict.fromkeys(("gpus", "iterations", "gpus_min", "gpus_max"), pa.int64())
-    schema: Any = None
-    with _whole(path) as partial, contextlib.ExitStack() as stack:
-        while block := list(itertools.islice(rows, _ROWS_PER_GROUP)):
-            cells = dict(zip(names, zip(*block, strict=True), strict=True))
-            if schema is None:
-                fields = [(n, types.get(n) or _hint_type(cells[n])) for n in names]
-                schema = pa.schema(fields)
-                writer = stack.enter_context(pq.ParquetWriter(partial, schema))
-            writer.write_table(pa.table({n: list(x) for n, x in cells.items()}, schema=schema))
+    first = list(itertools.islice(rows, _ROWS_PER_GROUP))
+    hints = (_hint_type([row[i] for row in first]) for i in range(len(COLUMNS), len(names)))
+    kinds = [{float: pa.float64(), int: pa.int64(), str: pa.string()}[kind] for kind in _KINDS]
+    schema = pa.schema(list(zip(names, [*kinds, *hints], strict=True)))
+    rest = iter(lambda: list(itertools.islice(rows, _ROWS_PER_GROUP)), [])
+    with _whole(path) as partial, pq.ParquetWriter(partial, schema) as writer:
+        for block in itertools.chain([first], rest):
+            cells = list(zip(*block, strict=True)) or [()] * len(names)
+            writer.write_table(pa.table([list(x) for x in cells], schema=schema))
 
 
 def _hint_type(cells: Sequence[object]) -> Any:

@@ -1,0 +1,191 @@
+"""Broken files of every format end in a `TraceError` or `ConfigError`, and soon.
+
+A small valid file is mutated: bytes flipped, cut, doubled; cells, columns and lines
+swapped; numbers made absurd. Nothing else may escape, and whatever is read must be
+lawful and readable again.
+"""
+
+import random
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from foreign_samples import FILES
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artist.errors import ConfigError, TraceError
+from artist.trace import plain
+from artist.trace.convert import write_trace
+from artist.trace.formats import read_trace
+from artist.trace.rules import Fractional, Rules
+from artist.trace.table import MAX_GPUS
+from artist.units import MAX_TIME_S
+
+RULES = Rules(fractional=Fractional.ROUND_UP)
+LIMIT_S = 20
+
+ABSURD = [
+    b"1e300", b"-1e300", b"1e-320", b"1000000000", b"-1", b"0", b"nan", b"inf", b"None", b"",
+    b"0x10", b"1_0", b"9" * 400, b"2020-13-01 00:00:00", b"9999-12-31 23:59:59", b"\xff\xfe",
+    b"\x00", b'"', b"\t", b",", b"\r", b"[" * 50, b"{}", b"null", b"true", "\u0663".encode(),
+]  # fmt: skip
+
+
+def flip(data: bytes, rng: random.Random) -> bytes:
+    at = rng.randrange(len(data))
+    return data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :]
+
+
+def cut(data: bytes, rng: random.Random) -> bytes:
+    return data[: rng.randrange(len(data))]
+
+
+def remove(data: bytes, rng: random.Random) -> bytes:
+    at = rng.randrange(len(data))
+    return data[:at] + data[at + rng.randrange(1, 12) :]
+
+
+def double(data: bytes, rng: random.Random) -> bytes:
+    first, last = sorted(rng.randrange(len(data)) for _ in range(2))
+    return data[:last] + data[first:last] + data[last:]
+
+
+def swap_columns(data: bytes, rng: random.Random) -> bytes:
+    mark = b"\t" if b"\t" in data else b"," if data.count(b",") > 3 else b" "
+    rows = [line.split(mark) for line in data.split(b"\n")]
+    first, second = (rng.randrange(max(map(len, rows))) for _ in range(2))
+    chosen = rows if rng.random() < 0.5 else [rng.choice(rows)]
+    for row in chosen:
+        if max(first, second) < len(row):
+            row[first], row[second] = row[second], row[first]
+    return b"\n".join(mark.join(row) for row in rows)
+
+
+def swap_lines(data: bytes, rng: random.Random) -> bytes:
+    lines = data.split(b"\n")
+    first, second = (rng.randrange(len(lines)) for _ in range(2))
+    lines[first], lines[second] = lines[second], lines[first]
+    return b"\n".join(lines)
+
+
+def absurd(data: bytes, rng: random.Random) -> bytes:
+    """One word becomes something that it should not be."""
+    marks = [i for i, byte in enumerate(data) if byte in b'\t, \n":']
+    first = rng.randrange(len(marks) - 1)
+    return data[: marks[first] + 1] + rng.choice(ABSURD) + data[marks[first + 1] :]
+
+
+MUTATIONS: list[Callable[[bytes, random.Random], bytes]] = [
+    flip, cut, remove, double, swap_columns, swap_lines, absurd, absurd,
+]  # fmt: skip
+
+
+@contextmanager
+def soon() -> Iterator[None]:
+    """A reader that hangs fails instead."""
+
+    def late(signum: int, frame: object) -> None:
+        raise AssertionError(f"not read within {LIMIT_S} s")
+
+    previous = signal.signal(signal.SIGALRM, late)
+    signal.alarm(LIMIT_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def check(path: Path, data: bytes, format_: str | None) -> bool:
+    """Read a file that may be broken; whether there was a trace in it."""
+    path.write_bytes(data)
+    try:
+        with soon():
+            trace = read_trace(path, format_=format_, rules=RULES)
+    except (TraceError, ConfigError) as error:
+        assert str(path) in str(error)
+        assert "\n" not in str(error)
+        return False
+    assert trace.jobs
+    assert len({job.id for job in trace.jobs}) == len(trace.jobs)
+    for index, job in enumerate(trace.jobs):
+        assert 1 <= job.gpus <= MAX_GPUS
+        assert 0 <= job.arrival_s <= MAX_TIME_S
+        assert 0 < job.ideal_s <= MAX_TIME_S * (1 + 1e-12)
+        assert trace.place(index).startswith(str(path))
+    return True
+
+
+def campaign(folder: Path, cases: int, seed: int) -> int:
+    """So many broken files, the formats in turn; the number that could be read all the same."""
+    rng = random.Random(seed)
+    good = 0
+    for case in range(cases):
+        format_, (name, text) = list(FILES.items())[case % len(FILES)]
+        data = text.encode()
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            data = rng.choice(MUTATIONS)(data, rng) or b" "
+            if len(data) < 3 or not any(mark in data for mark in (b",", b" ", b"\n")):
+                break
+            if sum(data.count(mark) for mark in (b"\t", b",", b" ", b"\n")) < 2:
+                break
+        forced = format_ if rng.random() < 0.2 else None
+        try:
+            good += check(folder / name, data, forced)
+        except Exception as error:
+            raise AssertionError(f"case {case}, seed {seed}: {format_} {data!r}") from error
+    return good
+
+
+def test_a_thousand_broken_files(tmp_path: Path) -> None:
+    assert 0 < campaign(tmp_path, 1000, seed=1) < 1000
+
+
+def test_broken_files_read_fast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain, "FROM_BYTES", 0)
+    assert 0 < campaign(tmp_path, 500, seed=2) < 500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fast", [False, True])
+def test_twenty_thousand_broken_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: bool
+) -> None:
+    monkeypatch.setattr(plain, "FROM_BYTES", 0 if fast else 2**62)
+    assert 0 < campaign(tmp_path, 10_000, seed=3 + fast) < 10_000
+
+
+@given(data=st.data(), format_=st.sampled_from(sorted(FILES)))
+def test_any_cell_may_hold_anything(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, format_: str
+) -> None:
+    name, text = FILES[format_]
+    words = (
+        text.split(",") if "," in text else text.split("\t") if "\t" in text else text.split(" ")
+    )
+    mark = "," if "," in text else "\t" if "\t" in text else " "
+    at = data.draw(st.integers(0, len(words) - 1))
+    words[at] = data.draw(
+        st.text(max_size=8) | st.floats().map(repr) | st.integers().map(str) | st.dates().map(str)
+    )
+    broken = mark.join(words).encode("utf-8", "surrogatepass")
+    check(tmp_path_factory.mktemp("cell") / name, broken, format_)
+
+
+@given(data=st.binary(max_size=200), format_=st.sampled_from(sorted(FILES)))
+def test_any_bytes_under_any_name(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, format_: str
+) -> None:
+    check(tmp_path_factory.mktemp("bytes") / "t", data, format_)
+
+
+@pytest.mark.parametrize("format_", FILES)
+def test_what_was_read_can_be_written_and_read_again(tmp_path: Path, format_: str) -> None:
+    name, text = FILES[format_]
+    path = tmp_path / name
+    path.write_text(text)
+    write_trace(read_trace(path, rules=RULES), tmp_path / "again.csv")
+    assert check(tmp_path / "again.csv", (tmp_path / "again.csv").read_bytes(), None)
