@@ -1,0 +1,205 @@
+// The cluster timeline: machines downwards, time to the right, a rectangle per job placement.
+
+async function inflate(packed) {
+  const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const run = JSON.parse(await new Response(stream).text());
+  let end = 0;
+  run.ends = run.end.map((difference) => (end += difference));
+  run.total = Math.max(1, ...run.ends.slice(-1));
+  return run;
+}
+
+const TONES = 10;
+
+class ClusterTimeline {
+  constructor(host) {
+    this.canvas = html("canvas", { tabindex: 0, role: "img", "aria-describedby": "timeline-help" });
+    this.host = host;
+    host.append(this.canvas);
+    this.colour = "job";
+    this.run = null;
+    startGestures(this);
+    new ResizeObserver(() => this.draw()).observe(host);
+  }
+
+  show(run, label) {
+    this.run = run;
+    this.canvas.setAttribute("aria-label", `Cluster timeline of ${label}: ${run.machines} machines,`
+      + ` ${run.job.length} placements, ${duration(run.total * run.step)}`);
+    this.reset();
+  }
+
+  reset() {
+    this.view = { t0: 0, t1: this.run.total, m0: 0, m1: Math.min(this.run.machines, 160) };
+    this.held = null;
+    this.draw();
+  }
+
+  // Zooms about a place in the picture, 0 to 1.
+  zoom(factor, at = 0.5) {
+    const { t0, t1 } = this.view;
+    const span = Math.min(this.run.total, Math.max(20, (t1 - t0) / factor));
+    this.#moveTo(t0 + (t1 - t0 - span) * at, span);
+  }
+
+  pan(share, down = 0) {
+    const { t0, t1, m0, m1 } = this.view;
+    this.#moveTo(t0 + (t1 - t0) * share, t1 - t0);
+    const shift = Math.max(-m0, Math.min(this.run.machines - m1, down * (m1 - m0)));
+    this.view.m0 += shift;
+    this.view.m1 += shift;
+    this.draw();
+  }
+
+  #moveTo(start, span) {
+    const t0 = Math.max(0, Math.min(this.run.total - span, start));
+    Object.assign(this.view, { t0, t1: t0 + span });
+    this.draw();
+  }
+
+  #layout() {
+    const width = this.host.clientWidth;
+    const shown = this.view.m1 - this.view.m0;
+    const tall = Math.max(220, Math.min(640, shown * (width < 600 ? 14 : 22)));
+    return { width, height: tall + 30, left: 44, right: width - 4, top: 4, bottom: tall + 4 };
+  }
+
+  draw() {
+    if (!this.run || !this.host.clientWidth) return;
+    const box = (this.box = this.#layout());
+    const ratio = devicePixelRatio || 1;
+    this.canvas.width = Math.round(box.width * ratio);
+    this.canvas.height = Math.round(box.height * ratio);
+    this.canvas.style.height = box.height + "px";
+    const pen = this.canvas.getContext("2d");
+    pen.scale(ratio, ratio);
+    pen.fillStyle = styleOf("idle");
+    pen.fillRect(box.left, box.top, box.right - box.left, box.bottom - box.top);
+    this.#drawPlacements(pen, box);
+    this.#drawAxes(pen, box);
+  }
+
+  #drawPlacements(pen, box) {
+    const { run, view } = this;
+    const palette = this.#palette();
+    const x = linear(view.t0, view.t1, box.left, box.right);
+    const row = (box.bottom - box.top) / (view.m1 - view.m0);
+    const lane = (row > 5 ? row - 1 : row) / run.lanes;
+    pen.save();
+    pen.beginPath();
+    pen.rect(box.left, box.top, box.right - box.left, box.bottom - box.top);
+    pen.clip();
+    for (let i = 0; i < run.job.length; i++) {
+      const end = run.ends[i];
+      const start = end - run.length[i];
+      if (end <= view.t0 || start >= view.t1 || start === end) continue;
+      const left = x(start);
+      const wide = Math.max(x(end) - left, 0.6);
+      const gap = wide > 6 ? 0.8 : 0;
+      pen.fillStyle = palette(i);
+      pen.globalAlpha = this.held === null || run.job[i] === this.held ? 1 : 0.18;
+      const place = run.places[run.place[i]];
+      for (let s = 0; s < place.length; s += 3) {
+        if (place[s] + 1 <= view.m0 || place[s] >= view.m1) continue;
+        const y = box.top + (place[s] - view.m0) * row + place[s + 1] * lane;
+        pen.fillRect(left, y, wide - gap, Math.max(place[s + 2] * lane - (lane > 3 ? 0.5 : 0), 0.5));
+      }
+    }
+    pen.restore();
+  }
+
+  #palette() {
+    const { run } = this;
+    const tones = Array.from({ length: TONES }, (_, i) => styleOf("j" + i));
+    const levels = Array.from({ length: 6 }, (_, i) => styleOf("l" + i));
+    const order = DATA.levels;
+    if (this.colour === "level") return (i) => levels[order.indexOf(run.levels[run.level[i]]) % 6];
+    if (this.colour === "model") return (i) => tones[run.model[run.job[i]] % TONES];
+    return (i) => tones[(run.job[i] * 7) % TONES];
+  }
+
+  #drawAxes(pen, box) {
+    const { run, view } = this;
+    pen.font = "11px " + styleOf("font");
+    pen.fillStyle = styleOf("quiet");
+    const row = (box.bottom - box.top) / (view.m1 - view.m0);
+    run.racks.forEach((first, index) => {
+      const y = box.top + (first - view.m0) * row;
+      if (y < box.top - 1 || y > box.bottom - 12) return;
+      pen.fillRect(0, Math.max(y - 0.5, box.top), box.right, 1);
+      pen.fillText("rack " + index, 0, y + 12);
+    });
+    const unit = [[86400, "days"], [3600, "hours"], [60, "min"], [1, "s"]]
+      .find(([size]) => (view.t1 - view.t0) * run.step >= 2 * size) || [1, "s"];
+    const x = linear(view.t0 * run.step, view.t1 * run.step, box.left, box.right);
+    const [from, to] = [view.t0 * run.step / unit[0], view.t1 * run.step / unit[0]];
+    const step = niceTicks(to - from, Math.max(2, (box.right - box.left) / 90))[1];
+    pen.textAlign = "center";
+    for (let v = Math.ceil(from / step) * step; v <= to; v += step) {
+      const at = x(v * unit[0]);
+      pen.fillRect(at, box.bottom, 1, 4);
+      if (at < box.right - 90) pen.fillText(number(Number(v.toPrecision(10))), at, box.bottom + 17);
+    }
+    pen.textAlign = "right";
+    pen.fillText(`Time (${unit[1]})`, box.right, box.bottom + 17);
+  }
+
+  release() {
+    hideTooltip();
+    if (this.held === null) return;
+    this.held = null;
+    this.draw();
+  }
+
+  // The row under the pointer.
+  find(event) {
+    const frame = this.canvas.getBoundingClientRect();
+    const { run, view, box } = this;
+    const t = view.t0 + ((event.clientX - frame.left - box.left) / (box.right - box.left))
+      * (view.t1 - view.t0);
+    const m = view.m0 + ((event.clientY - frame.top - box.top) / (box.bottom - box.top))
+      * (view.m1 - view.m0);
+    const machine = Math.floor(m);
+    const lane = (m - machine) * run.lanes;
+    return run.job.findIndex((_, i) => {
+      if (t < run.ends[i] - run.length[i] || t >= run.ends[i]) return false;
+      const place = run.places[run.place[i]];
+      for (let s = 0; s < place.length; s += 3) {
+        if (place[s] === machine && lane >= place[s + 1] && lane < place[s + 1] + place[s + 2]) {
+          return true;
+        }
+      }
+      return false;
+    });
+  }
+
+  facts(i) {
+    const { run } = this;
+    const place = run.places[run.place[i]];
+    const machines = new Map();
+    for (let s = 0; s < place.length; s += 3) {
+      machines.set(place[s], (machines.get(place[s]) || 0) + place[s + 2]);
+    }
+    return {
+      row: i, job: run.jobs[run.job[i]], model: run.models[run.model[run.job[i]]],
+      gpus: [...machines.values()].reduce((a, b) => a + b, 0),
+      level: run.levels[run.level[i]],
+      placement: [...machines].map(([m, g]) => `${m}:${g}`).join(" "),
+      start: (run.ends[i] - run.length[i]) * run.step, length: run.length[i] * run.step,
+    };
+  }
+
+  tell(event) {
+    const i = this.find(event);
+    const job = i < 0 ? null : this.run.job[i];
+    if (job !== this.held) { this.held = job; this.draw(); }
+    if (i < 0) { hideTooltip(); return; }
+    const f = this.facts(i);
+    const where = f.placement.length > 36 ? f.placement.slice(0, 35) + "…" : f.placement;
+    showTooltip([`Job ${f.job}`, ["", "model", f.model], ["", "GPUs", String(f.gpus)],
+      ["", "level", f.level], ["", "machine:GPUs", where], ["", "from", duration(f.start)],
+      ["", "for", duration(f.length)], ["", "placements.parquet row", String(f.row)],
+    ], event.clientX, event.clientY);
+  }
+}

@@ -1,0 +1,192 @@
+"""Which runs may be compared: settings, policies within them, replicates within those.
+
+A **setting** is a scenario without its policy, seed and permutation: the same cluster and
+the same kind of work. Within it, runs of one policy (with the same options) under
+different seeds and permutations are **replicates**.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from artist.errors import UnknownNameError
+from artist.report.reader import Run
+
+Replicate = tuple[int, int]
+"""Seed and permutation."""
+
+_WITHIN = ("policy", "policy_options", "seed", "permutation")
+_LONGEST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Runs on one cluster and one kind of work."""
+
+    index: int
+    label: str
+    slug: str
+    """The label as part of a file name, unique."""
+    differs: Mapping[str, str]
+    """What tells it from other settings: key -> value in words."""
+    runs: Mapping[str, Mapping[Replicate, Run]]
+    """Policy label -> replicate -> run."""
+
+    def first(self, policy: str) -> Run:
+        """The replicate that stands for a policy where only one can be shown."""
+        return next(iter(self.runs[policy].values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """All runs of a report."""
+
+    runs: Sequence[Run]
+    policies: tuple[str, ...]
+    """Policy labels in order of appearance; the first is the baseline."""
+    settings: tuple[Setting, ...]
+    policy_slugs: tuple[str, ...]
+
+    def tone(self, policy: str) -> str:
+        """The colour of a policy, the same on the whole page."""
+        return f"s{self.policies.index(policy)}"
+
+
+def group(runs: Sequence[Run], baseline: str | None = None) -> Study:
+    """Sort runs into settings, policies and replicates.
+
+    Raises:
+        UnknownNameError: no run has the policy that is to be the baseline.
+    """
+    keys = [_setting_key(run) for run in runs]
+    differing = _differing([_setting_values(run) for run in runs])
+    policy_labels = _policy_labels(runs)
+    found: dict[str, dict[str, dict[Replicate, Run]]] = {}
+    firsts: dict[str, Run] = {}
+    for run, key, label in zip(runs, keys, policy_labels, strict=True):
+        firsts.setdefault(key, run)
+        replicates = found.setdefault(key, {}).setdefault(label, {})
+        replicate = (int(run.scenario.get("seed", 0)), int(run.scenario.get("permutation", 0)))
+        if replicate in replicates:
+            # The same scenario twice (say, of two versions of artist): both are shown.
+            replicates = found[key].setdefault(f"{label} ({run.name})", {})
+        replicates[replicate] = run
+    ordered = sorted(found, key=lambda key: _order(_setting_values(firsts[key]), differing))
+    policies = _ordered(dict.fromkeys(p for key in found for p in found[key]), baseline)
+    words = [_words(_setting_values(firsts[key]), differing) for key in ordered]
+    labels = [
+        " · ".join(w.values()) or _alone(_setting_values(firsts[key]))
+        for w, key in zip(words, ordered, strict=True)
+    ]
+    settings = [
+        Setting(index, label, slug, words[index], _sorted(found[ordered[index]], policies))
+        for index, (label, slug) in enumerate(zip(labels, _slugs(labels), strict=True))
+    ]
+    return Study(runs, policies, tuple(settings), tuple(_slugs(policies)))
+
+
+def _ordered(policies: Iterable[str], baseline: str | None) -> tuple[str, ...]:
+    """The baseline first."""
+    known = tuple(policies)
+    if baseline is not None and baseline not in known:
+        raise UnknownNameError("policy", baseline, known, "the runs have " + ", ".join(known))
+    return tuple(sorted(known, key=lambda policy: policy != baseline)) if baseline else known
+
+
+def _sorted(
+    runs: Mapping[str, Mapping[Replicate, Run]], policies: Sequence[str]
+) -> Mapping[str, Mapping[Replicate, Run]]:
+    return {policy: dict(sorted(runs[policy].items())) for policy in policies if policy in runs}
+
+
+def _slugs(labels: Sequence[str]) -> list[str]:
+    """The labels as parts of file names: letters, digits and hyphens, no two alike."""
+    found: dict[str, None] = {}
+    for label in labels:
+        plain = re.sub("[^a-z0-9]+", "-", label.lower()).strip("-")[:60] or "run"
+        slug, count = plain, 2
+        while slug in found:
+            slug, count = f"{plain}-{count}", count + 1
+        found[slug] = None
+    return list(found)
+
+
+def _setting_values(run: Run) -> Mapping[str, Any]:
+    return {key: value for key, value in run.scenario.items() if key not in _WITHIN}
+
+
+def _setting_key(run: Run) -> str:
+    return json.dumps(_setting_values(run), sort_keys=True, default=str)
+
+
+def _differing(scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Keys whose values are not the same in all scenarios, in the first one's order."""
+    keys = dict.fromkeys(key for scenario in scenarios for key in scenario)
+    return [key for key in keys if len({_text(s.get(key)) for s in scenarios}) > 1]
+
+
+def _order(values: Mapping[str, Any], differing: Iterable[str]) -> list[tuple[bool, float, str]]:
+    """Numbers by size, before words by spelling; the cluster's size varies fastest."""
+    named = sorted(differing, key=lambda key: (key == "racks", key))
+    return [_sortable(values.get(key)) for key in named]
+
+
+def _sortable(value: Any) -> tuple[bool, float, str]:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return (not number, float(value) if number else 0.0, _text(value))
+
+
+def _policy_labels(runs: Sequence[Run]) -> list[str]:
+    """The policy's name, with those options in which runs of that policy differ."""
+    options: dict[str, list[Mapping[str, Any]]] = {}
+    for run in runs:
+        options.setdefault(_policy(run), []).append(_options(run))
+    differing = {policy: _differing(found) for policy, found in options.items()}
+    labels = []
+    for run in runs:
+        given = _options(run)
+        shown = [f"{k}={_short(given[k])}" for k in differing[_policy(run)] if k in given]
+        labels.append(" ".join((_policy(run), *shown)))
+    return labels
+
+
+def _policy(run: Run) -> str:
+    return str(run.scenario["policy"])
+
+
+def _options(run: Run) -> Mapping[str, Any]:
+    found = run.scenario.get("policy_options") or {}
+    return found if isinstance(found, dict) else {}
+
+
+def _words(values: Mapping[str, Any], differing: Iterable[str]) -> Mapping[str, str]:
+    return {name: _in_words(name, values.get(name)) for name in differing}
+
+
+def _in_words(key: str, value: Any) -> str:
+    if key == "racks":
+        return "1 rack" if value == 1 else f"{value} racks"
+    if key == "trace":
+        return str(value)
+    if key == "arrivals":
+        return f"arrivals: {value}"
+    return f"{key.replace('_', ' ')}: {_short(value)}"
+
+
+def _alone(values: Mapping[str, Any]) -> str:
+    """The label of the only setting."""
+    racks = _in_words("racks", values["racks"]) if values.get("racks") else ""
+    return " · ".join(part for part in (racks, str(values.get("trace", ""))) if part)
+
+
+def _short(value: Any) -> str:
+    text = _text(value).strip('"')
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)

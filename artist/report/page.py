@@ -1,0 +1,108 @@
+"""One HTML page about some runs: self-contained, no network, the same bytes for the same runs."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from artist import __version__
+from artist.report.distributions import distributions, level_names
+from artist.report.embedding import figure_data, script_json
+from artist.report.figure import TIME_TICKS, Figure
+from artist.report.grouping import Study
+from artist.report.markup import Html, join, tag
+from artist.report.over_time import of_one_run, over_time
+from artist.report.overview import overview
+from artist.report.packing import pack
+from artist.report.parts import details, header, numbers, opening
+from artist.report.wording import title
+
+PAGE_BYTES = 4_800_000
+"""Cluster timelines are left out, last ones first, where the page would grow beyond this."""
+
+_SCRIPTS = ("base.js", "axes.js", "charts.js", "bars.js", "timeline.js", "gestures.js", "page.js")
+
+
+def figures(study: Study) -> list[Figure]:
+    """Every figure of a report but the cluster timelines."""
+    found = list(overview(study))
+    for setting in study.settings:
+        found += distributions(study, setting)
+        found += over_time(study, setting)
+        for policy in setting.runs:
+            found += of_one_run(study, setting, policy)
+    return found
+
+
+def page(study: Study, heading: str | None = None) -> bytes:
+    """The whole page."""
+    shown = figures(study)
+    name = heading or title(study)
+    levels = dict.fromkeys(level for s in study.settings for level in level_names(s))
+    data: dict[str, Any] = {
+        "policies": list(study.policies),
+        "settings": [
+            {"label": s.label, "policies": [study.policies.index(p) for p in s.runs]}
+            for s in study.settings
+        ],
+        "levels": list(levels),
+        "timeTicks": TIME_TICKS,
+        "figures": [figure_data(figure) for figure in shown],
+    }
+    parts = [header(study, name), opening(study), details(study, shown), numbers(study)]
+    body = tag("div", *parts, class_="page")
+    used = len(body.encode()) + len(script_json(data)) + len(_script()) + len(_style())
+    packs = _packs(study, PAGE_BYTES - used)
+    return _document(name, body, script_json({**data, "packs": packs})).encode()
+
+
+def _packs(study: Study, budget: int) -> Mapping[str, str]:
+    """Cluster timelines by setting and policy, as many as fit."""
+    found: dict[str, str] = {}
+    for setting in study.settings:
+        for policy in setting.runs:
+            packed = pack(setting.first(policy))
+            budget -= len(packed) + 16
+            if budget < 0:
+                return found
+            found[f"{setting.index}-{study.policies.index(policy)}"] = packed
+    return found
+
+
+def _asset(name: str) -> str:
+    return files("artist.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    return "(() => {\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
+
+
+def _style() -> str:
+    """Dark colours twice: as the system's choice and as the reader's."""
+    dark = _asset("dark.css")
+    rules = (
+        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{\n{dark}}} }}\n"
+        f":root[data-theme=dark] {{\n{dark}}}"
+    )
+    return _asset("page.css").replace("/*dark*/", rules)
+
+
+def _document(name: str, body: Html, data: str) -> str:
+    script = _script()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # Whatever a run's names contain, nothing but our script runs and nothing is loaded.
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    head = join([
+        Html('<meta charset="utf-8">'),
+        Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Html(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
+        Html(f'<meta name="generator" content="artist {__version__}">'),
+        tag("title", name), Html(f"<style>{_style()}</style>"),
+    ])  # fmt: skip
+    data_element = Html(f'<script type="application/json" id="data">{data}</script>')
+    scripts = join([data_element, Html(f"<script>{script}</script>")])
+    top = f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n'
+    return f"{top}<body>{body}{scripts}</body></html>\n"

@@ -1,0 +1,99 @@
+"""Every figure as SVG, PNG or PDF for papers, drawn by matplotlib (extra `[plot]`)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from artist.errors import ConfigError
+from artist.report.grouping import Study
+from artist.report.page import figures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+# A column of a two-column paper.
+_WIDTH_IN = 3.5
+_STYLE: Any = {
+    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7,
+    "xtick.labelsize": 7, "ytick.labelsize": 7, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.linewidth": 0.6, "lines.linewidth": 1.1,
+    "grid.linewidth": 0.4,
+    "grid.color": "#dddddd", "axes.axisbelow": True, "legend.frameon": False, "savefig.dpi": 300,
+    # Names are shown as they are, text stays text, ids do not change from run to run.
+    "text.parse_math": False,
+    "svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "artist",
+}  # fmt: skip
+_METADATA: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+    "png": {"Software": None},
+}
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse, before the work, a folder that could not be written; look for matplotlib.
+
+    Raises:
+        ConfigError: either.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as cause:
+        raise ConfigError(
+            "--figures needs matplotlib, which is not installed: pip install 'artist-sim[plot]'"
+        ) from cause
+    parent = folder if folder.is_dir() else folder.absolute().parent
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"--figures {folder}: is a file; give a folder")
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise ConfigError(f"--figures {folder}: {parent} is not a writable folder")
+
+
+def write_figures(study: Study, folder: Path, format_: str) -> int:
+    """Draw all figures next to the folder, then move them into it; how many there are.
+
+    Raises:
+        ConfigError: they cannot be written.
+    """
+    check_folder(folder)
+    try:
+        with tempfile.TemporaryDirectory(
+            prefix=f".{folder.name}-", dir=folder.absolute().parent
+        ) as scratch:
+            for name, canvas in _drawn(study):
+                canvas.savefig(
+                    Path(scratch) / f"{name}.{format_}", format=format_, bbox_inches="tight",
+                    metadata=_METADATA[format_],
+                )  # fmt: skip
+            written = sorted(Path(scratch).iterdir())
+            folder.mkdir(exist_ok=True)
+            for file in written:
+                file.replace(folder / file.name)
+            return len(written)
+    except OSError as cause:
+        raise ConfigError(
+            f"--figures {folder}: cannot be written ({cause.strerror or cause})"
+        ) from cause
+
+
+def _drawn(study: Study) -> Iterator[tuple[str, Canvas]]:
+    import matplotlib
+    from matplotlib.figure import Figure as Canvas
+
+    from artist.report.drawing import cluster_timeline, draw
+
+    with matplotlib.rc_context(_STYLE):
+        for figure in figures(study):
+            canvas = Canvas(figsize=(_WIDTH_IN, 2.3), layout="constrained")
+            draw(figure, canvas)
+            yield figure.name, canvas
+        for setting in study.settings:
+            for policy in setting.runs:
+                canvas = Canvas(figsize=(2 * _WIDTH_IN, 3.0), layout="constrained")
+                cluster_timeline(setting.first(policy), canvas)
+                slug = study.policy_slugs[study.policies.index(policy)]
+                yield f"cluster-timeline-{setting.slug}-{slug}", canvas

@@ -1,0 +1,190 @@
+"""Run directories, read and checked: everything a report shows comes from here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.errors import ConfigError, TraceError
+from artist.rundir import MANIFEST
+
+Numbers = npt.NDArray[np.float64]
+
+_TEXT = {
+    "jobs": ("job_id", "model"),
+    "placements": ("job_id", "level", "placement"),
+    "timeline": (),
+    "autotuner": ("level",),
+}
+_NUMBERS = {
+    "jobs": (
+        "gpus", "iterations", "arrival_s", "finish_s", "jct_s", "queue_delay_s", "ideal_s",
+        "comm_s",
+    ),
+    "placements": ("gpus", "start_s", "end_s", "iteration_s"),
+    "timeline": ("time_s", "gpus_held", "jobs_running", "jobs_waiting"),
+    "autotuner": ("time_s", "gpus", "timer_s"),
+}  # fmt: skip
+_OPTIONAL = frozenset({"autotuner"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The columns of one file that a report uses."""
+
+    text: Mapping[str, list[str]]
+    numbers: Mapping[str, Numbers]
+    count: int
+
+    def __getitem__(self, column: str) -> Numbers:
+        return self.numbers[column]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run directory."""
+
+    name: str
+    """The path as the user gave it; inside a sweep, from the sweep's folder on."""
+    scenario: Mapping[str, Any]
+    manifest: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    jobs: Rows
+    placements: Rows
+    timeline: Rows
+    autotuner: Rows | None
+
+    def metric(self, key: str) -> float:
+        """A number of `summary.json`.
+
+        Raises:
+            TraceError: it is not there or no number.
+        """
+        value = self.summary.get(key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+            raise TraceError(f"{self.name}/summary.json: {key} should be a number, got {value!r}")
+        return float(value)
+
+
+def read_runs(paths: Sequence[Path]) -> list[Run]:
+    """The runs of all folders: run directories, or folders that hold some.
+
+    Raises:
+        ConfigError: a folder is no run directory and holds none.
+        TraceError: a file in a run directory is missing or damaged.
+    """
+    found: dict[Path, Run] = {}
+    for path in paths:
+        inside = [read_run(run) for run in find_runs(path) if run not in found]
+        # A folder has no order of its own: policies by name, then directories by name.
+        inside.sort(key=lambda run: str(run.scenario["policy"]))
+        found |= {Path(run.name): run for run in inside}
+    return list(found.values())
+
+
+def find_runs(path: Path) -> list[Path]:
+    """The run directories at or below a path, in the order of their names.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if not path.is_dir():
+        kind = "is a file" if path.exists() else "does not exist"
+        raise ConfigError(f"{path}: {kind}; expected a run directory (artist sim --out DIR)")
+    if _is_run(path):
+        return [path]
+    found = sorted(
+        folder
+        for folder in (manifest.parent for manifest in path.rglob(MANIFEST))
+        if _is_run(folder) and not _hidden(folder.relative_to(path).parts)
+    )
+    if not found:
+        raise ConfigError(
+            f"{path}: not a run directory and holds none (no {MANIFEST} with jobs.parquet); "
+            "make one with artist sim --out DIR"
+        )
+    return found
+
+
+def read_run(path: Path) -> Run:
+    """Read one run directory.
+
+    Raises:
+        TraceError: a file is missing or damaged, or there is nothing to show.
+    """
+    manifest = _read_json(path / MANIFEST)
+    scenario = manifest.get("scenario")
+    if not isinstance(scenario, dict) or "policy" not in scenario:
+        raise TraceError(f"{path / MANIFEST}: has no scenario with a policy")
+    tables = {name: _read_rows(path, name) for name in _TEXT}
+    jobs, placements, timeline = (tables[name] for name in ("jobs", "placements", "timeline"))
+    assert jobs is not None and placements is not None and timeline is not None
+    for name, rows in (("jobs", jobs), ("placements", placements), ("timeline", timeline)):
+        if not rows.count:
+            raise TraceError(f"{path / name}.parquet: has no rows, so there is nothing to plot")
+    summary = _read_json(path / "summary.json")
+    tuner = tables["autotuner"]
+    return Run(str(path), scenario, manifest, summary, jobs, placements, timeline, tuner)
+
+
+def _is_run(path: Path) -> bool:
+    return (path / MANIFEST).is_file() and any(path.glob("*.parquet"))
+
+
+def _hidden(parts: Iterable[str]) -> bool:
+    """Half-written runs have names that begin with a dot."""
+    return any(part.startswith(".") for part in parts)
+
+
+def _read_json(path: Path) -> Mapping[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as cause:
+        raise TraceError(f"{path}: cannot be read ({cause.strerror or cause})") from cause
+    except (ValueError, RecursionError) as cause:
+        raise TraceError(f"{path}: is not valid JSON ({cause})") from cause
+    if not isinstance(data, dict):
+        raise TraceError(f"{path}: expected a JSON object, got {type(data).__name__}")
+    return data
+
+
+def _read_rows(folder: Path, name: str) -> Rows | None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / f"{name}.parquet"
+    if not path.exists() and name in _OPTIONAL:
+        return None
+    wanted = (*_TEXT[name], *_NUMBERS[name])
+    try:
+        file = pq.ParquetFile(path)
+        missing = [column for column in wanted if column not in file.schema_arrow.names]
+        # A policy that kept no such rows writes a file without columns.
+        if missing and name in _OPTIONAL and not file.metadata.num_rows:
+            return None
+        if missing:
+            raise TraceError(f"{path}: lacks the column {missing[0]!r}")
+        table = file.read(columns=list(wanted))
+    except (OSError, pa.ArrowException) as cause:
+        reason = str(cause).splitlines()[0] if str(cause) else type(cause).__name__
+        raise TraceError(f"{path}: cannot be read as Parquet ({reason})") from cause
+    text = {column: [str(v) for v in table[column].to_pylist()] for column in _TEXT[name]}
+    numbers = {column: _numbers(table[column], path, column) for column in _NUMBERS[name]}
+    return Rows(text, numbers, table.num_rows)
+
+
+def _numbers(column: Any, path: Path, name: str) -> Numbers:
+    try:
+        values = np.asarray(column.to_numpy(), dtype=np.float64)
+    except (TypeError, ValueError) as cause:
+        raise TraceError(f"{path}: the column {name!r} should hold numbers") from cause
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise TraceError(f"{path}: the column {name!r} has no number in row {row}")
+    return values

@@ -1,0 +1,129 @@
+"""The page's tables: comparison, configuration, provenance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from artist.glossary import Term
+from artist.report.comparison import MAIN, Cell, compare_setting, replicate_count
+from artist.report.grouping import Setting, Study
+from artist.report.markup import Html, join, table, tag
+from artist.report.reader import Run
+from artist.report.wording import plain
+
+_FOLDED = 6
+
+
+def comparison_tables(study: Study) -> Iterator[Html]:
+    """A table per setting; the page shows the one that is looked at."""
+    for setting in study.settings:
+        baseline = next(p for p in study.policies if p in setting.runs)
+        compared = list(compare_setting(setting, baseline))
+        main = [row for row in compared if row[0].name in MAIN]
+        others = [row for row in compared if row[0].name not in MAIN]
+        yield tag(
+            "div",
+            tag("p", _how_compared(setting, baseline), class_="note"),
+            _comparison(setting, main),
+            tag("details", tag("summary", f"{len(others)} more"), _comparison(setting, others)),
+            data_setting=str(setting.index),
+        )
+
+
+def _comparison(setting: Setting, rows: Sequence[tuple[Term, Mapping[str, Cell]]]) -> Html:
+    head = ["summary.json", *setting.runs]
+    return table(head, [[_term(t), *(_cell(cells[p]) for p in setting.runs)] for t, cells in rows])
+
+
+def _term(term: Term) -> Html:
+    unit = "" if term.unit == "1" else f" ({term.unit})"
+    return join([tag("code", term.name), tag("small", f"{term.meaning}{unit}")])
+
+
+def _how_compared(setting: Setting, baseline: str) -> str:
+    count = replicate_count(setting)
+    if len(setting.runs) == 1:
+        return setting.label
+    if count < 2:
+        return f"{setting.label}. Differences to {baseline}; one replicate has no interval."
+    return (
+        f"{setting.label}. Mean over replicates and [range]; differences to {baseline}, paired "
+        f"over {count} replicates (seed x permutation), with 95 % bootstrap intervals; bold where "
+        "the interval leaves out zero. No range or interval: all replicates are equal."
+    )
+
+
+def _cell(cell: Cell) -> Html:
+    parts = [tag("small", text) for text in (cell.spread,) if text]
+    if cell.against:
+        parts.append(tag("small", cell.against, class_="sure" if cell.sure else "unsure"))
+    return join([Html(plain(cell.mean)), *parts])
+
+
+def configuration(study: Study) -> Html:
+    """Every key of the scenarios; where runs differ, all values."""
+    keys = dict.fromkeys(key for run in study.runs for key in run.scenario)
+    rows = []
+    for key in keys:
+        values = {_value(run.scenario.get(key)) for run in study.runs}
+        rows.append([tag("code", key), "; ".join(sorted(values, key=_by_size))])
+    return table([], rows, "facts")
+
+
+def provenance(study: Study) -> Html:
+    """One row per run directory: what it is, what it was made of, how it was made."""
+    head = [
+        "run directory",
+        "policy",
+        "setting",
+        "seed",
+        "permutation",
+        "artist",
+        "trace",
+        "fabric",
+    ]
+    rows = [
+        [run.name, policy, setting.label, str(seed), str(permutation),
+         str(run.summary.get("artist_version", "-")), *_digests(run)]
+        for setting in study.settings
+        for policy, runs in setting.runs.items()
+        for (seed, permutation), run in runs.items()
+    ]  # fmt: skip
+    commands = [[run.name, tag("code", _command(run))] for run in study.runs]
+    versions = list(dict.fromkeys(_value(run.manifest.get("versions")) for run in study.runs))
+    return join([
+        _folded("Runs and digests of their inputs", table(head, rows), len(rows)),
+        _folded("Commands", table([], commands, "facts"), len(rows)),
+        _folded("Versions", join(tag("p", tag("code", text)) for text in versions), len(versions)),
+    ])  # fmt: skip
+
+
+def _digests(run: Run) -> list[Html]:
+    """The first digits; the whole digest on pointing at it."""
+    inputs = run.manifest.get("inputs")
+    found = inputs if isinstance(inputs, dict) else {}
+    texts = [str(found.get(key, "-")).removeprefix("sha256:") for key in ("trace", "fabric")]
+    return [tag("code", text[:12], title=text) for text in texts]
+
+
+def _folded(title: str, content: Html, rows: int) -> Html:
+    heading = tag("summary", title)
+    extra = {"open": "open"} if rows <= _FOLDED else {}
+    return tag("details", heading, content, **extra)
+
+
+def _command(run: Run) -> str:
+    command = run.manifest.get("command")
+    words = [str(word) for word in command] if isinstance(command, list) and command else ["-"]
+    return " ".join([PurePath(words[0]).name, *words[1:]])
+
+
+def _by_size(text: str) -> tuple[float, str]:
+    return (float(text) if text.isdigit() else 0.0, text)
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -1,0 +1,98 @@
+"""Debian's Chromium, driven through chromedriver: just enough of WebDriver for the page's tests."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+)
+
+
+class Browser:
+    """A browser with an empty profile; close it."""
+
+    def __init__(self, driver: str, profile: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self._driver = subprocess.Popen(
+            [driver, f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        self._url = f"http://127.0.0.1:{port}"
+        wanted = {
+            "goog:chromeOptions": {"args": [*FLAGS, f"--user-data-dir={profile}"]},
+            "goog:loggingPrefs": {"browser": "ALL"},
+        }
+        self._wait_until_ready()
+        found = self._call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+        self._url += f"/session/{found['sessionId']}"
+
+    def open(self, page: Path, width: int, height: int, *, dark: bool, phone: bool = False) -> None:
+        """Load a page at a width, in the system's light or dark colours."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
+        self.devtools("Emulation.setDeviceMetricsOverride", metrics)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.devtools("Emulation.setEmulatedMedia", {"features": [scheme]})
+        self._call("POST", "/url", {"url": page.as_uri()})
+        time.sleep(0.6)
+
+    def run(self, script: str) -> Any:
+        """The value that a script returns."""
+        return self._call("POST", "/execute/sync", {"script": script, "args": []})
+
+    def errors(self) -> list[str]:
+        """What the console complained about since the last call."""
+        found = self._call("POST", "/se/log", {"type": "browser"})
+        return [entry["message"] for entry in found if entry["level"] in ("SEVERE", "WARNING")]
+
+    def screenshot(self, target: Path, top: int, width: int, height: int) -> None:
+        """A part of the page as PNG."""
+        clip = {"x": 0, "y": top, "width": width, "height": height, "scale": 1}
+        options = {"format": "png", "clip": clip, "captureBeyondViewport": True}
+        found = self.devtools("Page.captureScreenshot", options)
+        target.write_bytes(base64.b64decode(found["data"]))
+
+    def devtools(self, command: str, parameters: dict[str, Any]) -> Any:
+        """A command of the browser's own protocol."""
+        return self._call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def close(self) -> None:
+        """End the browser."""
+        try:
+            self._call("DELETE", "", None)
+        finally:
+            self._driver.terminate()
+            self._driver.wait(10)
+
+    def _wait_until_ready(self) -> None:
+        for _ in range(100):
+            try:
+                if self._call("GET", "/status", None)["ready"]:
+                    return
+            except OSError:
+                pass
+            time.sleep(0.1)
+        raise TimeoutError("chromedriver does not answer")
+
+    def _call(self, method: str, path: str, body: Any) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self._url + path, data, method=method)  # noqa: S310
+        request.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+            return json.load(answer)["value"]

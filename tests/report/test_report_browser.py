@@ -1,0 +1,148 @@
+"""Does the page work in a real browser: no complaints, no overflow, tables, keys, colours?"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Browser
+from run_making import EVIL
+
+from artist.report.grouping import group
+from artist.report.page import page
+from artist.report.reader import read_runs
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not shutil.which("chromium") or not shutil.which("chromedriver"),
+        reason="needs a browser: apt-get install chromium chromium-driver",
+    ),
+]
+
+DESKTOP, PHONE = (1280, 900), (390, 844)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    found = Browser(str(shutil.which("chromedriver")), tmp_path_factory.mktemp("profile"))
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def report(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("page") / "report.html"
+    target.write_bytes(page(group(read_runs([runs]))))
+    return target
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_the_page_is_drawn_without_complaint(browser, report: Path, size, dark: bool) -> None:
+    browser.open(report, *size, dark=dark, phone=size == PHONE)
+    assert browser.errors() == []
+    assert browser.run("return document.documentElement.scrollWidth") == size[0]
+    cards = browser.run("return document.querySelectorAll('figure.card').length")
+    drawn = browser.run("return document.querySelectorAll('figure.card svg.chart').length")
+    assert cards == drawn > 10
+    paper = browser.run("return getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, paper[4:-1].split(","))) < 150) == dark
+    assert _pixels(browser) > 3
+
+
+def test_texts_stay_inside_their_charts(browser, report: Path) -> None:
+    for size in (DESKTOP, PHONE):
+        browser.open(report, *size, dark=False, phone=size == PHONE)
+        outside = browser.run(
+            "return [...document.querySelectorAll('svg.chart')].flatMap(c => {"
+            "const b = c.getBoundingClientRect();"
+            "return [...c.querySelectorAll('text')].filter(t => {"
+            "const r = t.getBoundingClientRect();"
+            "return r.left < b.left - 2 || r.right > b.right + 2 || r.bottom > b.bottom + 2;"
+            "}).map(t => t.textContent)})"
+        )
+        assert outside == []
+
+
+def test_setting_policy_colours_and_zoom(browser, report: Path) -> None:
+    browser.open(report, *DESKTOP, dark=False)
+    shown = "return [...document.querySelectorAll('figure.card')].map(f => f.id).join()"
+    before = browser.run(shown)
+    for name, value in (("setting", 1), ("policy", 1)):
+        browser.run(
+            f"const s = document.getElementById('{name}'); s.value = {value};"
+            "s.dispatchEvent(new Event('change'))"
+        )
+    assert browser.run(shown) != before
+    assert "2-racks" in browser.run(shown)
+    for value in ("level", "model", "job"):
+        browser.run(f"document.querySelector('[value={value}]').click()")
+        assert _pixels(browser) > 2
+    for button in range(5):
+        browser.run(f"document.querySelectorAll('[data-act]')[{button}].click()")
+    for key in ("+", "ArrowRight", "ArrowLeft", "ArrowDown", "-", "0"):
+        browser.run(
+            "document.querySelector('#timeline canvas').dispatchEvent("
+            f"new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}}))"
+        )
+    assert browser.errors() == []
+
+
+def test_tables_stand_for_the_figures(browser, report: Path) -> None:
+    browser.open(report, *DESKTOP, dark=False)
+    browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    empty = browser.run(
+        "return [...document.querySelectorAll('details')].filter(d => !d.querySelector('td, p'))"
+        ".map(d => d.parentElement.parentElement.id)"
+    )
+    assert empty == []
+    assert browser.errors() == []
+
+
+def test_keys_read_a_chart_aloud(browser, report: Path) -> None:
+    browser.open(report, *DESKTOP, dark=False)
+    browser.run(
+        "const c = document.querySelector('[id^=fig-jct-cdf] svg'); c.focus();"
+        "for (let i = 0; i < 60; i++) c.dispatchEvent("
+        "new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))"
+    )
+    spoken = browser.run("return document.querySelector('[aria-live]').textContent")
+    assert spoken.startswith("Job completion time: ")
+    assert "dally" in spoken
+
+
+def test_the_switch_overrides_the_system(browser, report: Path) -> None:
+    browser.open(report, *DESKTOP, dark=False)
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    before = browser.run(colour)
+    browser.run("document.getElementById('theme').click()")
+    assert browser.run(colour) != before
+    browser.run("document.getElementById('theme').click()")
+    assert browser.run(colour) == before
+
+
+def test_markup_in_names_is_harmless(browser, evil: Path, tmp_path: Path) -> None:
+    target = tmp_path / "evil.html"
+    target.write_bytes(page(group(read_runs([evil]))))
+    browser.open(target, *DESKTOP, dark=False)
+    browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert browser.errors() == []
+    assert browser.run("return document.title").startswith(EVIL)
+    assert browser.run("return document.scripts.length") == 2
+
+
+def _pixels(browser: Browser) -> int:
+    """How many colours the cluster timeline shows."""
+    return int(
+        browser.run(
+            "const c = document.querySelector('#timeline canvas');"
+            "const p = new OffscreenCanvas(c.width, c.height).getContext('2d', "
+            "{willReadFrequently: true}); p.drawImage(c, 0, 0);"
+            "const d = p.getImageData(0, 0, c.width, c.height).data;"
+            "const s = new Set(); for (let i = 0; i < d.length; i += 4)"
+            " s.add(d[i] * 65536 + d[i + 1] * 256 + d[i + 2]); return s.size"
+        )
+    )

@@ -1,0 +1,201 @@
+"""Do figures and tables show what stands in the rows?"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_making import edit_json, make_run
+
+from artist.report.comparison import compare_setting, replicate_count
+from artist.report.figure import thinned, time_unit
+from artist.report.grouping import group
+from artist.report.lanes import machines, parse_placement, strips_of
+from artist.report.over_time import binned
+from artist.report.packing import STEPS, pack, step_s, unpack
+from artist.report.page import figures
+from artist.report.perfetto import perfetto_trace
+from artist.report.reader import read_run, read_runs
+
+
+@pytest.fixture
+def study(runs: Path):
+    return group(read_runs([runs]))
+
+
+def test_settings_policies_and_replicates(study) -> None:
+    assert study.policies == ("dally", "gandiva")
+    assert [setting.label for setting in study.settings] == ["1 rack", "2 racks"]
+    for setting in study.settings:
+        assert {p: list(found) for p, found in setting.runs.items()} == {
+            "dally": [(0, 0), (1, 0)], "gandiva": [(0, 0), (1, 0)],
+        }  # fmt: skip
+
+
+def test_the_baseline_comes_first(runs: Path) -> None:
+    assert group(read_runs([runs]), "gandiva").policies == ("gandiva", "dally")
+
+
+def test_options_tell_runs_of_one_policy_apart(tmp_path: Path) -> None:
+    for lease in (600, 3600):
+        make_run(tmp_path / str(lease), policy="las", policy_options={"lease_s": lease})
+    assert group(read_runs([tmp_path])).policies == ("las lease_s=3600", "las lease_s=600")
+
+
+def test_equal_scenarios_are_both_shown(one: Path, tmp_path: Path) -> None:
+    shutil.copytree(one, tmp_path / "again")
+    edit_json(tmp_path / "again" / "summary.json", artist_version="0.0.1")
+    study = group(read_runs([one, tmp_path / "again"]))
+    assert study.policies == ("dally", f"dally ({tmp_path / 'again'})")
+
+
+def test_bars_are_means_of_summaries(study, runs: Path) -> None:
+    figure = next(f for f in figures(study) if f.name == "makespan")
+    scale = {"s": 1, "minutes": 60, "hours": 3600, "days": 86400}[figure.y.unit]
+    for series in figure.series:
+        for racks, shown, low, high in zip((1, 2), series.y, series.low, series.high, strict=True):
+            values = [
+                json.loads((runs / f"{series.name}-{racks}-{seed}/summary.json").read_text())
+                for seed in (0, 1)
+            ]
+            makespans = [value["makespan_s"] / scale for value in values]
+            assert shown == pytest.approx(np.mean(makespans), rel=1e-4)
+            assert (low, high) == pytest.approx((min(makespans), max(makespans)), rel=1e-4)
+
+
+def test_the_cdf_counts_jobs(one: Path) -> None:
+    study = group(read_runs([one]))
+    jct = np.sort(study.runs[0].jobs["jct_s"])
+    curve = next(f for f in figures(study) if f.name.startswith("jct-cdf")).series[0]
+    for x, y in zip(curve.x[1:], curve.y[1:], strict=True):
+        assert y == pytest.approx(100 * np.mean(jct <= x * (1 + 1e-4)), abs=1e-2)
+
+
+def test_utilization_is_the_allocation_rate_of_the_summary(one: Path) -> None:
+    study = group(read_runs([one]))
+    bars = next(f for f in figures(study) if f.name.startswith("utilization")).series[0]
+    assert np.mean(bars.y) == pytest.approx(
+        100 * study.runs[0].metric("gpu_allocation_rate"), rel=1e-4
+    )
+
+
+def test_gpu_time_by_level_is_what_was_held(one: Path) -> None:
+    study = group(read_runs([one]))
+    run = study.runs[0]
+    figure = next(f for f in figures(study) if f.name.startswith("gpu-time"))
+    held = run.metric("gpu_allocation_rate") * run.metric("gpus") * run.metric("makespan_s")
+    assert sum(s.y[0] for s in figure.series) == pytest.approx(held / 3600, rel=1e-4)
+
+
+def test_every_figure_has_a_source_and_a_unit_or_counts(study) -> None:
+    shown = figures(study)
+    assert len({figure.name for figure in shown}) == len(shown)
+    for figure in shown:
+        assert ".parquet: " in figure.source or "summary.json: " in figure.source
+        assert figure.x.label and figure.y.label
+
+
+def test_binned_means_keep_the_integral() -> None:
+    time, value = np.array([0.0, 1.0, 4.0]), np.array([2.0, 4.0, 0.0])
+    assert binned(time, value, np.array([0.0, 2.0, 4.0, 8.0])).tolist() == [3.0, 4.0, 0.0]
+
+
+def test_comparison_is_paired(study) -> None:
+    rows = dict(compare_setting(study.settings[0], "dally"))
+    term = next(term for term in rows if term.name == "jct_mean_s")
+    ours, theirs = (
+        [run.metric("jct_mean_s") for run in study.settings[0].runs[p].values()]
+        for p in ("gandiva", "dally")
+    )
+    expected = np.mean([(a - b) / b for a, b in zip(ours, theirs, strict=True)])
+    cell = rows[term]["gandiva"]
+    assert cell.mean == pytest.approx(np.mean(ours))
+    assert cell.difference is not None
+    assert cell.difference.mean == pytest.approx(expected)
+    assert replicate_count(study.settings[0]) == 2
+    assert rows[term]["dally"].against == ""
+
+
+def test_packed_rows_are_the_rows(one: Path) -> None:
+    run = read_run(one)
+    found = unpack(pack(run))
+    rows = run.placements
+    ends = np.cumsum(found["end"]) * found["step"]
+    assert np.abs(ends - rows["end_s"]).max() <= found["step"] / 2 + 1e-9
+    starts = ends - np.array(found["length"]) * found["step"]
+    assert np.abs(starts - rows["start_s"]).max() <= found["step"] / 2 + 1e-6
+    assert [found["jobs"][job] for job in found["job"]] == rows.text["job_id"]
+    assert [found["levels"][level] for level in found["level"]] == rows.text["level"]
+    for place, text in zip(found["place"], rows.text["placement"], strict=True):
+        strips = found["places"][place]
+        held: dict[int, int] = {}
+        for machine, _, gpus in zip(strips[::3], strips[1::3], strips[2::3], strict=True):
+            held[machine] = held.get(machine, 0) + gpus
+        assert held == parse_placement(text, "here")
+
+
+def test_lanes_never_overlap_and_fit_the_machines(runs: Path) -> None:
+    for run in read_runs([runs]):
+        lanes = machines(run)
+        taken: dict[tuple[int, int], list[tuple[float, float]]] = {}
+        for index, strips in enumerate(strips_of(run)):
+            span = (run.placements["start_s"][index], run.placements["end_s"][index])
+            for machine, first, count in strips:
+                assert machine < lanes.count
+                assert first + count <= lanes.gpus
+                for lane in range(first, first + count):
+                    taken.setdefault((machine, lane), []).append(span)
+        for spans in taken.values():
+            spans.sort()
+            assert all(a[1] <= b[0] for a, b in pairwise(spans))
+
+
+def test_an_irregular_cluster_has_its_machines(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r", tree=[[8, 8, 4], [8]], fabric="h100-quantum2-spectrum4")
+    found = machines(read_run(run))
+    assert (found.count, found.gpus, found.racks) == (4, 8, (0, 3))
+    edit_json(run / "manifest.json", scenario={"policy": "dally", "tree": [8], "fabric": "gone"})
+    assert machines(read_run(run)).count >= 1
+
+
+def test_perfetto_slices_cover_what_was_held(one: Path) -> None:
+    run = read_run(one)
+    events = json.loads(perfetto_trace(run))["traceEvents"]
+    slices = [event for event in events if event["ph"] == "X"]
+    rows = run.placements
+    held = float(np.sum(rows["gpus"] * (rows["end_s"] - rows["start_s"])))
+    shown = sum(s["dur"] * s["args"]["gpus_on_machine"] for s in slices) / 1e6
+    assert shown == pytest.approx(held, abs=1e-5 * len(slices))
+    tracks: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for s in slices:
+        tracks.setdefault((s["pid"], s["tid"]), []).append((s["ts"], s["ts"] + s["dur"]))
+    for spans in tracks.values():
+        spans.sort()
+        assert all(a[1] <= b[0] for a, b in pairwise(spans))
+    named = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert set(named) == {1, 2, 3}
+    assert named[2] == "machine 0 (rack 0)"
+    counters = {event["name"] for event in events if event["ph"] == "C"}
+    assert counters == {"GPUs held", "jobs waiting"}
+
+
+@given(st.floats(1e-3, 4e9))
+def test_steps_cover_a_run(length_s: float) -> None:
+    assert length_s <= step_s(length_s) * STEPS < 2.6 * length_s or length_s < 1e-6 * STEPS
+
+
+@given(st.integers(1, 5000), st.integers(2, 300))
+def test_thinned_keeps_the_ends(count: int, most: int) -> None:
+    kept = thinned(count, most)
+    assert len(kept) <= max(most, 1)
+    assert (kept[0], kept[-1]) == (0, count - 1)
+
+
+def test_units_suit_the_size() -> None:
+    assert [time_unit(s)[1] for s in (1, 200, 20_000, 900_000)] == ["s", "minutes", "hours", "days"]

@@ -1,0 +1,176 @@
+"""Is the page self-contained, safe, light and the same every time? And the figures for papers?"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from run_making import EVIL
+
+from artist.errors import ConfigError
+from artist.report import page as page_module
+from artist.report import papers
+from artist.report.embedding import script_json
+from artist.report.grouping import group
+from artist.report.markup import Html, join, tag
+from artist.report.packing import unpack
+from artist.report.page import figures, page
+from artist.report.papers import check_folder, write_figures
+from artist.report.reader import read_runs
+
+
+def embedded(content: bytes):
+    found = re.search(rb'<script type="application/json" id="data">(.*?)</script>', content, re.S)
+    assert found
+    return json.loads(found[1])
+
+
+def test_the_page_loads_nothing(runs: Path) -> None:
+    text = page(group(read_runs([runs]))).decode()
+    assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in text
+    assert not re.search(r"<(link|img|iframe|script[^>]*\bsrc)\b", text)
+    assert "default-src 'none'" in text
+    assert "url(" not in text and "@import" not in text
+
+
+def test_the_page_is_the_same_every_time(runs: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from artist.report.grouping import group;"
+        "from artist.report.page import page; from artist.report.reader import read_runs;"
+        "sys.stdout.buffer.write(page(group(read_runs([Path(sys.argv[1])]))))"
+    )
+    pages = [
+        subprocess.run(
+            [sys.executable, "-c", code, str(runs)],
+            env={"PYTHONHASHSEED": seed}, capture_output=True, check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert pages[0] == pages[1]
+    assert len(pages[0]) < 1_000_000
+
+
+def test_what_varies_between_equal_runs_is_not_shown(one: Path) -> None:
+    from run_making import edit_json
+
+    before = page(group(read_runs([one])))
+    edit_json(one / "summary.json", wall_s=99.0)
+    edit_json(one / "manifest.json", volatile={"written_at": "another day"})
+    assert page(group(read_runs([one]))) == before
+
+
+def test_names_are_never_markup(evil: Path) -> None:
+    text = page(group(read_runs([evil]))).decode()
+    assert EVIL not in text
+    assert "<script>document" not in text
+    assert text.count("<script") == 2 == text.count("</script>")
+    data = embedded(text.encode())
+    assert data["policies"] == [EVIL]
+    assert unpack(next(iter(data["packs"].values())))["models"] == [EVIL]
+
+
+def test_every_setting_and_policy_has_its_timeline(runs: Path) -> None:
+    data = embedded(page(group(read_runs([runs]))))
+    assert set(data["packs"]) == {"0-0", "0-1", "1-0", "1-1"}
+    assert {figure["kind"] for figure in data["figures"]} == {"bars", "stack", "lines", "rows"}
+
+
+def test_timelines_are_left_out_when_there_is_no_room(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = page(group(read_runs([runs])))
+    monkeypatch.setattr(page_module, "PAGE_BYTES", len(whole) - 2000)
+    less = page(group(read_runs([runs])))
+    assert len(less) < len(whole) - 1500
+    assert 0 < len(embedded(less)["packs"]) < 4
+
+
+def test_the_comparison_needs_no_script(runs: Path) -> None:
+    text = page(group(read_runs([runs]))).decode()
+    value = json.loads((runs / "dally-1-0/summary.json").read_text())["trace"]
+    assert "<code>makespan_s</code>" in text
+    assert value in text
+    assert "paired over 2 replicates" in text
+
+
+def test_text_in_script_json_cannot_end_the_script() -> None:
+    text = script_json({"a": "</script><!--&"})
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == {"a": "</script><!--&"}
+
+
+def test_markup_escapes_all_but_html() -> None:
+    assert tag("p", "<b>", Html("<i>")) == "<p>&lt;b&gt;<i></p>"
+    assert tag("p", title='"<') == '<p title="&quot;&lt;"></p>'
+    assert join(["&", Html("&amp;")]) == "&amp;&amp;"
+
+
+def test_every_figure_for_papers(one: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    study = group(read_runs([one]))
+    names = {figure.name for figure in figures(study)}
+    count = write_figures(study, tmp_path / "svg", "svg")
+    files = {file.stem for file in (tmp_path / "svg").iterdir()}
+    assert files > names
+    assert count == len(files) == len(names) + 1
+
+
+@pytest.mark.parametrize(
+    ("format_", "magic"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
+)
+def test_formats_for_papers(
+    one: Path, tmp_path: Path, format_: str, magic: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    study = group(read_runs([one]))
+    some = figures(study)[:2]
+    monkeypatch.setattr(papers, "figures", lambda _: some)
+    for folder in ("first", "again"):
+        write_figures(study, tmp_path / folder, format_)
+    for file in (tmp_path / "first").iterdir():
+        content = file.read_bytes()
+        assert content.startswith(magic)
+        assert content == (tmp_path / "again" / file.name).read_bytes()
+
+
+def test_figures_of_runs_with_odd_names(evil: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    write_figures(group(read_runs([evil])), tmp_path / "figures", "svg")
+    for file in (tmp_path / "figures").iterdir():
+        assert re.fullmatch(r"[a-z0-9-]+\.svg", file.name)
+        assert "<script" not in file.read_text()
+
+
+def test_bars_of_several_runs_for_papers(runs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    study = group(
+        read_runs([runs / f"{p}-1-{seed}" for p in ("dally", "gandiva") for seed in (0, 1)])
+    )
+    write_figures(study, tmp_path / "figures", "svg")
+    assert (tmp_path / "figures" / "makespan.svg").exists()
+
+
+def test_without_matplotlib_the_message_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ConfigError, match=r"pip install 'artist-sim\[plot\]'"):
+        check_folder(tmp_path / "figures")
+
+
+def test_the_commands_say_what_they_wrote(artist, one: Path, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    assert "1 runs" in artist("report", one).stderr
+    assert (here / "report.html").read_bytes().startswith(b"<!DOCTYPE html>")
+    assert (
+        artist("report", one, "-o", "other.html", "--title", "A <b> title", "--quiet").stderr == ""
+    )
+    assert "<h1>A &lt;b&gt; title</h1>" in (here / "other.html").read_text()
+    assert artist("export", one, "--format", "perfetto", "-o", "t.json").returncode == 0
+    assert json.loads((here / "t.json").read_text())["traceEvents"]
+    assert sorted(path.name for path in here.iterdir()) == ["other.html", "report.html", "t.json"]
