@@ -96,9 +96,7 @@ def _contents(query: LatencyQuery, spoken: Dialect) -> Iterator[tuple[str, bytes
     spoken.check(query)
     _check_names(query)
     for name, keys in spoken.files.items():
-        text = _template(f"{spoken.name}/{name}.j2").render(
-            workload=query.workload, dimensions=query.dimensions, system=query.system
-        )
+        text = _filled(f"{spoken.name}/{name}.j2", query)
         if keys:
             check_keys(name, text, keys)
         yield name, text.encode()
@@ -126,27 +124,34 @@ def _share(directory: Path, npus: int) -> None:
             shutil.copyfile(first, name)
 
 
-@lru_cache(maxsize=16)
-def _template(name: str) -> jinja2.Template:
-    """A template of the `templates` folder.
+def _filled(name: str, query: LatencyQuery) -> str:
+    """A template of the `templates` folder with the query in it.
 
     Raises:
-        ConfigError: it is missing or not a template.
+        ConfigError: it is missing, not a template, or asks for what a query has not.
     """
     import jinja2
 
-    folder = resource("templates")
+    try:
+        return _template(name).render(
+            workload=query.workload, dimensions=query.dimensions, system=query.system
+        )
+    except jinja2.TemplateError as cause:
+        raise ConfigError(f"template {name} cannot be used: {cause}; correct it") from cause
+
+
+@lru_cache(maxsize=16)
+def _template(name: str) -> jinja2.Template:
+    import jinja2
+
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+        loader=jinja2.FileSystemLoader(resource("templates")),
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701  # these are not web pages
         keep_trailing_newline=True,
     )
     environment.filters.update(_FILTERS)
-    try:
-        return environment.get_template(name)
-    except jinja2.TemplateError as cause:
-        raise ConfigError(f"{folder / name}: cannot be used as a template ({cause})") from cause
+    return environment.get_template(name)
 
 
 def _nanoseconds(microseconds: float) -> int:

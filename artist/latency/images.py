@@ -24,7 +24,11 @@ class ImageEntry(Document):
     image: str = Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]*$")
     """What `docker run` is given: a name with its tag, or an id."""
     command: tuple[str, ...] = Field(min_length=1)
-    """The program's absolute path in the image, then its leading arguments."""
+    """The program's absolute path in the image, then its leading arguments.
+
+    A query that takes too long is ended by killing this one process: a wrapper has to
+    `exec` the program.
+    """
     dialect: str = "astra2"
     digest: str | None = None
     """`sha256:...`: the image's id, or the digest by which it was pulled."""

@@ -1,0 +1,35 @@
+"""A Docker engine as the tests see it, and the image whose program plays ASTRA-sim."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from artist.latency.docker_engine import LABEL
+from artist.latency.images import ImageEntry
+
+BASE = os.environ.get("ARTIST_DOCKER_BASE", "artist-base:local")
+IMAGE = "artist-fake-astra:test"
+HERE = Path(__file__).parent
+
+
+def docker(*arguments: str) -> str:
+    done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"docker {' '.join(arguments)}: {done.stderr}"
+    return done.stdout.strip()
+
+
+def containers() -> list[str]:
+    """Names of all containers that artist made."""
+    return docker("ps", "-a", "--filter", f"label={LABEL}", "--format", "{{.Names}}").split()
+
+
+def entry(*mode: str, **changes: object) -> ImageEntry:
+    fields: dict[str, object] = {
+        "image": IMAGE,
+        "command": ("/opt/fake-astra", *mode),
+        "obtain": "docker/make-base.sh",
+        "source": "test",
+    }
+    return ImageEntry.model_validate(fields | changes)
