@@ -93,3 +93,13 @@ def test_a_long_line_is_named(tmp_path: Path) -> None:
     path.write_text(f"{HEADER}\n{OK}\n" + "x" * (3 * MAX_LINE_BYTES))
     with pytest.raises(TraceError, match=r"t\.csv:3: a line of more than 1 MiB"):
         read_trace(path)
+
+
+def test_a_json_too_large_to_parse_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("artist.trace.load.MAX_JSON_BYTES", 2**20)
+    path = tmp_path / "t.json"
+    path.write_text("[" + " " * 2**20 + "]")
+    with pytest.raises(TraceError, match=r"t\.json: more than 1 MiB; split the trace"):
+        read_trace(path)

@@ -1,0 +1,45 @@
+"""Is docs/traces.md true? Its files are written, its commands run, its outputs compared."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from artist.trace.detect import KINDS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "traces.md").read_text()
+BLOCKS = re.findall(r"```(\w+) ?([\w.]*)\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_examples_work_as_written(tmp_path: Path) -> None:
+    printed = ""
+    commands = 0
+    for kind, name, text in BLOCKS:
+        if kind == "csv":
+            (tmp_path / name).write_text(text)
+        elif kind == "text":
+            for line in text.splitlines():
+                assert line in printed
+        for command in text.splitlines() if kind == "sh" else []:
+            ran = subprocess.run(
+                [sys.executable, "-m", *shlex.split(command)],
+                cwd=tmp_path,
+                env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            assert ran.returncode == 0, ran.stderr
+            printed = "\n".join(" ".join(line.split()) for line in ran.stdout.splitlines())
+            commands += 1
+    assert commands >= 8
+
+
+def test_every_format_is_listed() -> None:
+    for name in KINDS:
+        assert f"| `{name}` |" in PAGE
