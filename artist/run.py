@@ -22,6 +22,7 @@ from artist.errors import ConfigError, PolicyError
 from artist.latency import BACKENDS
 from artist.latency.base import LatencyBackend
 from artist.latency.calibration import Calibration, load_calibration
+from artist.latency.layerwise import LayerwiseBackend
 from artist.latency.service import EstimateStore, LatencyService, NoCommunication
 from artist.metrics import Table, job_table, placement_table, summarise, timeline_table
 from artist.policies import POLICIES
@@ -151,9 +152,9 @@ def build_latency(
 
 
 def open_backend(name: str) -> LatencyBackend:
-    """A latency backend by name."""
+    """A latency backend by name; it answers sharded and divided models too."""
     backend: LatencyBackend = BACKENDS[name].load()()
-    return backend
+    return LayerwiseBackend(backend)
 
 
 def with_system(fabric: Fabric, changes: Mapping[str, Any]) -> Fabric:
