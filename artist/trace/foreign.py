@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from artist.errors import TraceError
-from artist.trace.assemble import in_order
+from artist.trace.assemble import in_order, many_objects
 from artist.trace.base import Trace
 from artist.trace.external import External
 from artist.trace.fill import KEEP, UNIFORM, check_rule, fill_models, steps
@@ -36,7 +36,8 @@ def foreign_trace(table: Table, format_: External, rules: Rules, digest: str) ->
     """
     rule = rules.model or UNIFORM
     check_rule(rule)
-    kept, dropped = _sort_out(table, format_.read(table, rules), rules)
+    with many_objects():
+        kept, dropped = _sort_out(table, format_.read(table, rules), rules)
     if not kept:
         reasons = "; ".join(f"{reason}: {n}" for reason, n in dropped.items()) or "no rows"
         raise TraceError(
@@ -44,7 +45,8 @@ def foreign_trace(table: Table, format_: External, rules: Rules, digest: str) ->
         )
     first_s = min(job.submit_s for job in kept) if format_.dated else 0.0
     models, filled = fill_models([x.model for x in kept], [x.gpus for x in kept], rule, rules.seed)
-    jobs = [_job(table, *x, first_s) for x in zip(kept, models, strict=True)]
+    with many_objects():
+        jobs = [_job(table, *x, first_s) for x in zip(kept, models, strict=True)]
     sorted_jobs, numbers = in_order(
         jobs,
         [table.numbers[job.row] for job in kept],
