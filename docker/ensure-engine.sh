@@ -28,11 +28,20 @@ if ! command -v dockerd >/dev/null; then
     docker.io iptables ca-certificates >/dev/null
 fi
 
+# An engine that is coming up or going down holds its pid file: wait for what it becomes.
 # A pid file that outlived its engine keeps the next one from starting.
 pid_file=/var/run/docker.pid
-if [[ -f $pid_file ]] && ! kill -0 "$(cat "$pid_file")" 2>/dev/null; then
-  rm -f "$pid_file"
-fi
+for _ in $(seq 60); do
+  if [[ ! -f $pid_file ]] || ! kill -0 "$(cat "$pid_file")" 2>/dev/null; then
+    rm -f "$pid_file"
+    break
+  fi
+  if version=$(engine_answers); then
+    echo "Docker engine $version answers"
+    exit 0
+  fi
+  sleep 1
+done
 
 echo "starting dockerd, log in $log"
 setsid nohup dockerd >"$log" 2>&1 </dev/null &

@@ -16,6 +16,7 @@ from typing import Any
 from artist.errors import BackendSettingError, ConfigError, UnknownNameError
 from artist.latency.astra_rules import prepare
 from artist.latency.base import Dimension, LatencyQuery, Topology
+from artist.workload.layers import Parallelism
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,11 @@ def _check_astra1(query: LatencyQuery) -> None:
                 f"{name} is {list(names)!r}, expected one algorithm per dimension "
                 f"({len(query.dimensions)})"
             )
+    if query.workload.parallelism not in (Parallelism.DATA, Parallelism.MICRO):
+        raise BackendSettingError(
+            f"parallelism is {query.workload.parallelism}, expected DATA or MICRO: ASTRA-sim 1.0 "
+            "is rendered no other; use a data-parallel model"
+        )
     for layer in query.workload.layers:
         for phase in (layer.forward, layer.input_grad, layer.weight_grad):
             if not 0 <= phase.compute_us < math.inf or nanoseconds(phase.compute_us) is None:

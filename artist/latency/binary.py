@@ -24,8 +24,8 @@ from artist.latency.astra_files import RenderedQuery, render
 from artist.latency.astra_output import IncompleteError, Outcome, parse_astra1, parse_astra2
 from artist.latency.base import Estimate, LatencyQuery
 
+# The largest query measured (1,024 NPUs) takes a minute.
 TIMEOUT_S = 600.0
-"""Default limit of one query: the largest one measured (1,024 NPUs) takes a minute."""
 
 OUTPUT_LIMIT_BYTES = 256 * 2**20
 
@@ -47,7 +47,7 @@ class TimeLimitError(BackendError):
 
 
 class OutputLimitError(BackendError):
-    """A run printed more than anything useful."""
+    """A run printed more than is useful."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,7 @@ class Completed:
 
 
 class BinaryBackend:
-    """Runs `binary` for every query, up to `jobs` at a time in `estimate_many`.
-
-    Nothing is kept between queries, and no shell is involved.
-    """
+    """Runs `binary` for every query, without a shell; up to `jobs` at a time."""
 
     def __init__(
         self,
@@ -80,7 +77,8 @@ class BinaryBackend:
         self._dialect = astra_dialects.dialect(dialect).name
         self._timeout_s = timeout_s
         self._jobs = jobs or core_count()
-        self.source = f"astra-binary@sha256:{_digest(self._binary)}"
+        digest = hashlib.sha256(self._binary.read_bytes()).hexdigest()
+        self.source = f"astra-binary@sha256:{digest[:12]}"
 
     def estimate(self, query: LatencyQuery, *, profile: bool = False) -> Estimate:
         """Answer one query. The program tells no traffic, so `profile` changes nothing.
@@ -105,15 +103,23 @@ class BinaryBackend:
 
 
 def in_parallel(
-    estimate: Callable[[LatencyQuery], Estimate], queries: Sequence[LatencyQuery], jobs: int
+    estimate: Callable[[LatencyQuery], Estimate],
+    queries: Sequence[LatencyQuery],
+    jobs: int,
+    abandon: Callable[[], None] = lambda: None,
 ) -> list[Estimate]:
-    """Answers in order, up to `jobs` at a time; after an error no more are begun."""
+    """Answers in order, up to `jobs` at a time; after an error no more are begun.
+
+    After Ctrl-C `abandon` has to end those that are under way.
+    """
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         futures = [pool.submit(estimate, query) for query in queries]
         try:
             return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
+        except BaseException as error:
+            pool.shutdown(wait=False, cancel_futures=True)
+            if not isinstance(error, Exception):
+                abandon()
             raise
 
 
@@ -239,8 +245,3 @@ def _executable(binary: Path) -> Path:
     if not os.access(path, os.X_OK):
         raise BackendError(f"{binary}: not executable; run: chmod +x {shlex.quote(str(binary))}")
     return path
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:12]

@@ -85,9 +85,11 @@ class DockerBackend:
         Raises:
             BackendError: that of the first query that failed.
         """
-        return in_parallel(self.estimate, queries, self._jobs)
+        return in_parallel(self.estimate, queries, self._jobs, self.close)
 
     def _run(self, rendered: RenderedQuery) -> Completed:
+        session = self._session
+        closed_before = session.times_closed
         for _ in range(2):
             container = self._container()
             try:
@@ -95,6 +97,8 @@ class DockerBackend:
             except GoneError as cause:
                 died = str(cause)
                 self._retire(container)
+                if session.times_closed != closed_before:
+                    raise BackendError("the container was closed during the query") from cause
                 continue
             command = (*self._entry.command, *rendered.arguments)
             stdout, stderr = (_read(rendered.directory / name) for name in ("stdout", "stderr"))
@@ -126,6 +130,7 @@ class _Session:
 
     def __init__(self, engine: Engine, pid: int) -> None:
         self.container: Container | None = None
+        self.times_closed = 0
         self._engine = engine
         self._pid = pid
         self._folder: Path | None = None
@@ -140,6 +145,7 @@ class _Session:
     def close(self) -> None:
         if os.getpid() != self._pid:
             return
+        self.times_closed += 1
         container, self.container = self.container, None
         folder, self._folder = self._folder, None
         if container is not None:

@@ -205,7 +205,7 @@ from containers import entry
 from rendered_queries import tiny
 from artist.latency.docker import DockerBackend
 backend = DockerBackend(entry("hang"))
-backend.estimate(tiny())
+backend.estimate_many([tiny(), tiny(3)])
 """
 
 

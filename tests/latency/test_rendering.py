@@ -16,7 +16,7 @@ from artist.latency import astra_files
 from artist.latency.astra_dialects import DIALECTS, kind, links
 from artist.latency.astra_files import digest, render
 from artist.latency.base import Dimension, LatencyQuery, Topology
-from artist.workload.layers import Phase, read_text, to_text
+from artist.workload.layers import Parallelism, Phase, read_text, to_text
 
 ALL = [(name, file) for name, spoken in DIALECTS.items() for file in spoken.files]
 TRACES = [("astra2", "workload.0.et")]
@@ -114,6 +114,14 @@ def test_astra1_refuses_what_it_cannot_read(
     system = replace(query.system, **change)  # type: ignore[arg-type]
     with pytest.raises(BackendSettingError, match=word):
         render(replace(query, system=system), tmp_path, "astra1")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_workloads_that_the_text_format_cannot_hold(dialect: str, tmp_path: Path) -> None:
+    query = tiny()
+    workload = replace(query.workload, parallelism=Parallelism.FSDP)
+    with pytest.raises(BackendSettingError, match="FSDP"):
+        render(replace(query, workload=workload), tmp_path, dialect)
 
 
 def test_astra2_refuses_what_crashes(tmp_path: Path) -> None:
