@@ -18,6 +18,7 @@ from artist.cli.calibrate import calibrate
 from artist.cli.compare import compare
 from artist.cli.inspect import explain, list_, schema
 from artist.cli.latency import latency, render
+from artist.cli.measure import measure
 from artist.cli.report import export, report
 from artist.cli.sim import sim
 from artist.cli.sweep import sweep
@@ -36,6 +37,7 @@ app.command("sim")(sim)
 app.command("compare")(compare)
 app.command("sweep")(sweep)
 app.command("calibrate")(calibrate)
+app.command("measure")(measure)
 app.command("report")(report)
 app.command("export")(export)
 app.command("list")(list_)

@@ -74,7 +74,7 @@ def _extent(gpus: int, degrees: Degrees, scope: Scope) -> tuple[int, int]:
     """(GPUs from one member to the next, members) of a scope's group."""
     model = degrees.tensor * degrees.stages
     per_stage = gpus // degrees.stages
-    experts = min(degrees.experts, per_stage)
+    experts = max(min(degrees.experts, per_stage), 1)
     if gpus % model or per_stage % experts:
         raise BackendSettingError(
             f"{gpus} GPUs do not divide into {_degrees_text(degrees)}; give the job a multiple of "

@@ -160,4 +160,4 @@ def _plain(
 def _head(parameters: int, hidden: int, vocabulary: int, sequence: int) -> Operator:
     macs = sequence * hidden * vocabulary
     sizes = (sequence * hidden, sequence * vocabulary)
-    return Operator("head", Kind.MATMUL, parameters, macs, *sizes, Role.COLUMN)
+    return Operator("head", Kind.MATMUL, parameters, macs, *sizes, Role.COLUMN, rows=sequence)

@@ -59,8 +59,13 @@ def workload(name: str) -> Workload:
 
 def operators(name: str) -> tuple[Operator, ...]:
     """The layers of a model (any spelling, with settings)."""
-    _, row, settings = _resolved(name)
-    return row.operators(settings)
+    _, row, chosen = _resolved(name)
+    return row.operators(chosen)
+
+
+def settings(name: str) -> Settings:
+    """How a model (any spelling, with settings) is trained."""
+    return _resolved(name)[2]
 
 
 def parameters(name: str) -> int:
@@ -84,7 +89,7 @@ class ModelSummary:
 
 def summary(name: str) -> ModelSummary:
     """One line of the list of models."""
-    spec, row, settings = _resolved(name)
+    spec, row, chosen = _resolved(name)
     found = _workload(spec)
     return ModelSummary(
         spec,
@@ -92,9 +97,9 @@ def summary(name: str) -> ModelSummary:
         row.paper,
         parameters(spec),
         len(found.layers),
-        settings.batch,
-        settings.sequence,
-        _division_text(settings),
+        chosen.batch,
+        chosen.sequence,
+        _division_text(chosen),
     )
 
 
@@ -106,49 +111,46 @@ def _resolved(name: str) -> tuple[str, Model, Settings]:
     if identity is None:
         raise UnknownNameError("model", spelling.casefold(), catalogue, HELP)
     row = catalogue[identity]
-    settings = parse(name, text, row.settings) if at else row.settings
-    _check(name, row, settings)
-    return identity + text_of(settings, row.settings), row, settings
+    chosen = parse(name, text, row.settings) if at else row.settings
+    _check(name, row, chosen)
+    return identity + text_of(chosen, row.settings), row, chosen
 
 
-def _check(spec: str, row: Model, settings: Settings) -> None:
-    if settings.sequence is not None and row.positions and settings.sequence > row.positions:
-        refuse(
-            spec, f"sequence is {settings.sequence}, but the model has {row.positions} positions"
-        )
-    shared = settings.tensor * settings.stages
-    if settings.parallel == "fsdp" and (shared > 1 or settings.experts is not None):
+def _check(spec: str, row: Model, chosen: Settings) -> None:
+    if chosen.sequence is not None and row.positions and chosen.sequence > row.positions:
+        refuse(spec, f"sequence is {chosen.sequence}, but the model has {row.positions} positions")
+    shared = chosen.tensor * chosen.stages
+    if chosen.parallel == "fsdp" and (shared > 1 or chosen.experts is not None):
         refuse(spec, "fsdp does not go with tensor, stages or experts")
-    if settings.experts is not None and shared > 1:
+    if chosen.experts is not None and shared > 1:
         refuse(spec, "experts do not go with tensor or stages")
-    if shared > 1 and not any(x.role is Role.ROW for x in row.operators(settings)):
+    if shared > 1 and not any(x.role is Role.ROW for x in row.operators(chosen)):
         refuse(spec, "only transformers divide into tensor or stages")
-    if settings.batch % settings.microbatches:
+    if chosen.batch % chosen.microbatches:
         refuse(
             spec,
-            f"a batch of {settings.batch} does not divide into {settings.microbatches} "
-            "microbatches",
+            f"a batch of {chosen.batch} does not divide into {chosen.microbatches} microbatches",
         )
 
 
 @cache
 def _workload(spec: str) -> Workload:
-    _, row, settings = _resolved(spec)
-    precision = Precision(settings.precision)
-    chosen = gpu(settings.gpu, precision, roofline=settings.timing == "roofline")
-    found = row.operators(settings)
-    if settings.parallel == "fsdp":
-        return fully_sharded(spec, found, settings.batch, chosen)
-    if settings.tensor * settings.stages > 1 or settings.experts is not None:
-        degrees = Degrees(settings.tensor, settings.stages, settings.experts or 1)
-        division = Division(settings.batch, degrees, settings.microbatches)
-        return divided(spec, found, division, chosen)
-    return data_parallel(spec, found, settings.batch, chosen)
+    _, row, chosen = _resolved(spec)
+    precision = Precision(chosen.precision)
+    device = gpu(chosen.gpu, precision, roofline=chosen.timing == "roofline")
+    found = row.operators(chosen)
+    if chosen.parallel == "fsdp":
+        return fully_sharded(spec, found, chosen.batch, device)
+    if chosen.tensor * chosen.stages > 1 or chosen.experts is not None:
+        degrees = Degrees(chosen.tensor, chosen.stages, chosen.experts or 1)
+        division = Division(chosen.batch, degrees, chosen.microbatches)
+        return divided(spec, found, division, device)
+    return data_parallel(spec, found, chosen.batch, device)
 
 
-def _division_text(settings: Settings) -> str:
-    parts = [f"{name} {getattr(settings, name)}" for name in ("tensor", "stages")]
+def _division_text(chosen: Settings) -> str:
+    parts = [f"{name} {getattr(chosen, name)}" for name in ("tensor", "stages")]
     shown = [part for part in parts if not part.endswith(" 1")]
-    if settings.experts is not None:
-        shown.append(f"experts {settings.experts}")
-    return ", ".join([settings.parallel, *shown])
+    if chosen.experts is not None:
+        shown.append(f"experts {chosen.experts}")
+    return ", ".join([chosen.parallel, *shown])

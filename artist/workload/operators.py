@@ -50,6 +50,10 @@ class Operator:
     """Elements of its output."""
     role: Role = Role.WHOLE
     experts: int = 1
+    rows: int = 1
+    """Positions of a sample that it is applied to (1 for a convolution)."""
+    conv: tuple[Conv, Image] | None = None
+    """A convolution's sizes and its input's shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,7 @@ class Conv:
             weights * result.side**2,
             image.elements,
             result.elements,
+            conv=(self, image),
         )
 
 
@@ -129,6 +134,7 @@ def linear(
         rows * inputs,
         rows * outputs,
         role,
+        rows=rows,
     )
 
 
@@ -137,6 +143,5 @@ def lookup(name: str, table_rows: int, width: int, *, rows: int = 1, extra: int 
 
     Its gradient is sent dense.
     """
-    return Operator(
-        name, Kind.LOOKUP, table_rows * width + extra, 0, rows, rows * width, Role.WHOLE
-    )
+    parameters = table_rows * width + extra
+    return Operator(name, Kind.LOOKUP, parameters, 0, rows, rows * width, rows=rows)

@@ -82,7 +82,9 @@ def transformer_xl(sequence: int = 150) -> tuple[Operator, ...]:
     weights = (hidden + 1) * clusters + vocabulary
     macs = sequence * hidden * (20_000 + clusters)
     outputs = sequence * (20_000 + clusters)
-    operators.append(Operator("softmax", Kind.MATMUL, weights, macs, sequence * hidden, outputs))
+    operators.append(
+        Operator("softmax", Kind.MATMUL, weights, macs, sequence * hidden, outputs, rows=sequence)
+    )
     return tuple(operators)
 
 
