@@ -62,10 +62,10 @@ def report(
     if target:
         content = page(study, title)
         write_whole(target, content, "-o")
-        _tell(quiet, f"{target}: {len(study.runs)} runs, {len(content) / 1e6:.1f} MB")
+        _tell(quiet, f"{target}: {_counted(len(study.runs), 'run')}, {len(content) / 1e6:.1f} MB")
     if figures:
         count = write_figures(study, figures, figure_format.value)
-        _tell(quiet, f"{figures}: {count} figures")
+        _tell(quiet, f"{figures}: {_counted(count, 'figure')}")
 
 
 def export(
@@ -88,6 +88,10 @@ def export(
     content = perfetto_trace(found[0])
     write_whole(output, content, "-o")
     _tell(quiet, f"{output}: {len(content) / 1e6:.1f} MB, in {format_.value} format")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _tell(quiet: bool, text: str) -> None:

@@ -36,4 +36,4 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], class_: str = "") 
         [tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in head)))] if head else []
     )
     found = tag("table", *top, tag("tbody", *body), class_=class_ or "data")
-    return tag("div", found, class_="scroll", tabindex="0", role="group")
+    return tag("div", found, class_="scroll", tabindex="0", role="group", aria_label="Table")

@@ -122,7 +122,9 @@ def _tuner(rows: Rows, setting: int, policy: int, name: str, label: str) -> Iter
         for place, demand in enumerate(most.tolist()):
             chosen = np.flatnonzero(there & (rows["gpus"] == demand))
             chosen = chosen[thinned(len(chosen), _TUNER_POINTS)]
-            y, x = rows["timer_s"][chosen] / y_scale, rows["time_s"][chosen] / scale
+            # A timer holds until it is set anew.
+            y = np.append(rows["timer_s"][chosen], rows["timer_s"][chosen[-1]]) / y_scale
+            x = np.append(rows["time_s"][chosen], rows["time_s"].max()) / scale
             plural = "GPU" if demand == 1 else "GPUs"
             tone = f"o{round(place * 5 / max(len(most) - 1, 1))}"
             series.append(Series(f"{demand:.0f} {plural}", tone, rounded(y), rounded(x)))

@@ -48,9 +48,9 @@ def lede(study: Study) -> str:
     work = f"{min(jobs)} jobs" if len(jobs) == 1 else f"{min(jobs)} to {max(jobs)} jobs"
     parts.append(f"{work} on {_cluster(study)}.")
     if "fabric" in scenario and "fabric" not in differing:
-        parts.append(f"Fabric {scenario['fabric']},")
+        parts.append(f"Fabric {scenario['fabric']}.")
     if "backend" in scenario and "backend" not in differing:
-        parts.append(f"communication by the backend {scenario['backend']}.")
+        parts.append(f"Communication times from the {scenario['backend']} backend.")
     return " ".join(part for part in parts if part)
 
 

@@ -6,10 +6,11 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from run_making import EVIL
+from run_making import EVIL, make_run
 
 from artist.errors import ConfigError
 from artist.report import page as page_module
@@ -90,6 +91,23 @@ def test_timelines_are_left_out_when_there_is_no_room(
     assert 0 < len(embedded(less)["packs"]) < 4
 
 
+@pytest.mark.slow
+def test_a_hundred_runs_of_500_jobs_stay_below_5_mb(tmp_path: Path) -> None:
+    """Worst case: as many settings as runs, so that nothing is pooled."""
+    policies = ("dally", "tiresias", "gandiva", "las")
+    for policy in policies:
+        make_run(tmp_path / policy, policy=policy, racks=2, machines_per_rack=8,
+                 trace="sensetime-batch-500")  # fmt: skip
+    runs = [
+        replace(run, name=f"{run.name}-{copy}", scenario={**run.scenario, "restart_s": copy})
+        for run in read_runs([tmp_path])
+        for copy in range(25)
+    ]
+    content = page(group(runs))
+    assert len(content) < 5_000_000
+    assert len(embedded(content)["packs"]) == 100
+
+
 def test_the_comparison_needs_no_script(runs: Path) -> None:
     text = page(group(read_runs([runs]))).decode()
     value = json.loads((runs / "dally-1-0/summary.json").read_text())["trace"]
@@ -165,7 +183,7 @@ def test_without_matplotlib_the_message_says_what_to_do(
 
 def test_the_commands_say_what_they_wrote(artist, one: Path, tmp_path: Path) -> None:
     here = tmp_path / "here"
-    assert "1 runs" in artist("report", one).stderr
+    assert "1 run, 0." in artist("report", one).stderr
     assert (here / "report.html").read_bytes().startswith(b"<!DOCTYPE html>")
     assert (
         artist("report", one, "-o", "other.html", "--title", "A <b> title", "--quiet").stderr == ""

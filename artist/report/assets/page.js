@@ -28,7 +28,7 @@ function card(figure, beside) {
 }
 
 function dataTable(head, body) {
-  return html("div", { class: "scroll", tabindex: 0 }, html("table", {},
+  return html("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table" }, html("table", {},
     html("thead", {}, html("tr", {}, ...head.map((h) => html("th", { scope: "col" }, h)))),
     html("tbody", {}, ...body.map((row) => html("tr", {}, ...row.map((cell, i) =>
       i ? html("td", {}, cell) : html("th", { scope: "row" }, cell)))))));
