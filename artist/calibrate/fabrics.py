@@ -45,6 +45,7 @@ class FabricFit:
             "latency_ns": latency.value,
             "latency_low_ns": latency.low,
             "latency_high_ns": latency.high,
+            "smallest_error": self.level.smallest_error,
             "confidence": CONFIDENCE,
             "points": self.line.points,
             "outliers": self.line.outliers,

@@ -38,6 +38,9 @@ class FittedLevel:
     placement: str
     bandwidth_gib_per_s: Interval
     latency_ns: Interval
+    smallest_error: float
+    """Simulated over fitted time of the log's smallest size, minus one: above 0 where the inner
+    levels alone take longer than the log says, whatever the latency of this one."""
 
 
 def placement_of(log: Log, fabric: Fabric, level: str) -> str:
@@ -94,6 +97,7 @@ def fit_level(
         placement,
         Interval(bandwidth, slow[1], fast[1]),
         Interval(latency, fast[0], slow[0]),
+        solver.time_ns(ends[0], latency, bandwidth) / (1000 * line.time_us(ends[0])) - 1,
     )
 
 
@@ -116,7 +120,7 @@ class _Solver:
     ) -> tuple[float, float]:
         """(latency in ns, bandwidth in GiB/s) for (bytes, nanoseconds) at both ends."""
         latency, bandwidth = 0.0, FASTEST_GIB_PER_S
-        if self._time_ns(large[0], latency, bandwidth) > large[1]:
+        if self.time_ns(large[0], latency, bandwidth) > large[1]:
             raise TraceError(
                 f"{where}:1: {large[0]} bytes took {large[1] / 1000:.1f} us, less than ASTRA-sim's "
                 "reductions and the base fabric's inner levels alone; correct --base, its system "
@@ -135,7 +139,7 @@ class _Solver:
 
     def _bandwidth(self, target: tuple[int, float], latency: float) -> float:
         def too_slow(logarithm: float) -> bool:
-            return self._time_ns(target[0], latency, math.exp(logarithm)) > target[1]
+            return self.time_ns(target[0], latency, math.exp(logarithm)) > target[1]
 
         low, high = math.log(_SLOWEST_GIB_PER_S), math.log(FASTEST_GIB_PER_S)
         return math.exp(_bisect(too_slow, low, high))
@@ -144,11 +148,12 @@ class _Solver:
         """0 where the endpoint delays alone take longer than was measured."""
 
         def too_fast(latency: float) -> bool:
-            return self._time_ns(target[0], latency, bandwidth) < target[1]
+            return self.time_ns(target[0], latency, bandwidth) < target[1]
 
         return _bisect(too_fast, 0.0, _LONGEST_NS) if too_fast(0.0) else 0.0
 
-    def _time_ns(self, size_bytes: int, latency: float, bandwidth: float) -> int:
+    def time_ns(self, size_bytes: int, latency: float, bandwidth: float) -> int:
+        """Simulated time of the log's collective."""
         fabric = with_level(self._fabric, self._level, latency, bandwidth)
         size = max(size_bytes // self._parts, fabric.system.preferred_dataset_splits)
         query = on_placement(_micro(self._collective, size), self._placement, fabric, {}).query

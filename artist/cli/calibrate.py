@@ -177,6 +177,11 @@ def _fabric(
         print_json(fit.facts)
     else:
         print_facts(f"level {level} of fabric {name}", fit.facts)
+    if fit.level.smallest_error > 0.01:
+        note(
+            f"note: small messages take {100 * fit.level.smallest_error:.0f} % longer than in the "
+            "log, because of the levels inside: calibrate those first, innermost to outermost"
+        )
     note(f"wrote {path}; use it with --fabric {name}")
 
 

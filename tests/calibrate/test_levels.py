@@ -127,3 +127,23 @@ def test_facts_are_json(write_log: Callable[..., Path]) -> None:
     fit = calibrate_fabric(read_log(write_log()), "x", H100, "machine", BACKEND)
     assert json.loads(json.dumps(fit.facts))["operation"] == "all_reduce"
     assert Collective.ALL_REDUCE is OPERATIONS["all_reduce"]
+
+
+def test_a_log_that_the_inner_levels_contradict_says_so(write_log: Callable[..., Path]) -> None:
+    """Two machines whose switches alone take longer than the small messages of the log."""
+    log = read_log(write_log(hosts=(8, 8), alpha_us=45.0, beta_us_per_byte=5e-5))
+    level = calibrate_fabric(log, "x", H100, "rack", BACKEND).level
+    assert level.latency_ns.value == 0
+    assert level.smallest_error > 0.1
+
+
+def test_a_plot_is_drawn(write_log: Callable[..., Path], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed (artist-sim[plot])")
+    from artist.calibrate.plots import plot_fabric
+
+    fit = calibrate_fabric(read_log(write_log()), "x", H100, "machine", BACKEND)
+    for name in ("fit.png", "fit.svg"):
+        plot_fabric(fit, tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 1000
+    with pytest.raises(ConfigError, match="cannot be written"):
+        plot_fabric(fit, tmp_path / "no" / "fit.png")

@@ -1,0 +1,60 @@
+"""`docs/calibration.md`: its commands run, its numbers are the commands'."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+PAGE = (Path(__file__).parents[2] / "docs" / "calibration.md").read_text(encoding="utf-8")
+_FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def _artist(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "artist", *arguments],
+        cwd=folder,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "ARTIST_CACHE_DIR": str(folder / "cache"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, f"artist {' '.join(arguments)}\n{done.stderr}"
+    return done.stdout
+
+
+def test_the_page_runs_from_log_to_what_if(tmp_path: Path) -> None:
+    for language, name, text in _FENCE.findall(PAGE):
+        if name:
+            (tmp_path / name).write_text(text)
+        elif language == "sh":
+            for line in text.splitlines():
+                program, *arguments = shlex.split(line)
+                assert program == "artist"
+                _artist(tmp_path, *arguments)
+    manifest = json.loads((tmp_path / "calibrated/manifest.json").read_text())
+    assert manifest["scenario"]["calibration"] == "ours"
+    assert "calibration" in manifest["inputs"]
+
+    def comm_s(run: str) -> float:
+        return float(json.loads((tmp_path / run / "summary.json").read_text())["comm_time_mean_s"])
+
+    assert comm_s("calibrated") > comm_s("uncalibrated")
+
+
+def test_the_table_is_the_commands(tmp_path: Path) -> None:
+    found = json.loads(_artist(tmp_path, "calibrate", "--all", "--format", "json"))
+    for model in found["models"]:
+        cells = [model["model"]]
+        for level in model["levels"]:
+            deviation = level["deviation"]
+            shown = "" if level["role"] == "fitted" else f" ({100 * deviation:+.0f} %)"
+            cells.append(f"{level['measured_percent']:g}, {level['simulated_percent']:.4g}{shown}")
+        assert f"| {' | '.join(cells)} |" in PAGE
