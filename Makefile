@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: sim test lint slow clean
+.PHONY: sim test lint slow reference clean
 .DELETE_ON_ERROR:
 
 sim: $(STAMP)
@@ -21,6 +21,21 @@ lint: $(STAMP)
 
 slow: $(STAMP)
 	$(BIN)/pytest -q -m slow
+
+# Against recorded runs of the original simulator (docs/reference.md). Empty: the folder's files.
+REFERENCE ?= ../shared/reference
+WORKLOADS ?= ../shared/fidelity/workloads
+ALLOCATIONS ?=
+TRACE ?=
+TRACE_NAME ?=
+RESULTS ?=
+SEEDS ?= 20
+OUT ?= ref.json
+
+reference: $(STAMP)
+	$(BIN)/python -m artist.reference --reference $(REFERENCE) --workloads $(WORKLOADS) \
+	  --allocations "$(ALLOCATIONS)" --trace "$(TRACE)" --trace-name "$(TRACE_NAME)" \
+	  --results "$(RESULTS)" --seeds $(SEEDS) --out "$(OUT)"
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from artist.cluster.placement import Placement, tier
@@ -53,6 +53,9 @@ IDLE_S = 60.0
 # After how long GPUs are offered, per GPU that a job gives back.
 OVERHEAD_S = 1.0
 
+# The clocks are never so far apart while speeds stay as they are.
+DRIFT_S = 1e-3
+
 END, OFFER = 0, 1
 
 
@@ -72,7 +75,6 @@ class Lease:
 
     placement: Placement
     iteration_s: float
-    batch_s: float
     anchor: Tick
     """When the engine started the first batch on these GPUs."""
     before: int
@@ -109,8 +111,7 @@ class OriginalScheduler(BasePolicy):
                 self._arrived(job, view)
         for order in view.finished:
             self._finished.add(order)
-            time_s = min(self._leases[order].end_s, seconds(view.now))
-            self._plan(Entry(time_s, END, order, view.now))
+            self._plan(Entry(self._end_s(order, view.now), END, order, view.now))
         turn = Turn(view, self._free(view.free))
         while self._agenda and self._agenda[0].tick <= view.now:
             entry = heapq.heappop(self._agenda)
@@ -146,7 +147,7 @@ class OriginalScheduler(BasePolicy):
             delayed = True
         else:
             turn.ended[order] = lease
-            account.ran(lease.batches, lease.batch_s, self._granularity)
+            account.ran(lease.batches, lease.iteration_s, self._granularity)
             self._enter(order, entry.time_s)
             delayed = lease.expires
         time_s = entry.time_s + (OVERHEAD_S * account.gpus if delayed else 0.0)
@@ -161,6 +162,11 @@ class OriginalScheduler(BasePolicy):
 
     def _plan(self, entry: Entry) -> None:
         heapq.heappush(self._agenda, entry)
+
+    def _end_s(self, order: int, now: Tick) -> float:
+        """By the original's clock, unless the job ran at other speeds than was expected."""
+        end_s, now_s = self._leases[order].end_s, seconds(now)
+        return end_s if abs(end_s - now_s) < DRIFT_S else now_s
 
     def _next_question(self, now: Tick) -> list[Decision]:
         if not self._agenda and self._queue and not self._leases:
@@ -200,22 +206,21 @@ class OriginalScheduler(BasePolicy):
         job, account, view = self._jobs[order], self._accounts[order], turn.view
         last = turn.ended.get(order)
         if last is not None and placement == last.placement:
-            anchor, before = last.anchor, last.before + last.batches
-            iteration_s, batch_s = last.iteration_s, last.batch_s
+            anchor, before, restart_s = last.anchor, last.before + last.batches, 0.0
+            iteration_s = last.iteration_s
         else:
-            anchor, before = view.now + ticks(job.restart_s if account.run_s else 0.0), 0
+            restart_s = job.restart_s if account.run_s else 0.0
+            anchor, before = view.now + ticks(restart_s), 0
             iteration_s = view.alone_iteration_s(job, placement)
-            # One iteration of so many times the compute, to round as the original does.
-            batch = replace(job, compute_s=job.compute_s * self._granularity)
-            batch_s = view.alone_iteration_s(batch, placement)
+        batch_s = iteration_s * self._granularity
         batches, expires = lease_batches(batch_s, self._lease_s, account.gpus)
         left = -(-account.remaining // (self._granularity * account.gpus))
-        end_s = summed(time_s, batch_s, min(batches, left))
-        lease = Lease(placement, iteration_s, batch_s, anchor, before, batches, expires, end_s)
+        end_s = summed(time_s + restart_s, batch_s, min(batches, left))
+        lease = Lease(placement, iteration_s, anchor, before, batches, expires, end_s)
         self._leases[order] = turn.granted[order] = lease
         if batches < left:
             end = after(anchor, (before + batches) * self._granularity, iteration_s)
-            self._plan(Entry(end_s, END, order, max(end, ticks(end_s))))
+            self._plan(Entry(end_s, END, order, max(end, ticks(end_s), view.now + 1)))
 
 
 @dataclass(slots=True)

@@ -41,8 +41,9 @@ class Account:
         ideal_s = self.compute_s * self.total / self.gpus
         return (1 - self.remaining / self.total) / (self.run_s / ideal_s)
 
-    def ran(self, batches: int, batch_s: float, granularity: int) -> None:
+    def ran(self, batches: int, iteration_s: float, granularity: int) -> None:
         """Some batches were completed."""
+        batch_s = iteration_s * granularity
         self.remaining = max(0, self.remaining - batches * granularity * self.gpus)
         self.run_s = summed(self.run_s, batch_s, batches)
         self.service_gpu_s = summed(self.service_gpu_s, self.gpus * batch_s, batches)

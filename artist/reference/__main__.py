@@ -44,7 +44,7 @@ def _inputs(asked: argparse.Namespace) -> Inputs:
     return Inputs(
         _paths(asked.allocations) or sorted((home / "allocations").glob("fix_*.csv*")),
         dict(zip(names, paths, strict=True)),
-        asked.results or home / "results.csv",
+        Path(asked.results or home / "results.csv"),
         Latencies(asked.latencies or home / "golden_astra1.csv", asked.workloads),
         asked.seeds,
         asked.workers,
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--allocations", default="", help="files, if not the folder's")
     parser.add_argument("--trace", default="", help="files, if not the folder's")
     parser.add_argument("--trace-name", default="", help="their names in the results")
-    parser.add_argument("--results", type=Path, default=None, help="file, if not the folder's")
+    parser.add_argument("--results", default="", help="file, if not the folder's")
     parser.add_argument("--latencies", type=Path, default=None, help="file, if not the folder's")
     parser.add_argument("--seeds", type=int, default=20, help="machine orders per cell")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)

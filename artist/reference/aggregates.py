@@ -1,7 +1,8 @@
 """Whole runs: mean completion time and makespan over many machine orders, against one recorded run.
 
 The original's results are chaotic in the order in which it visits machines, of which its own is as
-arbitrary as any other. So the median over seeded orders is compared.
+arbitrary as any other. So the median over seeded orders is compared. One more run in the
+original's own order shows how much of a difference is the rules' and how much the order's.
 """
 
 from __future__ import annotations
@@ -96,23 +97,25 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Ratios ours / theirs per cell: median, minimum and maximum over `seeds` machine orders."""
     with ProcessPoolExecutor(workers, initializer=_prepare, initargs=(traces, latencies)) as pool:
-        asked = list(product(found, range(seeds)))
+        asked = list(product(found, (None, *range(seeds))))
         outcomes = list(pool.map(_outcome, asked, chunksize=4))
+    size = seeds + 1
     return [
-        _row(cell, outcomes[index * seeds : (index + 1) * seeds])
+        _row(cell, outcomes[index * size], outcomes[index * size + 1 : (index + 1) * size])
         for index, cell in enumerate(found)
     ]
 
 
-def _row(cell: Cell, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _row(cell: Cell, own: Outcome, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     row: dict[str, Any] = {"scheme": cell.scheme, "racks": cell.racks, "trace": cell.trace}
-    for name, theirs, ours in (
-        ("jct_mean_ratio", cell.jct_mean_s, [each.jct_mean_s for each in outcomes]),
-        ("makespan_ratio", cell.makespan_s, [each.makespan_s for each in outcomes]),
+    for name, theirs, same, ours in (
+        ("jct_mean_ratio", cell.jct_mean_s, own.jct_mean_s, [one.jct_mean_s for one in outcomes]),
+        ("makespan_ratio", cell.makespan_s, own.makespan_s, [one.makespan_s for one in outcomes]),
     ):
         row[name] = median(ours) / theirs
         row[f"{name}_min"] = min(ours) / theirs
         row[f"{name}_max"] = max(ours) / theirs
+        row[f"{name}_own_order"] = same / theirs
     return row
 
 
@@ -127,6 +130,6 @@ def _prepare(traces: Mapping[str, ReferenceTrace], latencies: Latencies) -> None
     _speeds[:] = [latencies.speeds()]
 
 
-def _outcome(asked: tuple[Cell, int]) -> Outcome:
+def _outcome(asked: tuple[Cell, int | None]) -> Outcome:
     cell, seed = asked
     return simulate(_traces[cell.trace], cell.scheme, cell.racks, seed, _speeds[0])

@@ -20,6 +20,7 @@ from artist.policies.original_order import VisitOrder
 from artist.policies.original_queue import Bid, BidQueue
 from artist.policies.original_rules import OriginalRule
 from artist.reference.files import Allocation, RecordedRun, ReferenceTrace
+from artist.reference.pools import pool_of
 
 TIE = 1e-9
 
@@ -63,7 +64,7 @@ class Replay:
         self._queue = BidQueue()
         self._orders = {job.id: order for order, job in enumerate(trace.jobs)}
         self._accounts: dict[int, Account] = {}
-        self._batch_s: dict[int, float] = {}
+        self._iteration_s: dict[int, float] = {}
         self._held: dict[int, Placement] = {}
         self._arrived = 0
         self._round: Iterator[tuple[Bid, Placement]] | None = None
@@ -96,7 +97,7 @@ class Replay:
         agreed = self._compare(row, bid, actual, next(self._round, None))
         self._free.claim(actual)
         self._held[order] = actual
-        self._batch_s[order] = self._jobs[order].compute_s * self._granularity / row.speed
+        self._iteration_s[order] = self._jobs[order].compute_s / row.speed
         tree = self._free.tree
         waited_s = self._now - bid.since_s
         self._rule.granted(tree, tier(tree, actual), row.gpus, waited_s, self._now)
@@ -170,8 +171,10 @@ class Replay:
         batches = (account.remaining - row.remaining) // batch
         if not account.run_s:
             # Traces hold whole batches; the original's total is what the first expiry implies.
-            account.total = account.remaining = row.remaining + batches * batch
-        account.ran(batches, self._batch_s[order], self._granularity)
+            account.total = account.remaining = pool_of(
+                self._jobs[order], row.remaining, self._granularity
+            )
+        account.ran(batches, self._iteration_s[order], self._granularity)
         account.since_s = self._now
         self._enter(order)
 

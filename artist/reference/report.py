@@ -11,9 +11,17 @@ from typing import Any
 
 from artist.policies.original_order import HashOrder
 from artist.reference.aggregates import Latencies, cells, cluster, compare
-from artist.reference.files import ReferenceTrace, read_results, read_run, read_trace, trace_of
+from artist.reference.files import (
+    RecordedRun,
+    ReferenceTrace,
+    read_results,
+    read_run,
+    read_trace,
+    trace_of,
+)
+from artist.reference.pools import with_pools
 from artist.reference.replay import Agreement, Replay
-from artist.reference.schemes import GRANULARITY, registered, scheduler
+from artist.reference.schemes import GRANULARITY, known, scheduler
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +37,10 @@ class Inputs:
     workers: int
 
 
-def replayed(path: Path, traces: Sequence[ReferenceTrace]) -> Agreement | None:
-    """One file of allocations; None where its scheme has no policy."""
-    run = read_run(path)
-    if not registered(run.scheme):
-        return None
+def replayed(run: RecordedRun, trace: ReferenceTrace) -> Agreement:
+    """One recorded run."""
     tree = cluster(run.racks)
     rule = scheduler(run.scheme).rule
-    trace = trace_of(run, traces)
     return Replay(run, trace, tree, rule, HashOrder(tree), GRANULARITY).run()
 
 
@@ -47,17 +51,24 @@ def report(inputs: Inputs) -> dict[str, Any]:
         ArtistError: a file cannot be read or does not fit the others.
     """
     traces = {name: read_trace(path, name) for name, path in inputs.traces.items()}
-    known = [*traces.values(), *_siblings(inputs)]
+    runs = [run for run in map(read_run, inputs.allocations) if known(run.scheme)]
+    candidates = [*traces.values(), *_siblings(inputs)]
+    theirs = [trace_of(run, candidates) for run in runs]
+    replayed_paths = {run.path for run in runs}
     with ProcessPoolExecutor(inputs.workers) as pool:
-        found = list(pool.map(replayed, inputs.allocations, [known] * len(inputs.allocations)))
-    rows = [
-        _replay_row(path, agreement)
-        for path, agreement in zip(inputs.allocations, found, strict=True)
-        if agreement is not None
-    ]
+        found = list(pool.map(replayed, runs, theirs))
     asked = cells(read_results(inputs.results), traces) if inputs.results else []
-    aggregates = compare(asked, traces, inputs.latencies, inputs.seeds, inputs.workers)
-    return {"replay": rows, "aggregates": aggregates, "seeds": inputs.seeds}
+    pooled = {
+        name: with_pools(trace, zip(runs, theirs, strict=True), GRANULARITY)
+        for name, trace in traces.items()
+    }
+    return {
+        "replay": [_replay_row(run.path, each) for run, each in zip(runs, found, strict=True)],
+        "aggregates": compare(asked, pooled, inputs.latencies, inputs.seeds, inputs.workers),
+        "seeds": inputs.seeds,
+        "left_out": [path.name for path in inputs.allocations if path not in replayed_paths]
+        + [name for name in traces if name not in {cell.trace for cell in asked}],
+    }
 
 
 def as_table(document: Mapping[str, Any]) -> str:
@@ -67,12 +78,17 @@ def as_table(document: Mapping[str, Any]) -> str:
         f"{row['file']:36}{row['decisions']:9}{row['agree']:7}{row['ties']:6}{row['same_gpus']:9}"
         for row in document["replay"]
     ]
-    lines += ["", "ours / theirs: median (min .. max) over seeded machine orders"]
+    lines += [
+        "",
+        "ours / theirs: median (min .. max) over seeded machine orders, [in its own order]",
+    ]
     lines += [
         f"{row['scheme']:16}{row['racks']:3} {row['trace']:28}"
         f"JCT {_spread(row, 'jct_mean_ratio')}   makespan {_spread(row, 'makespan_ratio')}"
         for row in document["aggregates"]
     ]
+    if document["left_out"]:
+        lines += ["", f"not compared (no policy, no results): {', '.join(document['left_out'])}"]
     return "\n".join(lines)
 
 
@@ -82,7 +98,8 @@ def write(document: Mapping[str, Any], path: Path) -> None:
 
 
 def _spread(row: Mapping[str, Any], key: str) -> str:
-    return f"{row[key]:.3f} ({row[f'{key}_min']:.2f} .. {row[f'{key}_max']:.2f})"
+    spread = f"({row[f'{key}_min']:.2f} .. {row[f'{key}_max']:.2f})"
+    return f"{row[key]:.3f} {spread} [{row[f'{key}_own_order']:.4f}]"
 
 
 def _replay_row(path: Path, found: Agreement) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Any
 
 from artist.errors import ConfigError
 from artist.policies import POLICIES
@@ -25,19 +27,26 @@ SCHEMES: Mapping[str, str] = {
 """Names in results to ids of policies."""
 
 
+# Dally with timers of R leases for a rack and N for the network.
+_TIMERS = re.compile(r"Dally-(\d+)-(\d+)")
+
+
 def registered(scheme: str) -> bool:
     """Whether a scheme has a registered policy."""
     return SCHEMES.get(scheme) in {entry.id for entry in POLICIES}
+
+
+def known(scheme: str) -> bool:
+    """Whether a scheme can be replayed: registered, or Dally with other fixed timers."""
+    return registered(scheme) or _TIMERS.fullmatch(scheme) is not None
 
 
 def scheduler(scheme: str, machine_order_seed: int | None = None) -> OriginalScheduler:
     """A scheme as the original program runs it.
 
     Raises:
-        ConfigError: not one of `SCHEMES`.
+        ConfigError: not a `known` one.
     """
-    if not registered(scheme):
-        raise ConfigError(f"scheme {scheme!r}: expected one of {', '.join(SCHEMES)}")
     if scheme == "Tiresias":
         return original_tiresias(LEASE_S, GRANULARITY, machine_order_seed)
     own = {
@@ -46,7 +55,16 @@ def scheduler(scheme: str, machine_order_seed: int | None = None) -> OriginalSch
         "granularity": GRANULARITY,
         "machine_order_seed": machine_order_seed,
     }
-    options = Dally.Options.model_validate({**POLICIES[SCHEMES[scheme]].preset, **own})
-    original = Dally(options).original
+    original = Dally(Dally.Options.model_validate({**_preset(scheme), **own})).original
     assert original is not None  # rules=original
     return original
+
+
+def _preset(scheme: str) -> Mapping[str, Any]:
+    if registered(scheme):
+        return POLICIES[SCHEMES[scheme]].preset
+    timers = _TIMERS.fullmatch(scheme)
+    if timers is None:
+        raise ConfigError(f"scheme {scheme!r}: expected one of {', '.join(SCHEMES)}")
+    rack_s, network_s = (LEASE_S * int(leases) for leases in timers.groups())
+    return {"timers": "manual", "machine_timer_s": rack_s, "rack_timer_s": network_s}

@@ -1,0 +1,79 @@
+"""Does the visiting order follow the original's hash map, and can a seed replace it?"""
+
+from __future__ import annotations
+
+import pytest
+
+from artist.cluster.placement import Placement
+from artist.cluster.state import FreeGpus
+from artist.cluster.tree import regular
+from artist.policies.original_order import HashOrder, SeededOrder, hash_order, unit_hashes
+
+TREE = regular(racks=2, machines_per_rack=8, gpus_per_machine=8, gpus_per_socket=4)
+SOCKET, MACHINE = 0, TREE.machine
+
+
+def test_hash_of_zero_is_worked_out_by_hand() -> None:
+    # 0 + ~0 = 2^32 - 1; ^= h >>> 14 clears its lower 18 bits: 0xfffc0000;
+    # + (h << 4): 0xfffc0000 + 0xffc00000 = 0xffbc0000; ^ h >>> 10 (0x003fef00) = 0xff83ef00.
+    assert unit_hashes(TREE, MACHINE)[0] == 0xFF83EF00
+
+
+def test_machine_1_of_rack_0_and_machine_0_of_rack_1_collide() -> None:
+    hashes = unit_hashes(TREE, MACHINE)
+    assert hashes[1] == hashes[8]
+
+
+def test_later_entries_of_a_bucket_come_first_and_buckets_from_high_to_low() -> None:
+    assert hash_order([0, 1, 2, 3], [5, 9, 5, 1]) == [1, 2, 0, 3]
+
+
+def test_map_doubles_at_three_quarters_and_reverses_what_stays_together() -> None:
+    same = [0] * 12
+    assert hash_order(range(11), same) == list(range(10, -1, -1))
+    assert hash_order(range(12), same) == list(range(12))
+
+
+def test_doubling_splits_buckets_by_the_next_bit() -> None:
+    hashes = [0, 16] * 6
+    assert hash_order(range(12), hashes) == [1, 3, 5, 7, 9, 11, 0, 2, 4, 6, 8, 10]
+
+
+def test_first_allocations_of_a_recorded_run() -> None:
+    # The original's batch run on two racks: 4 GPUs, 16 GPUs spread over a rack, 2 GPUs.
+    free = FreeGpus(TREE)
+    visits = HashOrder(TREE)
+    first = visits.first_fit(free, SOCKET, 4)
+    assert first == socket(1, 7, 1)
+    free.claim(Placement.of({first: 4}))
+    free.claim(Placement.of(dict.fromkeys(range(4), 4)))
+    assert visits.first_fit(free, SOCKET, 2) == socket(1, 6, 0)
+
+
+@pytest.mark.parametrize("level", [SOCKET, MACHINE])
+def test_only_units_with_room_are_taken(level: int) -> None:
+    free = FreeGpus(TREE)
+    for visits in (HashOrder(TREE), SeededOrder(TREE, 3)):
+        assert visits.first_fit(free, level, 9) is None
+        first = visits.first_fit(free, level, 4)
+        assert first is not None
+        assert free.of(level, first) >= 4
+
+
+def test_seeded_order_is_a_permutation_that_its_seed_repeats() -> None:
+    taken = [drain(SeededOrder(TREE, 1)), drain(SeededOrder(TREE, 1)), drain(SeededOrder(TREE, 2))]
+    assert taken[0] == taken[1] != taken[2]
+    assert sorted(taken[0]) == list(range(16))
+
+
+def drain(visits: SeededOrder) -> list[int]:
+    free = FreeGpus(TREE)
+    taken = []
+    while (machine := visits.first_fit(free, MACHINE, 8)) is not None:
+        taken.append(machine)
+        free.claim(Placement.of({2 * machine: 4, 2 * machine + 1: 4}))
+    return taken
+
+
+def socket(rack: int, machine: int, socket: int) -> int:
+    return (rack * 8 + machine) * 2 + socket

@@ -1,0 +1,122 @@
+"""Leases, offers and batches of the original's allocator, worked out by hand."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+
+import pytest
+
+from artist.cluster.placement import Placement
+from artist.cluster.tree import regular
+from artist.engine.rates import AloneRates
+from artist.engine.simulator import Simulator
+from artist.latency.base import Estimate
+from artist.policies import POLICIES
+from artist.policies.dally import Dally
+from artist.policies.original_tiresias import original_tiresias
+from artist.testing import check_policy
+from artist.units import seconds
+from artist.workload.job import Job
+
+DALLY = [entry.id for entry in POLICIES if entry.id.startswith("dally")]
+OPTIONS = {"rules": "original", "lease_s": 100.0, "granularity": 10}
+
+
+def dally(name: str = "dally", **options: object) -> Dally:
+    preset = POLICIES[name].preset
+    return Dally(Dally.Options.model_validate({**preset, **OPTIONS, **options}))
+
+
+def run(jobs: list[Job], gpus: int, policy: Dally | None = None) -> Mapping[str, tuple]:
+    """Name to (start, finish, preemptions) on one machine, in seconds."""
+    tree = regular(racks=1, machines_per_rack=1, gpus_per_machine=gpus, gpus_per_socket=4)
+    rates = AloneRates(tree, lambda model, signature: Estimate(1000, 1000, "hand"))
+    rows = Simulator(tree, jobs, rates, check=True).run(policy or dally())
+    return {
+        row.job.id: (seconds(row.start), seconds(row.finish), row.preemptions) for row in rows.jobs
+    }
+
+
+def job(name: str, gpus: int, iterations: int, compute_s: float = 1.0, arrival_s: float = 0) -> Job:
+    return Job(name, arrival_s, gpus, "any", iterations, compute_s)
+
+
+def test_expired_lease_frees_gpus_that_are_offered_a_second_per_gpu_later() -> None:
+    # Batches of 10 s: a's lease expires at 100 s; 8 s later b, which never ran, comes first;
+    # b finishes at 208 s, and 8 s later a goes on.
+    found = run([job("a", 8, 200), job("b", 8, 100)], gpus=8)
+    assert found == {"a": (0, 316, 1), "b": (108, 208, 0)}
+
+
+def test_job_alone_waits_for_the_offer_of_its_own_gpus() -> None:
+    assert run([job("a", 8, 200)], gpus=8) == {"a": (0, 208, 1)}
+
+
+def test_lease_cut_short_is_offered_at_once() -> None:
+    # Batches of 30 s: a fourth would end at 120 s, after the lease; the GPU goes to b at 90 s.
+    # b finishes at 120 s and the GPU is offered at 121 s.
+    found = run([job("a", 1, 60, 3.0), job("b", 1, 10, 3.0)], gpus=1)
+    assert found == {"a": (0, 211, 1), "b": (90, 120, 0)}
+
+
+def test_job_that_gets_its_own_gpus_back_at_once_does_not_stop() -> None:
+    assert run([job("a", 1, 60, 3.0)], gpus=1) == {"a": (0, 180, 0)}
+
+
+def test_arrival_is_offered_what_is_free_at_once() -> None:
+    found = run([job("a", 4, 10), job("b", 4, 10, arrival_s=3.0)], gpus=8)
+    assert found["b"] == (3, 13, 0)
+
+
+def test_arrival_does_not_take_gpus_before_their_offer_unless_some_are_free() -> None:
+    # a finishes at 10 s. c arrives at 12 s, finds free GPUs (a's) and takes them; had it
+    # arrived while none was free it would have waited for the offer at 18 s.
+    found = run([job("a", 8, 10), job("c", 8, 10, arrival_s=12.0)], gpus=8)
+    assert found["c"] == (12, 22, 0)
+    found = run([job("a", 8, 10), job("c", 8, 10, arrival_s=9.0)], gpus=8)
+    assert found["c"] == (18, 28, 0)
+
+
+def test_timer_is_looked_at_only_when_something_is_offered() -> None:
+    # Two machines with 4 GPUs free each; e wants 8 and may take a rack after 150 s. The next
+    # offers are at 108 s (a, b expired and are back), 216 s: there e is over its timer.
+    tree = regular(racks=1, machines_per_rack=2, gpus_per_machine=8, gpus_per_socket=8)
+    rates = AloneRates(tree, lambda model, signature: Estimate(1000, 1000, "hand"))
+    jobs = [job("a", 5, 600), job("b", 5, 600), job("e", 6, 10)]
+    policy = dally("dally-manual", machine_timer_s=150.0, rack_timer_s=1e6)
+    rows = Simulator(tree, jobs, rates, check=True).run(policy)
+    started = {row.job.id: seconds(row.start) for row in rows.jobs}
+    assert started["e"] == 105.0  # a's machine is free from 100 s, and offered at 105 s
+    assert policy.lease is None
+
+
+def test_own_machine_order_or_a_seeded_one_decides_among_machines() -> None:
+    def first(seed: int | None) -> Placement:
+        tree = regular(racks=2, machines_per_rack=8, gpus_per_machine=8, gpus_per_socket=4)
+        rates = AloneRates(tree, lambda model, signature: Estimate(1000, 1000, "hand"))
+        rows = Simulator(tree, [job("a", 8, 10)], rates).run(dally(machine_order_seed=seed))
+        return rows.placements[0].placement
+
+    assert first(None) == first(None)
+    assert len({first(seed) for seed in range(8)}) > 1
+
+
+@pytest.mark.parametrize("name", DALLY)
+def test_variants_keep_the_policy_contract(name: str) -> None:
+    check_policy(lambda: dally(name, lease_s=1000.0))
+
+
+def test_tiresias_keeps_the_policy_contract() -> None:
+    check_policy(lambda: original_tiresias(1000.0, 10, None))
+
+
+def test_copy_at_a_question_goes_on_to_the_same_rows() -> None:
+    jobs = [job(str(i), 1 + i % 8, 10 * (1 + i % 7), arrival_s=5.0 * i) for i in range(30)]
+    tree = regular(racks=1, machines_per_rack=2, gpus_per_machine=8, gpus_per_socket=4)
+    rates = AloneRates(tree, lambda model, signature: Estimate(1000, 1000, "hand"))
+    simulator, policy = Simulator(tree, jobs, rates, check=True), dally()
+    for _ in range(20):
+        simulator.answer(policy.decide(simulator.next_question()))
+    twin, its_policy = copy.deepcopy((simulator, policy))
+    assert twin.run(its_policy) == simulator.run(policy)
