@@ -12,7 +12,7 @@ class JobState:
     """Mutable state of one job, owned by the simulator; policies see it as a `JobView`.
 
     Life cycle: waiting (no placement) -> running (placement, rate) -> waiting ... -> finished.
-    `epoch` counts the changes of placement or rate; events of an older epoch are stale.
+    `epoch` counts how often its events were scheduled; those of an older epoch are stale.
     """
 
     __slots__ = (
@@ -78,7 +78,6 @@ class JobState:
         self.rate = None
         self.productive_from = now + restart
         self.progress.start(self.productive_from)
-        self.epoch += 1
         if self.first_start is None:
             self.first_start = now
 
@@ -91,4 +90,3 @@ class JobState:
         self.placement = None
         self.tier = -1
         self.rate = None
-        self.epoch += 1
