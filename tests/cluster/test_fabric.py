@@ -12,7 +12,7 @@ from artist.errors import ConfigError
 from artist.resources import resource
 from artist.units import gib_per_s
 
-SHIPPED = ("dally2025", "h100-quantum2-spectrum4")
+WITH_UPLINKS = ("dally2025", "h100-quantum2-spectrum4")
 
 
 def document(name: str = "dally2025") -> dict:
@@ -20,10 +20,10 @@ def document(name: str = "dally2025") -> dict:
 
 
 def test_the_shipped_fabrics_are_listed() -> None:
-    assert tuple(fabric_names()) == SHIPPED
+    assert set(WITH_UPLINKS) <= set(fabric_names())
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", fabric_names())
 def test_a_shipped_fabric_says_where_each_number_comes_from(name: str) -> None:
     fabric = load_fabric(name)
     assert fabric.name == name
@@ -65,7 +65,7 @@ def test_vendors_decimal_bandwidths_are_converted_to_gib_per_s(
     assert levels[level].bandwidth_gib_per_s == pytest.approx(gib_per_s(gigabits_per_s), rel=1e-4)
 
 
-@pytest.mark.parametrize("fabric", SHIPPED)
+@pytest.mark.parametrize("fabric", WITH_UPLINKS)
 @pytest.mark.parametrize(
     ("level", "gigabits_per_s", "count"), [("machine", 400, 8), ("rack", 800, 32)]
 )

@@ -108,6 +108,26 @@ def test_a_policy_may_ask_what_an_iteration_would_take_elsewhere() -> None:
     assert found == [1.0, 1.5, 3.0]
 
 
+def test_a_view_tells_a_jobs_time_on_gpus_service_and_whole_iterations() -> None:
+    engine = simulator(cluster([8]), [job("a", gpus=2, compute_s=3.0)])
+    engine.next_question()
+    engine.answer([Start(0, on({0: 2})), Wake(4 * S)])
+    found = []
+    for decisions in (
+        [Preempt(0), Wake(9 * S)],
+        [Start(0, on({0: 2})), Wake(13 * S)],
+        [Preempt(0)],
+    ):
+        view = engine.next_question()
+        assert view is not None
+        state = {**view.waiting, **view.running}[0]
+        times = (state.run_ticks(view.now) / S, state.service_gpu_s(view.now))
+        found.append((*times, state.iterations_done(view.now), state.tier))
+        engine.answer(decisions)
+    # After 4 s of running, 5 s of waiting, and 4 s of running; an iteration takes 3 s.
+    assert found == [(4.0, 8.0, 1, 0), (4.0, 8.0, 1, -1), (8.0, 16.0, 2, 0)]
+
+
 # -- answers -----------------------------------------------------------------------------
 
 
@@ -374,6 +394,16 @@ def test_a_hold_ends_with_the_stay() -> None:
     )
 
 
+def test_a_hold_at_the_tick_of_the_start_writes_no_row() -> None:
+    engine = simulator(cluster([8]), [job("a")])
+    engine.next_question()
+    engine.answer([Start(0, on({0: 1}))])
+    engine.hold(0, 5 * S)
+    rows = engine.run(Script({}))
+    assert stalls(rows, 0) == [5.0]
+    assert finishes(rows) == {"a": 15.0}
+
+
 def test_a_shorter_hold_does_not_end_a_longer_one() -> None:
     engine = held(9)
     engine.hold(0, 6 * S)
@@ -453,6 +483,17 @@ def test_a_rate_that_asks_to_be_asked_again_is() -> None:
     assert finishes(rows) == {"a": 22.0}
     assert [row.iterations for row in intervals(rows, 0)] == [4, 6]
     assert script.asked == [0, 22 * S]  # no question: nothing happened that a policy may see
+
+
+def test_a_rate_until_an_iteration_that_is_done_is_not_asked_about_at_once() -> None:
+    class Late(Speeds):
+        def __call__(self, now, running, changed):
+            super().__call__(now, running, changed)
+            return {order: rate(1.0, until=0) for order in running}
+
+    speeds = Late(lambda now, order: 1.0)
+    run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), speeds)
+    assert speeds.calls == [(0, [0]), (10 * S, [0])]
 
 
 def test_the_same_rate_again_changes_nothing() -> None:
