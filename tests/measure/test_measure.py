@@ -44,7 +44,7 @@ def test_the_log_is_one_of_nccl_tests(tmp_path: Path) -> None:
 
 @needs_torch
 def test_two_processes_measure_what_calibrate_reads(tmp_path: Path) -> None:
-    options = ("--model", "graphsage@batch=16", "--out", "m", "--steps", "3", "--largest-mib", "1")
+    options = ("--model", "graphsage@batch=16", "--out", "m", "--steps", "3", "--largest-mib", "8")
     done = _artist(tmp_path, "measure", *options, "--device", "cpu", "--format", "json")
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
