@@ -13,6 +13,7 @@ from typing import Any
 
 from artist import __version__
 from artist.cluster.fabric import Fabric, load_fabric
+from artist.cluster.order import VisitingOrder
 from artist.cluster.tree import ClusterTree, nested
 from artist.config import Scenario
 from artist.documents import validate
@@ -27,6 +28,7 @@ from artist.latency.service import EstimateStore, LatencyService, NoCommunicatio
 from artist.metrics import Table, job_table, placement_table, summarise, timeline_table
 from artist.policies import POLICIES
 from artist.policies.base import Policy
+from artist.rng import stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.base import Trace, check_models, check_sizes, head
 from artist.trace.builtin import open_trace
@@ -67,7 +69,8 @@ def simulate(
     trace = build_trace(scenario, tree)
     service = build_latency(scenario, fabric, calibration, store)
     rates = AloneRates(tree, service.estimate)
-    simulator = Simulator(tree, trace.jobs, rates, lease=policy.lease, check=check)
+    order = VisitingOrder(tree, scenario.permutation)
+    simulator = Simulator(tree, trace.jobs, rates, lease=policy.lease, order=order, check=check)
     started = time.perf_counter()
     rows = simulator.run(policy, on_question)
     wall_s = time.perf_counter() - started
@@ -130,7 +133,17 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
     check_sizes(trace, tree.gpus)
     if scenario.backend != "none":
         check_models(trace)
-    return trace
+    return permuted(trace, scenario.permutation)
+
+
+def permuted(trace: Trace, permutation: int) -> Trace:
+    """The same jobs, those that arrive together in another order; 0 keeps the trace's."""
+    if not permutation:
+        return trace
+    draws = stream(permutation, "arrival-order").random(len(trace.jobs)).tolist()
+    ranked = sorted(range(len(draws)), key=lambda i: (trace.jobs[i].arrival_s, draws[i]))
+    jobs = tuple(trace.jobs[i] for i in ranked)
+    return replace(trace, jobs=jobs, numbers=[trace.numbers[i] for i in ranked])
 
 
 def build_latency(

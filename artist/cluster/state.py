@@ -2,15 +2,18 @@
 
 Counts are numpy arrays, one per level, kept up to date from leaf to root. For
 machines and everything outside them but the cluster itself, one bit set per free count (a
-Python integer whose bit u stands for unit u) finds the first machine with room in
-a few machine words of work, whatever the size of the cluster.
+Python integer whose bit t stands for the unit visited at turn t) finds the first machine
+with room in a few machine words of work, whatever the size of the cluster.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
+from artist.cluster.order import VisitingOrder
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.errors import PolicyError
@@ -21,21 +24,23 @@ Counts = npt.NDArray[np.int32]
 class FreeGpus:
     """Free GPUs of every unit. The engine owns the real one; policies work on a `copy`."""
 
-    __slots__ = ("_buckets", "_free", "total", "tree")
+    __slots__ = ("_buckets", "_free", "_order", "total", "tree")
 
-    def __init__(self, tree: ClusterTree) -> None:
+    def __init__(self, tree: ClusterTree, order: VisitingOrder | None = None) -> None:
         self.tree = tree
+        self._order = order or VisitingOrder(tree)
         self.total = tree.gpus
         self._free: list[Counts] = [np.array(level.gpus, dtype=np.int32) for level in tree.levels]
         self._buckets: list[list[int]] = [
-            _buckets(level.gpus) if tree.machine <= index < tree.root else []
-            for index, level in enumerate(tree.levels)
+            self._sort(index) if tree.machine <= index < tree.root else []
+            for index in range(len(tree.levels))
         ]
 
     def copy(self) -> FreeGpus:
         """An independent copy."""
         twin = FreeGpus.__new__(FreeGpus)
         twin.tree = self.tree
+        twin._order = self._order
         twin.total = self.total
         twin._free = [counts.copy() for counts in self._free]
         twin._buckets = [bits.copy() for bits in self._buckets]
@@ -51,23 +56,24 @@ class FreeGpus:
         """Whether the bit sets of a level (machine or outer) say the same as its counts."""
         if level == self.tree.root:
             return self.total == int(self._free[level][0])
-        counts = self._free[level]
-        sizes = np.unique(counts).tolist()
-        filled = [size for size, bits in enumerate(self._buckets[level]) if bits]
-        return filled == sizes and all(
-            self._buckets[level][size] == _bits(counts == size) for size in sizes
-        )
+        return self._sort(level) == self._buckets[level]
 
     def of(self, level: int, unit: int) -> int:
         """Free GPUs of one unit."""
         return int(self._free[level][unit])
 
-    def at_least(self, level: int, gpus: int) -> int:
-        """Bit set of the units of a level (machine or outer) with at least `gpus` free."""
+    def at_least(self, level: int, gpus: int) -> Iterator[int]:
+        """The units of a level (machine or outer) with at least `gpus` free, as visited."""
         found = 0
         for bits in self._sized(level, gpus):
             found |= bits
-        return found
+        while found:
+            yield self._order.unit(level, (found & -found).bit_length() - 1)
+            found &= found - 1
+
+    def turn(self, level: int, unit: int) -> int:
+        """When a unit is visited among those of its level: ties go to the smallest turn."""
+        return self._order.turn(level, unit)
 
     def fits_one(self, level: int, gpus: int) -> bool:
         """Whether some unit of a level (machine or outer) has at least `gpus` free."""
@@ -77,13 +83,12 @@ class FreeGpus:
         """The unit with the fewest free GPUs that are at least `gpus`; the first among equals."""
         for bits in self._sized(level, gpus):
             if bits:
-                return (bits & -bits).bit_length() - 1
+                return self._order.unit(level, (bits & -bits).bit_length() - 1)
         return None
 
     def first_fit(self, level: int, gpus: int) -> int | None:
         """The first unit with at least `gpus` free."""
-        bits = self.at_least(level, gpus)
-        return (bits & -bits).bit_length() - 1 if bits else None
+        return next(self.at_least(level, gpus), None)
 
     def has(self, placement: Placement) -> bool:
         """Whether every GPU of a placement is free."""
@@ -125,6 +130,14 @@ class FreeGpus:
                 )
         self._move(placement, +1)
 
+    def _sort(self, level: int) -> list[int]:
+        """Bit sets of the units with exactly 0, 1, 2, ... free GPUs, from the counts."""
+        counts = self._free[level]
+        found = [0] * (self.tree.largest(level) + 1)
+        for size in np.unique(counts).tolist():
+            found[size] = _bits(self._order.as_visited(level, counts == size))
+        return found
+
     def _sized(self, level: int, gpus: int) -> list[int]:
         """Bit sets of the units with exactly `gpus`, `gpus` + 1, ... free."""
         if level == self.tree.root:
@@ -143,22 +156,13 @@ class FreeGpus:
                 counts[unit] = before + change
                 if tree.machine <= index < tree.root:
                     buckets = self._buckets[index]
-                    bit = 1 << unit
+                    bit = 1 << self._order.turn(index, unit)
                     buckets[before] ^= bit
                     buckets[before + change] ^= bit
                 if level.parent:
                     unit = level.parent[unit]
 
 
-def _buckets(gpus: tuple[int, ...]) -> list[int]:
-    """Bit sets of the units with exactly 0, 1, 2, ... GPUs."""
-    sizes = np.array(gpus)
-    found = [0] * (max(gpus) + 1)
-    for size in np.unique(sizes):
-        found[int(size)] = _bits(sizes == size)
-    return found
-
-
-def _bits(units: npt.NDArray[np.bool_]) -> int:
-    """A mask over units as a Python integer."""
-    return int.from_bytes(np.packbits(units, bitorder="little").tobytes(), "little")
+def _bits(mask: npt.NDArray[np.bool_]) -> int:
+    """A mask as a Python integer, element 0 in bit 0."""
+    return int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little")

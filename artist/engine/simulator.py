@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
+from artist.cluster.order import VisitingOrder
 from artist.cluster.placement import Placement, tier
 from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree
@@ -37,8 +38,8 @@ class Simulator:
     """One run of a list of jobs on a cluster.
 
     `jobs` come in order of arrival; a job's index is its `order`. `lease` is how long
-    an allocation holds, None for ever. With `check` every invariant is verified after
-    every event, at a price.
+    an allocation holds, None for ever; `order` breaks ties between units. With `check`
+    every invariant is verified after every event, at a price.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Simulator:
         rates: RateFunction,
         *,
         lease: Tick | None = None,
+        order: VisitingOrder | None = None,
         check: bool = False,
     ) -> None:
         self.tree = tree
@@ -57,7 +59,7 @@ class Simulator:
         self._jobs = jobs
         self._rates = rates
         self._check = check
-        self._free = FreeGpus(tree)
+        self._free = FreeGpus(tree, order)
         self._queue = EventQueue()
         self._waiting: dict[int, JobState] = {}
         self._running: dict[int, JobState] = {}

@@ -13,7 +13,7 @@ idle again. A job goes to (1) the machine of its affinity with most free GPUs, (
 (3) the machine of another affinity with most free GPUs, if one machine has room (a suspended
 job resumes on its former machine if that has room); otherwise (4) to free GPUs
 of machines visited in a random order: early feedback comes before locality, and
-migration repairs it. Among equals the first machine in label order.
+migration repairs it. Among equals the first machine in the order of visits.
 
 **Time slices.** While jobs wait, slices end together, at multiples of `quantum_s`. Then running
 jobs that completed an iteration on their GPUs queue up behind all waiting ones, the one that

@@ -55,19 +55,16 @@ class Affinity:
         level = free.tree.machine
         sizes = free.tree.levels[level].gpus
         counts = free.counts(level).tolist()
-        best: tuple[int, int, int] | None = None
-        bits = free.at_least(level, gpus)
-        while bits:
-            machine = (bits & -bits).bit_length() - 1
-            bits &= bits - 1
+        best: tuple[int, int, int, int] | None = None
+        for turn, machine in enumerate(free.at_least(level, gpus)):
             room = counts[machine]
             if room == sizes[machine]:
-                rank = (1, room, machine)
+                rank = (1, room, turn, machine)
             else:
-                rank = (0 if self._demand.get(machine) == gpus else 2, -room, machine)
+                rank = (0 if self._demand.get(machine) == gpus else 2, -room, turn, machine)
             if best is None or rank < best:
                 best = rank
-        return None if best is None else best[2]
+        return None if best is None else best[3]
 
     def _scattered(self, free: FreeGpus, gpus: int) -> Placement:
         """All free GPUs of one machine after the other, in random order, until it is enough."""

@@ -70,7 +70,7 @@ class Consolidation:
             for machine in inside
             if share * sizes[machine] <= self._free.of(level, machine) < sizes[machine]
         ]
-        for source in sorted(sources, key=lambda unit: (-self._free.of(level, unit), unit)):
+        for source in sorted(sources, key=lambda unit: self._emptiness(level, unit)):
             for job in sorted(inside[source], key=lambda job: (job.job.gpus, job.order)):
                 target = self._fuller(job.job.gpus, source)
                 if target is None:
@@ -110,9 +110,17 @@ class Consolidation:
         level = self._tree.machine
         room = self._free.of(level, source)
         sizes = self._tree.levels[level].gpus
-        counts = enumerate(self._free.counts(level).tolist())
-        fuller = [(n, unit) for unit, n in counts if gpus <= n < room and n < sizes[unit]]
-        return min(fuller)[1] if fuller else None
+        counts = self._free.counts(level).tolist()
+        for unit in sorted(self._free.at_least(level, gpus), key=lambda unit: counts[unit]):
+            if counts[unit] >= room:
+                return None
+            if counts[unit] < sizes[unit]:
+                return unit
+        return None
+
+    def _emptiness(self, level: int, unit: int) -> tuple[int, int]:
+        """Sorts by free GPUs, most first, then by the order of visits."""
+        return -self._free.of(level, unit), self._free.turn(level, unit)
 
 
 def _spread(tree: ClusterTree, placement: Placement) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """Where a job's GPUs should lie, given which are free.
 
-All placers visit units in label order and break ties by it. None of them looks at the
-network: how bad a placement is, the latency backend says.
+All placers visit units in the cluster's visiting order and break ties by it. None of
+them looks at the network: how bad a placement is, the latency backend says.
 """
 
 from __future__ import annotations
@@ -28,21 +28,22 @@ class Placer(Protocol):
 
 
 class AnyPlacer:
-    """The first free GPUs in label order, wherever they lie."""
+    """The first free GPUs in the order of visits, wherever they lie."""
 
     def possible(self, free: FreeGpus, gpus: int) -> bool:
         """Enough free GPUs in the cluster."""
         return free.total >= gpus
 
     def place(self, free: FreeGpus, gpus: int) -> Placement | None:
-        """Leaves in label order."""
+        """Machine by machine, in the order of visits."""
         if free.total < gpus:
             return None
         taken: dict[int, int] = {}
-        counts = free.counts(0)
-        for leaf in counts.nonzero()[0].tolist():
-            taken[leaf] = min(gpus, int(counts[leaf]))
-            gpus -= taken[leaf]
+        machine = free.tree.machine
+        for unit in free.at_least(machine, 1):
+            share = min(gpus, free.of(machine, unit))
+            taken |= pack_in_unit(free, machine, unit, share)
+            gpus -= share
             if not gpus:
                 break
         return Placement.of(taken)
@@ -118,11 +119,15 @@ def _fill(free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int
         return
     children = free.tree.children(level, unit)
     counts = free.counts(level - 1)[children.start : children.stop].tolist()
-    ranked = sorted((-count, child) for child, count in zip(children, counts, strict=True) if count)
-    for position, (negative, child) in enumerate(ranked):
+    ranked = sorted(
+        (-count, free.turn(level - 1, child), child)
+        for child, count in zip(children, counts, strict=True)
+        if count
+    )
+    for position, (negative, _, child) in enumerate(ranked):
         if -negative >= gpus:
-            rest = [(-count, other) for count, other in ranked[position:] if -count >= gpus]
-            _fill(free, level - 1, min(rest)[1], gpus, taken)
+            rest = [(-n, turn, other) for n, turn, other in ranked[position:] if -n >= gpus]
+            _fill(free, level - 1, min(rest)[2], gpus, taken)
             return
         _fill(free, level - 1, child, -negative, taken)
         gpus += negative

@@ -101,8 +101,8 @@ def _alike(free: FreeGpus, placement: Placement, shape: str) -> Iterator[Placeme
     tree = free.tree
     level = tier(tree, placement)
     own = tree.ancestor(0, placement.leaves[0], level)
-    for unit in range(len(tree.levels[level])):
-        if unit != own and free.of(level, unit) >= placement.gpus:
+    for unit in free.at_least(level, placement.gpus):
+        if unit != own:
             other = Placement.of(pack_in_unit(free, level, unit, placement.gpus))
             if signature(tree, other) == shape:
                 yield other

@@ -14,8 +14,8 @@ It differs from the paper on purpose of its authors or by accident:
   although nobody wanted its GPUs.
 
 Not replicated: running jobs that bid again (which leaks GPUs), and the order in which its hash
-tables visit machines (`first_fit` takes any order, cluster order by default). Like everywhere here,
-a lease renews in place while nobody waits.
+tables visit machines; `first_fit` takes any, the cluster's order of visits by default. Like
+everywhere here, a lease renews in place while nobody waits.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def original_place(
 ) -> Placement | None:
     """First fit in the first open level with room; None to wait.
 
-    `first_fit(free, level, gpus)` picks the machine; racks are visited in cluster order.
+    `first_fit(free, level, gpus)` picks the machine.
     """
     if gpus > free.total:
         return None

@@ -5,6 +5,8 @@ Source: Gu et al., *Tiresias* (NSDI 2019), section 3.3.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from artist.cluster.placement import Placement
 from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree
@@ -32,14 +34,14 @@ class FewestMachines:
             return pack_in_level(free, level, gpus)
         sizes = tree.levels[tree.machine].gpus
         units = [_inside(tree, level, unit) for unit in range(len(tree.levels[level]))]
-        needed = [_machines(sizes, machines, gpus) for machines in units]
+        needed = [_machines(free, sizes, machines, gpus) for machines in units]
         fewest = min(len(machines) for machines in needed if machines)
         counts = free.counts(tree.machine).tolist()
         found: tuple[int, list[int]] | None = None
-        for unit, inside in enumerate(units):
+        for unit in free.at_least(level, gpus):
             room = free.of(level, unit)
-            if room >= gpus and (found is None or room < found[0]):
-                machines = _machines(counts, inside, gpus)
+            if found is None or room < found[0]:
+                machines = _machines(free, counts, units[unit], gpus)
                 if len(machines) == fewest:
                     found = room, machines
         return None if found is None else _take(free, found[1], gpus)
@@ -54,19 +56,20 @@ def _inside(tree: ClusterTree, level: int, unit: int) -> range:
     return units
 
 
-def _machines(free: list[int] | tuple[int, ...], among: range, gpus: int) -> list[int]:
-    """The fewest machines with so many free GPUs, empty if there are not enough.
+def _machines(free: FreeGpus, counts: Sequence[int], among: range, gpus: int) -> list[int]:
+    """The fewest machines with so many GPUs by `counts`, empty if there are not enough.
 
-    Most free GPUs first; the last one has the fewest free GPUs that hold the rest.
+    Most GPUs first, in the order of visits; the last one has the fewest that hold the rest.
     """
     chosen: list[int] = []
-    ranked = sorted(among, key=lambda machine: (-free[machine], machine))
+    turns = {machine: free.turn(free.tree.machine, machine) for machine in among}
+    ranked = sorted(among, key=lambda machine: (-counts[machine], turns[machine]))
     for position, machine in enumerate(ranked):
-        if free[machine] >= gpus:
-            enough = [other for other in ranked[position:] if free[other] >= gpus]
-            return [*chosen, min(enough, key=lambda other: (free[other], other))]
+        if counts[machine] >= gpus:
+            enough = [other for other in ranked[position:] if counts[other] >= gpus]
+            return [*chosen, min(enough, key=lambda other: (counts[other], turns[other]))]
         chosen.append(machine)
-        gpus -= free[machine]
+        gpus -= counts[machine]
     return []
 
 
