@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 from artist import __version__
+from artist.cli.astra import SETTINGS as ASTRA_SETTINGS
+from artist.cli.astra import astra
 from artist.cli.cache import app as cache_app
 from artist.cli.calibrate import calibrate
 from artist.cli.compare import compare
@@ -45,6 +47,7 @@ app.command("explain")(explain)
 app.command("schema")(schema)
 app.command("latency")(latency)
 app.command("render")(render)
+app.command("astra", context_settings=ASTRA_SETTINGS)(astra)
 app.add_typer(trace_app, name="trace")
 app.add_typer(cache_app, name="cache")
 

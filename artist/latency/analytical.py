@@ -51,9 +51,31 @@ class AnalyticalBackend:
 
 
 @dataclass(frozen=True, slots=True)
+class Finishes:
+    """When each NPU has finished all passes, and for how long each of them computed."""
+
+    finish_ns: tuple[int, ...]
+    compute_ns: int
+
+
+def finishes(query: LatencyQuery) -> Finishes:
+    """The answer NPU by NPU, as ASTRA-sim prints it.
+
+    Raises:
+        BackendSettingError: ASTRA-sim crashes, hangs or deadlocks on it.
+    """
+    setup = prepare(query)
+    found = _outcome(setup, profile=False)
+    per_npu = found.per_npu or (found.finish_ns,) * setup.network.total_npus
+    return Finishes(per_npu, setup.work.compute_ns * setup.passes)
+
+
+@dataclass(frozen=True, slots=True)
 class _Outcome:
     finish_ns: int
     log: list[Interval] | None
+    per_npu: tuple[int, ...] = ()
+    """Finish times where NPUs may differ; otherwise all are alike."""
 
 
 def _outcome(setup: Setup, profile: bool) -> _Outcome:
@@ -117,8 +139,8 @@ def _play_all(setup: Setup, profile: bool) -> _Outcome:
     work = setup.work.repeated(setup.passes)
     maker = StreamMaker(setup.cuts, setup.queues, work.collectives)
     machine = Machine(setup.network, setup.delays, setup.slots, maker, work)
-    finishes = [x for x in machine.run(log=profile) if x is not None]
-    if len(finishes) < setup.network.total_npus:
+    ended = [x for x in machine.run(log=profile) if x is not None]
+    if len(ended) < setup.network.total_npus:
         raise BackendSettingError(
             f"active_chunks_per_dimension is {setup.active_chunks}, with which the NPUs serve "
             "chunks in different orders and wait for each other for ever (ASTRA-sim ends without "
@@ -129,7 +151,7 @@ def _play_all(setup: Setup, profile: bool) -> _Outcome:
     if log is not None:
         legs = (len(setup.cuts[x].stages) * setup.cuts[x].chunks for x in setup.work.collectives)
         log = log[: sum(legs)]
-    return _Outcome(max(finishes), log)
+    return _Outcome(max(ended), log, tuple(ended))
 
 
 def _bytes_per_dimension(setup: Setup) -> tuple[int, ...]:

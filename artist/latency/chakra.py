@@ -2,7 +2,7 @@
 
 A trace file is a metadata message and then one message per node, each with its
 length before it, in protobuf's wire format. Only the fields that ASTRA-sim reads are
-written; `_NODE` and its neighbours give their numbers in Chakra's schema.
+written; `NODE_FIELDS` and its neighbours give their numbers in Chakra's schema.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class NodeKind(IntEnum):
     COLLECTIVE = 7
 
 
-_COLLECTIVE_CODE = {
+COLLECTIVE_CODES = {
     # What needs no collective is still one, of no bytes: so does ASTRA-sim's own converter.
     Collective.NONE: 0,
     Collective.ALL_REDUCE: 0,
@@ -33,8 +33,8 @@ _COLLECTIVE_CODE = {
 }
 
 _METADATA = {"attribute": 2}
-_NODE = {"id": 1, "name": 2, "kind": 3, "parents": 5, "duration_us": 7, "attribute": 10}
-_ATTRIBUTE = {"name": 1, "int64": 9, "text": 29}
+NODE_FIELDS = {"id": 1, "name": 2, "kind": 3, "parents": 5, "duration_us": 7, "attribute": 10}
+ATTRIBUTE_FIELDS = {"name": 1, "int64": 9, "text": 29}
 
 _VARINT, _BYTES = 0, 2
 
@@ -58,7 +58,7 @@ def encode_workload(workload: Workload, passes: int = 1) -> bytes:
     Raises:
         ValueError: a compute time is not in whole microseconds.
     """
-    schema = _attribute("schema", _text(_ATTRIBUTE["text"], SCHEMA_VERSION))
+    schema = _attribute("schema", _text(ATTRIBUTE_FIELDS["text"], SCHEMA_VERSION))
     messages = [_nested(_METADATA["attribute"], schema)]
     messages += [encode_node(node) for node in nodes(workload, passes)]
     return b"".join(_varint(len(message)) + message for message in messages)
@@ -122,24 +122,26 @@ class _Builder:
 def encode_node(node: Node) -> bytes:
     """One node's message; fields of value zero are left out, as protobuf does."""
     parts = [
-        _number(_NODE["id"], node.id) if node.id else b"",
-        _text(_NODE["name"], node.name),
-        _number(_NODE["kind"], node.kind),
+        _number(NODE_FIELDS["id"], node.id) if node.id else b"",
+        _text(NODE_FIELDS["name"], node.name),
+        _number(NODE_FIELDS["kind"], node.kind),
     ]
     if node.parents:
-        parts.append(_nested(_NODE["parents"], b"".join(map(_varint, node.parents))))
+        parts.append(_nested(NODE_FIELDS["parents"], b"".join(map(_varint, node.parents))))
     if node.kind is NodeKind.COMPUTE:
-        parts.append(_number(_NODE["duration_us"], node.duration_us) if node.duration_us else b"")
+        parts.append(
+            _number(NODE_FIELDS["duration_us"], node.duration_us) if node.duration_us else b""
+        )
     else:
-        values = {"comm_type": _COLLECTIVE_CODE[node.collective], "comm_size": node.comm_bytes}
+        values = {"comm_type": COLLECTIVE_CODES[node.collective], "comm_size": node.comm_bytes}
         for name, value in values.items():
-            attribute = _attribute(name, _number(_ATTRIBUTE["int64"], value))
-            parts.append(_nested(_NODE["attribute"], attribute))
+            attribute = _attribute(name, _number(ATTRIBUTE_FIELDS["int64"], value))
+            parts.append(_nested(NODE_FIELDS["attribute"], attribute))
     return b"".join(parts)
 
 
 def _attribute(name: str, value: bytes) -> bytes:
-    return _text(_ATTRIBUTE["name"], name) + value
+    return _text(ATTRIBUTE_FIELDS["name"], name) + value
 
 
 def _number(field: int, value: int) -> bytes:

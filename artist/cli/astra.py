@@ -1,0 +1,99 @@
+"""`artist astra`: the in-process model behind ASTRA-sim's own command line and output.
+
+It stands in for ASTRA-sim's congestion-unaware analytical binary, so it keeps that
+program's exit codes, and like that one ends with 0 but without a result after a deadlock.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from artist.errors import BackendSettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from artist.latency.analytical import Finishes
+
+SETTINGS = {"ignore_unknown_options": True, "allow_extra_args": True}
+"""Typer would end with 2 at an unknown flag, ASTRA-sim's refusals end with 255."""
+
+Scale = Annotated[float, typer.Option(help="Only 1.")]
+
+
+def astra(
+    context: typer.Context,
+    workload: Annotated[
+        Path | None,
+        typer.Option("--workload-configuration", help="Prefix of the traces PREFIX.RANK.et."),
+    ] = None,
+    system: Annotated[
+        Path | None, typer.Option("--system-configuration", help="System, JSON.")
+    ] = None,
+    network: Annotated[
+        Path | None, typer.Option("--network-configuration", help="Network, YAML.")
+    ] = None,
+    memory: Annotated[
+        Path | None, typer.Option("--remote-memory-configuration", help="Memory, JSON.")
+    ] = None,
+    num_queues_per_dim: Annotated[int, typer.Option(help="Queues per dimension.")] = 1,
+    injection_scale: Scale = 1.0,
+    comm_scale: Scale = 1.0,
+    logging_folder: Annotated[Path | None, typer.Option(help="Folder for log.log.")] = None,
+) -> None:
+    """Answer as ASTRA-sim's congestion-unaware analytical binary does, with its flags."""
+    from artist.latency.analytical import finishes
+    from artist.latency.astra_reader import ABORTED, AstraInputError, read_query
+
+    if context.args:
+        raise _refused(f"unknown argument {context.args[0]!r}; see artist astra --help")
+    if workload is None or system is None or network is None or memory is None:
+        raise _refused(
+            "--workload-, --system-, --network- and --remote-memory-configuration are all needed"
+        )
+    if not injection_scale == comm_scale == 1:
+        raise _refused("--injection-scale and --comm-scale: artist models 1 alone")
+    query = read_query(workload, system, network, memory, num_queues_per_dim)
+    try:
+        lines = list(_results(finishes(query)))
+    except BackendSettingError as cause:
+        if cause.reason != "deadlock":
+            raise AstraInputError(str(cause), ABORTED) from cause
+        lines = [f"[workload] [critical] {cause}"]
+    _print(lines, logging_folder)
+
+
+def _results(found: Finishes) -> Iterator[str]:
+    for rank, finish_ns in enumerate(found.finish_ns):
+        exposed_ns = finish_ns - found.compute_ns
+        yield (
+            f"[workload] [info] sys[{rank}] finished, {finish_ns} cycles, "
+            f"exposed communication {exposed_ns} cycles."
+        )
+
+
+def _print(lines: list[str], folder: Path | None) -> None:
+    """Lines with the time before each, to stdout and, like ASTRA-sim, to a log."""
+    now = datetime.now().isoformat(
+        sep=" ", timespec="milliseconds"
+    )  # local time, as ASTRA-sim prints
+    text = "".join(f"[{now}] {line}\n" for line in lines)
+    sys.stdout.write(text)
+    if folder is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "log.log").write_text(text, encoding="utf-8")
+        except OSError as cause:
+            reason = cause.strerror or str(cause)
+            raise _refused(f"{folder}: cannot be written ({reason})") from cause
+
+
+def _refused(message: str) -> Exception:
+    from artist.latency.astra_reader import REFUSED, AstraInputError
+
+    return AstraInputError(message, REFUSED)
