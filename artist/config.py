@@ -42,6 +42,9 @@ class Scenario(Document):
     jobs: Size | None = Field(default=None, description="only the first N jobs")
     fabric: str = Field(default="dally2025", description="a fabric of `artist list fabrics`")
     backend: str = Field(default="analytical", description="who answers communication times")
+    fallback: str | None = Field(
+        default=None, description="who answers what a recorded table lacks, e.g. analytical"
+    )
     system: dict[str, Any] = Field(
         default_factory=dict,
         description="ASTRA-sim system settings instead of the fabric's (--set system.KEY=VALUE)",

@@ -98,6 +98,11 @@ METRICS = (
         "1",
         "different questions among them, answered by the backend or its disk cache",
     ),
+    Term(
+        "latency_fallback_uses",
+        "1",
+        "questions that a recorded table lacked and the named fallback answered",
+    ),
     Term("events", "1", "events handled, stale ones not counted"),
     Term("wall_s", "s", "wall-clock time of the simulation loop alone"),
 )

@@ -83,6 +83,7 @@ def simulate(
         **summarise(rows, tree, jobs, len(trace.jobs)),
         "latency_queries": service.queries,
         "latency_backend_calls": service.distinct,
+        "latency_fallback_uses": service.fallback_uses,
         "wall_s": wall_s,
         "seed": scenario.seed,
         "artist_version": __version__,
@@ -155,7 +156,7 @@ def build_latency(
     """Who answers the engine's questions about speed."""
     if scenario.backend == "none":
         return NoCommunication()
-    backend = open_backend(scenario.backend)
+    backend = open_backend(scenario.backend, scenario.fallback)
 
     def workload_of(model: str) -> Workload:
         found = workload(canonical(model))
@@ -164,9 +165,18 @@ def build_latency(
     return LatencyService(with_system(fabric, scenario.system), backend, workload_of, store)
 
 
-def open_backend(name: str) -> LatencyBackend:
-    """A latency backend by name; it answers sharded and divided models too."""
-    backend: LatencyBackend = BACKENDS[name].load()()
+def open_backend(name: str, fallback: str | None = None) -> LatencyBackend:
+    """A latency backend by name, `KIND[:ARGUMENT]`; it answers sharded and divided models too.
+
+    Raises:
+        ConfigError: unknown name, or a fallback for a backend that always answers.
+        BackendError: its program, engine or image is missing.
+    """
+    kind, _, argument = name.partition(":")
+    if fallback is not None and kind != "recorded":
+        raise ConfigError(f"fallback {fallback!r}: only backend recorded:FILE can need one")
+    second = open_backend(fallback) if fallback is not None else None
+    backend: LatencyBackend = BACKENDS[kind].load()(argument, second)
     return LayerwiseBackend(backend)
 
 

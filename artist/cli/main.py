@@ -18,6 +18,7 @@ from artist.cli.astra import astra
 from artist.cli.cache import app as cache_app
 from artist.cli.calibrate import calibrate
 from artist.cli.compare import compare
+from artist.cli.doctor import doctor
 from artist.cli.inspect import explain, list_, schema
 from artist.cli.latency import latency, render
 from artist.cli.measure import measure
@@ -43,6 +44,7 @@ app.command("measure")(measure)
 app.command("report")(report)
 app.command("export")(export)
 app.command("list")(list_)
+app.command("doctor")(doctor)
 app.command("explain")(explain)
 app.command("schema")(schema)
 app.command("latency")(latency)

@@ -8,9 +8,26 @@ BACKENDS = Registry(
     [
         Entry(
             "analytical",
-            "artist.latency.analytical:AnalyticalBackend",
+            "artist.latency.factories:analytical",
             "in process; what ASTRA-sim's congestion-unaware analytical backend answers",
             "Won et al., ASTRA-sim2.0, ISPASS 2023",
+        ),
+        Entry(
+            "astra-binary",
+            "artist.latency.factories:astra_binary",
+            "astra-binary:PATH runs an ASTRA-sim executable",
+            "github.com/astra-sim/astra-sim",
+        ),
+        Entry(
+            "astra-docker",
+            "artist.latency.factories:astra_docker",
+            "astra-docker[:NAME] runs ASTRA-sim in one container, images in images.yaml",
+            "github.com/astra-sim/astra-sim-service",
+        ),
+        Entry(
+            "recorded",
+            "artist.latency.factories:recorded",
+            "recorded:FILE replays a table of latencies",
         ),
         Entry(
             "none",

@@ -68,12 +68,14 @@ class ImageList(Document):
 
 
 def load_images(path: Path | None = None) -> dict[str, ImageEntry]:
-    """All images of a file, of the shipped one by default.
+    """All images of a file; by default of `./astra_configs/images.yaml`, else the shipped one.
 
     Raises:
         ConfigError: unreadable or not valid; the message holds file and line.
     """
-    return load_yaml(path or resource("astra_configs", "images.yaml"), ImageList).images
+    own = Path("astra_configs", "images.yaml")
+    shipped = resource("astra_configs", "images.yaml")
+    return load_yaml(path or (own if own.is_file() else shipped), ImageList).images
 
 
 def load_image(name: str = DEFAULT_IMAGE, path: Path | None = None) -> ImageEntry:

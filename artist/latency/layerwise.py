@@ -42,6 +42,11 @@ class LayerwiseBackend:
         self._backend = backend
         self.source = backend.source
 
+    @property
+    def fallback_uses(self) -> int:
+        """Of a recorded table: questions that its fallback answered."""
+        return int(getattr(self._backend, "fallback_uses", 0))
+
     def estimate(self, query: LatencyQuery, *, profile: bool = False) -> Estimate:
         """Answer one query.
 

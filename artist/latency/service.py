@@ -57,6 +57,11 @@ class LatencyService:
         """Number of different questions."""
         return len(self._by_dimensions)
 
+    @property
+    def fallback_uses(self) -> int:
+        """Questions that a recorded table lacked and its fallback answered."""
+        return int(getattr(self._backend, "fallback_uses", 0))
+
     def estimate(self, model: str, signature: str) -> Estimate:
         """One iteration of a model on a placement of that shape.
 
@@ -107,7 +112,7 @@ def answer(backend: LatencyBackend, query: LatencyQuery) -> Estimate:
 class NoCommunication:
     """`--backend none`: every iteration takes its compute time, whatever model and place."""
 
-    queries = distinct = store_hits = 0
+    queries = distinct = store_hits = fallback_uses = 0
 
     def estimate(self, model: str, signature: str) -> Estimate:
         """No communication."""

@@ -86,7 +86,7 @@ def test_bad_scenarios(artist, tmp_path: Path, content: str, words: list[str]) -
     [
         (("--model", "vgg12", "--placement", "4"), ["did you mean 'vgg1"]),
         (("--model", "vgg11", "--placement", "4;4"), ["'4;4'", "4+4,8/2"]),
-        (("--model", "vgg11", "--placement", "0,4"), ["at least 1"]),
+        (("--model", "vgg11", "--placement", "0,4"), ["'0,4'", "1 to"]),
         (("--model", "vgg11", "--placement", "4//4"), ["'//'"]),
         (("--model", "vgg11"), ["--placement"]),
         (("--placement", "4,4"), ["--model"]),

@@ -1,0 +1,74 @@
+"""`artist doctor`: what works here, and the command that mends what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from artist.cli.output import Format, print_json, print_table
+from artist.errors import ArtistError
+
+
+def doctor(
+    format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
+) -> None:
+    """Check the cache, the Docker engine and every image; nothing is changed."""
+    from artist.latency.images import load_images
+
+    checks: list[tuple[str, Callable[[], str]]] = [
+        ("in-process backend", _analytical),
+        ("cache of estimates", _cache),
+        ("Docker engine", _engine),
+    ]
+    checks += [(f"image {name}", _image(name)) for name in load_images()]
+    rows = [_try(name, check) for name, check in checks]
+    if format_ is Format.JSON:
+        print_json([dict(zip(("check", "ok", "detail"), row, strict=True)) for row in rows])
+    else:
+        shown = [(name, "ok" if ok else "no", detail) for name, ok, detail in rows]
+        print_table("what works here", ("check", "", "detail"), shown)
+
+
+def _try(name: str, check: Callable[[], str]) -> tuple[str, bool, str]:
+    try:
+        return name, True, check()
+    except ArtistError as error:
+        return name, False, str(error)
+
+
+def _analytical() -> str:
+    from artist.cluster.fabric import load_fabric
+    from artist.latency.service import LatencyService
+    from artist.run import open_backend
+    from artist.workload.models import workload
+
+    service = LatencyService(load_fabric("dally2025"), open_backend("analytical"), workload)
+    return f"resnet50 on 4+4: {service.estimate('resnet50', '4+4').finish_ns} ns"
+
+
+def _cache() -> str:
+    from artist.errors import ConfigError
+    from artist.latency.cache import cache_dir, open_store
+
+    with open_store() as store:
+        if store is None:
+            raise ConfigError(f"{cache_dir()} cannot be used; set ARTIST_CACHE_DIR")
+        return f"{store.info()['entries']} entries in {cache_dir()}"
+
+
+def _engine() -> str:
+    from artist.latency.docker_engine import Engine
+
+    return f"version {Engine().version()}"
+
+
+def _image(name: str) -> Callable[[], str]:
+    def check() -> str:
+        from artist.latency.docker_engine import Engine
+        from artist.latency.images import load_image
+
+        return Engine().image_id(load_image(name))
+
+    return check

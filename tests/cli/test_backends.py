@@ -1,0 +1,59 @@
+"""Are backends found by name, and does what is missing say what to do?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parents[3] / "shared" / "reference" / "golden_astra1.csv"
+
+
+@pytest.mark.parametrize(
+    ("backend", "code", "words"),
+    [
+        ("analytical:x", 2, ["takes no argument"]),
+        ("astra-binary", 2, ["astra-binary:PATH"]),
+        ("astra-binary:/nowhere/bin", 4, ["/nowhere/bin", "no such file"]),
+        ("astra-docker:nobody", 2, ["'nobody'", "images.yaml"]),
+        ("recorded", 2, ["recorded:FILE"]),
+        ("recorded:nowhere.csv", 3, ["nowhere.csv"]),
+    ],
+)
+def test_what_is_missing(artist, backend: str, code: int, words: list[str]) -> None:
+    ran = artist("sim", "--backend", backend)
+    assert ran.returncode == code, ran.stderr
+    assert "Traceback" not in ran.stderr
+    for word in words:
+        assert word in ran.stderr
+
+
+def test_without_docker_the_message_says_how_to_get_it(artist, tmp_path: Path) -> None:
+    ran = artist("sim", "--backend", "astra-docker", PATH=str(tmp_path))
+    assert ran.returncode == 4
+    assert "apt-get install docker.io" in ran.stderr
+
+
+def test_a_fallback_belongs_to_a_recorded_table(artist) -> None:
+    ran = artist("sim", "--set", "fallback=analytical")
+    assert ran.returncode == 2
+    assert "recorded:FILE" in ran.stderr
+
+
+@pytest.mark.skipif(not GOLDEN.is_file(), reason="the recorded latencies are not here")
+def test_a_recorded_table_names_the_missing_key_or_counts_its_fallback(artist) -> None:
+    small = ("sim", "--trace", "tiny-batch", "--racks", "1", "--backend", f"recorded:{GOLDEN}")
+    alone = artist(*small)
+    assert alone.returncode == 4
+    assert "topologies=" in alone.stderr
+    both = artist(*small, "--set", "fallback=analytical", "--format", "json")
+    assert json.loads(both.stdout)["latency_fallback_uses"] > 0
+
+
+def test_doctor_reports_and_changes_nothing(artist) -> None:
+    found = json.loads(artist("doctor", "--format", "json").stdout)
+    rows = {row["check"]: row for row in found}
+    assert rows["in-process backend"]["ok"]
+    assert rows["cache of estimates"]["ok"]
+    assert {"Docker engine", "image official"} <= set(rows)
