@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from artist.cluster.placement import Placement, tier
+from artist.cluster.placement import Placement
 from artist.cluster.state import FreeGpus
 from artist.policies.base import (
     BasePolicy,
@@ -191,10 +191,9 @@ class OriginalScheduler(BasePolicy):
         if self._visits is None:
             self._visits = visit_order(free.tree, self._seed)
         granted = []
-        for bid, placement in self._queue.round(free, self.rule, self._visits, time_s):
+        for bid, level, placement in self._queue.round(free, self.rule, self._visits, time_s):
             free.claim(placement)
             waited_s = time_s - bid.since_s
-            level = tier(free.tree, placement)
             self.rule.granted(free.tree, level, bid.gpus, waited_s, time_s)
             self._grant(bid.order, placement, time_s, turn)
             granted.append(bid.order)

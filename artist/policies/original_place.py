@@ -15,8 +15,10 @@ def fits(free: FreeGpus, levels: Iterable[int], gpus: int) -> bool:
     return gpus <= free.total and any(free.fits_one(max(level, machine), gpus) for level in levels)
 
 
-def place(free: FreeGpus, levels: Iterable[int], gpus: int, order: VisitOrder) -> Placement | None:
-    """In the first unit with room of the first of these levels that has one.
+def place(
+    free: FreeGpus, levels: Iterable[int], gpus: int, order: VisitOrder
+) -> tuple[int, Placement] | None:
+    """In the first unit with room of the first of these levels that has one; with the level.
 
     Machines and sockets are visited in `order`, racks in ascending order. Inside a unit
     the first free GPUs are taken, so a job in a rack is spread over partially used machines.
@@ -28,7 +30,7 @@ def place(free: FreeGpus, levels: Iterable[int], gpus: int, order: VisitOrder) -
         else:
             unit = free.first_fit(level, gpus)
         if unit is not None:
-            return first_gpus(free, level, unit, gpus)
+            return level, first_gpus(free, level, unit, gpus)
     return None
 
 

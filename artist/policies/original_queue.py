@@ -6,7 +6,7 @@ import heapq
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from artist.cluster.placement import Placement
 from artist.cluster.state import FreeGpus
@@ -31,6 +31,15 @@ class Bid:
     def rank(self) -> tuple[float, float, int]:
         """The key of the order in which bids are served."""
         return (self.measure, self.since_s, self.order)
+
+
+class Grant(NamedTuple):
+    """What a bid gets."""
+
+    bid: Bid
+    level: int
+    """At which level it was looked for; the GPUs may happen to lie closer together."""
+    placement: Placement
 
 
 class BidQueue:
@@ -68,7 +77,7 @@ class BidQueue:
 
     def round(
         self, free: FreeGpus, rule: OriginalRule, order: VisitOrder, now_s: float
-    ) -> Iterator[tuple[Bid, Placement]]:
+    ) -> Iterator[Grant]:
         """Greedy backfill: what each bid gets, best rank first; the others are passed over.
 
         Whoever iterates takes the GPUs out of `free` before asking for the next grant.
@@ -88,6 +97,6 @@ class BidQueue:
             else:
                 heapq.heappop(heads)
             waited_s = now_s - rank[1]
-            placement = place(free, rule.levels(free, gpus, kind, waited_s), gpus, order)
-            if placement is not None:
-                yield self._bids[rank[2]], placement
+            found = place(free, rule.levels(free, gpus, kind, waited_s), gpus, order)
+            if found is not None:
+                yield Grant(self._bids[rank[2]], *found)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree
 from artist.policies.original_jobs import Account
-from artist.policies.original_tuner import OriginalTuner
+from artist.policies.original_tuner import MACHINE, RACK, OriginalTuner
 from artist.policies.skew import original_skewed
 from artist.policies.tiresias_original import original_levels
 
@@ -33,8 +33,10 @@ class OriginalRule(Protocol):
         """The levels that a job accepts, innermost first. A longer wait never closes one."""
         ...
 
-    def granted(self, tree: ClusterTree, tier: int, gpus: int, waited_s: float, now: float) -> None:
-        """A job got GPUs inside one unit of level `tier`."""
+    def granted(
+        self, tree: ClusterTree, level: int, gpus: int, waited_s: float, now: float
+    ) -> None:
+        """A job got GPUs that were looked for inside one unit of a level."""
         ...
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -84,11 +86,13 @@ class DallyRule:
             self._large[gpus] = (gpus > tree.largest(tree.machine), gpus > tree.largest(rack))
         return self._large[gpus]
 
-    def granted(self, tree: ClusterTree, tier: int, gpus: int, waited_s: float, now: float) -> None:
+    def granted(
+        self, tree: ClusterTree, level: int, gpus: int, waited_s: float, now: float
+    ) -> None:
         """Waits for a machine or a rack are recorded, those for the network are not."""
-        if tier < tree.root:
+        if level < tree.root:
             lease_s = self._lease_s
-            which = min(tier - tree.machine, 1)
+            which = MACHINE if level <= tree.machine else RACK
             self.tuner.record(which, gpus, waited_s / lease_s, now / lease_s)
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -111,7 +115,9 @@ class TiresiasRule:
         """No timers: by kind and by what is free."""
         return original_levels(free, gpus, kind)
 
-    def granted(self, tree: ClusterTree, tier: int, gpus: int, waited_s: float, now: float) -> None:
+    def granted(
+        self, tree: ClusterTree, level: int, gpus: int, waited_s: float, now: float
+    ) -> None:
         """Nothing to remember."""
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:

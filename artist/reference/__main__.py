@@ -41,6 +41,8 @@ def _inputs(asked: argparse.Namespace) -> Inputs:
     names = asked.trace_name.split() or [NAMES.get(path.stem, path.stem) for path in paths]
     if len(names) != len(paths):
         raise ConfigError(f"{len(paths)} traces but {len(names)} names: {' '.join(names)}")
+    if asked.seeds < 1:
+        raise ConfigError(f"--seeds {asked.seeds}: at least one machine order is needed")
     return Inputs(
         _paths(asked.allocations) or sorted((home / "allocations").glob("fix_*.csv*")),
         dict(zip(names, paths, strict=True)),

@@ -17,7 +17,7 @@ from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree
 from artist.policies.original_jobs import Account
 from artist.policies.original_order import VisitOrder
-from artist.policies.original_queue import Bid, BidQueue
+from artist.policies.original_queue import Bid, BidQueue, Grant
 from artist.policies.original_rules import OriginalRule
 from artist.reference.files import Allocation, RecordedRun, ReferenceTrace
 from artist.reference.pools import pool_of
@@ -67,7 +67,7 @@ class Replay:
         self._iteration_s: dict[int, float] = {}
         self._held: dict[int, Placement] = {}
         self._arrived = 0
-        self._round: Iterator[tuple[Bid, Placement]] | None = None
+        self._round: Iterator[Grant] | None = None
         self._granted: list[int] = []
         self._now = 0.0
 
@@ -94,13 +94,15 @@ class Replay:
         assert self._round is not None  # just started
         actual = leaves(self._free.tree, row.sockets)
         bid = self._queue[order]
-        agreed = self._compare(row, bid, actual, next(self._round, None))
+        ours = next(self._round, None)
+        agreed = self._compare(row, bid, actual, ours)
         self._free.claim(actual)
         self._held[order] = actual
         self._iteration_s[order] = self._jobs[order].compute_s / row.speed
         tree = self._free.tree
         waited_s = self._now - bid.since_s
-        self._rule.granted(tree, tier(tree, actual), row.gpus, waited_s, self._now)
+        level = ours.level if ours is not None and agreed else tier(tree, actual)
+        self._rule.granted(tree, level, row.gpus, waited_s, self._now)
         self._granted.append(order)
         if not agreed:
             self._start_round()
@@ -124,9 +126,7 @@ class Replay:
             self._queue.remove(order)
         self._granted.clear()
 
-    def _compare(
-        self, row: Allocation, bid: Bid, actual: Placement, ours: tuple[Bid, Placement] | None
-    ) -> bool:
+    def _compare(self, row: Allocation, bid: Bid, actual: Placement, ours: Grant | None) -> bool:
         """Count one decision; whether it agrees."""
         found, tree = self.found, self._free.tree
         found.decisions += 1
@@ -134,7 +134,7 @@ class Replay:
         if ours is None:
             self._note(row, actual, "nothing")
             return False
-        other, placement = ours
+        other, _, placement = ours
         same = tier(tree, placement) == tier(tree, actual) and signature(
             tree, placement
         ) == signature(tree, actual)
