@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: sim test lint slow reference clean
+.PHONY: sim test lint slow docker-test reference clean
 .DELETE_ON_ERROR:
 
 sim: $(STAMP)
@@ -18,6 +18,11 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# Needs root: installs Docker and debootstrap where missing, starts the engine, builds the image.
+docker-test: $(STAMP)
+	PYTHON=$(BIN)/python docker/build-image.sh
+	$(BIN)/pytest -q -m docker
 
 slow: $(STAMP)
 	$(BIN)/pytest -q -m slow
