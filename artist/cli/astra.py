@@ -83,7 +83,6 @@ def _print(lines: list[str], folder: Path | None) -> None:
         sep=" ", timespec="milliseconds"
     )  # local time, as ASTRA-sim prints
     text = "".join(f"[{now}] {line}\n" for line in lines)
-    sys.stdout.write(text)
     if folder is not None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -91,6 +90,7 @@ def _print(lines: list[str], folder: Path | None) -> None:
         except OSError as cause:
             reason = cause.strerror or str(cause)
             raise _refused(f"{folder}: cannot be written ({reason})") from cause
+    sys.stdout.write(text)
 
 
 def _refused(message: str) -> Exception:
