@@ -43,7 +43,8 @@ def test_a_fallback_belongs_to_a_recorded_table(artist) -> None:
 
 @pytest.mark.skipif(not GOLDEN.is_file(), reason="the recorded latencies are not here")
 def test_a_recorded_table_names_the_missing_key_or_counts_its_fallback(artist) -> None:
-    small = ("sim", "--trace", "tiny-batch", "--racks", "1", "--backend", f"recorded:{GOLDEN}")
+    backend = f"recorded:{GOLDEN}"
+    small = ("sim", "--racks", "2", "--fabric", "h100-quantum2-spectrum4", "--backend", backend)
     alone = artist(*small)
     assert alone.returncode == 4
     assert "topologies=" in alone.stderr
