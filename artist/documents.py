@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from artist.errors import ArtistError, ConfigError
 
@@ -55,7 +56,7 @@ def load_yaml(path: Path, model: type[Model]) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as cause:
-        location = tuple(cause.errors()[0]["loc"])
+        location = tuple(_worst(cause)["loc"])
         raise ConfigError(f"{path}:{_line(node, location)}: {explain(cause, model)}") from cause
 
 
@@ -73,17 +74,40 @@ def validate(data: Mapping[str, Any], model: type[Model], where: str) -> Model:
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """The first problem of a validation error, in one sentence."""
-    first = error.errors()[0]
+    first = _worst(error)
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(key, model.model_fields, n=1, cutoff=0.5)
-        hint = f"did you mean '{near[0]}'?" if near else "known: " + ", ".join(model.model_fields)
+        known = _fields(model, first["loc"][:-1])
+        near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.5)
+        hint = f"did you mean '{near[0]}'?" if near else "known: " + ", ".join(known)
         return f"unknown setting '{key}': {hint}"
     if first["type"] == "missing":
         return f"setting '{key}' is missing"
     message = first["msg"].removeprefix("Value error, ")
     subject = f"'{key}': " if key else ""
     return f"{subject}{message}, got {first['input']!r}" if key else message
+
+
+def _worst(error: ValidationError) -> ErrorDetails:
+    """The problem to tell: a misspelt key before the key that is missing because of it."""
+    found = error.errors()
+    return next((one for one in found if one["type"] == "extra_forbidden"), found[0])
+
+
+def _fields(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+    """Fields of the model at a place inside a document; none where it is not one model."""
+    kinds: list[Any] = [model]
+    for part in location:
+        inner = [kind.model_fields[part].annotation for kind in kinds if part in _names(kind)]
+        kinds = inner if isinstance(part, str) and inner else kinds
+        while any(get_args(kind) for kind in kinds):
+            kinds = [arg for kind in kinds for arg in get_args(kind) or (kind,)]
+    return [name for kind in kinds for name in _names(kind)]
+
+
+def _names(kind: Any) -> list[str]:
+    is_model = isinstance(kind, type) and issubclass(kind, BaseModel)
+    return list(kind.model_fields) if is_model else []
 
 
 def _line(node: yaml.Node | None, location: tuple[int | str, ...]) -> int:

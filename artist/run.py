@@ -104,7 +104,14 @@ def simulate(
 def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
     """The scenario's cluster on the fabric's levels."""
     if scenario.tree is not None:
-        return nested(fabric.level_names, scenario.tree)
+        tree = nested(fabric.level_names, scenario.tree)
+        socket = fabric.gpus_per_socket
+        if socket is not None and tree.largest(0) > socket:
+            raise ConfigError(
+                f"tree: a {fabric.level_names[0]} of {tree.largest(0)} GPUs, but those of fabric "
+                f"{fabric.name!r} have {socket}; split it or choose another fabric"
+            )
+        return tree
     return fabric.cluster(
         racks=scenario.racks,
         machines_per_rack=scenario.machines_per_rack,
@@ -147,6 +154,17 @@ def permuted(trace: Trace, permutation: int) -> Trace:
     return replace(trace, jobs=jobs, numbers=[trace.numbers[i] for i in ranked])
 
 
+@dataclass(frozen=True, slots=True)
+class _Workloads:
+    """Workloads of the catalogue by any spelling, calibrated; an object, so that it pickles."""
+
+    calibration: Calibration | None
+
+    def __call__(self, model: str) -> Workload:
+        found = workload(canonical(model))
+        return self.calibration.apply(found) if self.calibration else found
+
+
 def build_latency(
     scenario: Scenario,
     fabric: Fabric,
@@ -157,12 +175,9 @@ def build_latency(
     if scenario.backend == "none":
         return NoCommunication()
     backend = open_backend(scenario.backend, scenario.fallback)
-
-    def workload_of(model: str) -> Workload:
-        found = workload(canonical(model))
-        return calibration.apply(found) if calibration else found
-
-    return LatencyService(with_system(fabric, scenario.system), backend, workload_of, store)
+    return LatencyService(
+        with_system(fabric, scenario.system), backend, _Workloads(calibration), store
+    )
 
 
 def open_backend(name: str, fallback: str | None = None) -> LatencyBackend:

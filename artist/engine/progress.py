@@ -17,6 +17,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
+from artist.errors import InvariantError
 from artist.units import TICKS_PER_S, Tick
 
 _PHASE_BITS = 64  # 2**-64 of an iteration of 10^6 s is less than 10^-4 ticks
@@ -41,6 +42,13 @@ class Rate:
     source: str
     alone_iteration_s: float
     until_iteration: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (0 < self.iteration_s < math.inf and 0 < self.progress_per_s < math.inf):
+            raise InvariantError(
+                f"rate function {self.source!r} gave an iteration of {self.iteration_s} s and "
+                f"{self.progress_per_s} iterations per second, expected positive numbers"
+            )
 
 
 class Progress:
