@@ -34,21 +34,13 @@ def pools(run: RecordedRun, trace: ReferenceTrace, granularity: int) -> Mapping[
 def with_pools(
     trace: ReferenceTrace, runs: Iterable[tuple[RecordedRun, ReferenceTrace]], granularity: int
 ) -> ReferenceTrace:
-    """A trace whose jobs carry their pools as hints, as far as runs of this trace tell.
-
-    Other jobs get a quarter of a batch less than whole batches: whole ones round alike, and would
-    tie where the original's did not. (Two recorded runs depend on it; both are met by this guess.)
-    """
+    """A trace whose jobs carry their pools as hints, as far as runs of this trace tell."""
     known: dict[str, int] = {}
     for run, its in runs:
         if its.path == trace.path:
             known.update(pools(run, its, granularity))
     jobs = tuple(
-        replace(job, hints={**job.hints, POOL: known.get(job.id, _guess(job, granularity))})
+        replace(job, hints={**job.hints, POOL: known[job.id]}) if job.id in known else job
         for job in trace.jobs
     )
     return replace(trace, jobs=jobs)
-
-
-def _guess(job: Job, granularity: int) -> int:
-    return job.iterations * job.gpus - granularity * job.gpus // 4
