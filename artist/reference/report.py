@@ -117,9 +117,10 @@ def _replay_row(path: Path, found: Agreement) -> dict[str, Any]:
 
 
 def _siblings(inputs: Inputs) -> list[ReferenceTrace]:
-    """Traces beside the given files: an allocation file may be of another trace."""
+    """Traces beside the given files: a recorded run may be of another trace than is asked for."""
     given = {path.resolve() for path in inputs.traces.values()}
     folders = {path.resolve().parent for path in inputs.traces.values()}
     folders |= {path.resolve().parent.parent for path in inputs.allocations}
+    folders.add(inputs.latencies.golden.resolve().parent)
     found = sorted({path for folder in folders for path in folder.glob("trace_*_effective.csv")})
     return [read_trace(path, path.stem) for path in found if path not in given]
