@@ -50,7 +50,7 @@ def test_unknown_name_suggests() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("image:", "imagee:", r"images\.yaml:3: setting 'images\.mine\.image' is missing"),
+        ("image:", "imagee:", r"images\.yaml:\d: unknown setting 'images\.mine\.imagee'.*'image'"),
         ("source: test", "source: test\n    memry: 1g", r"images\.yaml:8: unknown setting"),
         ("/bin/astra", "bin/astra", "must be absolute"),
         ("source: test", "source: test\n    dialect: astra3", "unknown dialect"),
