@@ -49,14 +49,17 @@ class HashOrder:
 
 
 class SeededOrder:
-    """One random permutation of the units of each level, drawn once."""
+    """The machines in a random order, drawn once; sockets follow their machines."""
 
     def __init__(self, tree: ClusterTree, seed: int) -> None:
-        rng = stream(seed, "machine-order")
-        self._orders = [rng.permutation(len(tree.levels[i])) for i in range(tree.machine + 1)]
+        machines = stream(seed, "machine-order").permutation(len(tree.levels[tree.machine]))
+        self._orders = [machines]
+        for level in range(tree.machine, 0, -1):
+            inner = [unit for outer in self._orders[0] for unit in tree.children(level, outer)]
+            self._orders.insert(0, np.array(inner))
 
     def first_fit(self, free: FreeGpus, level: int, gpus: int) -> int | None:
-        """The first unit with room in the permutation."""
+        """The first unit with room in that order."""
         order = self._orders[level]
         fits = free.counts(level)[order] >= gpus
         position = int(np.argmax(fits))

@@ -66,6 +66,17 @@ def test_seeded_order_is_a_permutation_that_its_seed_repeats() -> None:
     assert sorted(taken[0]) == list(range(16))
 
 
+def test_sockets_follow_their_machines() -> None:
+    visits = SeededOrder(TREE, 5)
+    free = FreeGpus(TREE)
+    sockets = []
+    while (found := visits.first_fit(free, SOCKET, 4)) is not None:
+        sockets.append(found)
+        free.claim(Placement.of({found: 4}))
+    assert [number // 2 for number in sockets[::2]] == drain(visits)
+    assert all(odd == even + 1 for even, odd in zip(sockets[::2], sockets[1::2], strict=True))
+
+
 def drain(visits: SeededOrder) -> list[int]:
     free = FreeGpus(TREE)
     taken = []
