@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import Field, field_validator
 
 from artist.documents import Document, load_yaml, validate
-from artist.errors import ConfigError
+from artist.errors import ConfigError, shortened
+from artist.yamltext import parse_yaml
 
 ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)")
 
@@ -83,11 +83,11 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
     for assignment in sets:
         key, equals, text = assignment.partition("=")
         if not equals or not key:
-            raise ConfigError(f"--set {assignment!r}: expected KEY=VALUE, e.g. policy.lease_s=1800")
-        try:
-            base = assign(base, key, yaml.safe_load(text))
-        except yaml.YAMLError as cause:
-            raise ConfigError(f"--set {assignment!r}: {text!r} is not a YAML value") from cause
+            raise ConfigError(
+                f"--set {shortened(assignment)}: expected KEY=VALUE, e.g. policy.lease_s=1800"
+            )
+        _, value = parse_yaml(text, f"--set {shortened(assignment)}")
+        base = assign(base, key, value)
     return validate(base, Scenario, "scenario")
 
 
@@ -107,4 +107,4 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     names = "policy.*, system.*, " + ", ".join(known)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {names}"
-    raise ConfigError(f"unknown setting {key!r} ({hint})")
+    raise ConfigError(f"unknown setting {shortened(key)} ({hint})")

@@ -11,7 +11,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from artist.errors import ArtistError, ConfigError
+from artist.errors import ConfigError, one_line, shortened
+from artist.userfiles import read_text
+from artist.yamltext import parse_yaml
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -22,35 +24,13 @@ class Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def read_text(path: Path, error: type[ArtistError] = ConfigError) -> str:
-    """A text file's content.
-
-    Raises:
-        ArtistError: of class `error`, when it cannot be read as UTF-8 text.
-    """
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as cause:
-        raise error(f"{path}: cannot be read ({cause.strerror or cause})") from cause
-    except UnicodeDecodeError as cause:
-        raise error(f"{path}: not UTF-8 text (byte {cause.start})") from cause
-
-
 def load_yaml(path: Path, model: type[Model]) -> Model:
     """Read a YAML file and validate it.
 
     Raises:
-        ConfigError: unreadable, not YAML or not valid; the message holds file and line.
+        ConfigError: unreadable, not YAML (`parse_yaml`) or not valid; names file and line.
     """
-    text = read_text(path)
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as cause:
-        mark = getattr(cause, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        problem = getattr(cause, "problem", None) or str(cause)
-        raise ConfigError(f"{path}{line}: not valid YAML ({problem})") from cause
+    node, data = parse_yaml(read_text(path), str(path))
     if not isinstance(data, dict):
         raise ConfigError(f"{path}:1: expected a mapping of settings, got {type(data).__name__}")
     try:
@@ -75,7 +55,7 @@ def validate(data: Mapping[str, Any], model: type[Model], where: str) -> Model:
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """The first problem of a validation error, in one sentence."""
     first = _worst(error)
-    key = ".".join(str(part) for part in first["loc"])
+    key = one_line(".".join(str(part) for part in first["loc"]))
     if first["type"] == "extra_forbidden":
         known = _fields(model, first["loc"][:-1])
         near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.5)
@@ -83,9 +63,9 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         return f"unknown setting '{key}': {hint}"
     if first["type"] == "missing":
         return f"setting '{key}' is missing"
-    message = first["msg"].removeprefix("Value error, ")
+    message = one_line(first["msg"].removeprefix("Value error, "), most=300)
     subject = f"'{key}': " if key else ""
-    return f"{subject}{message}, got {first['input']!r}" if key else message
+    return f"{subject}{message}, got {shortened(first['input'])}" if key else message
 
 
 def _worst(error: ValidationError) -> ErrorDetails:

@@ -8,7 +8,25 @@ prints the message and leaves with `exit_code`.
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 60
+
+
+def shortened(value: object) -> str:
+    """A value as it stands in a message: `repr`, as long as a sentence can bear."""
+    try:
+        return one_line(_REPR.repr(value), most=80)
+    except ValueError:  # a number of more digits than Python writes
+        return f"a {type(value).__name__} of too many digits"
+
+
+def one_line(text: str, most: int = 120) -> str:
+    """A text in one line of printable characters, cut where it is longer than `most`."""
+    cut = text if len(text) <= most else text[: most - 3] + "..."
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut)
 
 
 class ArtistError(Exception):
@@ -29,7 +47,7 @@ class UnknownNameError(ConfigError):
     def __init__(self, kind: str, name: str, known: Iterable[str], remedy: str) -> None:
         near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        super().__init__(f"unknown {kind} {name!r}: {hint}({remedy})")
+        super().__init__(f"unknown {kind} {shortened(name)}: {hint}({remedy})")
         self.name = name
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
-import yaml
-
 from artist.cluster.fabric import Fabric
 from artist.cluster.placement import parse_signature, shape_text
 from artist.errors import ConfigError
 from artist.latency.base import Dimension, LatencyQuery, SystemSettings, Topology
 from artist.latency.network import dimensions, system_settings
 from artist.workload.layers import Workload, quantised
+from artist.yamltext import parse_yaml
 
 N = TypeVar("N", int, float)
 
@@ -89,7 +88,7 @@ def parse_system(sets: list[str]) -> dict[str, Any]:
             raise ConfigError(
                 f"--system {text!r}: expected KEY=VALUE with one of {', '.join(known)}"
             )
-        found[key] = value if key in _LISTS else yaml.safe_load(value)
+        found[key] = value if key in _LISTS else parse_yaml(value, f"--system {text!r}")[1]
     return found
 
 

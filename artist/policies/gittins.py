@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from artist.documents import read_text
 from artist.errors import ConfigError
+from artist.userfiles import read_text
 
 
 class GittinsIndex:

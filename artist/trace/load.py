@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from artist.errors import TraceError
+from artist.userfiles import open_binary
 
 MAX_LINE_BYTES = 2**20  # a job on one line takes some hundred bytes
 MAX_FILE_BYTES = 2**33
@@ -25,7 +26,7 @@ def read_data(path: Path) -> bytes:
             than any trace: 8 GiB, 512 MiB of JSON, 1 MiB on one line of text.
     """
     try:
-        with path.open("rb") as file:
+        with open_binary(path) as file:
             data = _read(path, file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from artist.errors import TraceError
+from artist.userfiles import open_binary
 
 
 def read_bytes(path: Path) -> bytes:
@@ -14,7 +15,8 @@ def read_bytes(path: Path) -> bytes:
         TraceError: the file is missing, a folder, empty or not readable.
     """
     try:
-        data = path.read_bytes()
+        with open_binary(path) as file:
+            data = file.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise TraceError(f"{path}: cannot be read ({reason}); give a readable file") from error
