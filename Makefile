@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: sim test lint slow docker-test reference clean
+.PHONY: sim test lint slow mutations docker-test reference clean
 .DELETE_ON_ERROR:
 
 sim: $(STAMP)
@@ -26,6 +26,10 @@ docker-test: $(STAMP)
 
 slow: $(STAMP)
 	$(BIN)/pytest -q -m slow
+
+# Mistakes in comparisons and tie rules, made one by one in a copy: each must make its test fail.
+mutations: $(STAMP)
+	$(BIN)/python tests/mutations/mutate.py
 
 # Against recorded runs of the original simulator (docs/reference.md). Empty: the folder's files.
 REFERENCE ?= ../shared/reference

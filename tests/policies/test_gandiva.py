@@ -50,13 +50,13 @@ def test_the_least_loaded_machine_of_the_affinity_comes_first() -> None:
 
 def test_an_idle_machine_has_no_affinity() -> None:
     jobs = [
-        job("one", 0, 1, 5),  # machine 0 has affinity 1 until 5
-        job("two", 0, 2, 9),  # machine 1
-        job("two-again", 6, 2, 2),  # machine 0 by now idle; machine 1 has one GPU
+        job("two", 0, 2, 9),  # machine 0
+        job("one", 0, 1, 5),  # machine 1 has affinity 1 until 5
+        job("two-again", 6, 2, 2),  # machine 1, by now idle; machine 0 has one GPU
         job("one-again", 6, 1, 2),  # both have affinity 2 now and one GPU: the first
     ]
     found = leaves(run(gandiva(), [[3, 3]], jobs), jobs)
-    assert found["two-again"] == [(0,)]
+    assert found["two-again"] == [(1,)]
     assert found["one-again"] == [(0,)]
 
 

@@ -1,0 +1,59 @@
+"""Placers on a cluster whose free GPUs are written out: where they take them, and who wins ties."""
+
+from __future__ import annotations
+
+import pytest
+
+from artist.cluster.placement import Placement
+from artist.cluster.state import FreeGpus
+from artist.cluster.tree import nested
+from artist.policies.placers import best_level, placer
+
+RACKS = [[4, 4, 4], [4, 4, 4]]
+
+
+def free_gpus(*free: int) -> FreeGpus:
+    state = FreeGpus(nested(("machine", "rack", "network"), RACKS))
+    state.claim(Placement.of({unit: 4 - left for unit, left in enumerate(free) if left < 4}))
+    return state
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus", "expected"),
+    [
+        ("any", 2, {0: 1, 1: 1}),  # the first free ones, wherever they lie
+        ("any", 5, {0: 1, 1: 3, 3: 1}),
+        ("pack", 2, {3: 2}),  # the fullest machine that suffices, not the first
+        ("pack", 3, {1: 3}),  # machines 1 and 4: the first among equals
+        ("pack", 4, {0: 1, 1: 3}),  # no machine has four; rack 0 is the fuller one
+        ("pack", 5, {4: 3, 3: 2}),  # only rack 1: most free GPUs first
+        ("pack", 6, {4: 3, 3: 2, 5: 1}),
+        ("pack", 8, {3: 2, 4: 3, 5: 1, 1: 2}),  # all six of rack 1, then two where they fit
+        ("pack", 11, None),
+        ("consolidate-or-wait", 3, {1: 3}),
+        ("consolidate-or-wait", 4, None),  # an empty machine would hold it
+        ("consolidate-or-wait", 5, {4: 3, 3: 2}),  # none would: the rack that has room
+        ("consolidate-or-wait", 7, None),  # an empty rack would hold it
+        ("consolidate-or-wait", 12, None),
+    ],
+)
+def test_where_gpus_are_taken(name, gpus, expected) -> None:
+    free = free_gpus(1, 3, 0, 2, 3, 1)
+    found = placer(name).place(free, gpus)
+    assert found == (None if expected is None else Placement.of(expected))
+    assert placer(name).possible(free, gpus) or found is None
+
+
+def test_the_rest_goes_where_the_fewest_suffice_and_to_the_first_among_equals() -> None:
+    assert placer("pack").place(free_gpus(4, 2, 1, 0, 0, 0), 5) == Placement.of({0: 4, 2: 1})
+    assert placer("pack").place(free_gpus(4, 1, 1, 0, 0, 0), 5) == Placement.of({0: 4, 1: 1})
+
+
+def test_the_best_level_holds_the_job_exactly() -> None:
+    tree = free_gpus(0, 0, 0, 0, 0, 0).tree
+    assert [best_level(tree, gpus) for gpus in (4, 5, 12, 13)] == [
+        tree.machine,
+        tree.machine + 1,
+        tree.machine + 1,
+        tree.root,
+    ]
