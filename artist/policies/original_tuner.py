@@ -35,7 +35,7 @@ class OriginalTuner:
         self._floors = floors
         self._caps = caps
         self._waits: dict[tuple[int, int], list[tuple[float, float]]] = {}
-        self._tuned: dict[tuple[int, int], int] = {}
+        self._tuned: dict[int, tuple[float, float]] = {}
         self.rows: list[dict[str, Any]] = []
 
     def record(self, which: int, gpus: int, waited: float, now: float) -> None:
@@ -45,7 +45,7 @@ class OriginalTuner:
         """
         if waited < 1:
             return
-        self._tuned.pop((which, gpus), None)
+        rack, network = self.timers(gpus)
         waits = self._waits.setdefault((which, gpus), [])
         waits.append((now, waited))
         index = 0
@@ -53,7 +53,8 @@ class OriginalTuner:
             if now - waits[index][0] > self._history:
                 del waits[index]
             index += 1
-        rack, network = self.timers(gpus)
+        timer = self._timer(which, gpus)
+        self._tuned[gpus] = (timer, network) if which == MACHINE else (rack, timer)
         self.rows.append(
             {
                 "time_leases": now,
@@ -61,22 +62,19 @@ class OriginalTuner:
                 "gpus": gpus,
                 "waited_leases": waited,
                 "samples": len(waits),
-                "timer_leases": (rack, network)[which],
+                "timer_leases": timer,
             }
         )
 
     def timers(self, gpus: int) -> tuple[float, float]:
         """When a rack and when the network is accepted, both from the same instant."""
-        rack, network = (
-            min(cap, max(floor, self._timer(which, gpus)))
-            for which, floor, cap in zip((MACHINE, RACK), self._floors, self._caps, strict=True)
-        )
-        return rack, network
+        if gpus not in self._tuned:
+            self._tuned[gpus] = (self._timer(MACHINE, gpus), self._timer(RACK, gpus))
+        return self._tuned[gpus]
 
-    def _timer(self, which: int, gpus: int) -> int:
+    def _timer(self, which: int, gpus: int) -> float:
         """Mean plus two population deviations, rounded up; one lease without samples."""
-        if (which, gpus) not in self._tuned:
-            waits = [waited for _, waited in self._waits.get((which, gpus), ())]
-            spread = self._deviations * float(np.std(waits)) if waits else 0.0
-            self._tuned[which, gpus] = math.ceil(float(np.mean(waits)) + spread) if waits else 1
-        return self._tuned[which, gpus]
+        waits = [waited for _, waited in self._waits.get((which, gpus), ())]
+        spread = self._deviations * float(np.std(waits)) if waits else 0.0
+        tuned = math.ceil(float(np.mean(waits)) + spread) if waits else 1
+        return min(self._caps[which], max(self._floors[which], tuned))
