@@ -53,6 +53,15 @@ METRICS = (
         "share of all GPU-seconds of the makespan that were held",
         "sum(GPUs x time held) / (GPUs of the cluster x makespan)",
     ),
+    Term(
+        "fragmentation",
+        "1",
+        "share of the free GPUs that the job mix cannot use because of the machines they lie "
+        "in, over the time in which jobs wait (Weng et al., ATC 2023, for whole GPUs); 0 if no GPU "
+        "is free then",
+        "integral of sum over machines(free x share of jobs that need more than free) / integral "
+        "of free GPUs; on machines of m GPUs a job of g needs (g - 1) mod m + 1",
+    ),
     Term("preemptions", "1", "times a job lost its GPUs before it was done"),
     Term("migrations", "1", "times a running job moved to other GPUs"),
     Term(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from artist.cluster.placement import Placement, machine_counts, signature
 from artist.cluster.tree import ClusterTree
 from artist.engine.rows import EndReason, PlacementRow, Rows
+from artist.fragmentation import fragmented_gpus
 from artist.units import TICKS_PER_S
 
 Column: TypeAlias = "npt.NDArray[Any] | list[Any]"
@@ -88,14 +89,20 @@ def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Ta
     }
 
 
-def timeline_table(rows: Rows) -> Table:
+def timeline_table(rows: Rows, tree: ClusterTree) -> Table:
     """The cluster's state, one row per change."""
     found = rows.timeline
+    changes = np.array([row.tick for row in found], dtype=np.int64)
+    fragment_ticks, fragmented = fragmented_gpus(rows, tree)
+    ticks = np.union1d(changes, fragment_ticks)
+    at = np.searchsorted(changes, ticks, side="right") - 1
+    fragments = np.concatenate([[0.0], fragmented])
     return {
-        "time_s": seconds_column([row.tick for row in found]),
-        "gpus_held": np.array([row.gpus_held for row in found], dtype=np.int32),
-        "jobs_running": np.array([row.jobs_running for row in found], dtype=np.int32),
-        "jobs_waiting": np.array([row.jobs_waiting for row in found], dtype=np.int32),
+        "time_s": ticks / TICKS_PER_S,
+        "gpus_held": np.array([row.gpus_held for row in found], dtype=np.int32)[at],
+        "gpus_fragmented": fragments[np.searchsorted(fragment_ticks, ticks, side="right")],
+        "jobs_running": np.array([row.jobs_running for row in found], dtype=np.int32)[at],
+        "jobs_waiting": np.array([row.jobs_waiting for row in found], dtype=np.int32)[at],
     }
 
 
@@ -105,7 +112,9 @@ def placement_text(tree: ClusterTree, placement: Placement) -> str:
     return " ".join(f"{machine}:{gpus}" for machine, gpus in counts.items())
 
 
-def summarise(rows: Rows, tree: ClusterTree, jobs: Table, jobs_total: int) -> dict[str, Any]:
+def summarise(
+    rows: Rows, tree: ClusterTree, jobs: Table, timeline: Table, jobs_total: int
+) -> dict[str, Any]:
     """The statistics of a run, over finished jobs; keys as in `glossary.py`."""
     arrival, finish = np.asarray(jobs["arrival_s"]), np.asarray(jobs["finish_s"])
     makespan = float(finish.max() - arrival.min())
@@ -124,6 +133,7 @@ def summarise(rows: Rows, tree: ClusterTree, jobs: Table, jobs_total: int) -> di
         "compute_time_mean_s": float(np.mean(jobs["compute_s"])),
         "gpu_utilization": productive / available,
         "gpu_allocation_rate": held / available,
+        "fragmentation": _fragmentation(timeline, tree),
         "preemptions": int(np.sum(jobs["preemptions"])),
         "migrations": int(np.sum(jobs["migrations"])),
         "preemption_cost_gpu_s": wasted,
@@ -140,6 +150,15 @@ def _gpu_seconds(placements: Sequence[PlacementRow]) -> tuple[float, float, floa
     stalled = sum(row.placement.gpus * row.stalled for row in placements)
     lost = sum(row.placement.gpus * row.lost for row in placements)
     return held / TICKS_PER_S, (held - stalled) / TICKS_PER_S, (stalled + lost) / TICKS_PER_S
+
+
+def _fragmentation(timeline: Table, tree: ClusterTree) -> float:
+    """Share of the free GPUs that the job mix cannot use, while jobs wait."""
+    length_s = np.diff(np.asarray(timeline["time_s"]))
+    waiting_s = np.where(np.asarray(timeline["jobs_waiting"])[:-1] > 0, length_s, 0.0)
+    free = waiting_s @ (tree.gpus - np.asarray(timeline["gpus_held"])[:-1])
+    fragmented = waiting_s @ np.asarray(timeline["gpus_fragmented"])[:-1]
+    return float(fragmented / free) if free else 0.0
 
 
 def _iteration_times(placements: Sequence[PlacementRow]) -> Mapping[str, float]:

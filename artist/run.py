@@ -76,11 +76,11 @@ def simulate(
     wall_s = time.perf_counter() - started
     if len(rows.jobs) != len(trace.jobs):
         raise PolicyError(f"{scenario.policy} finished {len(rows.jobs)} of {len(trace.jobs)} jobs")
-    jobs = job_table(rows)
+    jobs, timeline = job_table(rows), timeline_table(rows, tree)
     summary = {
         "policy": scenario.policy,
         "trace": trace.name,
-        **summarise(rows, tree, jobs, len(trace.jobs)),
+        **summarise(rows, tree, jobs, timeline, len(trace.jobs)),
         "latency_queries": service.queries,
         "latency_backend_calls": service.distinct,
         "latency_fallback_uses": service.fallback_uses,
@@ -91,7 +91,7 @@ def simulate(
     tables: dict[str, Table] = {
         "jobs": jobs,
         "placements": placement_table(rows, tree, [job.id for job in trace.jobs]),
-        "timeline": timeline_table(rows),
+        "timeline": timeline,
     }
     for name, found in policy.tables().items():
         tables[name] = {key: [row[key] for row in found] for key in (found[0] if found else {})}

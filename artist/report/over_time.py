@@ -1,6 +1,7 @@
-"""Figures along simulated time: utilization, jobs remaining, timers, communication.
+"""Figures along simulated time: how full the cluster is, jobs remaining, timers, communication.
 
-These are Dally's figures 4, 6, 11 and 12. Of several replicates the first one is shown.
+These are Dally's figures 4, 6, 11 and 12, and fragmentation. Of several replicates the first
+one is shown.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _JOBS = 6
 
 
 def over_time(study: Study, setting: Setting) -> Iterator[Figure]:
-    """Utilization and jobs remaining, all policies of a setting on one time axis."""
+    """Utilization, fragmentation and jobs remaining, all policies of a setting on one time axis."""
     runs = {policy: setting.first(policy) for policy in setting.runs}
     end = max(float(run.timeline["time_s"][-1]) for run in runs.values())
     scale, unit = time_unit(end)
@@ -35,11 +36,27 @@ def over_time(study: Study, setting: Setting) -> Iterator[Figure]:
         x=Axis("Time", unit),
         y=Axis("GPUs held", "%", top=100.0),
         series=[
-            Series(p, study.tone(p), *_utilization(run, end, scale)) for p, run in runs.items()
+            Series(p, study.tone(p), *_shares(run, "gpus_held", end, scale))
+            for p, run in runs.items()
         ],
         setting=setting.index,
         source="timeline.parquet: gpus_held over summary.json: gpus",
         note=f"Time-weighted mean of {_BINS} equal intervals. {note}".strip(),
+    )
+    yield Figure(
+        name=f"fragmentation-{setting.slug}",
+        kind=Kind.ROWS,
+        title="Fragmentation",
+        section="cluster",
+        x=Axis("Time", unit),
+        y=Axis("Free GPUs of no use to the job mix", "%"),
+        series=[
+            Series(p, study.tone(p), *_shares(run, "gpus_fragmented", end, scale))
+            for p, run in runs.items()
+        ],
+        setting=setting.index,
+        source="timeline.parquet: gpus_fragmented over summary.json: gpus",
+        note=f"Of all GPUs; time-weighted mean of {_BINS} equal intervals. {note}".strip(),
     )
     yield Figure(
         name=f"jobs-remaining-{setting.slug}",
@@ -94,11 +111,12 @@ def binned(time: Numbers, value: Numbers, edges: Numbers) -> Numbers:
     return means
 
 
-def _utilization(run: Run, end: float, scale: float) -> tuple[list[float], list[float]]:
+def _shares(run: Run, column: str, end: float, scale: float) -> tuple[list[float], list[float]]:
+    """A column of the timeline as percent of the GPUs, and the edges of the intervals."""
     start = float(run.timeline["time_s"][0])
     edges = np.linspace(start, max(end, start + 1e-9), _BINS + 1)
-    held = binned(run.timeline["time_s"], run.timeline["gpus_held"], edges)
-    return rounded(100.0 * held / run.metric("gpus")), rounded(edges / scale)
+    gpus = binned(run.timeline["time_s"], run.timeline[column], edges)
+    return rounded(100.0 * gpus / run.metric("gpus")), rounded(edges / scale)
 
 
 def _remaining(run: Run, scale: float) -> tuple[list[float], list[float]]:

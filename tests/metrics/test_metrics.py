@@ -22,7 +22,7 @@ def run(*jobs: Job, **options: object):
     rates = AloneRates(TREE, lambda _, s: Estimate(200 if "," in s else 100, 100, "hand"))
     rows = Simulator(TREE, jobs, rates, lease=policy.lease, check=True).run(policy)
     table = job_table(rows)
-    return rows, table, summarise(rows, TREE, table, len(jobs))
+    return rows, table, summarise(rows, TREE, table, timeline_table(rows, TREE), len(jobs))
 
 
 def test_two_jobs_by_hand() -> None:
@@ -42,8 +42,8 @@ def test_two_jobs_by_hand() -> None:
     assert table["finish_time_fairness"].tolist() == [10 / 5, 13 / 4]
     assert found["finish_time_fairness_max"] == 3.25
     assert found["jain_index"] == pytest.approx((2 + 3.25) ** 2 / (2 * (4 + 3.25**2)))
-    assert timeline_table(rows)["gpus_held"].tolist() == [4, 4, 1, 0]
-    assert timeline_table(rows)["jobs_waiting"].tolist() == [0, 1, 0, 0]
+    assert timeline_table(rows, TREE)["gpus_held"].tolist() == [4, 4, 1, 0]
+    assert timeline_table(rows, TREE)["jobs_waiting"].tolist() == [0, 1, 0, 0]
 
 
 def test_a_preemption_costs_what_it_loses_and_waits() -> None:

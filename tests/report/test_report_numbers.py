@@ -85,6 +85,15 @@ def test_utilization_is_the_allocation_rate_of_the_summary(one: Path) -> None:
     )
 
 
+def test_fragmentation_has_the_integral_of_the_timeline(one: Path) -> None:
+    study = group(read_runs([one]))
+    run = study.runs[0]
+    bars = next(f for f in figures(study) if f.name.startswith("fragmentation")).series[0]
+    time, gpus = run.timeline["time_s"], run.timeline["gpus_fragmented"]
+    mean = np.sum(np.diff(time) * gpus[:-1]) / (time[-1] - time[0]) / run.metric("gpus")
+    assert 0 < np.mean(bars.y) == pytest.approx(100 * mean, rel=1e-4)
+
+
 def test_gpu_time_by_level_is_what_was_held(one: Path) -> None:
     study = group(read_runs([one]))
     run = study.runs[0]
