@@ -169,6 +169,53 @@ TERMS = (
     ),
     Term("stalled", "s", "time with GPUs but without progress: restore, migration pause"),
     Term("queue-delay", "s", "time without GPUs", "finish_s - arrival_s - run_s"),
+    Term(
+        "communication-latency",
+        "s",
+        "a job's exposed communication over its whole life (Dally V-D); mean: comm_time_mean_s, per "
+        "job: comm_s in jobs.parquet",
+        "sum(progressing time x (1 - compute_s / iteration_s))",
+    ),
+    Term(
+        "jct-cdf",
+        "1",
+        "share of the jobs that were complete within a time of their arrival: a figure of artist "
+        "report, from jct_s in jobs.parquet",
+        "jobs with jct_s <= t / jobs",
+    ),
+    Term(
+        "jobs-remaining",
+        "",
+        "jobs that have arrived and not finished, over time: in timeline.parquet, a figure of "
+        "artist report",
+        "jobs_running + jobs_waiting",
+    ),
+    Term(
+        "utilization",
+        "1",
+        "of GPUs: held and progressing is gpu_utilization, held alone gpu_allocation_rate; over "
+        "time: gpus_held in timeline.parquet",
+    ),
+    Term(
+        "finish-time-fairness",
+        "1",
+        "rho, a job's completion time against its time alone on its own GPUs without "
+        "communication (after Themis, NSDI 2020, section 3); below 1 only on more GPUs",
+        "jct_s / ideal_s",
+    ),
+    Term(
+        "placements-per-level",
+        "1",
+        "times that jobs got GPUs, by the outermost level these span: placements_machine, "
+        "placements_rack, placements_network",
+    ),
+    Term(
+        "delay-timer",
+        "s",
+        "how long a Dally job waits for a level before it accepts the next one; tuned ones over "
+        "time: autotuner.parquet (Dally, Algorithm 2)",
+        "mean + 2 sample standard deviations of the recorded waits of its demand and level",
+    ),
     Term("gang", "", "all GPUs of a job start and stop together"),
     Term("tick", "ns", "the engine's unit of time, an integer"),
 )
