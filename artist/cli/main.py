@@ -1,7 +1,8 @@
 """The command line: parse, call, print. No logic lives here.
 
 stdout carries the result, stderr everything else. Exit codes: 0 ok, 2 usage or
-configuration, 3 trace or data, 4 backend, 5 broken invariant, 130 interrupted.
+configuration, 3 trace or data, 4 backend, 5 broken invariant, 130 interrupted,
+143 terminated.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from artist.cli.calibrate import calibrate
 from artist.cli.compare import compare
 from artist.cli.doctor import doctor
 from artist.cli.inspect import explain, list_, schema
+from artist.cli.interruption import Interrupted, listen
 from artist.cli.latency import latency, render
 from artist.cli.measure import measure
 from artist.cli.report import export, report
@@ -73,6 +75,7 @@ def _root(
 
 def main() -> None:
     """Entry point: turns every known error into one message and an exit code."""
+    listen()
     try:
         app()
     except ArtistError as error:
@@ -80,9 +83,9 @@ def main() -> None:
             raise
         sys.stderr.write(f"artist: error: {error}\n")
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.stderr.write("artist: interrupted; nothing was written\n")
-        sys.exit(130)
+    except Interrupted as interrupted:
+        sys.stderr.write(f"artist: {interrupted}\n")
+        sys.exit(interrupted.exit_code)
     except BrokenPipeError:
         # Whoever read our output has gone; that is not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

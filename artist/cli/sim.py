@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from artist.cli import options
+from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from artist.engine.simulator import Simulator
+from artist.cli.progress import Watch
 
 
 def sim(
@@ -62,13 +56,25 @@ def sim(
     chosen = load_scenario(scenario, flags, sets or [])
     if out is not None:
         check_target(out)
-    with _progress(quiet) as on_question, open_store(enabled=cache) as store:
-        result = simulate(chosen, check=check, store=store, on_question=on_question)
-    if out is not None:
-        write_run(result, out, sys.argv)
+    watch, earlier = Watch(quiet=quiet), _inode(out)
+    try:
+        with watch, open_store(enabled=cache) as store:
+            result = simulate(chosen, check=check, store=store, on_question=watch)
+        if out is not None:
+            write_run(result, out, sys.argv)
+        raise_if_lost()
+    except Interrupted as interrupted:
+        written = f"{out} is whole" if _inode(out) != earlier else "nothing was written"
+        interrupted.how_far = f"{watch.how_far()}; {written}"
+        raise
     _print(result.summary, format_)
     if out is None and not quiet and format_ is Format.TABLE:
         note("hint: --out DIR keeps jobs, placements and timeline as Parquet files")
+
+
+def _inode(out: Path | None) -> int | None:
+    """Tells a run directory from the one that it replaced."""
+    return out.stat().st_ino if out is not None and out.exists() else None
 
 
 def _print(summary: Any, format_: Format) -> None:
@@ -77,45 +83,3 @@ def _print(summary: Any, format_: Format) -> None:
     else:
         title = f"{summary['policy']} on {summary['trace']}, {summary['gpus']} GPUs"
         print_facts(title, summary)
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[Simulator], None] | None]:
-    """A progress bar on stderr for runs longer than a second, where a person watches."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, TimeElapsedColumn
-
-    begun = shown = time.monotonic()
-    bar = Progress(
-        *Progress.get_default_columns(), TimeElapsedColumn(), console=Console(stderr=True)
-    )
-    task = bar.add_task("simulating")
-    visible = False
-
-    def on_question(simulator: Simulator) -> None:
-        nonlocal shown, visible
-        now = time.monotonic()
-        if now - begun < 1 or now - shown < 0.2:
-            return
-        if not visible:
-            bar.start()
-            visible = True
-        shown = now
-        bar.update(
-            task,
-            total=simulator.jobs_total,
-            completed=len(simulator.rows.jobs),
-            description=(
-                f"day {simulator.now / 8.64e13:,.1f}: {simulator.jobs_running} running, "
-                f"{simulator.jobs_waiting} waiting"
-            ),
-        )
-
-    try:
-        yield on_question
-    finally:
-        if visible:
-            bar.stop()

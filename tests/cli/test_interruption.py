@@ -1,0 +1,90 @@
+"""Does an interrupted run leave nothing behind, and say how far it came?"""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ENDLESS = Path(__file__).with_name("endless.py")
+
+
+@pytest.fixture
+def endless(tmp_path: Path):
+    """A simulation in its own process, which would never end, writing its stderr to a pipe."""
+    started = []
+
+    def start(*arguments: str, stderr: int = subprocess.PIPE, **environment: str):
+        command = [sys.executable, ENDLESS, "sim", "--policy", "endless", "--trace", "tiny-batch"]
+        process = subprocess.Popen(
+            [*map(str, command), "--racks", "1", *arguments],
+            cwd=tmp_path,
+            env={
+                "PATH": os.environ["PATH"],
+                "ARTIST_CACHE_DIR": str(tmp_path / "cache"),
+                **environment,
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["INT", "TERM"]
+)
+def test_a_signal_ends_a_run_with_its_exit_code_and_nothing_written(
+    endless, tmp_path: Path, number: signal.Signals, exit_code: int
+) -> None:
+    process = endless("--out", "runs/one")
+    for line in process.stderr:
+        if line == "endless\n":
+            break
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == exit_code
+    assert stdout == ""
+    assert re.fullmatch(
+        r"artist: interrupted on day [\d,]+\.\d of simulated time, with 3 of \d+ jobs finished; "
+        r"nothing was written\n",
+        stderr,
+    )
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "cache") == []
+
+
+def test_a_signal_that_a_library_swallows_ends_the_run_at_the_next_question(monkeypatch) -> None:
+    from artist.cli import interruption
+    from artist.cli.progress import Watch
+
+    monkeypatch.setattr(interruption, "_received", [])
+    with pytest.raises(interruption.Interrupted):
+        interruption._interrupt(signal.SIGTERM, None)
+    with pytest.raises(interruption.Interrupted) as raised, Watch(quiet=True) as watch:
+        watch(None)
+    assert raised.value.exit_code == 143
+
+
+def test_a_terminal_shows_how_far_a_long_run_is(endless) -> None:
+    screen, its_end = pty.openpty()
+    process = endless(stderr=its_end, COLUMNS="100", TERM="xterm")
+    os.close(its_end)
+    shown = ""
+    while not re.search(r"day [\d.,]+: 0 running, \d+ waiting, [\d,]+ jobs/s.*%", shown):
+        shown += os.read(screen, 1000).decode()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    os.close(screen)
