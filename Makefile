@@ -34,15 +34,19 @@ mutations: $(STAMP)
 # Against recorded runs of the original simulator (docs/reference.md). Empty: the folder's files.
 REFERENCE ?= ../shared/reference
 WORKLOADS ?= ../shared/fidelity/workloads
+JOB_FILES ?= ../shared/traces
 ALLOCATIONS ?=
 TRACE ?=
 TRACE_NAME ?=
 RESULTS ?=
+JOBS ?=
 SEEDS ?= 20
 OUT ?= ref.json
+PAGE ?=
 
 reference: $(STAMP)
 	$(BIN)/python -m artist.reference --reference $(REFERENCE) --workloads $(WORKLOADS) \
+	  --job-files $(JOB_FILES) --jobs "$(JOBS)" --page "$(PAGE)" \
 	  --allocations "$(ALLOCATIONS)" --trace "$(TRACE)" --trace-name "$(TRACE_NAME)" \
 	  --results "$(RESULTS)" --seeds $(SEEDS) --out "$(OUT)"
 

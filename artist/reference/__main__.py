@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from artist.errors import ArtistError, ConfigError
-from artist.reference.aggregates import Latencies
-from artist.reference.report import Inputs, as_table, report, write
+from artist.reference.report import Inputs, report, write
+from artist.reference.runs import Latencies
+from artist.reference.tables import as_text, refresh
 
 NAMES: Mapping[str, str] = {
     "trace_batch_effective": "sensetime_500_batch",
@@ -21,55 +22,86 @@ NAMES: Mapping[str, str] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run both comparisons, print a table, write JSON."""
+    """Run the comparisons, print tables, write JSON."""
     asked = _parser().parse_args(arguments)
     started = time.perf_counter()
     try:
-        document = report(_inputs(asked))
+        if not asked.out.resolve().parent.is_dir():
+            raise ConfigError(f"--out {asked.out}: there is no folder {asked.out.parent}")
+        document = report(_inputs(asked), _tell)
         write(document, asked.out)
+        if asked.page:
+            refresh(Path(asked.page), document)
     except (ArtistError, OSError) as cause:
         sys.stderr.write(f"error: {cause}\n")
         return 3
-    sys.stdout.write(f"{as_table(document)}\n\n{asked.out}\n")
+    sys.stdout.write(f"{as_text(document)}\n\n{asked.out}\n")
     sys.stderr.write(f"{time.perf_counter() - started:.0f} s\n")
     return 0
 
 
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
 def _inputs(asked: argparse.Namespace) -> Inputs:
     home: Path = asked.reference
-    paths = _paths(asked.trace) or sorted(home.glob("trace_*_effective.csv"))
-    names = asked.trace_name.split() or [NAMES.get(path.stem, path.stem) for path in paths]
-    if len(names) != len(paths):
-        raise ConfigError(f"{len(paths)} traces but {len(names)} names: {' '.join(names)}")
     if asked.seeds < 1:
         raise ConfigError(f"--seeds {asked.seeds}: at least one machine order is needed")
+    runs = sorted((home / "allocations").glob("fix_*.csv*"))
     return Inputs(
-        _paths(asked.allocations) or sorted((home / "allocations").glob("fix_*.csv*")),
-        dict(zip(names, paths, strict=True)),
-        Path(asked.results or home / "results.csv"),
-        Latencies(asked.latencies or home / "golden_astra1.csv", asked.workloads),
-        asked.seeds,
-        asked.workers,
+        allocations=_paths(asked.allocations) or runs,
+        traces=_traces(home, _paths(asked.trace), _words(asked.trace_name)),
+        results=Path(asked.results or home / "results.csv"),
+        jobs=_paths(asked.jobs) or sorted((home / "jobs").glob("*.csv*")),
+        latencies=Latencies(asked.latencies or home / "golden_astra1.csv", asked.workloads),
+        job_files=sorted(asked.job_files.glob("sensetime_*.json")),
+        witnesses=runs,
+        seeds=asked.seeds,
+        workers=asked.workers,
     )
 
 
+def _traces(home: Path, paths: Sequence[Path], names: Sequence[str]) -> dict[str, Path]:
+    """Names in the results to files: the folder's, unless files or names choose."""
+    if paths and names:
+        if len(names) != len(paths):
+            raise ConfigError(f"{len(paths)} traces but {len(names)} names: {' '.join(names)}")
+        return dict(zip(names, paths, strict=True))
+    paths = paths or sorted(home.glob("trace_*_effective.csv"))
+    found = {NAMES.get(path.stem, path.stem): path for path in paths}
+    if unknown := [name for name in names if name not in found]:
+        raise ConfigError(
+            f"--trace-name {unknown[0]}: without --trace it chooses among {', '.join(found)}"
+        )
+    return {name: found[name] for name in names or found}
+
+
+def _words(text: str) -> list[str]:
+    """Separated by blanks or commas."""
+    return text.replace(",", " ").split()
+
+
 def _paths(text: str) -> list[Path]:
-    """Files separated by blanks or commas."""
-    return [Path(name) for name in text.replace(",", " ").split()]
+    return [Path(name) for name in _words(text)]
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make reference", description=__doc__)
     parser.add_argument("--reference", type=Path, required=True, help="folder of recorded runs")
     parser.add_argument("--workloads", type=Path, required=True, help="the original's workloads")
+    parser.add_argument("--job-files", type=Path, required=True, help="folder of its job files")
     parser.add_argument("--allocations", default="", help="files, if not the folder's")
     parser.add_argument("--trace", default="", help="files, if not the folder's")
     parser.add_argument("--trace-name", default="", help="their names in the results")
     parser.add_argument("--results", default="", help="file, if not the folder's")
+    parser.add_argument("--jobs", default="", help="files of results per job, if not the folder's")
     parser.add_argument("--latencies", type=Path, default=None, help="file, if not the folder's")
     parser.add_argument("--seeds", type=int, default=20, help="machine orders per cell")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, default=Path("ref.json"))
+    parser.add_argument("--page", default="", help="page whose tables are written anew")
     return parser
 
 

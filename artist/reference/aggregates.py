@@ -2,26 +2,22 @@
 
 The original's results are chaotic in the order in which it visits machines, of which its own is as
 arbitrary as any other. So the median over seeded orders is compared. One more run in the
-original's own order shows how much of a difference is the rules' and how much the order's.
+original's own order shows how much of a difference is the rules' and how much the order's; the
+rank of the recorded run among the seeded ones, whether it is an ordinary one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import product
-from pathlib import Path
+from itertools import islice, product
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from artist.cluster.tree import ClusterTree, regular
-from artist.engine.simulator import Simulator
-from artist.reference.astra1 import Astra1
-from artist.reference.files import ReferenceTrace
-from artist.reference.rates import RecordedRates
-from artist.reference.schemes import registered, scheduler
-from artist.reference.speeds import RecordedSpeeds
+from artist.engine.rows import Rows
+from artist.reference.runs import run
+from artist.reference.schemes import registered
 from artist.units import seconds
 
 
@@ -36,18 +32,6 @@ class Cell:
     makespan_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Latencies:
-    """Where speeds come from: the recording, and workloads for what it lacks."""
-
-    golden: Path
-    workloads: Path
-
-    def speeds(self) -> RecordedSpeeds:
-        """Read them."""
-        return RecordedSpeeds(self.golden, Astra1(self.workloads))
-
-
 class Outcome(NamedTuple):
     """Of one simulation, in seconds."""
 
@@ -55,9 +39,11 @@ class Outcome(NamedTuple):
     makespan_s: float
 
 
-def cluster(racks: int) -> ClusterTree:
-    """The original's: 8 machines of 2 sockets of 4 GPUs per rack."""
-    return regular(racks=racks, machines_per_rack=8, gpus_per_machine=8, gpus_per_socket=4)
+def outcome(rows: Rows) -> Outcome:
+    """Mean completion time, and the time from the first arrival to the last finish."""
+    jct = fmean(seconds(row.finish - row.arrival) for row in rows.jobs)
+    first = min(row.arrival for row in rows.jobs)
+    return Outcome(jct, seconds(max(row.finish for row in rows.jobs) - first))
 
 
 def cells(results: Iterable[Mapping[str, str]], traces: Iterable[str]) -> list[Cell]:
@@ -76,34 +62,20 @@ def cells(results: Iterable[Mapping[str, str]], traces: Iterable[str]) -> list[C
     ]
 
 
-def simulate(
-    trace: ReferenceTrace, scheme: str, racks: int, seed: int | None, speeds: RecordedSpeeds
-) -> Outcome:
-    """One run with the original's rules; `seed` None for its own machine order."""
-    tree = cluster(racks)
-    simulator = Simulator(tree, trace.jobs, RecordedRates(tree, speeds))
-    rows = simulator.run(scheduler(scheme, seed))
-    jct = fmean(seconds(row.finish - row.arrival) for row in rows.jobs)
-    first = min(row.arrival for row in rows.jobs)
-    return Outcome(jct, seconds(max(row.finish for row in rows.jobs) - first))
+def compare(pool: Executor, found: Sequence[Cell], seeds: int) -> Iterator[dict[str, Any]]:
+    """Ratios ours / theirs per cell: median, minimum and maximum over `seeds` machine orders.
+
+    Cell by cell, as soon as its runs are over.
+    """
+    outcomes = pool.map(_outcome, product(found, (None, *range(seeds))), chunksize=4)
+    for cell in found:
+        own, *seeded = islice(outcomes, seeds + 1)
+        yield _row(cell, own, seeded)
 
 
-def compare(
-    found: Sequence[Cell],
-    traces: Mapping[str, ReferenceTrace],
-    latencies: Latencies,
-    seeds: int,
-    workers: int,
-) -> list[dict[str, Any]]:
-    """Ratios ours / theirs per cell: median, minimum and maximum over `seeds` machine orders."""
-    with ProcessPoolExecutor(workers, initializer=_prepare, initargs=(traces, latencies)) as pool:
-        asked = list(product(found, (None, *range(seeds))))
-        outcomes = list(pool.map(_outcome, asked, chunksize=4))
-    size = seeds + 1
-    return [
-        _row(cell, outcomes[index * size], outcomes[index * size + 1 : (index + 1) * size])
-        for index, cell in enumerate(found)
-    ]
+def _outcome(asked: tuple[Cell, int | None]) -> Outcome:
+    cell, seed = asked
+    return outcome(run(cell.trace, cell.scheme, cell.racks, seed))
 
 
 def _row(cell: Cell, own: Outcome, outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -116,20 +88,5 @@ def _row(cell: Cell, own: Outcome, outcomes: Sequence[Outcome]) -> dict[str, Any
         row[f"{name}_min"] = min(ours) / theirs
         row[f"{name}_max"] = max(ours) / theirs
         row[f"{name}_own_order"] = same / theirs
+        row[f"{name}_smaller"] = sum(one < theirs for one in ours)
     return row
-
-
-# What a worker process needs for every simulation; set once per process, not per task.
-_traces: Mapping[str, ReferenceTrace] = {}
-_speeds: list[RecordedSpeeds] = []
-
-
-def _prepare(traces: Mapping[str, ReferenceTrace], latencies: Latencies) -> None:
-    global _traces
-    _traces = traces
-    _speeds[:] = [latencies.speeds()]
-
-
-def _outcome(asked: tuple[Cell, int | None]) -> Outcome:
-    cell, seed = asked
-    return simulate(_traces[cell.trace], cell.scheme, cell.racks, seed, _speeds[0])

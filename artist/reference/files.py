@@ -19,6 +19,8 @@ from artist.workload.models import canonical
 
 # VARIANT_SCHEME_RACKSr_TRACE, e.g. fix_Dally-auto_2r_batch
 _NAME = re.compile(r"(?P<variant>fix|asis)_(?P<scheme>[^_]+)_(?P<racks>\d+)r(acks)?_(?P<trace>.+)")
+# Times are recorded to a thousandth of a second at the coarsest.
+ARRIVAL_S = 2e-3
 
 
 class Allocation(NamedTuple):
@@ -74,7 +76,7 @@ def read_run(path: Path) -> RecordedRun:
     if match["variant"] != "fix":
         raise TraceError(f"{path}: only leak-free runs ('fix') can be compared")
     rows = []
-    for line, row in enumerate(_rows(path), start=2):
+    for line, row in enumerate(read_rows(path), start=2):
         try:
             rows.append(_allocation(row))
         except (KeyError, ValueError, TypeError) as cause:
@@ -89,7 +91,7 @@ def read_trace(path: Path, name: str) -> ReferenceTrace:
         TraceError: a row cannot be read.
     """
     jobs = []
-    for line, row in enumerate(_rows(path), start=2):
+    for line, row in enumerate(read_rows(path), start=2):
         try:
             jobs.append(
                 Job(
@@ -104,13 +106,30 @@ def read_trace(path: Path, name: str) -> ReferenceTrace:
             )
         except (KeyError, ValueError, TypeError) as cause:
             raise TraceError(f"{path}:{line}: not a row of a trace ({cause!r})") from cause
-    jobs.sort(key=lambda job: job.arrival_s)
+    # Of equal bids the original serves the smaller number first.
+    jobs.sort(key=lambda job: (job.arrival_s, _number(job.id)))
     return ReferenceTrace(path, name, tuple(jobs))
 
 
 def read_results(path: Path) -> list[Mapping[str, str]]:
-    """The leak-free rows of a file of results."""
-    return [row for row in _rows(path) if row.get("variant") == "fix"]
+    """The leak-free rows of a file of results.
+
+    Raises:
+        TraceError: one lacks a scheme or a trace, or a number that is compared.
+    """
+    rows: list[Mapping[str, str]] = []
+    for line, row in enumerate(read_rows(path), start=2):
+        if row.get("variant") != "fix":
+            continue
+        try:
+            complete = row["scheme"] and row["trace"] and int(row["racks"]) > 0
+            complete = complete and float(row["jct_mean_s"]) > 0 and float(row["makespan_s"]) > 0
+        except (KeyError, ValueError, TypeError) as cause:
+            raise TraceError(f"{path}:{line}: not a row of results ({cause!r})") from cause
+        if not complete:
+            raise TraceError(f"{path}:{line}: a row of results without scheme, trace or times")
+        rows.append(row)
+    return rows
 
 
 def trace_of(run: RecordedRun, traces: Sequence[ReferenceTrace]) -> ReferenceTrace:
@@ -119,23 +138,39 @@ def trace_of(run: RecordedRun, traces: Sequence[ReferenceTrace]) -> ReferenceTra
     Raises:
         TraceError: none of them.
     """
-    first: dict[str, Allocation] = {}
+    arrivals: dict[str, float] = {}
     for row in run.rows:
         if row.event == "ALLOC":
-            first.setdefault(row.job, row)
+            arrivals.setdefault(row.job, row.time_s - row.waited_s)
+    return trace_with(arrivals, traces, run.path)
+
+
+def trace_with(
+    arrivals: Mapping[str, float], traces: Sequence[ReferenceTrace], path: Path
+) -> ReferenceTrace:
+    """The trace that has these jobs, arriving at these seconds; the file `path` names them.
+
+    Raises:
+        TraceError: none has.
+    """
     for trace in traces:
-        jobs = {job.id: job for job in trace.jobs}
-        if first.keys() <= jobs.keys() and all(
-            row.gpus == jobs[name].gpus
-            and abs(row.time_s - row.waited_s - jobs[name].arrival_s) < 1e-3
-            for name, row in first.items()
-        ):
+        jobs = {job.id: job.arrival_s for job in trace.jobs}
+        if all(abs(jobs.get(name, -1) - at) < ARRIVAL_S for name, at in arrivals.items()):
             return trace
     tried = ", ".join(str(trace.path) for trace in traces)
-    raise TraceError(f"{run.path}: its jobs are in none of the traces ({tried})")
+    raise TraceError(f"{path}: its jobs are in none of the traces ({tried})")
 
 
-def _rows(path: Path) -> Iterator[dict[str, str]]:
+def _number(name: str) -> int:
+    return int(name) if name.isdecimal() else 0
+
+
+def read_rows(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a table.
+
+    Raises:
+        TraceError: it cannot be read.
+    """
     try:
         content = path.read_bytes()
         text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()

@@ -1,16 +1,16 @@
-"""Both comparisons on given files, as one document."""
+"""All comparisons on given files, as one document."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from artist.errors import TraceError
 from artist.policies.original_order import HashOrder
-from artist.reference.aggregates import Latencies, cells, cluster, compare
+from artist.reference.aggregates import cells, compare
 from artist.reference.files import (
     RecordedRun,
     ReferenceTrace,
@@ -19,9 +19,14 @@ from artist.reference.files import (
     read_trace,
     trace_of,
 )
-from artist.reference.pools import with_pools
+from artist.reference.finishes import compare_jobs, jobs_trace, read_jobs
+from artist.reference.pools import read_totals, with_pools
 from artist.reference.replay import Agreement, Replay
+from artist.reference.runs import Latencies, cluster, workers
 from artist.reference.schemes import GRANULARITY, known, scheduler
+from artist.reference.tables import cell_line
+
+Recorded = TypeVar("Recorded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,13 @@ class Inputs:
     traces: Mapping[str, Path]
     """Name in the results to file; their jobs are also looked up for allocations."""
     results: Path | None
+    jobs: Sequence[Path]
+    """Results per job; those of other traces are left out."""
     latencies: Latencies
+    job_files: Sequence[Path]
+    """What the original was given: they tell the pools of jobs (`pools.py`)."""
+    witnesses: Sequence[Path]
+    """Further recorded runs, for the same purpose."""
     seeds: int
     workers: int
 
@@ -44,52 +55,44 @@ def replayed(run: RecordedRun, trace: ReferenceTrace) -> Agreement:
     return Replay(run, trace, tree, rule, HashOrder(tree), GRANULARITY).run()
 
 
-def report(inputs: Inputs) -> dict[str, Any]:
-    """`replay` and `aggregates`; further keys of a row explain its numbers.
+def report(inputs: Inputs, tell: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
+    """`replay`, `jobs` and `aggregates`; `tell` gets a line whenever a row is there.
 
     Raises:
         ArtistError: a file cannot be read or does not fit the others.
     """
     traces = {name: read_trace(path, name) for name, path in inputs.traces.items()}
-    runs = [run for run in map(read_run, inputs.allocations) if known(run.scheme)]
     candidates = [*traces.values(), *_siblings(inputs)]
+    runs = [run for run in map(read_run, inputs.allocations) if known(run.scheme)]
     theirs = [trace_of(run, candidates) for run in runs]
-    replayed_paths = {run.path for run in runs}
-    with ProcessPoolExecutor(inputs.workers) as pool:
-        found = list(pool.map(replayed, runs, theirs))
+    finishes = [each for each in map(read_jobs, inputs.jobs) if known(each.scheme)]
+    jobs = _matched(finishes, list(traces.values()), jobs_trace)
     asked = cells(read_results(inputs.results), traces) if inputs.results else []
+
+    totals = read_totals(inputs.job_files)
+    witnesses = _matched(map(read_run, inputs.witnesses), candidates, trace_of)
+    witnesses += zip(runs, theirs, strict=True)
     pooled = {
-        name: with_pools(trace, zip(runs, theirs, strict=True), GRANULARITY)
-        for name, trace in traces.items()
+        name: with_pools(trace, totals, witnesses, GRANULARITY) for name, trace in traces.items()
     }
+    aggregates = []
+    with workers(inputs.workers, pooled, inputs.latencies) as pool:
+        found = list(pool.map(replayed, runs, theirs))
+        finished = compare_jobs(pool, jobs)
+        for row in compare(pool, asked, inputs.seeds):
+            tell(cell_line(row))
+            aggregates.append(row)
+    taken = {run.path for run in runs} | {each.path for each, _ in jobs}
     return {
         "replay": [_replay_row(run.path, each) for run, each in zip(runs, found, strict=True)],
-        "aggregates": compare(asked, pooled, inputs.latencies, inputs.seeds, inputs.workers),
+        "jobs": finished,
+        "aggregates": aggregates,
         "seeds": inputs.seeds,
-        "left_out": [path.name for path in inputs.allocations if path not in replayed_paths]
-        + [name for name in traces if name not in {cell.trace for cell in asked}],
+        "left_out": [
+            *(path.name for path in [*inputs.allocations, *inputs.jobs] if path not in taken),
+            *(name for name in traces if name not in {cell.trace for cell in asked}),
+        ],
     }
-
-
-def as_table(document: Mapping[str, Any]) -> str:
-    """The document for people."""
-    lines = ["file                                decisions  agree  ties  also same GPUs"]
-    lines += [
-        f"{row['file']:36}{row['decisions']:9}{row['agree']:7}{row['ties']:6}{row['same_gpus']:9}"
-        for row in document["replay"]
-    ]
-    lines += [
-        "",
-        "ours / theirs: median (min .. max) over seeded machine orders, [in its own order]",
-    ]
-    lines += [
-        f"{row['scheme']:16}{row['racks']:3} {row['trace']:28}"
-        f"JCT {_spread(row, 'jct_mean_ratio')}   makespan {_spread(row, 'makespan_ratio')}"
-        for row in document["aggregates"]
-    ]
-    if document["left_out"]:
-        lines += ["", f"not compared (no policy, no results): {', '.join(document['left_out'])}"]
-    return "\n".join(lines)
 
 
 def write(document: Mapping[str, Any], path: Path) -> None:
@@ -97,9 +100,19 @@ def write(document: Mapping[str, Any], path: Path) -> None:
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
-def _spread(row: Mapping[str, Any], key: str) -> str:
-    spread = f"({row[f'{key}_min']:.2f} .. {row[f'{key}_max']:.2f})"
-    return f"{row[key]:.3f} {spread} [{row[f'{key}_own_order']:.4f}]"
+def _matched(
+    recorded: Iterable[Recorded],
+    traces: Sequence[ReferenceTrace],
+    match: Callable[[Recorded, Sequence[ReferenceTrace]], ReferenceTrace],
+) -> list[tuple[Recorded, ReferenceTrace]]:
+    """What was recorded of these traces, each with its own; the rest is left out."""
+    found = []
+    for each in recorded:
+        try:
+            found.append((each, match(each, traces)))
+        except TraceError:
+            continue
+    return found
 
 
 def _replay_row(path: Path, found: Agreement) -> dict[str, Any]:

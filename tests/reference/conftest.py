@@ -25,3 +25,12 @@ def workloads() -> Path:
     if not folder.is_dir():
         pytest.skip("the original's workloads are not here (../shared/fidelity/workloads)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def job_files() -> list[Path]:
+    """The job files that the original was given."""
+    found = sorted((SHARED / "traces").glob("sensetime_*.json"))
+    if not found:
+        pytest.skip("the original's job files are not here (../shared/traces)")
+    return found

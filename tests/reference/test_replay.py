@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from artist.errors import TraceError
 from artist.policies.original_order import HashOrder
-from artist.reference.aggregates import cluster
 from artist.reference.files import read_run, read_trace, trace_of
 from artist.reference.replay import Agreement, Replay
+from artist.reference.runs import cluster
 from artist.reference.schemes import GRANULARITY, scheduler
 
 TRACE = """job_id,arrival_s,gpus,model,iterations,compute_s,user
@@ -120,6 +121,7 @@ def test_wrong_rules_are_found_out(recorded: Path) -> None:
     path = recorded / "allocations" / "fix_Dally-auto_2r_batch.csv.gz"
     traces = [read_trace(recorded / "trace_batch_effective.csv", "batch")]
     run = read_run(path)
+    run = replace(run, rows=run.rows[:4000])  # a fifth of the run tells already
     tree = cluster(run.racks)
     agree = {}
     for scheme in ("Dally-auto", "Dally-manual", "Tiresias"):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from artist.errors import BackendError
-from artist.reference.aggregates import cluster
 from artist.reference.files import read_run, read_trace, trace_of
 from artist.reference.replay import leaves
+from artist.reference.runs import cluster
 from artist.reference.speeds import RecordedSpeeds, as_speed, network, network_of
 
 

@@ -1,0 +1,109 @@
+"""The document for people: as text on the way, as tables of a page (`docs/reference.md`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from artist.errors import ConfigError
+
+NEAR = 0.1
+"""Medians further off than this are outside."""
+
+RATIOS: Mapping[str, str] = {"jct_mean_ratio": "mean JCT", "makespan_ratio": "makespan"}
+
+
+def outside(row: Mapping[str, Any]) -> list[str]:
+    """The ratios of a cell whose median is not near 1."""
+    return [name for name in RATIOS if abs(row[name] - 1) > NEAR]
+
+
+def as_text(document: Mapping[str, Any]) -> str:
+    """What `make reference` prints at its end."""
+    lines = ["file                                decisions  agree  ties  also same GPUs"]
+    lines += [
+        f"{row['file']:36}{row['decisions']:9}{row['agree']:7}{row['ties']:6}{row['same_gpus']:9}"
+        for row in document["replay"]
+    ]
+    lines += ["", "file                                     jobs  same start and finish"]
+    lines += [f"{row['file']:36}{row['jobs']:9}{row['agree']:7}" for row in document["jobs"]]
+    lines += [
+        "",
+        "ours / theirs: median (min .. max) over seeded machine orders, how many of these are "
+        "smaller than theirs, [in its own order]; * more than 10 % off",
+        *map(cell_line, document["aggregates"]),
+    ]
+    if document["left_out"]:
+        lines += ["", f"not compared (no policy, no results): {', '.join(document['left_out'])}"]
+    return "\n".join(lines)
+
+
+def cell_line(row: Mapping[str, Any]) -> str:
+    """One cell of the aggregates."""
+    parts = [f"{row['scheme']:16}{row['racks']:3} {row['trace']:28}"]
+    for name, title in RATIOS.items():
+        mark = "*" if name in outside(row) else " "
+        spread = f"{row[name]:.3f}{mark}({row[f'{name}_min']:.2f} .. {row[f'{name}_max']:.2f})"
+        own = f"{row[f'{name}_own_order']:.4f}"
+        parts.append(f"{title} {spread} {row[f'{name}_smaller']:3} [{own}]")
+    return "  ".join(parts)
+
+
+def tables(document: Mapping[str, Any]) -> Mapping[str, str]:
+    """Tables in Markdown, by the names of their places in the page."""
+    orders = document["seeds"]
+    replay = [
+        [_code(row["file"]), row["decisions"], row["agree"], row["ties"], row["same_gpus"]]
+        for row in document["replay"]
+    ]
+    jobs = [
+        [_code(row["file"]), row["jobs"], row["agree"], f"{row['largest_difference_s']:.4f} s"]
+        for row in document["jobs"]
+    ]
+    ratios = [
+        [row["scheme"], row["racks"], _code(row["trace"]), *_spreads(row, orders)]
+        for row in document["aggregates"]
+    ]
+    header = ["scheme", "racks", "trace"]
+    for title in RATIOS.values():
+        header += [f"{title}: own order", f"median of {orders} (min to max)", "orders below"]
+    return {
+        "replay": _table(["file", "decisions", "agree", "ties", "also the same GPUs"], replay),
+        "jobs": _table(["file", "jobs", "same start and finish", "largest difference"], jobs),
+        "aggregates": _table(header, ratios),
+    }
+
+
+def refresh(page: Path, document: Mapping[str, Any]) -> None:
+    """Write the tables into their places: between `<!-- NAME -->` and `<!-- end NAME -->`.
+
+    Raises:
+        ConfigError: the page lacks a place.
+    """
+    text = page.read_text(encoding="utf-8")
+    for name, table in tables(document).items():
+        before, begin, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition(f"<!-- end {name} -->")
+        if not end:
+            raise ConfigError(f"{page}: no lines '<!-- {name} -->' and '<!-- end {name} -->'")
+        text = f"{before}{begin}\n{table}\n{end}{after}"
+    page.write_text(text, encoding="utf-8")
+
+
+def _spreads(row: Mapping[str, Any], orders: int) -> Iterable[str]:
+    for name in RATIOS:
+        median = f"{row[name]:.2f}"
+        strong = f"**{median}**" if name in outside(row) else median
+        yield f"{row[f'{name}_own_order']:.4f}"
+        yield f"{strong} ({row[f'{name}_min']:.2f} to {row[f'{name}_max']:.2f})"
+        yield f"{100 * row[f'{name}_smaller'] / orders:.0f} %"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
