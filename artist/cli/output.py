@@ -27,22 +27,23 @@ def print_table(
     """A table on stdout; without colours and never cut when stdout is no terminal."""
     from rich import box
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console()
     if not console.is_terminal:
         console = Console(width=1000, no_color=True, highlight=False)
     table = Table(
-        title=title,
+        title=escape(title),
         box=box.SIMPLE_HEAD if header else None,
         title_justify="left",
         pad_edge=False,
         show_header=header,
     )
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(escape(column), overflow="fold")
     for row in rows:
-        table.add_row(*(_text(cell) for cell in row))
+        table.add_row(*(escape(_text(cell)) for cell in row))
     console.print(table)
 
 
