@@ -1,0 +1,44 @@
+"""Whole commands in fresh processes: what a person waits for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from cases import COMMON1000
+
+from artist.policies import POLICIES
+
+
+def python(*arguments: str | Path) -> None:
+    """Run to the end in silence; its CPU seconds become ours."""
+    command = [sys.executable, *map(str, arguments)]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def bench_import(measure: Callable[..., None]) -> None:
+    """`import artist`."""
+    measure(partial(python, "-c", "import artist"), rounds=10)
+
+
+def bench_help(measure: Callable[..., None]) -> None:
+    """`artist --help`."""
+    measure(partial(python, "-m", "artist", "--help"), rounds=10)
+
+
+def bench_1000_jobs(measure: Callable[..., None], traces: Path, tmp_path: Path) -> None:
+    """`artist sim` on a thousand jobs, run directory written."""
+    command = ["sim", "--trace", COMMON1000.trace(traces), "--racks", "2", "--policy", "fifo"]
+    rest = ["--backend", "none", "--format", "json", "--out", tmp_path / "run"]
+    measure(partial(python, "-m", "artist", *command, *rest), rounds=3, items=1000)
+
+
+@pytest.mark.parametrize("policy", [entry.id for entry in POLICIES])
+def bench_paper(measure: Callable[..., None], policy: str) -> None:
+    """500 jobs of the Dally paper's batch workload on its 1,024 GPUs, nothing remembered."""
+    command = ["sim", "--racks", "16", "--policy", policy, "--no-cache", "--format", "json"]
+    measure(partial(python, "-m", "artist", *command), rounds=2, items=500)
