@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: sim test lint slow mutations docker-test reference clean
+.PHONY: sim test lint slow mutations docker-test reference bench clean
 .DELETE_ON_ERROR:
 
 sim: $(STAMP)
@@ -30,6 +30,17 @@ slow: $(STAMP)
 # Mistakes in comparisons and tie rules, made one by one in a copy: each must make its test fail.
 mutations: $(STAMP)
 	$(BIN)/python tests/mutations/mutate.py
+
+# CPU time of everything that should stay fast, beside benchmarks/baseline.json (docs/performance.md).
+# BENCH="-k 'not long'" selects; BASELINE=--write makes this run the baseline.
+BENCH ?=
+BASELINE ?=
+
+bench: $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'
+	mkdir -p build
+	$(BIN)/pytest -c benchmarks/pytest.ini -q benchmarks --benchmark-json=build/bench.json $(BENCH)
+	$(BIN)/python benchmarks/compare.py build/bench.json $(BASELINE)
 
 # Against recorded runs of the original simulator (docs/reference.md). Empty: the folder's files.
 REFERENCE ?= ../shared/reference
