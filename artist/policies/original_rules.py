@@ -15,7 +15,6 @@ from artist.cluster.tree import ClusterTree
 from artist.policies.original_jobs import Account
 from artist.policies.original_tuner import MACHINE, RACK, OriginalTuner
 from artist.policies.skew import original_skewed
-from artist.policies.tiresias_original import original_levels
 
 
 class OriginalRule(Protocol):
@@ -77,7 +76,7 @@ class DallyRule:
         inside, across = self._too_large(tree, gpus)
         rack_open = inside or waited_s >= self._lease_s * rack
         network_open = across or waited_s >= self._lease_s * network
-        return _levels(tree.machine, tree.root, rack_open, network_open)
+        return _levels(0, tree.machine, tree.root, rack_open, network_open)
 
     def _too_large(self, tree: ClusterTree, gpus: int) -> tuple[bool, bool]:
         """Whether a demand exceeds every machine, and every rack."""
@@ -101,7 +100,12 @@ class DallyRule:
 
 
 class TiresiasRule:
-    """Continuous least attained service; a fixed list of models that need no consolidation."""
+    """Continuous least attained service, and consolidation by a fixed list of models.
+
+    It differs from the paper on purpose of its authors or by accident: there are no queues and
+    no promotion; skew is a list (`skew.py`); there are no timers, a level is open or closed
+    by what is free.
+    """
 
     def kind(self, model: str) -> bool:
         """Whether the model needs consolidation."""
@@ -112,8 +116,17 @@ class TiresiasRule:
         return account.service_gpu_s
 
     def levels(self, free: FreeGpus, gpus: int, kind: bool, waited_s: float) -> Sequence[int]:
-        """No timers: by kind and by what is free."""
-        return original_levels(free, gpus, kind)
+        """By kind and by what is free; a wait changes nothing. Sockets are not preferred.
+
+        A rack is open to unskewed jobs and, by what looks like a slip (the free GPUs of the
+        cluster stand where the job's demand should), to every job while at least a machine's
+        worth of GPUs is free in the cluster. The network is open to unskewed jobs and to
+        jobs larger than a rack.
+        """
+        tree = free.tree
+        rack_open = not kind or free.total >= tree.largest(tree.machine)
+        network_open = not kind or gpus > tree.largest(tree.root - 1)
+        return _levels(tree.machine, tree.machine, tree.root, rack_open, network_open)
 
     def granted(
         self, tree: ClusterTree, level: int, gpus: int, waited_s: float, now: float
@@ -126,9 +139,11 @@ class TiresiasRule:
 
 
 @cache
-def _levels(machine: int, root: int, rack_open: bool, network_open: bool) -> tuple[int, ...]:
-    """Levels up to the machine, and those that are open."""
-    levels = (*range(machine + 1),)
+def _levels(
+    first: int, machine: int, root: int, rack_open: bool, network_open: bool
+) -> tuple[int, ...]:
+    """Levels from the first up to the machine, and those that are open."""
+    levels = (*range(first, machine + 1),)
     if rack_open:
         levels += (*range(machine + 1, root),)
     return (*levels, root) if network_open else levels

@@ -5,7 +5,7 @@ What is where:
 
 - section 3.2, 2D-LAS, priority queues, promotion: `tiresias_queues.py`; 2D-Gittins: `gittins.py`;
 - section 3.3, skew: `skew.py`; placement: `tiresias_placement.py`;
-- the original simulator's variant (`rules=original`): `tiresias_original.py`.
+- the original simulator's rules (`rules=original`): `original_tiresias.py`.
 
 **The rule** (`rules=paper`). A job's attained service is GPUs x time held. Queue i holds jobs with
 service from threshold i-1 up to, but not including, threshold i; a job starts in the first
@@ -31,7 +31,7 @@ measures skew. For jobs that it does not consolidate the paper fixes no order of
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -40,24 +40,23 @@ from pydantic import Field, model_validator
 from artist.cluster.placement import Placement
 from artist.cluster.state import FreeGpus
 from artist.errors import ConfigError
-from artist.policies.base import BasePolicy, ClusterView, Decision, JobView, Options, Start
+from artist.policies.base import BasePolicy, ClusterView, Decision, JobView, Start
 from artist.policies.contest import Contest
 from artist.policies.gittins import GittinsIndex, read_services
+from artist.policies.original import OriginalScheduler
+from artist.policies.original_options import OriginalOptions
+from artist.policies.original_tiresias import original_tiresias
 from artist.policies.placers import AnyPlacer, Placer, PlacerName, placer
 from artist.policies.ranking import Rank, RankedQueue
-from artist.policies.skew import SKEW_THRESHOLD, original_skewed, skew
-from artist.policies.tiresias_original import original_place, original_rank, original_round
+from artist.policies.skew import SKEW_THRESHOLD, skew
 from artist.policies.tiresias_placement import FewestMachines
 from artist.policies.tiresias_queues import ServiceQueues
 from artist.units import Tick, ticks
 
 
-class TiresiasOptions(Options):
+class TiresiasOptions(OriginalOptions):
     """Options of Tiresias."""
 
-    rules: Literal["paper", "original"] = Field(
-        default="paper", description="the paper's rules, or those of the original simulator"
-    )
     index: Literal["las", "gittins"] = Field(
         default="las", description="order inside a queue: by start, or by 2D-Gittins index"
     )
@@ -109,7 +108,8 @@ class Tiresias(BasePolicy):
 
     def __init__(self, options: TiresiasOptions) -> None:
         self.options = options
-        self.lease = ticks(options.lease_s)
+        self.original = _original(options) if options.rules == "original" else None
+        self.lease = None if self.original else ticks(options.lease_s)
         self._ranks = ServiceQueues(options.thresholds_gpu_s, options.promote_knob, _index(options))
         # Skewed jobs apart from the others: a walk can then drop either group of a demand.
         self._waiting = {True: RankedQueue(), False: RankedQueue()}
@@ -121,6 +121,8 @@ class Tiresias(BasePolicy):
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Serve the waiting jobs in order."""
+        if self.original is not None:
+            return self.original.decide(view)
         for order in view.finished:
             self._ranks.forget(order)
         for job in view.entered:
@@ -132,8 +134,7 @@ class Tiresias(BasePolicy):
             queue.add(job, self._rank(job, view.now))
         if not any(self._waiting.values()):
             return ()
-        decide = self._original if self.options.rules == "original" else self._paper
-        decisions = decide(view)
+        decisions = self._serve(view)
         for decision in decisions:
             if isinstance(decision, Start):
                 job = view.waiting[decision.job]
@@ -141,7 +142,7 @@ class Tiresias(BasePolicy):
                 self._ranks.started(decision.job, view.now)
         return decisions
 
-    def _paper(self, view: ClusterView) -> Sequence[Decision]:
+    def _serve(self, view: ClusterView) -> Sequence[Decision]:
         contest = Contest(view.free, view.lease_ended, self._place, spare_first=True)
         full: set[tuple[bool, int]] = set()
 
@@ -154,24 +155,6 @@ class Tiresias(BasePolicy):
             if not contest.offer(job) and job.placement is None:
                 full.add((self._skewed(job), job.job.gpus))
         return contest.decisions
-
-    def _original(self, view: ClusterView) -> Sequence[Decision]:
-        full: set[tuple[bool, int]] = set()
-
-        def place(job: JobView, free: FreeGpus) -> Placement | None:
-            kind = (self._skewed(job), job.job.gpus)
-            placement = None if kind in full else original_place(free, kind[1], kind[0])
-            if placement is None:
-                full.add(kind)
-            return placement
-
-        def ranked(pool: FreeGpus) -> Iterable[JobView]:
-            def possible(skewed: bool, gpus: int) -> bool:
-                return gpus <= pool.total and (skewed, gpus) not in full
-
-            return self._ranked(view, possible)
-
-        return original_round(view.free, view.lease_ended, ranked, place)
 
     def _ranked(
         self, view: ClusterView, possible: Callable[[bool, int], bool]
@@ -189,14 +172,14 @@ class Tiresias(BasePolicy):
         return self._placers[self._skewed(job)].place(free, job.job.gpus)
 
     def _skewed(self, job: JobView) -> bool:
-        if self.options.rules == "original":
-            return original_skewed(job.job.model)
         return skew(job.job.model) > self.options.skew_threshold
 
     def _rank(self, job: JobView, now: Tick) -> Rank:
-        if self.options.rules == "original":
-            return original_rank(job, now)
         return self._ranks.rank(job, now)
+
+
+def _original(options: TiresiasOptions) -> OriginalScheduler:
+    return original_tiresias(options.lease_s, options.granularity, options.machine_order_seed)
 
 
 def _by_rank(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:

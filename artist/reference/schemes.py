@@ -8,9 +8,7 @@ from typing import Any
 
 from artist.errors import ConfigError
 from artist.policies import POLICIES
-from artist.policies.dally import Dally
 from artist.policies.original import OriginalScheduler
-from artist.policies.original_tiresias import original_tiresias
 
 # Of the measured runs: one hour, batches of 1000 iterations. Histories of 48 leases and timers of
 # 12 and 24 leases are Dally's defaults.
@@ -47,16 +45,15 @@ def scheduler(scheme: str, machine_order_seed: int | None = None) -> OriginalSch
     Raises:
         ConfigError: not a `known` one.
     """
-    if scheme == "Tiresias":
-        return original_tiresias(LEASE_S, GRANULARITY, machine_order_seed)
     own = {
         "rules": "original",
         "lease_s": LEASE_S,
         "granularity": GRANULARITY,
         "machine_order_seed": machine_order_seed,
     }
-    original = Dally(Dally.Options.model_validate({**_preset(scheme), **own})).original
-    assert original is not None  # rules=original
+    policy = POLICIES[SCHEMES.get(scheme, "dally-manual")].load()
+    options = policy.Options.model_validate({**_preset(scheme), **own})
+    original: OriginalScheduler = policy(options).original
     return original
 
 

@@ -10,14 +10,10 @@ from hypothesis import strategies as st
 from paper_cases import count, job, leaves, random_traces, run, times
 from pydantic import ValidationError
 
-from artist.cluster.placement import Placement
-from artist.cluster.state import FreeGpus
-from artist.cluster.tree import nested
 from artist.errors import ConfigError
 from artist.policies.gittins import GittinsIndex, read_services
-from artist.policies.skew import SKEW_THRESHOLD, original_skewed, skew
+from artist.policies.skew import SKEW_THRESHOLD, skew
 from artist.policies.tiresias import Tiresias, TiresiasOptions
-from artist.policies.tiresias_original import original_levels, original_place
 
 SKEWED, UNSKEWED = "vgg11", "resnet50"
 
@@ -218,83 +214,6 @@ def test_skew_of_the_catalogue_gives_the_classes_of_dallys_table() -> None:
     # VGG11's first fully connected layer: 25,088 x 4,096 weights and 4,096 biases, fp32.
     assert skew("VGG") == (25_088 * 4_096 + 4_096) * 4 / 531_453_344
     assert skew("not-a-model") == 0.0
-
-
-# -- the original simulator's rules ------------------------------------------------------
-
-
-def test_original_continuous_service_and_its_ties() -> None:
-    jobs = [
-        job("a", 0, 1, 12),  # 0-5; 10-15 (5 each, a without GPUs since 5, b since now); 20-22
-        job("b", 1, 1, 12),  # 5-10; 15-20 (5 against 10); 22-24
-    ]
-    rows = run(tiresias(rules="original"), [[1]], jobs)
-    assert times(rows) == {"a": (0, 22), "b": (5, 24)}
-
-
-def test_original_list_of_models() -> None:
-    skewed = {"alexnet", "VGG", "MobileNetV3", "whatever"}
-    assert all(original_skewed(model) for model in skewed)
-    assert not any(original_skewed(model) for model in ("ResNet50", "resnet18", "BERT"))
-
-
-def free_gpus(cluster: list[list[int]], free: list[int]) -> FreeGpus:
-    state = FreeGpus(nested(("machine", "rack", "network"), cluster))
-    sizes = state.tree.levels[0].gpus
-    taken = {unit: size - free[unit] for unit, size in enumerate(sizes) if size > free[unit]}
-    if taken:
-        state.claim(Placement.of(taken))
-    return state
-
-
-RACKS = [[4, 4], [4, 4]]
-
-
-@pytest.mark.parametrize(
-    ("free", "gpus", "skewed", "expected"),
-    [
-        ([3, 4, 2, 4], 2, True, {0: 2}),  # first fit, not best fit
-        ([3, 3, 3, 3], 4, True, {0: 3, 1: 1}),  # a machine's worth is free: racks are open
-        ([1, 2, 0, 0], 3, True, None),  # three free GPUs: racks are closed
-        ([1, 2, 0, 0], 3, False, {0: 1, 1: 2}),
-        ([3, 0, 3, 0], 4, True, None),  # no rack has four; the network is not for skewed jobs
-        ([3, 0, 3, 0], 4, False, {0: 3, 2: 1}),
-        ([3, 2, 4, 0], 9, True, {0: 3, 1: 2, 2: 4}),  # larger than a rack
-        ([1, 1, 1, 1], 5, False, None),
-    ],
-)
-def test_original_levels_and_first_fit(free, gpus, skewed, expected) -> None:
-    found = original_place(free_gpus(RACKS, free), gpus, skewed)
-    assert found == (None if expected is None else Placement.of(expected))
-
-
-def test_original_levels_that_are_open() -> None:
-    assert original_levels(free_gpus(RACKS, [0, 0, 0, 3]), 2, True) == [0]
-    assert original_levels(free_gpus(RACKS, [0, 0, 1, 3]), 2, True) == [0, 1]
-    assert original_levels(free_gpus(RACKS, [0, 0, 0, 3]), 9, True) == [0, 2]
-    assert original_levels(free_gpus(RACKS, [0, 0, 0, 3]), 2, False) == [0, 1, 2]
-
-
-def test_original_machine_order_can_be_replaced() -> None:
-    free = free_gpus(RACKS, [4, 4, 4, 4])
-
-    def last(state: FreeGpus, level: int, gpus: int) -> int | None:
-        return max(unit for unit in range(4) if state.of(level, unit) >= gpus)
-
-    assert original_place(free, 2, True, last) == Placement.of({3: 2})
-
-
-def test_original_moves_a_job_whose_gpus_nobody_wanted() -> None:
-    jobs = [
-        job("x", 0, 2, 3, model=SKEWED),
-        job("a", 0, 2, 8, model=SKEWED),  # at 5 in the pool with x's machine: first fit. 5-8
-        job("y", 0.5, 2, 20, model=SKEWED),  # at 5.5 likewise; 10.5: all six to big; 12-22
-        job("big", 1, 6, 1, model=SKEWED),  # one iteration of 1.5 s
-    ]
-    rows = run(tiresias(rules="original"), [[2, 2, 2]], jobs)
-    assert times(rows) == {"x": (0, 3), "a": (0, 8), "y": (0.5, 22), "big": (10.5, 12)}
-    assert leaves(rows, jobs)["a"] == [(1,), (0,)]
-    assert count(rows, "migrations") == {"a": 1, "y": 1}
 
 
 # -- everything together -----------------------------------------------------------------

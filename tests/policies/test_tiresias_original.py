@@ -1,0 +1,81 @@
+"""Tiresias by the original's rules: its list of models, and the levels that are open."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from artist.cluster.placement import Placement
+from artist.cluster.state import FreeGpus
+from artist.cluster.tree import nested, regular
+from artist.policies.original_order import HashOrder
+from artist.policies.original_place import place
+from artist.policies.original_rules import TiresiasRule
+from artist.policies.skew import original_skewed
+from artist.policies.tiresias import Tiresias, TiresiasOptions
+
+RACKS = [[4, 4], [4, 4]]
+
+
+def free_gpus(free: list[int]) -> FreeGpus:
+    state = FreeGpus(nested(("machine", "rack", "network"), RACKS))
+    taken = {unit: 4 - left for unit, left in enumerate(free) if left < 4}
+    if taken:
+        state.claim(Placement.of(taken))
+    return state
+
+
+def test_list_of_models() -> None:
+    skewed = {"alexnet", "VGG", "MobileNetV3", "whatever"}
+    assert all(original_skewed(model) for model in skewed)
+    assert not any(original_skewed(model) for model in ("ResNet50", "resnet18", "BERT"))
+
+
+@pytest.mark.parametrize(
+    ("free", "gpus", "skewed", "open_to"),
+    [
+        ([0, 0, 0, 3], 2, True, [0]),
+        ([0, 0, 1, 3], 2, True, [0, 1]),  # a machine's worth is free, wherever it lies
+        ([0, 0, 0, 3], 9, True, [0, 2]),  # larger than a rack
+        ([0, 0, 0, 3], 8, True, [0]),  # as large as a rack: the rack is closed all the same
+        ([0, 0, 0, 3], 2, False, [0, 1, 2]),
+    ],
+)
+def test_levels_that_are_open(free, gpus, skewed, open_to) -> None:
+    assert list(TiresiasRule().levels(free_gpus(free), gpus, skewed, 1e9)) == open_to
+
+
+@pytest.mark.parametrize(
+    ("free", "gpus", "skewed", "expected"),
+    [
+        ([0, 3, 0, 2], 2, True, {1: 2}),  # visited before the other, though it fits less well
+        ([3, 3, 3, 3], 4, True, {0: 3, 1: 1}),
+        ([1, 2, 0, 0], 3, True, None),
+        ([1, 2, 0, 0], 3, False, {0: 1, 1: 2}),
+        ([3, 0, 3, 0], 4, True, None),  # no rack has four; the network is not for skewed jobs
+        ([3, 0, 3, 0], 4, False, {0: 3, 2: 1}),
+        ([3, 2, 4, 0], 9, True, {0: 3, 1: 2, 2: 4}),
+        ([1, 1, 1, 1], 5, False, None),
+    ],
+)
+def test_first_fit_in_the_first_open_level_with_room(free, gpus, skewed, expected) -> None:
+    state = free_gpus(free)
+    found = place(
+        state, TiresiasRule().levels(state, gpus, skewed, 0.0), gpus, HashOrder(state.tree)
+    )
+    assert (found and found[1]) == (None if expected is None else Placement.of(expected))
+
+
+def test_sockets_are_not_preferred() -> None:
+    state = FreeGpus(regular(racks=1, machines_per_rack=1, gpus_per_machine=8, gpus_per_socket=4))
+    state.claim(Placement.of({0: 3}))
+    levels = TiresiasRule().levels(state, 2, True, 0.0)
+    found = place(state, levels, 2, HashOrder(state.tree))
+    assert found == (state.tree.machine, Placement.of({0: 1, 1: 1}))
+
+
+def test_rules_of_the_original_keep_their_own_leases() -> None:
+    assert Tiresias(TiresiasOptions()).lease is not None
+    assert Tiresias(TiresiasOptions(rules="original")).lease is None
+    with pytest.raises(ValidationError):
+        TiresiasOptions(rules="original", index="gittins", past_service_gpu_s=(1.0,))
