@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Self, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from artist.errors import ConfigError, one_line, shortened
+from artist.units import MAX_TIME_S
 from artist.userfiles import read_text
 from artist.yamltext import parse_yaml
 
@@ -21,7 +22,21 @@ Model = TypeVar("Model", bound=BaseModel)
 class Document(BaseModel):
     """Base of everything a user writes: immutable, and a misspelt key is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _times_fit_the_clock(self) -> Self:
+        """A field named `..._s` holds seconds, which become ticks; one `..._gpu_s` does not."""
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            times = value if isinstance(value, tuple) else (value,)
+            if name.endswith("_s") and not name.endswith("_gpu_s"):
+                for time_s in times:
+                    if isinstance(time_s, float) and time_s > MAX_TIME_S:
+                        raise ValueError(
+                            f"{name} is {time_s:g} s, expected at most {MAX_TIME_S:.0e}"
+                        )
+        return self
 
 
 def load_yaml(path: Path, model: type[Model]) -> Model:

@@ -24,15 +24,23 @@ def shortened(value: object) -> str:
 
 
 def one_line(text: str, most: int = 120) -> str:
-    """A text in one line of printable characters, cut where it is longer than `most`."""
-    cut = text if len(text) <= most else text[: most - 3] + "..."
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut)
+    """A text in one line of printable characters; the middle goes where it is too long."""
+    if len(text) > most:
+        text = f"{text[: most * 2 // 3]} ... {text[-(most // 3 - 5) :]}"
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 class ArtistError(Exception):
-    """Root of all errors that artist raises on purpose."""
+    """Root of all errors that artist raises on purpose.
+
+    Whatever a file held that a message quotes, the message is one line of printable text.
+    """
 
     exit_code = 2
+
+    def __str__(self) -> str:
+        """The sentence."""
+        return one_line(super().__str__(), most=1500)
 
 
 class ConfigError(ArtistError):

@@ -37,6 +37,16 @@ def open_binary(path: Path) -> BinaryIO:
         raise
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; False too for names that no file can have."""
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises where a name is too long
+
+
+def exists(path: Path) -> bool:
+    """Whether there is anything of this name; False too for names that nothing can have."""
+    return os.path.exists(path)  # noqa: PTH110 - as above
+
+
 def read_text(path: Path, error: type[ArtistError] = ConfigError) -> str:
     """A text file's content.
 

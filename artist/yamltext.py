@@ -13,6 +13,10 @@ MAX_DEPTH = 100
 # Values with aliases written out; a cluster of a million machines, each listed, has two million.
 MAX_VALUES = 2_000_000
 
+# No count or size needs more, in base two either; Python does not even print 5000 of them.
+MAX_DIGITS = 100
+
+_INTEGER = "tag:yaml.org,2002:int"
 _MERGE = "tag:yaml.org,2002:merge"
 
 # libyaml where PyYAML has it: ten times faster, the same documents.
@@ -66,6 +70,8 @@ class _Census:
     def count(self, node: yaml.Node) -> int:
         """Nodes below and including this one."""
         if not isinstance(node, yaml.CollectionNode):
+            if node.tag == _INTEGER and len(node.value) > MAX_DIGITS:
+                raise self._error(node, f"a number of {len(node.value)} digits; correct it")
             return 1
         known = self._sizes.get(id(node))
         if known is None:

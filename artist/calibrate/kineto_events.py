@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import zlib
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from artist.calibrate.intervals import Interval
 from artist.errors import TraceError
@@ -18,6 +19,8 @@ LAYER = "layer:"
 STEP = "ProfilerStep#"
 
 _GLOO = "gloo:"
+_CORRELATION, _SEQUENCE = "correlation", "Sequence number"
+_ARGS = (_CORRELATION, _SEQUENCE)
 _COLLECTIVES = ("nccl", "rccl", _GLOO)
 
 
@@ -30,7 +33,8 @@ class Event:
     thread: Any
     start: float
     end: float
-    args: dict[str, Any]
+    args: dict[str, object]
+    """Those of `_ARGS`."""
 
 
 def events(path: Path, data: bytes) -> list[Event]:
@@ -45,7 +49,7 @@ def events(path: Path, data: bytes) -> list[Event]:
             continue
         try:
             start, duration = float(event["ts"]), float(event.get("dur", 0))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise TraceError(
                 f"{path}: event {number} has no time 'ts' or 'dur'; export the trace again"
             ) from None
@@ -55,9 +59,20 @@ def events(path: Path, data: bytes) -> list[Event]:
                 f"{path}: event {number} ({name[:40]}) lasts {duration:g} us; export the trace "
                 "again"
             )
-        thread, args = (event.get("pid"), event.get("tid")), event.get("args") or {}
+        raw = event.get("args")
+        args = {key: _plain(raw[key]) for key in _ARGS if key in raw} if _is_dict(raw) else {}
+        thread = (_plain(event.get("pid")), _plain(event.get("tid")))
         found.append(Event(name, category, thread, start, start + duration, args))
     return found
+
+
+def _is_dict(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _plain(value: Any) -> object:
+    """An id as it can be looked up: whatever is no number or text, as text."""
+    return value if isinstance(value, int | float | str) else str(value)
 
 
 def _raw_events(path: Path, data: bytes) -> list[Any]:
@@ -68,7 +83,7 @@ def _raw_events(path: Path, data: bytes) -> list[Any]:
         raise TraceError(
             f"{path}:{cause.lineno}: not JSON ({cause.msg}); the trace is cut off: export it again"
         ) from cause
-    except (OSError, EOFError, ValueError) as cause:
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as cause:
         raise TraceError(
             f"{path}: not a profiler trace ({cause}); give a .json or .json.gz"
         ) from cause
@@ -122,7 +137,7 @@ class Layers:
 
     def __init__(self, events: list[Event]) -> None:
         self._launches = {
-            event.args.get("correlation"): event
+            event.args.get(_CORRELATION): event
             for event in events
             if event.category in ("cuda_runtime", "cuda_driver")
         }
@@ -131,7 +146,7 @@ class Layers:
         for event in events:
             if event.name.startswith(LAYER) and event.category == "user_annotation":
                 ranges[event.thread].append(event)
-            elif event.category == "cpu_op" and "Sequence number" in event.args:
+            elif event.category == "cpu_op" and _SEQUENCE in event.args:
                 operators[event.thread].append(event)
         self._ranges = {thread: _Nested(found) for thread, found in ranges.items()}
         self._operators = {thread: _Nested(found) for thread, found in operators.items()}
@@ -140,19 +155,19 @@ class Layers:
             for event in found:
                 name = self._forward(event)
                 if name is not None:
-                    self._sequences.setdefault(event.args["Sequence number"], name)
+                    self._sequences.setdefault(event.args[_SEQUENCE], name)
 
     def of(self, kernel: Event) -> tuple[str, bool] | None:
         """(layer, whether in its backward pass), None outside all layers."""
         launch = kernel
         if kernel.category == "kernel":
-            launch = self._launches.get(kernel.args.get("correlation"), kernel)
+            launch = self._launches.get(kernel.args.get(_CORRELATION), kernel)
         name = self._forward(launch)
         if name is not None:
             return name, False
         nested = self._operators.get(launch.thread)
         for operator in nested.around(launch.start) if nested else ():
-            name = self._sequences.get(operator.args["Sequence number"])
+            name = self._sequences.get(operator.args[_SEQUENCE])
             if name is not None:
                 return name, True
         return None

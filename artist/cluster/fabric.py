@@ -17,6 +17,7 @@ from artist.cluster.tree import ClusterTree, regular
 from artist.documents import Document, load_yaml
 from artist.errors import ConfigError, UnknownNameError
 from artist.resources import resource
+from artist.userfiles import is_file
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -131,6 +132,6 @@ def load_fabric(name: str) -> Fabric:
         return load_yaml(Path(name), Fabric)
     for folder in (Path("astra_configs", "fabrics"), resource("astra_configs", "fabrics")):
         path = folder / f"{name}.yaml"
-        if path.is_file():
+        if is_file(path):
             return load_yaml(path, Fabric)
     raise UnknownNameError("fabric", name, fabric_names(), "artist list fabrics")

@@ -18,6 +18,7 @@ from artist.errors import BackendError, BackendSettingError
 from artist.latency.astra_rules import OPTIMIZATIONS, POLICIES, algorithm
 from artist.latency.base import Dimension, LatencyQuery, SystemSettings, Topology
 from artist.latency.chakra_reader import MalformedTraceError, decode_nodes, workload_of
+from artist.userfiles import open_binary
 from artist.workload.layers import Workload
 
 INEXPRESSIBLE = 4
@@ -240,7 +241,8 @@ def _text(path: Path, code: int) -> str:
 
 def _read(path: Path, code: int) -> bytes:
     try:
-        return path.read_bytes()
+        with open_binary(path) as file:
+            return file.read()
     except OSError as cause:
         reason = cause.strerror or str(cause)
         raise AstraInputError(f"{path}: cannot be read ({reason})", code) from cause

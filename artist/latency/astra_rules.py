@@ -10,6 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from artist.cluster.tree import MAX_GPUS
 from artist.errors import BackendSettingError
 from artist.latency.astra_bundles import Delays
 from artist.latency.astra_collectives import (
@@ -26,6 +27,11 @@ from artist.latency.base import Dimension, LatencyQuery, SystemSettings, Topolog
 from artist.workload.layers import Collective, Parallelism, Scope, Workload
 
 MAX_GROUPS = 4
+# Each of these parts is simulated by itself; ASTRA-sim's examples have 1 to 64 of them.
+MAX_SPLITS = 10_000
+# A byte a second, and eleven days for a message: far from any network, and far from overflow.
+SLOWEST_GIB_PER_S = 1e-9
+LONGEST_NS = 1e15
 POLICIES = ("LIFO", "FIFO", "EXPLICIT")
 OPTIMIZATIONS = ("baseline", LOCAL_BW_AWARE)
 
@@ -115,16 +121,24 @@ def _check_dimensions(dimensions: tuple[Dimension, ...]) -> None:
     for index, dimension in enumerate(dimensions):
         where = f"of dimension {index}"
         _choice(f"topology {where}", dimension.topology, tuple(Topology))
-        _whole(f"npus {where}", dimension.npus, 2)
+        _whole(f"npus {where}", dimension.npus, 2, MAX_GPUS)
         _positive(f"bandwidth_gib_per_s {where}", dimension.bandwidth_gib_per_s)
-        if not 0 <= dimension.latency_ns < math.inf:
-            _refuse(f"latency_ns {where}", dimension.latency_ns, "zero or more nanoseconds")
+        if dimension.bandwidth_gib_per_s < SLOWEST_GIB_PER_S:
+            _refuse(
+                f"bandwidth_gib_per_s {where}",
+                dimension.bandwidth_gib_per_s,
+                f"at least {SLOWEST_GIB_PER_S:g}",
+            )
+        if not 0 <= dimension.latency_ns <= LONGEST_NS:
+            _refuse(
+                f"latency_ns {where}", dimension.latency_ns, f"from 0 to {LONGEST_NS:g} nanoseconds"
+            )
 
 
 def _check_system(system: SystemSettings) -> None:
     _choice("scheduling_policy", system.scheduling_policy, POLICIES)
     _choice("collective_optimization", system.collective_optimization, OPTIMIZATIONS)
-    _whole("preferred_dataset_splits", system.preferred_dataset_splits, 1)
+    _whole("preferred_dataset_splits", system.preferred_dataset_splits, 1, MAX_SPLITS)
     _whole("active_chunks_per_dimension", system.active_chunks_per_dimension, 1)
     _whole("queues_per_dimension", system.queues_per_dimension, 1)
     _whole("endpoint_delay_ns", system.endpoint_delay_ns, 0)
@@ -230,9 +244,11 @@ def _choice(name: str, value: str, known: tuple[str, ...]) -> None:
         _refuse(name, str(value), "one of " + ", ".join(known))
 
 
-def _whole(name: str, value: object, at_least: int) -> None:
+def _whole(name: str, value: object, at_least: int, most: int | None = None) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
         _refuse(name, value, f"a whole number, {at_least} or more")
+    elif most is not None and value > most:
+        _refuse(name, value, f"at most {most}")
 
 
 def _positive(name: str, value: float) -> None:

@@ -15,6 +15,7 @@ from pydantic import Field
 from artist.documents import Document, load_yaml
 from artist.errors import UnknownNameError
 from artist.resources import resource
+from artist.userfiles import is_file
 from artist.workload.layers import Layer, Phase, Workload
 
 Scale = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -90,7 +91,7 @@ def load_calibration(name: str) -> Calibration | None:
         return load_yaml(Path(name), Calibration)
     for folder in _folders():
         path = folder / f"{name}.yaml"
-        if path.is_file():
+        if is_file(path):
             return load_yaml(path, Calibration)
     known = [*calibration_names(), "none"]
     raise UnknownNameError("calibration", name, known, "known: " + ", ".join(known))

@@ -14,7 +14,7 @@ import io
 import math
 from pathlib import Path
 
-from artist.errors import ArtistError, BackendError, TraceError
+from artist.errors import ArtistError, BackendError, TraceError, shortened
 from artist.latency.astra_dialects import kind
 from artist.latency.base import Estimate, LatencyBackend, LatencyQuery
 from artist.workload.files import decode, read_bytes
@@ -22,6 +22,8 @@ from artist.workload.models import canonical
 
 KEY_COLUMNS = ("model", "topologies", "dim_types", "units", "bw_GBps", "latency_ns")
 ANSWER_COLUMNS = ("total_comp_us", "finished_at_us")
+# Larger than any time, rate or number of units; its nanoseconds are still exact integers.
+_MOST = 1e15
 SOURCES = ("java-run", "systematic")
 
 Key = tuple[str, ...]
@@ -77,22 +79,28 @@ def query_key(query: LatencyQuery) -> Key:
 
 def _read(path: Path, text: str, source: str) -> dict[Key, Estimate]:
     reader = csv.DictReader(io.StringIO(text))
-    columns = reader.fieldnames or ()
-    if missing := [name for name in (*KEY_COLUMNS, *ANSWER_COLUMNS) if name not in columns]:
-        raise TraceError(f"{path}:1: columns are missing: {', '.join(missing)}; add them")
     rows: dict[Key, Estimate] = {}
-    for row in reader:
-        if row.get("source", SOURCES[0]) not in SOURCES:
-            continue
-        where = f"{path}:{reader.line_num}"
-        key = _row_key(row, where)
-        compute_ns, finish_ns = (_nanoseconds(row, name, where) for name in ANSWER_COLUMNS)
-        if finish_ns < compute_ns:
-            raise TraceError(f"{where}: finished_at_us is less than total_comp_us; correct the row")
-        estimate = Estimate(finish_ns, compute_ns, source)
-        if rows.setdefault(key, estimate) != estimate:
-            raise TraceError(f"{where}: another answer for {_text(key)} than above; remove one")
+    try:
+        columns = reader.fieldnames or ()
+        if missing := [name for name in (*KEY_COLUMNS, *ANSWER_COLUMNS) if name not in columns]:
+            raise TraceError(f"{path}:1: columns are missing: {', '.join(missing)}; add them")
+        for row in reader:
+            if row.get("source", SOURCES[0]) in SOURCES:
+                _add(rows, row, f"{path}:{reader.line_num}", source)
+    except csv.Error as cause:
+        line = reader.reader.line_num
+        raise TraceError(f"{path}:{line}: not CSV ({cause}); correct it") from cause
     return rows
+
+
+def _add(rows: dict[Key, Estimate], row: dict[str, str], where: str, source: str) -> None:
+    key = _row_key(row, where)
+    compute_ns, finish_ns = (_nanoseconds(row, name, where) for name in ANSWER_COLUMNS)
+    if finish_ns < compute_ns:
+        raise TraceError(f"{where}: finished_at_us is less than total_comp_us; correct the row")
+    estimate = Estimate(finish_ns, compute_ns, source)
+    if rows.setdefault(key, estimate) != estimate:
+        raise TraceError(f"{where}: another answer for {_text(key)} than above; remove one")
 
 
 def _row_key(row: dict[str, str], where: str) -> Key:
@@ -117,8 +125,10 @@ def _number(text: str | None, column: str, where: str) -> float:
         value = float(text or "")
     except ValueError:
         value = math.nan
-    if not 0 <= value < math.inf:
-        raise TraceError(f"{where}: {column} is {text!r}, expected a number, zero or more")
+    if not 0 <= value <= _MOST:
+        raise TraceError(
+            f"{where}: {column} is {shortened(text)}, expected a number from 0 to {_MOST:.0e}"
+        )
     return value
 
 

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from artist.errors import ConfigError, TraceError
+from artist.config import Scenario
+from artist.documents import validate
+from artist.errors import ConfigError, TraceError, shortened
 from artist.rundir import MANIFEST
+from artist.userfiles import is_file, read_text
 
 Numbers = npt.NDArray[np.float64]
 
@@ -67,8 +70,10 @@ class Run:
             TraceError: it is not there or no number.
         """
         value = self.summary.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise TraceError(f"{self.name}/summary.json: {key} should be a number, got {value!r}")
+        # Larger than any time, count or share; a sum of some stays finite.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e100:
+            got = shortened(value)
+            raise TraceError(f"{self.name}/summary.json: {key} should be a number, got {got}")
         return float(value)
 
 
@@ -122,6 +127,7 @@ def read_run(path: Path) -> Run:
     scenario = manifest.get("scenario")
     if not isinstance(scenario, dict) or "policy" not in scenario:
         raise TraceError(f"{path / MANIFEST}: has no scenario with a policy")
+    _check_scenario(scenario, path / MANIFEST)
     tables = {name: _read_rows(path, name) for name in _TEXT}
     jobs, placements, timeline = (tables[name] for name in ("jobs", "placements", "timeline"))
     assert jobs is not None and placements is not None and timeline is not None
@@ -130,7 +136,19 @@ def read_run(path: Path) -> Run:
             raise TraceError(f"{path / name}.parquet: has no rows, so there is nothing to plot")
     summary = _read_json(path / "summary.json")
     tuner = tables["autotuner"]
-    return Run(str(path), scenario, manifest, summary, jobs, placements, timeline, tuner)
+    run = Run(str(path), scenario, manifest, summary, jobs, placements, timeline, tuner)
+    if run.metric("gpus") < 1:
+        raise TraceError(f"{path}/summary.json: gpus should be 1 or more, got {run.metric('gpus')}")
+    return run
+
+
+def _check_scenario(scenario: Mapping[str, Any], path: Path) -> None:
+    """What this version knows must be lawful; settings of other versions pass."""
+    known = {key: value for key, value in scenario.items() if key in Scenario.model_fields}
+    try:
+        validate(known, Scenario, f"{path}: scenario")
+    except ConfigError as cause:
+        raise TraceError(str(cause)) from cause
 
 
 def _is_run(path: Path) -> bool:
@@ -144,9 +162,7 @@ def _hidden(parts: Iterable[str]) -> bool:
 
 def _read_json(path: Path) -> Mapping[str, Any]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as cause:
-        raise TraceError(f"{path}: cannot be read ({cause.strerror or cause})") from cause
+        data = json.loads(read_text(path, TraceError))
     except (ValueError, RecursionError) as cause:
         raise TraceError(f"{path}: is not valid JSON ({cause})") from cause
     if not isinstance(data, dict):
@@ -162,6 +178,8 @@ def _read_rows(folder: Path, name: str) -> Rows | None:
     if not path.exists() and name in _OPTIONAL:
         return None
     wanted = (*_TEXT[name], *_NUMBERS[name])
+    if path.exists() and not is_file(path):  # Arrow would wait for a pipe's writer
+        raise TraceError(f"{path}: cannot be read (not a file)")
     try:
         file = pq.ParquetFile(path)
         missing = [column for column in wanted if column not in file.schema_arrow.names]
@@ -171,12 +189,19 @@ def _read_rows(folder: Path, name: str) -> Rows | None:
         if missing:
             raise TraceError(f"{path}: lacks the column {missing[0]!r}")
         table = file.read(columns=list(wanted))
-    except (OSError, pa.ArrowException) as cause:
+    except (OSError, ValueError, pa.ArrowException) as cause:
         reason = str(cause).splitlines()[0] if str(cause) else type(cause).__name__
         raise TraceError(f"{path}: cannot be read as Parquet ({reason})") from cause
-    text = {column: [str(v) for v in table[column].to_pylist()] for column in _TEXT[name]}
+    text = {column: _texts(table[column], path, column) for column in _TEXT[name]}
     numbers = {column: _numbers(table[column], path, column) for column in _NUMBERS[name]}
     return Rows(text, numbers, table.num_rows)
+
+
+def _texts(column: Any, path: Path, name: str) -> list[str]:
+    try:
+        return [str(value) for value in column.to_pylist()]
+    except ValueError as cause:
+        raise TraceError(f"{path}: the column {name!r} should hold text") from cause
 
 
 def _numbers(column: Any, path: Path, name: str) -> Numbers:

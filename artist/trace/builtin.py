@@ -11,6 +11,7 @@ from artist.trace.families import BATCH, WEEK
 from artist.trace.formats import read_trace
 from artist.trace.rules import Rules
 from artist.trace.synthetic import family_trace
+from artist.userfiles import exists
 
 DEFAULT_TRACE = BATCH.id
 
@@ -71,7 +72,7 @@ def open_trace(
     """
     path = Path(name_or_file)
     looks_like_a_file = path.suffix or len(path.parts) > 1
-    if path.exists() or looks_like_a_file:
+    if exists(path) or looks_like_a_file:
         return read_trace(path, format_=format_, rules=rules or Rules(seed=seed))
     return builtin(name_or_file, seed)
 

@@ -1,0 +1,418 @@
+"""Kinds of files that users give artist: a valid one, how to break it, and who reads it."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from breaking import broken_bytes, broken_json, broken_yaml
+
+from artist.cluster.fabric import load_fabric
+from artist.config import Scenario, load_scenario
+from artist.experiments.experiment import load_experiment, runs
+from artist.latency.base import Dimension, LatencyQuery, SystemSettings, Topology
+from artist.latency.calibration import load_calibration
+from artist.policies import POLICIES
+from artist.resources import resource
+from artist.run import build_cluster, build_latency, build_policy, build_trace, simulate
+from artist.workload.layers import quantised, read_text, to_text
+from artist.workload.models import workload
+
+Break = Callable[[random.Random], bytes]
+SMALL_GPUS = 4096
+
+NETWORK = (
+    Dimension(Topology.RING, 4, 50.0, 500.0),
+    Dimension(Topology.SWITCH, 2, 25.0, 1000.0),
+)
+SYSTEM = SystemSettings(("ring",) * 2, ("ring",) * 2, ("ring",) * 2, ("ring",) * 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`broken` makes a file's bytes, `read` uses the file called `name` as artist would."""
+
+    id: str
+    name: str
+    broken: Break
+    read: Callable[[Path], object]
+
+
+def _yaml(*samples: Any) -> Break:
+    texts = [yaml.safe_dump(sample, sort_keys=False).encode() for sample in samples]
+
+    def broken(rng: random.Random) -> bytes:
+        at = rng.randrange(len(samples))
+        return broken_bytes(texts[at], rng) if rng.random() < 0.3 else broken_yaml(samples[at], rng)
+
+    return broken
+
+
+def _text(*samples: str | bytes) -> Break:
+    found = [sample if isinstance(sample, bytes) else sample.encode() for sample in samples]
+    return lambda rng: broken_bytes(rng.choice(found), rng)
+
+
+def _json(sample: Any) -> Break:
+    text = json.dumps(sample).encode()
+    return lambda rng: broken_bytes(text, rng) if rng.random() < 0.3 else broken_json(sample, rng)
+
+
+def _shipped(*parts: str) -> Any:
+    return yaml.safe_load(resource("astra_configs", *parts).read_text())
+
+
+# -- scenarios and experiments
+
+
+@cache
+def _scenarios() -> list[dict[str, Any]]:
+    """A scenario per policy with all its options written out, and a few other shapes."""
+    found: list[dict[str, Any]] = []
+    for entry in POLICIES:
+        options = entry.load().Options.model_validate(dict(entry.preset))
+        found.append({**_BASE, "policy": entry.id, "policy_options": _plain(options)})
+    found.append(Scenario().model_dump() | {"jobs": 3})
+    found.append({"tree": [[[4, 4], [4, 4]], [[4, 4]]], "trace": "tiny-batch", "jobs": 2})
+    return found
+
+
+_BASE: dict[str, Any] = {
+    "racks": 2, "machines_per_rack": 2, "gpus_per_machine": 8, "trace": "tiny-poisson", "jobs": 6,
+    "arrivals": "poisson:20", "fabric": "dally2025", "backend": "analytical",
+    "system": {"preferred_dataset_splits": 4, "endpoint_delay_ns": 10}, "calibration": "none",
+    "restart_s": 5.0, "permutation": 1, "seed": 3,
+}  # fmt: skip
+
+
+def _plain(model: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(model.model_dump_json())
+    return found
+
+
+def read_scenario(path: Path) -> None:
+    """As `artist sim` does, and run it where it is small."""
+    scenario = load_scenario(path, {}, [])
+    fabric = load_fabric(scenario.fabric)
+    tree = build_cluster(scenario, fabric)
+    build_policy(scenario)
+    build_trace(scenario, tree)
+    if not scenario.backend.startswith("astra"):
+        build_latency(scenario, fabric, load_calibration(scenario.calibration))
+        if tree.gpus <= SMALL_GPUS:
+            simulate(scenario)
+
+
+def read_experiment(path: Path) -> None:
+    """All runs of the grid."""
+    runs(load_experiment(path))
+
+
+# -- what the network and the models are like
+
+
+def read_fabric(path: Path) -> None:
+    """Build a cluster on it and ask for a model's communication."""
+    fabric = load_fabric(str(path))
+    scenario = Scenario(racks=2, machines_per_rack=2, fabric=str(path))
+    build_cluster(scenario, fabric)
+    build_latency(scenario, fabric).estimate("resnet18", "4,4/4")
+
+
+def read_calibration(path: Path) -> None:
+    """Apply it to a model and ask for its communication."""
+    calibration = load_calibration(str(path))
+    assert calibration is not None
+    fabric = load_fabric("dally2025")
+    build_latency(Scenario(), fabric, calibration).estimate("resnet50", "4,4")
+
+
+def _ask(found: Any, passes: int = 1) -> None:
+    from artist.latency.analytical import AnalyticalBackend
+
+    if len(found.layers) < 200 and passes < 5:
+        AnalyticalBackend().estimate(LatencyQuery(quantised(found), NETWORK, SYSTEM, passes))
+
+
+def read_workload(path: Path) -> None:
+    """A layer table: read, ask, and write again."""
+    found = read_text(path)
+    _ask(found)
+    assert to_text(found)
+
+
+def read_chakra(path: Path) -> None:
+    """An execution trace, as ASTRA-sim's command line names it."""
+    from artist.latency.astra_reader import read_traces
+
+    _ask(*read_traces(path.with_name(path.name.removesuffix(".0.et")), 1))
+
+
+def _chakra() -> bytes:
+    from artist.latency.chakra import encode_workload
+
+    small = workload("alexnet")
+    return encode_workload(quantised(small), 2)
+
+
+def _resnet_text() -> str:
+    return to_text(workload("resnet18"))
+
+
+def read_recorded(path: Path) -> None:
+    """A table of answers."""
+    from artist.latency.recorded import RecordedBackend
+
+    RecordedBackend(path)
+
+
+_RECORDED = (
+    "model,topologies,dim_types,units,bw_GBps,latency_ns,total_comp_us,finished_at_us,source\n"
+    "resnet18,Ring Switch,N P,4 2,50 25,500 1000,120.5,300.25,java-run\n"
+    "vgg11,Ring,N,4,50,500,1200,1300,systematic\n"
+)
+
+
+def read_cases(path: Path) -> None:
+    """Many questions at once."""
+    from artist.latency.cases import run_cases
+
+    (path.parent / "w.txt").write_text(_resnet_text())
+    run_cases(path, path.parent, path.parent / "answers.csv")
+
+
+_CASES = (
+    "case_id,backend,workload,num_passes,topology,npus_count,bandwidth,latency,all_reduce_impl,"
+    "all_gather_impl,reduce_scatter_impl,all_to_all_impl,scheduling_policy,collective_optimization,"
+    "preferred_dataset_splits,active_chunks_per_dimension,endpoint_delay,local_mem_bw,"
+    "num_queues_per_dim,comm_scale,injection_scale\n"
+    "1,unaware,w,1,Ring|Switch,4|2,50|25,500|1000,ring|ring,ring|ring,ring|ring,ring|ring,LIFO,"
+    "localBWAware,4,1,10,1600,1,1,1\n"
+)
+
+
+def read_images(path: Path) -> None:
+    """Images with an ASTRA-sim."""
+    from artist.latency.images import load_images
+
+    load_images(path)
+
+
+def read_system(path: Path) -> None:
+    """ASTRA-sim's own system file."""
+    from artist.latency.astra_reader import read_system as read
+
+    read(path)
+
+
+_SYSTEM = {
+    "scheduling-policy": "LIFO",
+    "endpoint-delay": 10,
+    "active-chunks-per-dimension": 1,
+    "preferred-dataset-splits": 4,
+    "all-reduce-implementation": ["ring", "halvingDoubling"],
+    "all-gather-implementation": ["ring"],
+    "reduce-scatter-implementation": ["ring"],
+    "all-to-all-implementation": ["ring"],
+    "collective-optimization": "localBWAware",
+    "local-mem-bw": 1600,
+}
+
+
+def read_services(path: Path) -> None:
+    """Past service for Tiresias' Gittins index."""
+    from artist.policies.gittins import read_services as read
+
+    read(path, "gpu_s")
+
+
+# -- measurements
+
+
+def read_measured(path: Path) -> None:
+    """Measured shares of communication."""
+    from artist.calibrate.measurements import read_measurements
+
+    read_measurements(path)
+
+
+def read_log(path: Path) -> None:
+    """A log of nccl-tests."""
+    from artist.calibrate.nccl import read_log as read
+
+    read(path)
+
+
+def _nccl() -> str:
+    rows = []
+    for power in range(10, 20):
+        size = 2**power
+        time = digits = 10 + size * 5e-6
+        bandwidth = size / time / 1e3
+        row = f"{digits:.2f} {bandwidth:.2f} {bandwidth * 1.75:.2f} 0"
+        rows.append(f"{size} {size // 4} float sum -1 {row} {row}")
+    ranks = [
+        f"#  Rank  {i} Group  0 Pid   {1000 + i} on      host0 device  {i} [0x07] NVIDIA A100"
+        for i in range(8)
+    ]
+    return "\n".join(
+        [
+            "# Collective test starting: all_reduce_perf",
+            "# nThread 1 nGpus 8 minBytes 1024 maxBytes 524288 step: 2(factor)",
+            "# Using devices",
+            *ranks,
+            "#       size         count      type   redop    root     time   algbw   busbw #wrong"
+            "     time   algbw   busbw #wrong",
+            "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)"
+            "            (us)  (GB/s)  (GB/s)",
+            *rows,
+            "# Out of bounds values : 0 OK",
+            "# Avg bus bandwidth    : 41.2",
+            "",
+        ]
+    )
+
+
+def read_profile(path: Path) -> None:
+    """A trace of PyTorch's profiler."""
+    from artist.calibrate.kineto import read_kineto
+
+    read_kineto(path)
+
+
+def _profile() -> dict[str, Any]:
+    def event(name: str, cat: str, ts: float, dur: float, tid: int = 1, **args: Any) -> Any:
+        return {"ph": "X", "name": name, "cat": cat, "pid": 0, "tid": tid, "ts": ts, "dur": dur,
+                "args": args}  # fmt: skip
+
+    return {
+        "traceEvents": [
+            event("ProfilerStep#1", "user_annotation", 0, 200),
+            event("layer:a", "user_annotation", 1, 5),
+            event("aten::linear", "cpu_op", 2, 3, **{"Sequence number": 7}),
+            event("cudaLaunchKernel", "cuda_runtime", 3, 1, correlation=1),
+            event("autograd", "cpu_op", 20, 9, tid=2, **{"Sequence number": 7}),
+            event("cudaLaunchKernel", "cuda_runtime", 21, 1, tid=2, correlation=3),
+            event("gemm", "kernel", 10, 10, tid=70, correlation=1),
+            event("gemm_backward", "kernel", 50, 40, tid=70, correlation=3),
+            event("ncclDevKernel_AllReduce", "kernel", 60, 60, tid=71),
+        ]
+    }
+
+
+# -- run directories
+
+
+@cache
+def _run_folder() -> Path:
+    import tempfile
+
+    from artist.rundir import write_run
+
+    out = Path(tempfile.mkdtemp()) / "run"
+    write_run(simulate(Scenario(racks=1, trace="tiny-batch", jobs=8)), out, ["artist"])
+    return out
+
+
+def _run_file(name: str) -> Break:
+    def broken(rng: random.Random) -> bytes:
+        data = (_run_folder() / name).read_bytes()
+        if name.endswith(".json") and rng.random() < 0.7:
+            return broken_json(json.loads(data), rng)
+        return broken_bytes(data, rng)
+
+    return broken
+
+
+def read_report(path: Path) -> None:
+    """The page of a run, one file of which is broken."""
+    from artist.report.grouping import group
+    from artist.report.page import page
+    from artist.report.reader import read_runs
+
+    for file in _run_folder().iterdir():
+        if file.name != path.name:
+            shutil.copy(file, path.with_name(file.name))
+    page(group(read_runs([path.parent])))
+
+
+def read_parquet_trace(path: Path) -> None:
+    """A trace in Parquet."""
+    from artist.trace.formats import read_trace
+
+    read_trace(path)
+
+
+def _parquet_trace() -> bytes:
+    import tempfile
+
+    from artist.trace.builtin import builtin
+    from artist.trace.convert import write_trace
+
+    path = Path(tempfile.mkdtemp()) / "t.parquet"
+    write_trace(builtin("tiny-batch"), path)
+    return path.read_bytes()
+
+
+def kinds() -> dict[str, Kind]:
+    """All of them by id; the traces' text formats have a campaign of their own."""
+    quickstart = {
+        "name": "q", "version": 1, "summary": "s", "base": {"trace": "tiny-batch", "racks": 1},
+        "grid": {"policy": ["dally", "fifo"], "racks": [1, 2], "system.endpoint_delay_ns": [1, 2]},
+    }  # fmt: skip
+    found = [
+        Kind("scenario", "s.yaml", _yaml(*_scenarios()), read_scenario),
+        Kind("experiment", "e.yaml", _yaml(quickstart), read_experiment),
+        Kind(
+            "fabric",
+            "f.yaml",
+            _yaml(
+                _shipped("fabrics", "dally2025.yaml"),
+                _shipped("fabrics", "h100-quantum2-spectrum4.yaml"),
+            ),
+            read_fabric,
+        ),
+        Kind(
+            "calibration",
+            "c.yaml",
+            _yaml(_shipped("calibrations", "dally2025-table1.yaml")),
+            read_calibration,
+        ),
+        Kind("images", "i.yaml", _yaml(_shipped("images.yaml")), read_images),
+        Kind("workload-text", "w.txt", _text(_resnet_text(), _SMALL), read_workload),
+        Kind("workload-chakra", "w.0.et", _text(_chakra()), read_chakra),
+        Kind("recorded", "r.csv", _text(_RECORDED), read_recorded),
+        Kind("cases", "cases.csv", _text(_CASES), read_cases),
+        Kind("astra-system", "system.json", _json(_SYSTEM), read_system),
+        Kind("services", "s.csv", _text("gpu_s\n1\n20.5\n3e3\n"), read_services),
+        Kind("measurements", "m.csv", _text(_MEASURED), read_measured),
+        Kind("nccl-log", "log.txt", _text(_nccl()), read_log),
+        Kind("profile", "trace.json", _json(_profile()), read_profile),
+        Kind("trace-parquet", "t.parquet", _text(_parquet_trace()), read_parquet_trace),
+        *(
+            Kind(f"run-{name.partition('.')[0]}", name, _run_file(name), read_report)
+            for name in (
+                "manifest.json", "summary.json", "jobs.parquet", "placements.parquet",
+                "timeline.parquet",
+            )
+        ),
+    ]  # fmt: skip
+    return {kind.id: kind for kind in found}
+
+
+_SMALL = (
+    "DATA\n2\nconv\t-1\t5\tNONE\t0\t5\tNONE\t0\t5\tALLREDUCE\t1000\t1\n"
+    "fc\t-1\t5.5\tNONE\t0\t5\tALLGATHER\t64\t5\tALLREDUCE\t4096\t1\n"
+)
+_MEASURED = (
+    "# source: a test\n# hardware: 8 x X\n# who: us\n# when: 2026\n"
+    "model,placement,comm_percent,use,note\nresnet50,4+4,12,fit,\n"
+    'resnet50,"4,4",38,compare,"why, then"\nvgg11,4/4,1,fit,\n'
+)
