@@ -1,0 +1,216 @@
+"""Other simulators beside artist on the same traces, in one run: CPU seconds as ratios.
+
+    python benchmarks/peers.py --traces DIR
+        [--tiresias DIR --tiresias-python PYTHON] [--gavel DIR --gavel-python PYTHON]
+
+`--tiresias` is the folder `simulator` of SymbioticLab/Tiresias, `--gavel` the folder `scheduler` of
+stanford-futuredata/gavel; docs/performance.md says how they were made to run. Each command runs
+`--repeats` times, turn by turn, and its least CPU time counts, children included. The same command
+on a trace of one job gives its start-up, so that the cost of simulating can be told from it. A
+peer's mean JCT is read from its own output, as the proof that it did the work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
+
+from cases import COMMON480, COMMON1000, COMMON5000, Shape
+from timing import cpu_s
+
+from artist.cli.output import print_table
+
+MACHINE_GPUS = 8
+ROUND_S = 360
+"""Gavel's own default."""
+
+
+class Run(NamedTuple):
+    """One command's least CPU seconds, those of its start-up alone, and the mean JCT it reports."""
+
+    cpu_s: float
+    start_up_s: float
+    jct_mean_s: float
+
+    @property
+    def simulating_s(self) -> float:
+        """Without start-up."""
+        return self.cpu_s - self.start_up_s
+
+
+class Job(NamedTuple):
+    """A row of the common files."""
+
+    submit_s: int
+    gpus: int
+    duration_s: int
+
+
+Simulate = Callable[[Sequence[Job], Shape, str, Path], float]
+"""Run a policy on jobs in an empty folder; the mean JCT."""
+
+
+def main() -> None:
+    """Run everybody on everything, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--traces", type=Path, required=True)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--tiresias", type=Path)
+    parser.add_argument("--tiresias-python", default=sys.executable)
+    parser.add_argument("--gavel", type=Path)
+    parser.add_argument("--gavel-python", default=sys.executable)
+    parser.add_argument("--most-gavel-jobs", type=int, default=1000)
+    parser.add_argument("--csv", type=Path, help="write the table here, too")
+    chosen = parser.parse_args()
+    rows: list[tuple[object, ...]] = []
+    for shape in (COMMON480, COMMON1000, COMMON5000):
+        jobs = read(chosen.traces / shape.file)
+        for policy in ("fifo", "las"):
+            runners: dict[str, Simulate] = {"artist": artist}
+            if chosen.tiresias:
+                runners["Tiresias"] = tiresias(chosen.tiresias, chosen.tiresias_python)
+            if chosen.gavel and len(jobs) <= chosen.most_gavel_jobs:
+                runners["Gavel"] = gavel(chosen.gavel, chosen.gavel_python)
+            runs = measure(runners, jobs, shape, policy, chosen.repeats)
+            ours = runs["artist"]
+            for name, run in runs.items():
+                rows.append(_row(shape, policy, name, run, ours))
+                print(*rows[-1], flush=True, file=sys.stderr)
+    columns = ("trace", "policy", "simulator", "CPU s", "simulating s", "jobs per CPU s",
+               "whole / artist", "simulating / artist", "mean JCT s")  # fmt: skip
+    print_table(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", columns, rows)
+    if chosen.csv:
+        with chosen.csv.open("w", newline="") as file:
+            csv.writer(file).writerows([columns, *rows])
+
+
+def _row(shape: Shape, policy: str, name: str, run: Run, ours: Run) -> tuple[object, ...]:
+    return (
+        shape.name,
+        policy,
+        name,
+        f"{run.cpu_s:.2f}",
+        f"{run.simulating_s:.3f}",
+        f"{shape.jobs / run.simulating_s:,.0f}",
+        f"{run.cpu_s / ours.cpu_s:.2f}",
+        f"{run.simulating_s / ours.simulating_s:.1f}",
+        f"{run.jct_mean_s:,.0f}",
+    )
+
+
+def read(path: Path) -> list[Job]:
+    """Jobs by submission."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    jobs = [Job(int(r["submit_time"]), int(r["num_gpus"]), int(r["duration"])) for r in rows]
+    return sorted(jobs, key=lambda job: job.submit_s)
+
+
+def measure(
+    runners: dict[str, Simulate], jobs: Sequence[Job], shape: Shape, policy: str, repeats: int
+) -> dict[str, Run]:
+    """Everybody in turn, so that a busy minute of the machine meets everybody."""
+    whole: dict[str, list[float]] = {name: [] for name in runners}
+    start: dict[str, list[float]] = {name: [] for name in runners}
+    jct: dict[str, float] = {}
+    for _ in range(repeats):
+        for name, simulate in runners.items():
+            for few, times in ((jobs, whole[name]), (jobs[:1], start[name])):
+                with tempfile.TemporaryDirectory() as folder:
+                    before = cpu_s()
+                    mean = simulate(few, shape, policy, Path(folder))
+                    times.append(cpu_s() - before)
+                if few is jobs:
+                    jct[name] = mean
+    return {name: Run(min(whole[name]), min(start[name]), jct[name]) for name in runners}
+
+
+def artist(jobs: Sequence[Job], shape: Shape, policy: str, folder: Path) -> float:
+    """`artist sim` with its run directory; machines, racks and every row."""
+    trace = folder / "trace.csv"
+    header = ("job_id", "submit_time", "num_gpus", "duration")
+    write(trace, header, [(i, *job) for i, job in enumerate(jobs)])
+    command = [sys.executable, "-m", "artist", "sim", "--trace", trace, "--racks", shape.racks]
+    rest = ["--policy", policy, "--backend", "none", "--format", "json", "--out", folder / "run"]
+    mean: float = json.loads(run([*command, *rest], folder))["jct_mean_s"]
+    return mean
+
+
+def tiresias(checkout: Path, python: str) -> Simulate:
+    """Event by event; GPUs as one number (scheme `count`), nothing is placed."""
+
+    def simulate(jobs: Sequence[Job], shape: Shape, policy: str, folder: Path) -> float:
+        machines = shape.gpus // MACHINE_GPUS
+        header = ("num_switch", "num_node_p_switch", "num_gpu_p_node", "num_cpu_p_node",
+                  "mem_p_node")  # fmt: skip
+        write(folder / "cluster.csv", header, [(machines // 4, 4, MACHINE_GPUS, 64, 256)])
+        header = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration",
+                  "interval")  # fmt: skip
+        rows = [(i, j.gpus, j.submit_s, 1, "resnet50", j.duration_s, 0) for i, j in enumerate(jobs)]
+        write(folder / "trace.csv", header, rows)
+        command = [python, "run_sim.py", f"--cluster_spec={folder}/cluster.csv"]
+        command += [f"--trace_file={folder}/trace.csv", f"--log_path={folder}/log"]
+        schedule = {"fifo": "fifo", "las": "dlas-gpu"}[policy]
+        run([*command, "--scheme=count", f"--schedule={schedule}"], checkout)
+        with (folder / "log" / "job.csv").open(newline="") as file:
+            found = [float(row["JCT"]) for row in csv.DictReader(file)]
+        assert len(found) == len(jobs), "Tiresias did not finish every job"
+        return fmean(found)
+
+    return simulate
+
+
+def gavel(checkout: Path, python: str) -> Simulate:
+    """Round by round; one step a second, GPUs of one kind."""
+
+    def simulate(jobs: Sequence[Job], shape: Shape, policy: str, folder: Path) -> float:
+        lines = [f"any\tx\tx\tx\t0\t{j.duration_s}\t{j.gpus}\t1\t-1\t{j.submit_s}" for j in jobs]
+        (folder / "jobs.trace").write_text("\n".join(lines) + "\n")
+        speeds = {str(("any", size)): {"null": 1.0} for size in sorted({job.gpus for job in jobs})}
+        kinds = dict.fromkeys(("v100", "p100", "k80"), speeds)
+        (folder / "speeds.json").write_text(json.dumps(kinds))
+        command = [python, "scripts/drivers/simulate_scheduler_with_trace.py"]
+        command += ["-t", f"{folder}/jobs.trace", "--throughputs_file", f"{folder}/speeds.json"]
+        command += ["-c", f"{shape.gpus}:0:0", "--num_gpus_per_server", f"{MACHINE_GPUS}:1:1"]
+        command += ["--seed", "0", "--solver", "ECOS", "--time_per_iteration", str(ROUND_S)]
+        name = {"fifo": "fifo", "las": "max_min_fairness"}[policy]
+        found = re.search(r"completion time: ([\d.]+)", run([*command, "-p", name], checkout))
+        assert found is not None, "Gavel printed no job completion time"
+        return float(found[1])
+
+    return simulate
+
+
+def run(command: Sequence[object], folder: Path) -> str:
+    """What a command says, wherever it says it; dictionaries and sets in one order."""
+    ended = subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        env={**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if ended.returncode != 0:
+        sys.exit(f"{command[0]} in {folder} failed:\n{ended.stderr[-2000:]}")
+    return ended.stdout
+
+
+def write(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A CSV file."""
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+if __name__ == "__main__":
+    main()

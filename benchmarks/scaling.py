@@ -1,0 +1,182 @@
+"""How cost and memory grow with jobs and GPUs: one fresh process per point.
+
+    python benchmarks/scaling.py --out DIR [--jobs 1000 10000] [--racks 2 16] [--policies fifo]
+    python benchmarks/scaling.py --out DIR --draw docs/scaling.svg
+
+Each point reads a generated trace (`artist trace synth`, load 0.9, seed 7), simulates it without
+communication on racks of 8 machines with 8 GPUs, and writes a whole run directory. Points are
+appended to DIR/scaling.csv, one line each; a point that is there already is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from cases import synthetic
+
+from artist.cli.output import print_table
+
+JOBS = (1_000, 10_000, 100_000, 1_000_000)
+RACKS = (2, 16, 160, 1600)
+POLICIES = ("fifo", "dally")
+COLUMNS = (
+    "policy",
+    "jobs",
+    "gpus",
+    "events",
+    "loop_cpu_s",
+    "whole_cpu_s",
+    "wall_s",
+    "peak_mib",
+    "utilization",
+)
+MIB_PER_KIB = 1 / 1024
+
+
+def main() -> None:
+    """Run what is missing, print everything, perhaps draw it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="folder of scaling.csv and traces")
+    parser.add_argument("--jobs", type=int, nargs="*", default=JOBS)
+    parser.add_argument("--racks", type=int, nargs="*", default=RACKS)
+    parser.add_argument("--policies", nargs="*", default=POLICIES)
+    parser.add_argument("--draw", type=Path, help="an SVG of everything in scaling.csv")
+    parser.add_argument("--point", nargs=3, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.point:
+        trace, racks, policy = chosen.point
+        print(json.dumps(point(Path(trace), int(racks), policy)))
+        return
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    results = chosen.out / "scaling.csv"
+    for jobs in chosen.jobs:
+        for racks in chosen.racks:
+            for policy in chosen.policies:
+                _run_missing(results, jobs, racks, policy)
+    rows = read(results)
+    print_table(
+        "scaling", (*COLUMNS, "us_per_job"), [(*row.values(), cost_us(row)) for row in rows]
+    )
+    if chosen.draw:
+        draw(rows, chosen.draw)
+
+
+def point(trace: Path, racks: int, policy: str) -> dict[str, Any]:
+    """Simulate in this process, and say what it took."""
+    from artist.config import Scenario
+    from artist.run import simulate
+    from artist.rundir import write_run
+
+    begun = time.perf_counter()
+    marks: list[float] = []
+
+    def mark(_simulator: object) -> None:
+        """The loop's first and last question."""
+        marks[1:] = [time.process_time()] if marks else []
+        if not marks:
+            marks.append(time.process_time())
+
+    scenario = Scenario(trace=str(trace), racks=racks, policy=policy, backend="none")
+    result = simulate(scenario, on_question=mark)
+    with tempfile.TemporaryDirectory(dir=trace.parent) as folder:
+        write_run(result, Path(folder, "run"), sys.argv)
+    status = Path("/proc/self/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found is not None, "the kernel reports no peak memory"
+    return {
+        "policy": policy,
+        "jobs": result.summary["jobs_finished"],
+        "gpus": result.summary["gpus"],
+        "events": result.summary["events"],
+        "loop_cpu_s": round(marks[-1] - marks[0], 3),
+        "whole_cpu_s": round(time.process_time(), 3),
+        "wall_s": round(time.perf_counter() - begun, 3),
+        "peak_mib": round(int(found[1]) * MIB_PER_KIB),
+        "utilization": round(result.summary["gpu_utilization"], 4),
+    }
+
+
+def read(results: Path) -> list[dict[str, Any]]:
+    """The points so far, by policy, jobs and GPUs."""
+    if not results.exists():
+        return []
+    with results.open(newline="") as file:
+        rows = [
+            {**row, "jobs": int(row["jobs"]), "gpus": int(row["gpus"])}
+            for row in csv.DictReader(file)
+        ]
+    return sorted(rows, key=lambda row: (row["policy"], row["jobs"], row["gpus"]))
+
+
+def cost_us(row: dict[str, Any]) -> float:
+    """CPU microseconds of the whole process per job."""
+    return 1e6 * float(row["whole_cpu_s"]) / row["jobs"]
+
+
+def _run_missing(results: Path, jobs: int, racks: int, policy: str) -> None:
+    gpus = racks * 64
+    if any((r["policy"], r["jobs"], r["gpus"]) == (policy, jobs, gpus) for r in read(results)):
+        return
+    trace = synthetic(jobs, gpus, results.parent)
+    command = [sys.executable, __file__, "--out", str(results.parent), "--point"]
+    ended = subprocess.run(
+        [*command, str(trace), str(racks), policy], check=True, capture_output=True, text=True
+    )
+    row = json.loads(ended.stdout)
+    print(row, flush=True)
+    new = not results.exists()
+    with results.open("a", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Cost per job and peak memory over jobs, one line per cluster; the same bytes each time."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.hashsalt": "scaling", "svg.fonttype": "none", "font.size": 9})
+    import matplotlib.pyplot as plt
+
+    policies = sorted({row["policy"] for row in rows})
+    clusters = sorted({row["gpus"] for row in rows})
+    colours = mpl.colormaps["viridis"]
+    figure, axes = plt.subplots(
+        2, len(policies), figsize=(4 * len(policies), 5.6), sharex=True, sharey="row", squeeze=False
+    )
+    for column, policy in enumerate(policies):
+        for index, gpus in enumerate(clusters):
+            line = [row for row in rows if (row["policy"], row["gpus"]) == (policy, gpus)]
+            jobs = [row["jobs"] for row in line]
+            style = {
+                "color": colours(index / len(clusters)),
+                "marker": "o",
+                "label": f"{gpus:,} GPUs",
+            }
+            axes[0][column].plot(jobs, [cost_us(row) for row in line], **style)
+            axes[1][column].plot(jobs, [float(row["peak_mib"]) for row in line], **style)
+        axes[0][column].set_title(policy)
+        axes[1][column].set_xlabel("jobs")
+    axes[0][0].set_ylabel("CPU per job (µs), whole command")
+    axes[1][0].set_ylabel("peak memory (MiB)")
+    for axis in axes.flat:
+        axis.set(xscale="log", yscale="log")
+        axis.grid(alpha=0.3)
+    axes[0][-1].legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()
