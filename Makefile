@@ -42,6 +42,21 @@ bench: $(STAMP)
 	$(BIN)/pytest -c benchmarks/pytest.ini -q benchmarks --benchmark-json=build/bench.json $(BENCH)
 	$(BIN)/python benchmarks/compare.py build/bench.json $(BASELINE)
 
+# Wheel and sdist, built and tried in clean environments of every Python that is here.
+package-test: $(STAMP)
+	$(BIN)/pytest -q -m slow tests/packaging
+
+# So many broken files of each kind, from this seed on.
+CASES ?= 100000
+SEED ?= 1
+
+fuzz: $(STAMP)
+	FUZZ_CASES=$(CASES) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -m slow tests/fuzz tests/trace/test_fuzz.py
+
+# What the shipped experiments result in, written anew (examples/README.md).
+examples: $(STAMP)
+	$(BIN)/python tests/examples/expected.py
+
 # Against recorded runs of the original simulator (docs/reference.md). Empty: the folder's files.
 REFERENCE ?= ../shared/reference
 WORKLOADS ?= ../shared/fidelity/workloads
