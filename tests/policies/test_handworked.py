@@ -35,7 +35,15 @@ def run_case(case: dict) -> Rows:
         return Estimate(round(COMPUTE_NS * (1 + comm[level])), COMPUTE_NS, "hand")
 
     jobs = [
-        Job(name, float(arrival), gpus, "any", iterations, 1.0, **case.get("job_options", {}))
+        Job(
+            name,
+            float(arrival),
+            gpus,
+            case.get("models", {}).get(name, "any"),
+            iterations,
+            1.0,
+            **case.get("job_options", {}),
+        )
         for name, arrival, gpus, iterations, *_ in case["jobs"]
     ]
     tree = nested(("machine", "rack", "network"), case["cluster"])
