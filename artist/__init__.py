@@ -1,7 +1,73 @@
 """Simulate GPU clusters that train many deep-learning jobs at once.
 
-Importing this package is cheap on purpose: heavy libraries are imported where
-they are used.
+    import artist
+
+    result = artist.simulate(artist.Scenario(racks=2, policy="dally"))
+    result.summary["makespan_s"], result.jobs       # a number, a pandas frame
+    artist.latency("resnet50", "4+4,8/2").comm_ratio
+
+Importing this package is cheap on purpose: the names below come from `artist.api` when they are
+first used, and heavy libraries are imported where they are needed.
 """
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from artist.api import (
+        ArtistError,
+        BackendError,
+        Comparison,
+        ConfigError,
+        Difference,
+        Estimate,
+        InvariantError,
+        PolicyError,
+        Result,
+        Scenario,
+        TraceError,
+        UnknownNameError,
+        compare,
+        latency,
+        load_scenario,
+        simulate,
+    )
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "ArtistError",
+    "BackendError",
+    "Comparison",
+    "ConfigError",
+    "Difference",
+    "Estimate",
+    "InvariantError",
+    "PolicyError",
+    "Result",
+    "Scenario",
+    "TraceError",
+    "UnknownNameError",
+    "compare",
+    "latency",
+    "load_scenario",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'artist' has no attribute {name!r}")
+    from importlib import import_module
+
+    # The package `artist.latency` is callable: it and the function share a name.
+    return import_module("artist.latency") if name == "latency" else _api(name)
+
+
+def _api(name: str) -> Any:
+    from artist import api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

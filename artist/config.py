@@ -6,11 +6,11 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationError, field_validator
 
-from artist.documents import Document, load_yaml, validate
+from artist.documents import Document, explain, load_yaml, validate
 from artist.errors import ConfigError, shortened
 from artist.yamltext import parse_yaml
 
@@ -22,7 +22,25 @@ Size = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Scenario(Document):
+class _ExplainedErrors(type(Document)):  # type: ignore[misc]  # pydantic does not export it
+    """Makes `Scenario(racks=0)` in Python fail as `--racks 0` does: with a `ConfigError`."""
+
+    def __call__(cls, *args: Any, **settings: Any) -> Any:
+        try:
+            return super().__call__(*args, **settings)
+        except ValidationError as cause:
+            raise ConfigError(f"scenario: {explain(cause, Scenario)}") from cause
+
+
+if TYPE_CHECKING:  # checkers take fields as arguments only where they can follow the metaclass
+    _Explained = Document
+else:
+
+    class _Explained(Document, metaclass=_ExplainedErrors):
+        pass
+
+
+class Scenario(_Explained):
     """Everything that decides a run's result. Same scenario and version, same bytes."""
 
     # Dally, section V-B: machines of 8 GPUs, 8 machines per rack, up to 16 racks.

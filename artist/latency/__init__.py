@@ -1,4 +1,12 @@
-"""The table of latency backends: one row each, read by `artist list backends`."""
+"""The table of latency backends: one row each, read by `artist list backends`.
+
+`artist.latency("resnet50", "4+4,8/2")` asks one question; it is `artist.api.latency`.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 from artist.registry import Entry, Registry
 
@@ -36,3 +44,14 @@ BACKENDS = Registry(
         ),
     ],
 )
+
+
+class _Callable(ModuleType):
+    """This package bears the name of the library's function, so it answers as that function."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # By name: the function stands above this room and must not be imported from here.
+        return import_module("artist.api").latency(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Callable
