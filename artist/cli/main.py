@@ -7,6 +7,7 @@ configuration, 3 trace or data, 4 backend, 5 broken invariant, 130 interrupted,
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import Annotated
@@ -76,13 +77,14 @@ def _root(
 def main() -> None:
     """Entry point: turns every known error into one message and an exit code."""
     listen()
+    _make_streams_safe()
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here, where it can still be told that the disk is full
     except ArtistError as error:
-        if os.environ.get("ARTIST_DEBUG"):
-            raise
-        sys.stderr.write(f"artist: error: {error}\n")
-        sys.exit(error.exit_code)
+        _end(str(error), error.exit_code)
     except Interrupted as interrupted:
         sys.stderr.write(f"artist: {interrupted}\n")
         sys.exit(interrupted.exit_code)
@@ -90,3 +92,28 @@ def main() -> None:
         # Whoever read our output has gone; that is not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # not once more at exit
+        where = error.filename or "standard output or a scratch file"
+        _end(f"{where}: {error.strerror or error}; make room, or choose another place", 2)
+    except MemoryError:
+        _end("out of memory; choose a smaller cluster, trace or number of workers", 2)
+
+
+def _make_streams_safe() -> None:
+    """Let output that is closed, or cannot show a character, be no reason to fail."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+        else:
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _end(message: str, exit_code: int) -> None:
+    """Say what was wrong and leave; `--debug` shows where it came from."""
+    if os.environ.get("ARTIST_DEBUG"):
+        raise
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"artist: error: {message}\n")
+    sys.exit(exit_code)
