@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: sim test lint slow mutations docker-test reference bench clean
+.PHONY: sim test lint slow mutations docker-test reproduction reference bench clean
 .DELETE_ON_ERROR:
 
 sim: $(STAMP)
@@ -22,7 +22,19 @@ lint: $(STAMP)
 # Needs root: installs Docker and debootstrap where missing, starts the engine, builds the image.
 docker-test: $(STAMP)
 	PYTHON=$(BIN)/python docker/build-image.sh
+	PYTHON=$(BIN)/python docker/build-image.sh --ray
 	$(BIN)/pytest -q -m docker
+
+# An experiment in a container without network; results in OUT, owned by the caller (docker/README.md).
+EXPERIMENT ?= examples/dally-paper/experiment.yaml
+
+docker-batch: $(STAMP)
+	PYTHON=$(BIN)/python docker/build-image.sh
+	docker/batch.sh $(EXPERIMENT) $(RUNS)
+
+ray-test: $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
+	$(BIN)/pytest -q -m ray
 
 slow: $(STAMP)
 	$(BIN)/pytest -q -m slow
@@ -56,6 +68,11 @@ fuzz: $(STAMP)
 # What the shipped experiments result in, written anew (examples/README.md).
 examples: $(STAMP)
 	$(BIN)/python tests/examples/expected.py
+
+# docs/reproduction.md anew: every run, every table, every figure. About a quarter of an hour on two cores.
+reproduction: $(STAMP)
+	$(BIN)/python examples/dally-paper/reproduction run --again
+	$(BIN)/python examples/dally-paper/reproduction page
 
 # Against recorded runs of the original simulator (docs/reference.md). Empty: the folder's files.
 REFERENCE ?= ../shared/reference
