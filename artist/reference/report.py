@@ -82,15 +82,15 @@ def report(inputs: Inputs, tell: Callable[[str], None] = lambda line: None) -> d
         for row in compare(pool, asked, inputs.seeds):
             tell(cell_line(row))
             aggregates.append(row)
-    taken = {run.path for run in runs} | {each.path for each, _ in jobs}
+    taken, compared = {run.path for run in runs}, {cell.trace for cell in asked}
     return {
         "replay": [_replay_row(run.path, each) for run, each in zip(runs, found, strict=True)],
         "jobs": finished,
         "aggregates": aggregates,
         "seeds": inputs.seeds,
         "left_out": [
-            *(path.name for path in [*inputs.allocations, *inputs.jobs] if path not in taken),
-            *(name for name in traces if name not in {cell.trace for cell in asked}),
+            *(f"{path.name} (no policy)" for path in inputs.allocations if path not in taken),
+            *(f"{name} (not in results)" for name in traces if name not in compared),
         ],
     }
 

@@ -35,7 +35,7 @@ def as_text(document: Mapping[str, Any]) -> str:
         *map(cell_line, document["aggregates"]),
     ]
     if document["left_out"]:
-        lines += ["", f"not compared (no policy, no results): {', '.join(document['left_out'])}"]
+        lines += ["", f"not compared: {', '.join(document['left_out'])}"]
     return "\n".join(lines)
 
 
