@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: sim test lint slow mutations docker-test reproduction reference bench clean
+.PHONY: sim test lint docs slow mutations docker-test reproduction reference bench clean
 .DELETE_ON_ERROR:
 
 sim: $(STAMP)
@@ -19,19 +19,25 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+# docs/manual and the index of decisions, from the code.
+docs: $(STAMP)
+	$(BIN)/python docs/generate.py
+
 # Needs root: installs Docker and debootstrap where missing, starts the engine, builds the image.
 docker-test: $(STAMP)
 	PYTHON=$(BIN)/python docker/build-image.sh
 	PYTHON=$(BIN)/python docker/build-image.sh --ray
 	$(BIN)/pytest -q -m docker
 
-# An experiment in a container without network; results in OUT, owned by the caller (docker/README.md).
+# EXPERIMENT in a container without network; results in runs/ or RUN, owned by the caller.
 EXPERIMENT ?= examples/dally-paper/experiment.yaml
+RUN ?=
 
 docker-batch: $(STAMP)
 	PYTHON=$(BIN)/python docker/build-image.sh
-	docker/batch.sh $(EXPERIMENT) $(RUNS)
+	docker/batch.sh $(EXPERIMENT) $(RUN)
 
+# Two workers of a Ray on this machine; two containers of one are for docker-test.
 ray-test: $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
 	$(BIN)/pytest -q -m ray

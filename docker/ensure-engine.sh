@@ -1,7 +1,22 @@
 #!/usr/bin/env bash
-# Make a Docker engine answer, on a Debian machine or CI runner that may have none.
-# Installs Debian's docker.io and starts dockerd where needed; leaves a running engine alone.
+# Make a Docker engine and Compose answer, on a Debian machine or CI runner that may have neither.
+# Installs Debian's docker.io and docker-compose and starts dockerd where needed; leaves a running
+# engine alone.
 set -euo pipefail
+
+install() {
+  echo "installing $*"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+if ! docker compose version >/dev/null 2>&1 && ! command -v docker-compose >/dev/null; then
+  if [[ $(id -u) -ne 0 ]]; then
+    echo "no Docker Compose, and only root can install it: sudo $0" >&2
+    exit 1
+  fi
+  install docker-compose
+fi
 
 log=/var/log/artist-dockerd.log
 
@@ -22,10 +37,7 @@ if [[ $(id -u) -ne 0 ]]; then
 fi
 
 if ! command -v dockerd >/dev/null; then
-  echo "installing docker.io"
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    docker.io iptables ca-certificates >/dev/null
+  install docker.io iptables ca-certificates
 fi
 
 # An engine that is coming up or going down holds its pid file: wait for what it becomes.

@@ -31,26 +31,30 @@ def sweep(
     engine: Annotated[Engine, typer.Option(help="local processes, or a Ray cluster.")] = (
         Engine.LOCAL
     ),
-    workers: Annotated[int | None, typer.Option(min=1, help="Default: cores.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where it stopped.")] = False,
     format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
     quiet: options.Quiet = False,
 ) -> None:
     """Run all scenarios of an experiment; results appear run by run."""
-    from artist.experiments.executors import EXECUTORS, cores
+    from artist.experiments.executors import check_ray
     from artist.experiments.experiment import load_experiment
+    from artist.experiments.remote import on_ray
     from artist.experiments.sweep import sweep as run
+    from artist.experiments.task import locally
 
+    if engine is Engine.RAY:
+        check_ray()
     chosen = load_experiment(experiment)
     with _progress(quiet) as on_done:
         found = run(
             chosen,
             out,
             sys.argv,
-            workers=workers or cores(),
+            workers=workers,
             resume=resume,
             on_done=on_done,
-            executor=EXECUTORS[engine.value],
+            engine=on_ray if engine is Engine.RAY else locally,
         )
     facts = {
         "experiment": chosen.name,

@@ -19,35 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from artist.config import Scenario
-from artist.errors import ArtistError, ConfigError
-from artist.experiments.executors import run_all
+from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment, Run, runs
-from artist.latency.cache import open_store
-from artist.run import simulate
-from artist.rundir import MANIFEST, write_run
+from artist.experiments.task import Outcome, Task, locally
+from artist.rundir import MANIFEST
 
 EXPERIMENT = "experiment.json"
 
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What a worker needs for one run."""
-
-    id: str
-    scenario: Scenario
-    folder: Path
-    command: tuple[str, ...]
-    parent: int
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How one run ended; `error` is empty if it is done."""
-
-    id: str
-    error: str = ""
-    exit_code: int = 0
+Engine = Callable[[Sequence[Task], int | None], Iterator[Outcome]]
+"""Who runs the tasks, with how many workers: `locally`, or `remote.on_ray`."""
 
 
 @dataclass(slots=True)
@@ -65,10 +45,10 @@ def sweep(
     out: Path,
     command: Sequence[str],
     *,
-    workers: int,
+    workers: int | None,
     resume: bool = False,
     on_done: Callable[[SweepResult], None] | None = None,
-    executor: Callable[..., Iterator[tuple[int, Outcome]]] = run_all,
+    engine: Engine = locally,
 ) -> SweepResult:
     """Run what is not done yet; a failing run does not stop the others.
 
@@ -86,7 +66,7 @@ def sweep(
             Task(run.id, run.scenario, folder / run.id, tuple(command), os.getpid())
             for run in missing
         ]
-        for _, outcome in executor(perform, tasks, workers):
+        for outcome in engine(tasks, workers):
             if outcome.error:
                 result.failures.append(outcome)
             else:
@@ -96,19 +76,6 @@ def sweep(
         failed = {outcome.id for outcome in result.failures}
         _write_results([run for run in cells if run.id not in failed], folder, out)
     return result
-
-
-def perform(task: Task) -> Outcome:
-    """One run, in a worker: simulate and write its directory."""
-    try:
-        with open_store() as store:
-            found = simulate(task.scenario, store=store)
-        # An orphan's run may be another sweep's by now.
-        if os.getpid() == task.parent or os.getppid() == task.parent:
-            write_run(found, task.folder, task.command)
-    except ArtistError as error:
-        return Outcome(task.id, str(error), error.exit_code)
-    return Outcome(task.id)
 
 
 def _claim_folder(experiment: Experiment, out: Path, resume: bool) -> None:

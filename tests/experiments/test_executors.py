@@ -1,0 +1,127 @@
+"""Do workers that fail, die or are missing cost no more than their own run?"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from artist.config import Scenario
+from artist.errors import ConfigError
+from artist.experiments.executors import WorkerDiedError, check_ray, run_all
+from artist.experiments.remote import Luggage, RemoteTask, fingerprint, run_elsewhere
+from artist.experiments.task import Outcome, Task, lost, outcome_of, perform
+from artist.run import Result
+
+
+def deadly(task: int) -> int:
+    """A task's square; of task 2 nothing but a corpse."""
+    if task == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return task * task
+
+
+def buried(task: int, why: str) -> int:
+    assert "killed" in why
+    return -task
+
+
+def test_a_worker_that_dies_costs_its_own_task_only() -> None:
+    found = dict(run_all(deadly, [0, 1, 2, 3, 4], 2, died=buried))
+    assert found == {0: 0, 1: 1, 2: -2, 3: 9, 4: 16}
+
+
+def test_a_worker_that_dies_is_an_error_where_nobody_takes_it() -> None:
+    with pytest.raises(WorkerDiedError, match="too little memory"):
+        list(run_all(deadly, [1, 2], 2))
+
+
+def test_a_mistake_in_artist_costs_its_own_run_only() -> None:
+    def mistaken() -> None:
+        raise ZeroDivisionError("by policy")
+
+    assert outcome_of("r", mistaken) == Outcome("r", "ZeroDivisionError: by policy", 1)
+    assert lost(RemoteTask("r", Scenario(), ""), "it died").exit_code == 1
+
+
+def test_an_orphan_writes_nothing(tmp_path: Path) -> None:
+    scenario = Scenario(trace="tiny-batch", racks=1, backend="none")
+    perform(Task("r", scenario, tmp_path / "run", (), parent=1 if os.getppid() != 1 else 2))
+    assert not (tmp_path / "run").exists()
+    perform(Task("r", scenario, tmp_path / "run", (), parent=os.getpid()))
+    assert (tmp_path / "run" / "manifest.json").is_file()
+
+
+def test_without_ray_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match=r"pip install 'artist-sim\[ray\]'"):
+        check_ray()
+
+
+def test_a_cluster_that_does_not_answer_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: object())
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # taken, and nobody listens
+        port = closed.getsockname()[1]
+        monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
+        with pytest.raises(ConfigError, match=f"RAY_ADDRESS=127.0.0.1:{port}.*ray start --head"):
+            check_ray()
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    check_ray()
+
+
+def test_a_worker_with_another_artist_is_refused_and_named() -> None:
+    scenario = Scenario(trace="tiny-batch", racks=1, backend="none")
+    other = run_elsewhere(RemoteTask("r", scenario, "another"))
+    assert isinstance(other, Outcome)
+    assert "has another artist than this machine" in other.error
+    assert isinstance(run_elsewhere(RemoteTask("r", scenario, fingerprint())), Result)
+
+
+def test_the_fingerprint_is_that_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fingerprint.__wrapped__()
+    assert before == fingerprint.__wrapped__()
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "0")
+    assert fingerprint.__wrapped__() != before
+
+
+def test_the_files_of_a_scenario_travel_once_and_errors_name_the_users_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    (here / "sub").mkdir(parents=True)
+    there.mkdir()
+    for name in ("sub/jobs.csv", "jobs.csv", "net.yaml", "table.csv", "past.csv"):
+        (here / name).write_text(name)
+    (here / "astra_configs" / "fabrics").mkdir(parents=True)
+    (here / "astra_configs" / "fabrics" / "mine.yaml").write_text("mine")
+    monkeypatch.chdir(here)
+    luggage = Luggage(there)
+    base = {
+        "fabric": "net.yaml",
+        "backend": "recorded:table.csv",
+        "fallback": "analytical",
+        "policy_options": {"past_service_file": str(here / "past.csv"), "placement": "pack"},
+    }
+    first = luggage.packed(Scenario(trace="sub/jobs.csv", **base))
+    second = luggage.packed(Scenario(trace="jobs.csv", **base))
+    texts = [
+        (there / name).read_text()
+        for name in (
+            first.trace,
+            second.trace,
+            first.fabric,
+            first.backend.partition(":")[2],
+            first.policy_options["past_service_file"],
+        )
+    ]
+    assert texts == ["sub/jobs.csv", "jobs.csv", "net.yaml", "table.csv", "past.csv"]
+    assert Path(first.trace).name == "jobs.csv"  # a trace is called by its file's name
+    assert (first.fabric, first.backend) == (second.fabric, second.backend)
+    assert (first.fallback, first.policy_options["placement"]) == ("analytical", "pack")
+    assert (there / "astra_configs" / "fabrics" / "mine.yaml").is_file()
+    assert luggage.as_named_here(f"{first.trace}:3: bad") == "sub/jobs.csv:3: bad"
+    assert luggage.packed(Scenario()) == Scenario()
