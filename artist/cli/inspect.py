@@ -60,15 +60,15 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
     print_json(models[of].model_json_schema())
 
 
-def explain(term: Annotated[str, typer.Argument(help="A metric or a word.")]) -> None:
-    """Say what a metric or a word means, with unit and formula."""
-    from artist import glossary
+def explain(term: Annotated[str, typer.Argument(help="A metric, a column or a word.")]) -> None:
+    """Say what a metric, a column or a word means, with unit and formula."""
+    from artist import columns, glossary
     from artist.errors import UnknownNameError
 
-    found = glossary.find(term)
+    found = glossary.find(term) or columns.find(term)
     if found is None:
-        remedy = "known: " + ", ".join(glossary.names())
-        raise UnknownNameError("term", term, glossary.names(), remedy)
+        known = list(dict.fromkeys([*glossary.names(), *columns.names()]))
+        raise UnknownNameError("term", term, known, "known: " + ", ".join(known))
     facts = {"meaning": found.meaning, "unit": found.unit, "formula": found.formula}
     print_facts(found.name, {key: value for key, value in facts.items() if value})
 

@@ -1,0 +1,306 @@
+"""Writes the pages of `docs/manual` and the index of decisions from the code: `make docs`.
+
+`--check` writes nothing and fails where a page differs.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import typer
+from pydantic import BaseModel
+
+DOCS = Path(__file__).parent
+NOTE = "<!-- Written by `make docs` from the code; change the code instead. -->\n"
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page with its text."""
+    manual = DOCS / "manual"
+    made = {
+        manual / "commands.md": commands(),
+        manual / "files.md": files(),
+        manual / "results.md": results(),
+        manual / "names.md": names(),
+        manual / "policies.md": policies(),
+        manual / "glossary.md": glossary(),
+        DOCS / "decisions" / "README.md": decisions(),
+    }
+    return {path: f"{text.strip()}\n\n{NOTE}" for path, text in made.items()}
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table of a page."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    return str(value).replace("\n", " ").replace("|", "\\|")
+
+
+# Commands ---------------------------------------------------------------------------------------
+
+
+def commands() -> str:
+    """All commands with their options, and the exit codes."""
+    from artist.cli.main import app
+
+    root = typer.main.get_command(app)
+    parts = ["# Commands\n\nstdout carries the result, stderr everything else.\n"]
+    parts += [_command(path, command) for path, command in _leaves("artist", root)]
+    parts.append("## Exit codes\n\n" + table(("code", "meaning"), _exit_codes()))
+    return "\n".join(parts)
+
+
+def _leaves(path: str, command: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(getattr(command, "commands", None), dict):
+        for name, inner in command.commands.items():
+            yield from _leaves(f"{path} {name}", inner)
+    elif not command.hidden:
+        yield path, command
+
+
+def _command(path: str, command: Any) -> str:
+    context = click.Context(command, info_name=path)
+    usage = " ".join(command.collect_usage_pieces(context)).replace("[[", "[").replace("]]", "]")
+    text = f"## {path}\n\n{inspect.cleandoc(command.help or '')}\n\n    {path} {usage}\n"
+    rows = []
+    for option in command.params:
+        record = option.get_help_record(context)
+        if record is not None:
+            rows.append((f"`{record[0].strip()}`", record[1]))
+    return f"{text}\n{table(('option', 'meaning'), rows)}" if rows else text
+
+
+def _exit_codes() -> list[tuple[str, str]]:
+    """From the words of the command line's own docstring."""
+    from artist.cli import main
+
+    text = " ".join((main.__doc__ or "").split()).partition("Exit codes: ")[2].rstrip(".")
+    pairs = [part.strip().split(" ", 1) for part in text.split(",")]
+    return [(code, meaning) for code, meaning in pairs]
+
+
+# Files ------------------------------------------------------------------------------------------
+
+
+def files() -> str:
+    """The fields of every YAML file."""
+    from artist.cluster.fabric import Fabric
+    from artist.config import Scenario
+    from artist.experiments.experiment import Experiment
+    from artist.latency.calibration import Calibration
+
+    parts = ["# Files\n\n`artist schema KIND` prints the JSON Schema of a file, for editors.\n"]
+    for title, model in (
+        ("Scenario", Scenario),
+        ("Experiment", Experiment),
+        ("Fabric", Fabric),
+        ("Calibration", Calibration),
+    ):
+        parts.append(f"## {title}\n\n{_models(model)}")
+    return "\n".join(parts)
+
+
+def _models(model: type[BaseModel]) -> str:
+    """A model and those inside it."""
+    schema = model.model_json_schema()
+    text = _fields(model, schema)
+    for name, inner in schema.get("$defs", {}).items():
+        if "properties" in inner:
+            text += f"\n### {name}\n\n{inner.get('description', '')}\n\n"
+            text += _fields(_inner(model, name), inner)
+    return text
+
+
+def _inner(model: type[BaseModel], name: str) -> type[BaseModel]:
+    found = getattr(sys.modules[model.__module__], name)
+    assert issubclass(found, BaseModel)
+    return found
+
+
+def _fields(model: type[BaseModel], schema: Mapping[str, Any]) -> str:
+    sources = comments(model)
+    required = schema.get("required", [])
+    rows = []
+    for name, field in schema["properties"].items():
+        default = "required" if name in required else _default(field.get("default"))
+        meaning = field.get("description", "")
+        rows.append((f"`{name}`", kind(field), default, meaning, sources.get(name, "")))
+    columns = ("key", "type", "default", "meaning", "source of the default")
+    if not any(row[-1] for row in rows):
+        return table(columns[:-1], [row[:-1] for row in rows])
+    return table(columns, rows)
+
+
+def _default(value: Any) -> str:
+    return "" if value in (None, {}, [], "") else f"`{value}`"
+
+
+def kind(field: Mapping[str, Any]) -> str:
+    """A JSON Schema's type in words."""
+    if "anyOf" in field:
+        return " or ".join(dict.fromkeys(kind(one) for one in field["anyOf"]))
+    if "$ref" in field:
+        return str(field["$ref"]).rsplit("/", 1)[-1]
+    if "enum" in field or "const" in field:
+        return ", ".join(f"`{value}`" for value in field.get("enum", [field.get("const")]))
+    name = str(field.get("type", "any"))
+    if name == "array":
+        inner = field.get("items") or {}
+        return f"list of {kind(inner)}" if inner else "list"
+    words = {
+        "minimum": "at least {}",
+        "exclusiveMinimum": "above {}",
+        "maximum": "at most {}",
+        "exclusiveMaximum": "below {}",
+    }
+    limits = [text.format(field[key]) for key, text in words.items() if key in field]
+    plain = {"object": "mapping", "null": "none", "boolean": "true or false"}.get(name, name)
+    return ", ".join([plain, *limits])
+
+
+def comments(model: type[BaseModel]) -> dict[str, str]:
+    """The comment above each field: the source of its default."""
+    found: dict[str, str] = {}
+    for owner in reversed(model.__mro__):
+        if not issubclass(owner, BaseModel) or owner.__module__.startswith("pydantic"):
+            continue
+        lines = textwrap.dedent(inspect.getsource(owner)).splitlines()
+        body = ast.parse("\n".join(lines)).body[0]
+        assert isinstance(body, ast.ClassDef)
+        for node in body.body:
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                found[node.target.id] = _above(lines, node.lineno - 1)
+    return found
+
+
+def _above(lines: Sequence[str], index: int) -> str:
+    taken: list[str] = []
+    while index and lines[index - 1].strip().startswith("#"):
+        index -= 1
+        taken.insert(0, lines[index].strip().removeprefix("#").strip())
+    return " ".join(taken)
+
+
+# Results ----------------------------------------------------------------------------------------
+
+
+def results() -> str:
+    """What a run directory holds, column by column."""
+    from artist.columns import TABLES
+    from artist.glossary import METRICS
+
+    parts = [
+        "# Results\n\n`--out DIR` writes a run directory. `artist explain NAME` prints an entry.\n",
+        "Unit 1 is a plain number. Times count from the trace's zero.\n",
+    ]
+    for name, terms in TABLES.items():
+        parts.append(f"## {name}.parquet\n\n{_terms(terms)}")
+    parts.append(f"## summary.json\n\nStatistics are over finished jobs.\n\n{_terms(METRICS)}")
+    return "\n".join(parts)
+
+
+def _terms(terms: Iterable[Any]) -> str:
+    rows = [(f"`{t.name}`", t.unit, t.meaning, t.formula) for t in terms]
+    return table(("name", "unit", "meaning", "formula"), rows)
+
+
+def glossary() -> str:
+    """Every word."""
+    from artist.glossary import TERMS
+
+    return "# Glossary\n\n" + _terms(sorted(TERMS, key=lambda term: term.name))
+
+
+# Names ------------------------------------------------------------------------------------------
+
+
+def names() -> str:
+    """Everything that is chosen by name, but policies."""
+    from dataclasses import asdict
+
+    from artist.cluster.fabric import fabric_names, load_fabric
+    from artist.latency import BACKENDS
+    from artist.trace.builtin import builtin_traces
+    from artist.trace.detect import KINDS
+    from artist.workload.models import model_names, summary
+
+    fabrics = [load_fabric(name) for name in fabric_names()]
+    models = [asdict(summary(name)) for name in model_names()]
+    formats = [(f"`{one.id}`", one.title, getattr(one, "source", "")) for one in KINDS.values()]
+    entries = ("id", "what it does", "source")
+    parts = {
+        "Backends": table(entries, [(f"`{e.id}`", e.summary, e.paper) for e in BACKENDS]),
+        "Fabrics": table(
+            ("name", "levels", "summary"),
+            [(f"`{f.name}`", ", ".join(f.level_names), f.summary) for f in fabrics],
+        ),
+        "Built-in traces": table(
+            entries, [(f"`{e.id}`", e.summary, e.paper) for e in builtin_traces]
+        ),
+        "Trace formats": table(("id", "file", "source"), formats),
+        "Models": table(list(models[0]), [list(model.values()) for model in models]),
+    }
+    text = "# Names\n\n`artist list KIND` prints these.\n\n"
+    return text + "\n".join(f"## {title}\n\n{body}" for title, body in parts.items())
+
+
+def policies() -> str:
+    """Every policy with its options."""
+    from artist.policies import POLICIES
+
+    rows = [(f"`{e.id}`", e.summary, e.paper) for e in POLICIES]
+    text = "# Policies\n\nOptions: `--set policy.KEY=VALUE`, or `policy_options` in a file.\n"
+    text += "\n" + table(("id", "what it does", "source"), rows)
+    shared: dict[Any, list[Any]] = {}
+    for entry in POLICIES:
+        shared.setdefault(entry.load(), []).append(entry)
+    for implementation, entries in shared.items():
+        fields = _fields(implementation.Options, implementation.Options.model_json_schema())
+        ids = ", ".join(f"`{entry.id}`" for entry in entries)
+        text += f"\n## {implementation.__name__}\n\nOptions of {ids}.\n\n{fields}"
+        fixed = [(e.id, e.preset) for e in entries if e.preset]
+        for name, preset in fixed:
+            settings = ", ".join(f"`{key}={value}`" for key, value in preset.items())
+            text += f"\n`{name}` starts from {settings}.\n"
+    return text
+
+
+def decisions() -> str:
+    """Titles of the decision records."""
+    rows = []
+    for path in sorted((DOCS / "decisions").glob("[0-9]*.md")):
+        title = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+        rows.append((f"[{path.stem[:4]}]({path.name})", title))
+    text = "# Decisions\n\nWhat was chosen, what was rejected, and why.\n\n"
+    return text + table(("number", "decision"), rows)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pages, or say which are stale."""
+    stale = [path for path, text in pages().items() if not _same(path, text)]
+    if "--check" in arguments:
+        for path in stale:
+            sys.stderr.write(f"{path.relative_to(DOCS.parent)} is stale: make docs\n")
+        return int(bool(stale))
+    for path, text in pages().items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+def _same(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8") == text
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,38 @@
+"""Are the generated pages what the code says, and do they leave nothing out?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import artist
+from artist.columns import TABLES
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_committed_pages_are_the_generated_ones() -> None:
+    command = [sys.executable, ROOT / "docs" / "generate.py", "--check"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_every_column_and_every_key_is_explained() -> None:
+    from artist import glossary
+
+    result = artist.simulate(artist.Scenario(racks=1, trace="tiny-poisson"), cache=False)
+    tables = {name: list(columns) for name, columns in result.run.tables.items()}
+    assert {name: [term.name for term in terms] for name, terms in TABLES.items()} == tables
+    told = {"policy", "trace", "gpus", "jobs_total", "jobs_finished", "seed", "artist_version"}
+    assert {key for key in result.summary if glossary.find(key) is None} == told
+
+
+def test_every_command_is_on_the_page() -> None:
+    from artist.cli.main import app
+
+    page = (ROOT / "docs" / "manual" / "commands.md").read_text()
+    for command in app.registered_commands:
+        assert f"\n## artist {command.name}\n" in page
+    for group in app.registered_groups:
+        assert f"\n## artist {group.name} " in page
