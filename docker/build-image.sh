@@ -51,6 +51,7 @@ in_base --volume "$context:/context" "$base" \
 
 cp "$here"/{Dockerfile,artist,ray,ray-sweep} "$context/"
 rm -rf "$context/wheel"
+mkdir "$context/cache"
 docker build --quiet --build-arg "BASE=$base" --tag "$image" "$context" >/dev/null
 docker run --rm --network none --read-only --tmpfs /tmp "$image" \
   sim --trace tiny-batch --racks 1 --out /tmp/check --quiet >/dev/null
