@@ -39,7 +39,7 @@ from artist.policies.base import (
     Wake,
 )
 from artist.policies.original_jobs import Account, after, lease_batches, summed
-from artist.policies.original_order import VisitOrder, visit_order
+from artist.policies.original_order import HashOrder
 from artist.policies.original_queue import Bid, BidQueue
 from artist.policies.original_rules import OriginalRule
 from artist.units import Tick, seconds, ticks
@@ -95,7 +95,7 @@ class OriginalScheduler(BasePolicy):
         self._lease_s = lease_s
         self._granularity = granularity
         self._seed = machine_order_seed
-        self._visits: VisitOrder | None = None
+        self._visits: HashOrder | None = None
         self._queue = BidQueue()
         self._jobs: dict[int, Job] = {}
         self._accounts: dict[int, Account] = {}
@@ -189,7 +189,7 @@ class OriginalScheduler(BasePolicy):
         """Waiting jobs, among them those whose lease has just ended, bid for all free GPUs."""
         free = turn.free
         if self._visits is None:
-            self._visits = visit_order(free.tree, self._seed)
+            self._visits = HashOrder(free.tree, self._seed)
         granted = []
         for bid, level, placement in self._queue.round(free, self.rule, self._visits, time_s):
             free.claim(placement)

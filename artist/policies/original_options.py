@@ -22,5 +22,5 @@ class OriginalOptions(Options):
     machine_order_seed: int | None = Field(
         default=None,
         ge=0,
-        description="rules=original: random machine order; not given: its hash's",
+        description="rules=original: machines numbered at random; not given: as they are",
     )

@@ -1,8 +1,10 @@
 """In which order the original simulator visits machines and sockets.
 
 Dally's original program keeps units in a hash map that it rebuilds at every attempt from the
-units with a free GPU, and takes the first one with room. Its results are chaotic in that order,
-so it can be replaced by a seeded one: results over several orders tell a rule from an accident.
+units with a free GPU, and takes the first one with room. Its results are chaotic in that order, of
+which the numbers of the machines are as arbitrary a part as any. A seed renumbers the machines
+inside their racks, and changes nothing else: results over several seeds tell a rule from an
+accident.
 
 Source of the hash: `MultiKeyMap` and `AbstractHashedMap` of Apache Commons Collections 3.2
 (`hash`, `checkCapacity`, `ensureCapacity`).
@@ -11,9 +13,7 @@ Source of the hash: `MultiKeyMap` and `AbstractHashedMap` of Apache Commons Coll
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
-
-import numpy as np
+from itertools import pairwise
 
 from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree
@@ -24,19 +24,12 @@ _CAPACITY = 16
 _LOAD = 0.75
 
 
-class VisitOrder(Protocol):
-    """The order in which units of a level are tried."""
-
-    def first_fit(self, free: FreeGpus, level: int, gpus: int) -> int | None:
-        """The first unit of a level with room."""
-        ...
-
-
 class HashOrder:
-    """The original's own order."""
+    """The original's own order; with a seed, as if its machines were numbered at random."""
 
-    def __init__(self, tree: ClusterTree) -> None:
-        self._hashes = [unit_hashes(tree, level) for level in range(tree.machine + 1)]
+    def __init__(self, tree: ClusterTree, seed: int | None = None) -> None:
+        numbers = machine_numbers(tree, seed)
+        self._hashes = [unit_hashes(tree, level, numbers) for level in range(tree.machine + 1)]
 
     def first_fit(self, free: FreeGpus, level: int, gpus: int) -> int | None:
         """The first unit with room in the map of all units with a free GPU."""
@@ -48,37 +41,28 @@ class HashOrder:
         return next(unit for unit in visited if counts[unit] >= gpus)
 
 
-class SeededOrder:
-    """The machines in a random order, drawn once; sockets follow their machines."""
-
-    def __init__(self, tree: ClusterTree, seed: int) -> None:
-        machines = stream(seed, "machine-order").permutation(len(tree.levels[tree.machine]))
-        self._orders = [machines]
-        for level in range(tree.machine, 0, -1):
-            inner = [unit for outer in self._orders[0] for unit in tree.children(level, outer)]
-            self._orders.insert(0, np.array(inner))
-
-    def first_fit(self, free: FreeGpus, level: int, gpus: int) -> int | None:
-        """The first unit with room in that order."""
-        order = self._orders[level]
-        fits = free.counts(level)[order] >= gpus
-        position = int(np.argmax(fits))
-        return int(order[position]) if fits[position] else None
+def machine_numbers(tree: ClusterTree, seed: int | None = None) -> Sequence[int]:
+    """Each machine's number in its rack: as it is counted, or drawn anew."""
+    rng = None if seed is None else stream(seed, "machine-order")
+    numbers: list[int] = []
+    for first, end in pairwise(tree.levels[tree.machine + 1].first_child):
+        size = end - first
+        numbers += range(size) if rng is None else rng.permutation(size).tolist()
+    return numbers
 
 
-def visit_order(tree: ClusterTree, seed: int | None) -> VisitOrder:
-    """The original's order, or a seeded one."""
-    return HashOrder(tree) if seed is None else SeededOrder(tree, seed)
+def unit_hashes(tree: ClusterTree, level: int, numbers: Sequence[int]) -> Sequence[int]:
+    """The map's hash of each unit: its ids from the rack inwards, each counted in its parent.
 
-
-def unit_hashes(tree: ClusterTree, level: int) -> Sequence[int]:
-    """The map's hash of each unit: its ids from the rack inwards, each counted in its parent."""
+    `numbers`: of all machines, in their racks.
+    """
     found = []
     for unit in range(len(tree.levels[level])):
         mixed, inner = 0, unit
         for at in range(level, tree.root):
             outer = tree.levels[at].parent[inner]
-            mixed ^= inner - tree.levels[at + 1].first_child[outer]
+            counted = inner - tree.levels[at + 1].first_child[outer]
+            mixed ^= numbers[inner] if at == tree.machine else counted
             inner = outer
         found.append(_spread(mixed))
     return found

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from artist.cluster.placement import Placement
 from artist.cluster.state import FreeGpus
-from artist.policies.original_order import VisitOrder
+from artist.policies.original_order import HashOrder
 
 
 def fits(free: FreeGpus, levels: Iterable[int], gpus: int) -> bool:
@@ -16,7 +16,7 @@ def fits(free: FreeGpus, levels: Iterable[int], gpus: int) -> bool:
 
 
 def place(
-    free: FreeGpus, levels: Iterable[int], gpus: int, order: VisitOrder
+    free: FreeGpus, levels: Iterable[int], gpus: int, order: HashOrder
 ) -> tuple[int, Placement] | None:
     """In the first unit with room of the first of these levels that has one; with the level.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from artist.cluster.placement import Placement
 from artist.cluster.state import FreeGpus
-from artist.policies.original_order import VisitOrder
+from artist.policies.original_order import HashOrder
 from artist.policies.original_place import fits, place
 from artist.policies.original_rules import OriginalRule
 
@@ -76,7 +76,7 @@ class BidQueue:
             del self._ranked[group], self._since[group]
 
     def round(
-        self, free: FreeGpus, rule: OriginalRule, order: VisitOrder, now_s: float
+        self, free: FreeGpus, rule: OriginalRule, order: HashOrder, now_s: float
     ) -> Iterator[Grant]:
         """Greedy backfill: what each bid gets, best rank first; the others are passed over.
 

@@ -16,7 +16,7 @@ from artist.cluster.placement import Placement, signature, tier
 from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree
 from artist.policies.original_jobs import Account
-from artist.policies.original_order import VisitOrder
+from artist.policies.original_order import HashOrder
 from artist.policies.original_queue import Bid, BidQueue, Grant
 from artist.policies.original_rules import OriginalRule
 from artist.reference.files import Allocation, RecordedRun, ReferenceTrace
@@ -51,7 +51,7 @@ class Replay:
         trace: ReferenceTrace,
         tree: ClusterTree,
         rule: OriginalRule,
-        order: VisitOrder,
+        order: HashOrder,
         granularity: int,
     ) -> None:
         self.found = Agreement()

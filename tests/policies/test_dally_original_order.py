@@ -7,7 +7,7 @@ import pytest
 from artist.cluster.placement import Placement
 from artist.cluster.state import FreeGpus
 from artist.cluster.tree import regular
-from artist.policies.original_order import HashOrder, SeededOrder, hash_order, unit_hashes
+from artist.policies.original_order import HashOrder, hash_order, machine_numbers, unit_hashes
 
 TREE = regular(racks=2, machines_per_rack=8, gpus_per_machine=8, gpus_per_socket=4)
 SOCKET, MACHINE = 0, TREE.machine
@@ -16,11 +16,11 @@ SOCKET, MACHINE = 0, TREE.machine
 def test_hash_of_zero_is_worked_out_by_hand() -> None:
     # 0 + ~0 = 2^32 - 1; ^= h >>> 14 clears its lower 18 bits: 0xfffc0000;
     # + (h << 4): 0xfffc0000 + 0xffc00000 = 0xffbc0000; ^ h >>> 10 (0x003fef00) = 0xff83ef00.
-    assert unit_hashes(TREE, MACHINE)[0] == 0xFF83EF00
+    assert unit_hashes(TREE, MACHINE, machine_numbers(TREE))[0] == 0xFF83EF00
 
 
 def test_machine_1_of_rack_0_and_machine_0_of_rack_1_collide() -> None:
-    hashes = unit_hashes(TREE, MACHINE)
+    hashes = unit_hashes(TREE, MACHINE, machine_numbers(TREE))
     assert hashes[1] == hashes[8]
 
 
@@ -53,36 +53,54 @@ def test_first_allocations_of_a_recorded_run() -> None:
 @pytest.mark.parametrize("level", [SOCKET, MACHINE])
 def test_only_units_with_room_are_taken(level: int) -> None:
     free = FreeGpus(TREE)
-    for visits in (HashOrder(TREE), SeededOrder(TREE, 3)):
+    for visits in (HashOrder(TREE), HashOrder(TREE, 3)):
         assert visits.first_fit(free, level, 9) is None
         first = visits.first_fit(free, level, 4)
         assert first is not None
         assert free.of(level, first) >= 4
 
 
-def test_seeded_order_is_a_permutation_that_its_seed_repeats() -> None:
-    taken = [drain(SeededOrder(TREE, 1)), drain(SeededOrder(TREE, 1)), drain(SeededOrder(TREE, 2))]
-    assert taken[0] == taken[1] != taken[2]
-    assert sorted(taken[0]) == list(range(16))
+def test_a_seed_numbers_the_machines_anew_inside_their_racks() -> None:
+    assert machine_numbers(TREE) == [*range(8), *range(8)]
+    drawn = machine_numbers(TREE, 1)
+    assert sorted(drawn[:8]) == sorted(drawn[8:]) == list(range(8))
+    assert drawn == machine_numbers(TREE, 1) != machine_numbers(TREE, 2)
+    assert drawn[:8] != drawn[8:]
 
 
-def test_sockets_follow_their_machines() -> None:
-    visits = SeededOrder(TREE, 5)
-    free = FreeGpus(TREE)
-    sockets = []
-    while (found := visits.first_fit(free, SOCKET, 4)) is not None:
-        sockets.append(found)
-        free.claim(Placement.of({found: 4}))
-    assert [number // 2 for number in sockets[::2]] == drain(visits)
-    assert all(odd == even + 1 for even, odd in zip(sockets[::2], sockets[1::2], strict=True))
+def test_machines_and_their_sockets_are_visited_by_their_new_numbers() -> None:
+    numbers = machine_numbers(TREE, 5)
+    for level, size in ((SOCKET, 4), (MACHINE, 8)):
+        own, drawn = (
+            [named(unit, level, known) for unit in drain(visits, level, size)]
+            for visits, known in (
+                (HashOrder(TREE), machine_numbers(TREE)),
+                (HashOrder(TREE, 5), numbers),
+            )
+        )
+        # The same numbers one after the other; those with one hash may change places.
+        assert [hashed(*each) for each in drawn] == [hashed(*each) for each in own]
+        assert drain(HashOrder(TREE, 5), level, size) != drain(HashOrder(TREE), level, size)
 
 
-def drain(visits: SeededOrder) -> list[int]:
+def named(unit: int, level: int, numbers: list[int]) -> tuple[int, ...]:
+    """Rack, number of the machine, and socket."""
+    machine, socket = (unit, 0) if level == MACHINE else divmod(unit, 2)
+    return machine // 8, numbers[machine], socket
+
+
+def hashed(rack: int, machine: int, socket: int) -> int:
+    return rack ^ machine ^ socket
+
+
+def drain(visits: HashOrder, level: int, size: int) -> list[int]:
+    """Units in the order in which they are taken, all of each at once."""
     free = FreeGpus(TREE)
     taken = []
-    while (machine := visits.first_fit(free, MACHINE, 8)) is not None:
-        taken.append(machine)
-        free.claim(Placement.of({2 * machine: 4, 2 * machine + 1: 4}))
+    while (unit := visits.first_fit(free, level, size)) is not None:
+        taken.append(unit)
+        sockets = {unit: 4} if level == SOCKET else {2 * unit: 4, 2 * unit + 1: 4}
+        free.claim(Placement.of(sockets))
     return taken
 
 
