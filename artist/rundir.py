@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import platform
@@ -21,6 +22,9 @@ from artist.metrics import Table
 from artist.run import Result
 
 MANIFEST = "manifest.json"
+
+# What a rename meets where another process put its run first.
+_TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
 
 def check_target(out: Path) -> None:
@@ -59,6 +63,11 @@ def write_run(result: Result, out: Path, command: Sequence[str]) -> None:
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     except OSError as cause:
+        if cause.errno in _TAKEN:
+            raise ConfigError(
+                f"--out {out}: another run was written there meanwhile and stays; choose another "
+                "path for this one"
+            ) from cause
         raise ConfigError(f"--out {out}: cannot be written ({cause.strerror or cause})") from cause
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from artist.cli import options
+from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_json
 
 if TYPE_CHECKING:
@@ -46,16 +47,27 @@ def sweep(
     if engine is Engine.RAY:
         check_ray()
     chosen = load_experiment(experiment)
-    with _progress(quiet) as on_done:
-        found = run(
-            chosen,
-            out,
-            sys.argv,
-            workers=workers,
-            resume=resume,
-            on_done=on_done,
-            engine=on_ray if engine is Engine.RAY else locally,
-        )
+    latest: list[SweepResult] = []
+    try:
+        with _progress(quiet) as show:
+
+            def on_done(result: SweepResult) -> None:
+                raise_if_lost()
+                latest[:] = [result]
+                show(result)
+
+            found = run(
+                chosen,
+                out,
+                sys.argv,
+                workers=workers,
+                resume=resume,
+                on_done=on_done,
+                engine=on_ray if engine is Engine.RAY else locally,
+            )
+    except Interrupted as interrupted:
+        interrupted.how_far = _how_far(latest, out)
+        raise
     facts = {
         "experiment": chosen.name,
         "version": chosen.version,
@@ -75,11 +87,19 @@ def sweep(
         raise typer.Exit(max(failure.exit_code for failure in found.failures))
 
 
+def _how_far(latest: list[SweepResult], out: Path) -> str:
+    """Where the sweep stands, in words that follow "interrupted"."""
+    if not latest:
+        return "before the first run; nothing was written"
+    done = latest[0].skipped + latest[0].done
+    return f"with {done} of {latest[0].total} runs done in {out}; add --resume to go on"
+
+
 @contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[SweepResult], None] | None]:
+def _progress(quiet: bool) -> Iterator[Callable[[SweepResult], None]]:
     """Runs done of all, with the time left, on a stderr where a person watches."""
     if quiet or not sys.stderr.isatty():
-        yield None
+        yield lambda _: None
         return
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.executors import run_all
+from artist.experiments.experiment import MAX_RUNS
 from artist.rng import stream
 from artist.run import simulate
 
@@ -81,6 +82,10 @@ def compare(
         )
     if seeds < 1 or permutations < 1:
         raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
+    if (count := len(policies) * seeds * permutations) > MAX_RUNS:
+        raise ConfigError(
+            f"--seeds {seeds} --permutations {permutations}: {count} runs, at most {MAX_RUNS}"
+        )
     replicates = tuple(
         (scenario.seed + seed, scenario.permutation + permutation)
         for seed in range(seeds)

@@ -77,6 +77,9 @@ def _in_pool(
             return
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            # Runs are written whole or not at all: nobody has to wait for those under way.
+            for worker in multiprocessing.active_children():
+                worker.terminate()
             raise
 
 

@@ -10,7 +10,7 @@ import functools
 import hashlib
 import platform
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -40,7 +40,7 @@ class RemoteTask:
     fingerprint: str
 
 
-def on_ray(tasks: Sequence[Task], workers: int | None) -> Iterator[Outcome]:
+def on_ray(tasks: Sequence[Task], workers: int | None) -> Generator[Outcome]:
     """Run tasks on a Ray cluster and write their directories here, one by one."""
     with TemporaryDirectory(prefix="artist-ray-") as name:
         luggage = Luggage(Path(name))

@@ -13,8 +13,8 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,12 @@ from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment, Run, runs
 from artist.experiments.task import Outcome, Task, locally
 from artist.rundir import MANIFEST
+from artist.userfiles import read_text
 
 EXPERIMENT = "experiment.json"
+LOCK = ".lock"
 
-Engine = Callable[[Sequence[Task], int | None], Iterator[Outcome]]
+Engine = Callable[[Sequence[Task], int | None], Generator[Outcome]]
 """Who runs the tasks, with how many workers: `locally`, or `remote.on_ray`."""
 
 
@@ -56,65 +58,92 @@ def sweep(
         ConfigError: a bad grid, a folder of something else, or one that is in use.
     """
     cells = runs(experiment)
+    try:
+        with _claimed(experiment, out, resume):
+            return _carry_on(cells, out, command, workers, on_done, engine)
+    except OSError as cause:
+        raise ConfigError(
+            f"--out {out}: cannot be written ({cause.strerror or cause}); make room, or choose "
+            "another folder"
+        ) from cause
+
+
+def _carry_on(
+    cells: Sequence[Run],
+    out: Path,
+    command: Sequence[str],
+    workers: int | None,
+    on_done: Callable[[SweepResult], None] | None,
+    engine: Engine,
+) -> SweepResult:
+    """Run the cells that have no directory yet, then write the rows of all."""
     folder = out / "runs"
-    _claim_folder(experiment, out, resume)
-    with _alone(out):
+    _sweep_up(folder)
+    missing = [run for run in cells if not (folder / run.id / MANIFEST).is_file()]
+    result = SweepResult(len(cells), len(cells) - len(missing))
+    if on_done:
+        on_done(result)
+    tasks = [
+        Task(run.id, run.scenario, folder / run.id, tuple(command), os.getpid()) for run in missing
+    ]
+    try:
+        # Closed at once where we are interrupted, or the workers would go on to the end.
+        with closing(engine(tasks, workers)) as outcomes:
+            for outcome in outcomes:
+                if outcome.error:
+                    result.failures.append(outcome)
+                else:
+                    result.done += 1
+                if on_done:
+                    on_done(result)
+    finally:
         _sweep_up(folder)
-        missing = [run for run in cells if not (folder / run.id / MANIFEST).is_file()]
-        result = SweepResult(len(cells), len(cells) - len(missing))
-        tasks = [
-            Task(run.id, run.scenario, folder / run.id, tuple(command), os.getpid())
-            for run in missing
-        ]
-        for outcome in engine(tasks, workers):
-            if outcome.error:
-                result.failures.append(outcome)
-            else:
-                result.done += 1
-            if on_done:
-                on_done(result)
-        failed = {outcome.id for outcome in result.failures}
-        _write_results([run for run in cells if run.id not in failed], folder, out)
+    failed = {outcome.id for outcome in result.failures}
+    _write_results([run for run in cells if run.id not in failed], folder, out)
     return result
 
 
-def _claim_folder(experiment: Experiment, out: Path, resume: bool) -> None:
-    """Make the folder this experiment's, or find that it is."""
-    text = experiment.model_dump_json(indent=2) + "\n"
-    marker = out / EXPERIMENT
-    if marker.is_file():
-        if marker.read_text(encoding="utf-8") != text:
-            raise ConfigError(
-                f"--out {out}: holds another experiment or version of it; choose another folder"
-            )
-        if not resume:
-            raise ConfigError(f"--out {out}: holds this experiment already; add --resume to go on")
-        return
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ConfigError(f"--out {out}: exists and holds no experiment; choose another folder")
-    try:
-        (out / "runs").mkdir(parents=True, exist_ok=True)
-        _write_whole(marker, text.encode())
-    except OSError as cause:
-        raise ConfigError(f"--out {out}: cannot be written ({cause.strerror})") from cause
-
-
 @contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Keep a second sweep out of the folder; the system releases the lock of a killed one."""
+def _claimed(experiment: Experiment, out: Path, resume: bool) -> Iterator[None]:
+    """Have the folder to ourselves, as this experiment's; the system frees a killed sweep's."""
     import fcntl
 
-    with (out / ".lock").open("w") as lock:
+    # Refused before anything is put there; what a sweep killed at its first breath left is ours.
+    if out.exists() and not (out / EXPERIMENT).is_file() and _foreign(out):
+        raise ConfigError(f"--out {out}: exists and holds no experiment; choose another folder")
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise ConfigError(f"--out {out}: another sweep is writing there; wait for it") from None
+        _mark(experiment, out, resume)
         yield
+
+
+def _foreign(out: Path) -> bool:
+    """Whether there is anything in a folder that no sweep puts there first."""
+    ours = (LOCK, _partial(out / EXPERIMENT).name)
+    return not out.is_dir() or any(path.name not in ours for path in out.iterdir())
+
+
+def _mark(experiment: Experiment, out: Path, resume: bool) -> None:
+    """Write the experiment into the folder, or find it there."""
+    text = experiment.model_dump_json(indent=2) + "\n"
+    marker = out / EXPERIMENT
+    if not marker.is_file():
+        _write_whole(marker, text.encode())
+    elif read_text(marker) != text:
+        raise ConfigError(
+            f"--out {out}: holds another experiment or version of it; choose another folder"
+        )
+    elif not resume:
+        raise ConfigError(f"--out {out}: holds this experiment already; add --resume to go on")
 
 
 def _sweep_up(folder: Path) -> None:
     """Remove what a killed sweep left half-written: the scratch folders of `write_run`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True)
     for scratch in folder.glob(".*"):
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -147,10 +176,14 @@ def _row(run: Run, folder: Path) -> Mapping[str, Any]:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    partial = path.with_name(f".{path.name}.partial")
+    partial = _partial(path)
     try:
         partial.write_bytes(data)
         partial.replace(path)
     finally:
         with contextlib.suppress(FileNotFoundError):
             partial.unlink()
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f".{path.name}.partial")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -48,7 +48,7 @@ class HasId(Protocol):
         ...
 
 
-def locally(tasks: Sequence[Task], workers: int | None) -> Iterator[Outcome]:
+def locally(tasks: Sequence[Task], workers: int | None) -> Generator[Outcome]:
     """Run tasks in processes of this machine (default: one per core)."""
     for _, outcome in run_all(perform, tasks, workers or cores(), died=lost):
         yield outcome

@@ -122,13 +122,7 @@ def _check_dimensions(dimensions: tuple[Dimension, ...]) -> None:
         where = f"of dimension {index}"
         _choice(f"topology {where}", dimension.topology, tuple(Topology))
         _whole(f"npus {where}", dimension.npus, 2, MAX_GPUS)
-        _positive(f"bandwidth_gib_per_s {where}", dimension.bandwidth_gib_per_s)
-        if dimension.bandwidth_gib_per_s < SLOWEST_GIB_PER_S:
-            _refuse(
-                f"bandwidth_gib_per_s {where}",
-                dimension.bandwidth_gib_per_s,
-                f"at least {SLOWEST_GIB_PER_S:g}",
-            )
+        _rate(f"bandwidth_gib_per_s {where}", dimension.bandwidth_gib_per_s)
         if not 0 <= dimension.latency_ns <= LONGEST_NS:
             _refuse(
                 f"latency_ns {where}", dimension.latency_ns, f"from 0 to {LONGEST_NS:g} nanoseconds"
@@ -142,7 +136,7 @@ def _check_system(system: SystemSettings) -> None:
     _whole("active_chunks_per_dimension", system.active_chunks_per_dimension, 1)
     _whole("queues_per_dimension", system.queues_per_dimension, 1)
     _whole("endpoint_delay_ns", system.endpoint_delay_ns, 0)
-    _positive("local_mem_bandwidth_gb_per_s", system.local_mem_bandwidth_gb_per_s)
+    _rate("local_mem_bandwidth_gb_per_s", system.local_mem_bandwidth_gb_per_s)
 
 
 def _check_workload(workload: Workload, system: SystemSettings) -> None:
@@ -251,9 +245,11 @@ def _whole(name: str, value: object, at_least: int, most: int | None = None) -> 
         _refuse(name, value, f"at most {most}")
 
 
-def _positive(name: str, value: float) -> None:
+def _rate(name: str, value: float) -> None:
     if not 0 < value < math.inf:
         _refuse(name, value, "more than zero")
+    elif value < SLOWEST_GIB_PER_S:
+        _refuse(name, value, f"at least {SLOWEST_GIB_PER_S:g}")
 
 
 def _refuse(name: str, value: object, expected: str) -> None:

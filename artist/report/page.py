@@ -54,9 +54,15 @@ def page(study: Study, heading: str | None = None) -> bytes:
     }
     parts = [header(study, name), opening(study), details(study, shown), numbers(study)]
     body = tag("div", *parts, class_="page")
-    used = len(body.encode()) + len(script_json(data)) + len(_script()) + len(_style())
+    used = (
+        len(body.encode(errors="replace")) + len(script_json(data)) + len(_script()) + len(_style())
+    )
     packs = _packs(study, PAGE_BYTES - used)
-    return _document(name, body, script_json({**data, "packs": packs})).encode()
+    return _bytes(_document(name, body, script_json({**data, "packs": packs})))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="replace")  # JSON can name half a character
 
 
 def _packs(study: Study, budget: int) -> Mapping[str, str]:
