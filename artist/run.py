@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,6 +48,10 @@ class Result:
     """SHA-256 of each input."""
     store_hits: int
     """Estimates that came from the disk cache instead of the backend."""
+    trace_filled: Sequence[str]
+    """What the trace does not tell and was filled in: by which rule, in how many jobs."""
+    trace_dropped: Mapping[str, int]
+    """Rows of the trace that were left out, by reason."""
 
 
 def simulate(
@@ -98,7 +102,9 @@ def simulate(
     inputs = {"trace": trace.digest, "fabric": _digest(fabric.model_dump_json())}
     if calibration is not None:
         inputs["calibration"] = _digest(calibration.model_dump_json())
-    return Result(scenario, summary, tables, inputs, service.store_hits)
+    return Result(
+        scenario, summary, tables, inputs, service.store_hits, trace.filled, trace.dropped
+    )
 
 
 def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_json
 from artist.cli.progress import Watch
+
+if TYPE_CHECKING:
+    from artist.run import Result
 
 
 def sim(
@@ -68,8 +71,20 @@ def sim(
         interrupted.how_far = f"{watch.how_far()}; {written}"
         raise
     _print(result.summary, format_)
+    if not quiet:
+        _say_what_was_read(result)
     if out is None and not quiet and format_ is Format.TABLE:
         note("hint: --out DIR keeps jobs, placements and timeline as Parquet files")
+
+
+def _say_what_was_read(result: Result) -> None:
+    """What a reader filled in or left out of the trace."""
+    name = result.summary["trace"]
+    if result.trace_filled:
+        note(f"trace {name}: filled in {'; '.join(result.trace_filled)}")
+    if result.trace_dropped:
+        reasons = "; ".join(f"{reason}: {rows}" for reason, rows in result.trace_dropped.items())
+        note(f"trace {name}: dropped {sum(result.trace_dropped.values())} rows ({reasons})")
 
 
 def _inode(out: Path | None) -> int | None:

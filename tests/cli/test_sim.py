@@ -159,6 +159,25 @@ def test_restart_cost_is_charged_only_after_a_preemption(artist, tmp_path, polic
     assert restarts.sum() > 0
 
 
+def test_what_a_reader_filled_in_or_dropped_is_said(artist, tmp_path: Path) -> None:
+    (tmp_path / "helios.csv").write_text(
+        "job_id,user,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
+        "a,u,8,64,1,COMPLETED,2020-04-01 00:00:00,2020-04-01 00:00:00,2020-04-01 01:00:00,3600,0\n"
+        "b,u,0,4,1,COMPLETED,2020-04-01 00:00:10,2020-04-01 00:00:10,2020-04-01 00:01:10,60,0\n"
+    )
+    ran = artist("sim", "--trace", "helios.csv", "--racks", "1", "--policy", "fifo", "--out", "run")
+    assert "trace helios: filled in " in ran.stderr
+    assert "iterations and compute_s" in ran.stderr
+    assert "trace helios: dropped 1 rows (" in ran.stderr
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert sum(manifest["trace"]["dropped"].values()) == 1
+    assert manifest["trace"]["filled"]
+    quiet = artist("sim", "--trace", "helios.csv", "--racks", "1", "--policy", "fifo", "--quiet")
+    assert quiet.stderr == ""
+    own = artist("sim", "--trace", "tiny-batch", "--racks", "1", "--policy", "fifo")
+    assert "filled in" not in own.stderr
+
+
 @pytest.mark.skipif(not SENSETIME.is_dir(), reason="the real traces are not here")
 @pytest.mark.parametrize("trace", ["sensetime_500_batch.json", "sensetime_411_poisson_week.json"])
 @pytest.mark.parametrize("policy", ["dally", "dally-fully-consolidated", "fifo", "las", "srtf"])
