@@ -1,0 +1,144 @@
+"""Sweeps that are stopped: by a signal, by a kill around a rename, or before they began."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from test_sweep import TINY, contents
+
+from artist.errors import ConfigError
+from artist.experiments import sweep as sweep_module
+from artist.experiments.sweep import sweep
+
+# A sweep in one process that dies without a word just before or after its n-th rename; the
+# last two put the tables of results in place.
+DRIVER = """
+import os, signal, sys
+from pathlib import Path
+from artist.experiments.experiment import load_experiment
+from artist.experiments.sweep import sweep
+
+doomed, moment = int(sys.argv[3]), sys.argv[4]
+count = 0
+
+def dying(method):
+    def rename(path, target):
+        global count
+        count += 1
+        if count == doomed and moment == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        found = method(path, target)
+        if count == doomed:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return found
+    return rename
+
+Path.rename, Path.replace = dying(Path.rename), dying(Path.replace)
+sweep(load_experiment(Path(sys.argv[1])), Path(sys.argv[2]), [], workers=1, resume=True)
+"""
+RENAMES = 1 + 12 + 2  # the experiment's own file, its runs, results.csv and results.parquet
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    path = tmp_path / "e.yaml"
+    path.write_text(TINY.model_dump_json())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("doomed", "moment"),
+    [(1, "before"), (1, "after"), (7, "before"), (RENAMES - 2, "before"), (RENAMES - 2, "after"),
+     (RENAMES, "before"), (RENAMES, "after")],
+)  # fmt: skip
+def test_killed_around_a_rename(tmp_path: Path, experiment: Path, doomed: int, moment: str) -> None:
+    out = tmp_path / "out"
+    killed = subprocess.run(
+        [sys.executable, "-c", DRIVER, experiment, out, str(doomed), moment],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    done = {path: path.stat().st_mtime_ns for path in out.glob("runs/[!.]*/*")}
+    result = sweep(TINY, out, [], workers=1, resume=True)
+    runs_done = min(max(doomed - 1 - (moment == "before"), 0), 12)
+    assert (result.skipped, result.done) == (runs_done, 12 - runs_done)
+    assert all(path.stat().st_mtime_ns == written for path, written in done.items())
+    sweep(TINY, tmp_path / "undisturbed", [], workers=1)
+    assert contents(out) == contents(tmp_path / "undisturbed")
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
+def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    """Ctrl-C reaches all processes of a terminal, SIGTERM the first one alone."""
+    experiment = tmp_path / "e.yaml"
+    experiment.write_text(
+        "name: e\nversion: 1\nbase: {trace: sensetime-batch-500, backend: none, racks: 2}\n"
+        f"grid: {{policy: [fifo, las], seed: {list(range(50))}}}\n"
+    )
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "artist", "sweep", experiment, "--out", out, "--workers", "2"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    while process.poll() is None and not list(out.glob("runs/[!.]*")):
+        time.sleep(0.02)
+    os.kill(process.pid, number) if number == signal.SIGTERM else os.killpg(process.pid, number)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, errors
+    assert output == ""
+    assert errors.startswith("artist: interrupted with ")
+    assert errors.endswith(f" of 100 runs done in {out}; add --resume to go on\n")
+    assert errors.count("\n") == 1
+    assert [path.name for path in out.rglob(".*")] == [".lock"]
+    assert 0 < len(list(out.glob("runs/*"))) < 100
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+def test_a_clock_that_runs_backwards_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep(TINY, tmp_path / "undisturbed", [], workers=1)
+    clock = iter(range(10**9, 0, -(10**5)))
+    monkeypatch.setattr(time, "time", lambda: float(next(clock)))
+    sweep(TINY, tmp_path / "out", [], workers=1)
+    for path in (tmp_path / "out").rglob("*"):
+        os.utime(path, (0, 0) if path.suffix == ".json" else (4e9, 4e9))
+    victim = next((tmp_path / "out" / "runs").iterdir())
+    for file in victim.iterdir():
+        file.unlink()
+    victim.rmdir()
+    result = sweep(TINY, tmp_path / "out", [], workers=1, resume=True)
+    assert (result.skipped, result.done) == (11, 1)
+    assert contents(tmp_path / "out") == contents(tmp_path / "undisturbed")
+    for summary in (tmp_path / "out").rglob("summary.json"):
+        assert '"wall_s": -' not in summary.read_text()
+
+
+def test_a_failed_write_is_told_and_leaves_what_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(sweep_module, "_write_results", lambda *_: full(out, b""))
+        with pytest.raises(ConfigError, match=r"--out .*out: cannot be written \(No space left"):
+            sweep(TINY, out, [], workers=1)
+    assert sweep(TINY, out, [], workers=1, resume=True).skipped == 12
+
+
+def test_a_marker_that_is_not_text_is_named(tmp_path: Path) -> None:
+    sweep(TINY, tmp_path / "out", [], workers=1)
+    (tmp_path / "out" / "experiment.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match=r"experiment.json:1: not UTF-8"):
+        sweep(TINY, tmp_path / "out", [], workers=1, resume=True)
