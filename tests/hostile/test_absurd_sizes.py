@@ -1,0 +1,72 @@
+"""Absurd sizes are refused in one sentence that names the limit, before memory is gone."""
+
+from __future__ import annotations
+
+import resource
+
+import pytest
+
+BILLION = "1000000000"
+LIMIT_MIB = 600
+LATENCY = ("latency", "--model", "resnet50", "--topology", "Ring", "--bandwidth", "50",
+           "--latency", "0", "--npus")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        (("sim", "--racks", BILLION), 2, "at most 4000000"),
+        (("sim", "--racks", "1", "--gpus-per-machine", BILLION), 2, "at most 4000000"),
+        (("sim", "--set", f"tree=[[[{BILLION}]]]"), 2, "at most 4000000"),
+        (("sim", "--jobs", BILLION), 2, "500 jobs"),
+        (("sim", "--set", "policy.lease_s=1e300"), 2, "at most 4e+09"),
+        (("sim", "--seed", BILLION * 3), 2, "9223372036854775808"),
+        (("latency", "--model", "resnet50", "--placement", BILLION), 2, "1 to 4000000"),
+        ((*LATENCY, BILLION), 4, "at most 4000000"),
+        ((*LATENCY, "8", "--system", f"preferred_dataset_splits={BILLION}"), 4, "at most 10000"),
+        (("compare", "--policies", "fifo,las", "--permutations", BILLION), 2, "at most 100000"),
+        (("sweep", "e.yaml", "--out", "out"), 2, "at most 100000"),
+        (
+            ("trace", "synth", "--jobs", BILLION * 2, "--load", "1", "--gpus", "8", "--out", "t"),
+            2, "expected at most 2e+09",
+        ),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, tuple) else None,
+)  # fmt: skip
+def test_refused_before_memory_is_gone(start, tmp_path, command, code: int, words: str) -> None:
+    numbers = ", ".join(map(str, range(400)))
+    (tmp_path / "e.yaml").write_text(
+        f"name: e\nversion: 1\ngrid: {{seed: [{numbers}], permutation: [{numbers}]}}\n"
+    )
+    bytes_ = LIMIT_MIB * 2**20
+    process = start(
+        *command, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_))
+    )
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == code, errors
+    assert words in errors
+    assert "Traceback" not in errors
+
+
+def test_a_trillion_iterations_are_no_work(start, tmp_path) -> None:
+    """Iterations are never counted one by one."""
+    (tmp_path / "t.csv").write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s\na,0,8,vgg11,1000000000000,0.001\n"
+    )
+    process = start("sim", "--trace", "t.csv", "--racks", "1", "--policy", "fifo", "--quiet")
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "makespan_s" in output
+
+
+@pytest.mark.slow
+def test_memory_that_is_gone_is_named(start) -> None:
+    """Where a limit of the system comes first, it is a sentence too."""
+    bytes_ = 250 * 2**20
+    process = start(
+        "sim", "--racks", "62500", "--trace", "tiny-batch", "--policy", "fifo",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_)),
+    )  # fmt: skip
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0 or "memory" in errors.lower()
+    assert "Traceback" not in errors
