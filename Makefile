@@ -91,11 +91,13 @@ RESULTS ?=
 JOBS ?=
 SEEDS ?= 20
 OUT ?= ref.json
+WITHOUT ?=
+AGAIN ?=
 PAGE ?=
 
 reference: $(STAMP)
 	$(BIN)/python -m artist.reference --reference $(REFERENCE) --workloads $(WORKLOADS) \
-	  --job-files $(JOB_FILES) --jobs "$(JOBS)" --page "$(PAGE)" \
+	  --job-files $(JOB_FILES) --jobs "$(JOBS)" --page "$(PAGE)" --without "$(WITHOUT)" --again "$(AGAIN)" \
 	  --allocations "$(ALLOCATIONS)" --trace "$(TRACE)" --trace-name "$(TRACE_NAME)" \
 	  --results "$(RESULTS)" --seeds $(SEEDS) --out "$(OUT)"
 

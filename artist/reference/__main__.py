@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from artist.errors import ArtistError, ConfigError
-from artist.reference.report import Inputs, report, write
+from artist.reference.report import Inputs, Without, report, write
 from artist.reference.runs import Latencies
 from artist.reference.tables import as_text, refresh
+from artist.workload.models import canonical
 
 NAMES: Mapping[str, str] = {
     "trace_batch_effective": "sensetime_500_batch",
@@ -28,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not asked.out.resolve().parent.is_dir():
             raise ConfigError(f"--out {asked.out}: there is no folder {asked.out.parent}")
-        document = report(_inputs(asked), _tell)
+        document = _document(asked)
         write(document, asked.out)
         if asked.page:
             refresh(Path(asked.page), document)
@@ -38,6 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.write(f"{as_text(document)}\n\n{asked.out}\n")
     sys.stderr.write(f"{time.perf_counter() - started:.0f} s\n")
     return 0
+
+
+def _document(asked: argparse.Namespace) -> dict[str, Any]:
+    if not asked.again:
+        return report(_inputs(asked), _tell)
+    try:
+        found = json.loads(Path(asked.again).read_text(encoding="utf-8"))
+    except ValueError as cause:
+        raise ConfigError(f"--again {asked.again}: not a document of this command") from cause
+    return {**found}
 
 
 def _tell(line: str) -> None:
@@ -60,7 +73,17 @@ def _inputs(asked: argparse.Namespace) -> Inputs:
         witnesses=runs,
         seeds=asked.seeds,
         workers=asked.workers,
+        without=_without(asked.without),
     )
+
+
+def _without(text: str) -> Without | None:
+    if not text:
+        return None
+    model, _, gpus = text.partition(":")
+    if not gpus.isdecimal():
+        raise ConfigError(f"--without {text}: expected MODEL:GPUS, as mobilenetv3:8")
+    return Without(canonical(model), int(gpus))
 
 
 def _traces(home: Path, paths: Sequence[Path], names: Sequence[str]) -> dict[str, Path]:
@@ -101,6 +124,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, default=20, help="machine orders per cell")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, default=Path("ref.json"))
+    parser.add_argument(
+        "--without", default="", help="MODEL:GPUS: see whether medians stray without such jobs"
+    )
+    parser.add_argument("--again", default="", help="a document of before, to run nothing anew")
     parser.add_argument("--page", default="", help="page whose tables are written anew")
     return parser
 

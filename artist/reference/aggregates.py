@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from statistics import fmean, median
 from typing import Any, NamedTuple
@@ -62,15 +62,18 @@ def cells(results: Iterable[Mapping[str, str]], traces: Iterable[str]) -> list[C
     ]
 
 
-def compare(pool: Executor, found: Sequence[Cell], seeds: int) -> Iterator[dict[str, Any]]:
+def compare(
+    pool: Executor, found: Sequence[Cell], seeds: int, *, with_own: bool = False
+) -> Iterator[dict[str, Any]]:
     """Ratios ours / theirs per cell: median, minimum and maximum over `seeds` machine orders.
 
-    Cell by cell, as soon as its runs are over.
+    Cell by cell, as soon as its runs are over. `with_own`: theirs is not what was recorded,
+    but our run in the original's own order.
     """
     outcomes = pool.map(_outcome, product(found, (None, *range(seeds))), chunksize=4)
     for cell in found:
         own, *seeded = islice(outcomes, seeds + 1)
-        yield _row(cell, own, seeded)
+        yield _row(replace(cell, **own._asdict()) if with_own else cell, own, seeded)
 
 
 def _outcome(asked: tuple[Cell, int | None]) -> Outcome:

@@ -106,6 +106,8 @@ def read_trace(path: Path, name: str) -> ReferenceTrace:
             )
         except (KeyError, ValueError, TypeError) as cause:
             raise TraceError(f"{path}:{line}: not a row of a trace ({cause!r})") from cause
+    if not jobs:
+        raise TraceError(f"{path}: a trace without jobs")
     # Of equal bids the original serves the smaller number first.
     jobs.sort(key=lambda job: (job.arrival_s, _number(job.id)))
     return ReferenceTrace(path, name, tuple(jobs))

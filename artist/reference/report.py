@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from artist.errors import TraceError
 from artist.policies.original_order import HashOrder
@@ -24,9 +24,32 @@ from artist.reference.pools import read_totals, with_pools
 from artist.reference.replay import Agreement, Replay
 from artist.reference.runs import Latencies, cluster, workers
 from artist.reference.schemes import GRANULARITY, known, scheduler
-from artist.reference.tables import cell_line
+from artist.reference.tables import cell_line, outside
 
 Recorded = TypeVar("Recorded")
+
+
+class Without(NamedTuple):
+    """Jobs to leave out for an experiment: of a model, on more than so many GPUs."""
+
+    model: str
+    gpus: int
+
+    def reduced(self, trace: ReferenceTrace) -> ReferenceTrace:
+        """The trace without them, by another name.
+
+        Raises:
+            TraceError: nothing is left.
+        """
+        jobs = (job for job in trace.jobs if job.model != self.model or job.gpus <= self.gpus)
+        left = replace(trace, name=self.name(trace.name), jobs=tuple(jobs))
+        if not left.jobs:
+            raise TraceError(f"{trace.path}: no job is left without {self.model}:{self.gpus}")
+        return left
+
+    def name(self, trace: str) -> str:
+        """Of a trace without them."""
+        return f"{trace} without {self.model} on more than {self.gpus} GPUs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +69,8 @@ class Inputs:
     """Further recorded runs, for the same purpose."""
     seeds: int
     workers: int
+    without: Without | None = None
+    """Do medians stray without these jobs, too?"""
 
 
 def replayed(run: RecordedRun, trace: ReferenceTrace) -> Agreement:
@@ -75,18 +100,31 @@ def report(inputs: Inputs, tell: Callable[[str], None] = lambda line: None) -> d
     pooled = {
         name: with_pools(trace, totals, witnesses, GRANULARITY) for name, trace in traces.items()
     }
-    aggregates = []
-    with workers(inputs.workers, pooled, inputs.latencies) as pool:
+    reduced = {}
+    if without := inputs.without:
+        reduced = {without.name(name): without.reduced(trace) for name, trace in pooled.items()}
+    aggregates, experiment = [], []
+    with workers(inputs.workers, {**pooled, **reduced}, inputs.latencies) as pool:
         found = list(pool.map(replayed, runs, theirs))
         finished = compare_jobs(pool, jobs)
         for row in compare(pool, asked, inputs.seeds):
             tell(cell_line(row))
             aggregates.append(row)
+        if without:
+            far = [
+                replace(cell, trace=without.name(cell.trace))
+                for cell, row in zip(asked, aggregates, strict=True)
+                if outside(row)
+            ]
+            for row in compare(pool, far, inputs.seeds, with_own=True):
+                tell(cell_line(row))
+                experiment.append(row)
     taken, compared = {run.path for run in runs}, {cell.trace for cell in asked}
     return {
         "replay": [_replay_row(run.path, each) for run, each in zip(runs, found, strict=True)],
         "jobs": finished,
         "aggregates": aggregates,
+        **({"without": experiment} if without else {}),
         "seeds": inputs.seeds,
         "left_out": [
             *(f"{path.name} (no policy)" for path in inputs.allocations if path not in taken),

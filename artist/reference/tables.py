@@ -11,6 +11,9 @@ from artist.errors import ConfigError
 NEAR = 0.1
 """Medians further off than this are outside."""
 
+SAME = 1e-5
+"""Recorded totals have a tenth of a second."""
+
 RATIOS: Mapping[str, str] = {"jct_mean_ratio": "mean JCT", "makespan_ratio": "makespan"}
 
 
@@ -34,6 +37,8 @@ def as_text(document: Mapping[str, Any]) -> str:
         "smaller than theirs, [in its own order]; * more than 10 % off",
         *map(cell_line, document["aggregates"]),
     ]
+    if experiment := document.get("without"):
+        lines += ["", "seeded orders / own order, without some jobs", *map(cell_line, experiment)]
     if document["left_out"]:
         lines += ["", f"not compared: {', '.join(document['left_out'])}"]
     return "\n".join(lines)
@@ -61,18 +66,52 @@ def tables(document: Mapping[str, Any]) -> Mapping[str, str]:
         [_code(row["file"]), row["jobs"], row["agree"], f"{row['largest_difference_s']:.4f} s"]
         for row in document["jobs"]
     ]
-    ratios = [
-        [row["scheme"], row["racks"], _code(row["trace"]), *_spreads(row, orders)]
-        for row in document["aggregates"]
-    ]
+    found = {
+        "replay": _table(["file", "decisions", "agree", "ties", "also the same GPUs"], replay),
+        "jobs": _table(["file", "jobs", "same start and finish", "largest difference"], jobs),
+        "aggregates": _cells(document["aggregates"], orders),
+        "causes": _table(
+            ["scheme", "racks", "trace", "median", "recorded run among the orders", "cause"],
+            [line for row in document["aggregates"] for line in _causes(row, orders)],
+        ),
+    }
+    if "without" in document:
+        found["without"] = _cells(document["without"], orders)
+    return found
+
+
+def cause(row: Mapping[str, Any], name: str) -> str:
+    """Why a median strays: the machines' numbers if nothing strays in the original's own."""
+    own = row[f"{name}_own_order"]
+    if abs(own - 1) < SAME:
+        return "machine numbers"
+    return f"rules or rounding: {own:.4f} in the own order"
+
+
+def _cells(rows: Iterable[Mapping[str, Any]], orders: int) -> str:
     header = ["scheme", "racks", "trace"]
     for title in RATIOS.values():
         header += [f"{title}: own order", f"median of {orders} (min to max)", "orders below"]
-    return {
-        "replay": _table(["file", "decisions", "agree", "ties", "also the same GPUs"], replay),
-        "jobs": _table(["file", "jobs", "same start and finish", "largest difference"], jobs),
-        "aggregates": _table(header, ratios),
-    }
+    return _table(
+        header,
+        [
+            [row["scheme"], row["racks"], _code(row["trace"]), *_spreads(row, orders)]
+            for row in rows
+        ],
+    )
+
+
+def _causes(row: Mapping[str, Any], orders: int) -> Iterable[Sequence[object]]:
+    for name in outside(row):
+        below = row[f"{name}_smaller"]
+        yield (
+            row["scheme"],
+            row["racks"],
+            _code(row["trace"]),
+            f"{RATIOS[name]} {row[name]:.2f}",
+            f"number {below + 1} of {orders + 1}",
+            cause(row, name),
+        )
 
 
 def refresh(page: Path, document: Mapping[str, Any]) -> None:
