@@ -189,11 +189,11 @@ def _as_json(name: str, fitted: list[Fitted]) -> dict[str, Any]:
     from dataclasses import asdict
 
     return {
-        "name": name,
         "models": [
             {
                 "model": one.model,
                 "error": one.error,
+                "calibration": name,
                 "quantisation": one.quantisation,
                 "compute_scale": one.calibration.compute_scale,
                 "comm_scale": one.calibration.comm_scale,

@@ -33,7 +33,9 @@ def artist(tmp_path: Path) -> Run:
 def test_all_models_as_json(artist: Run, tmp_path: Path) -> None:
     done = artist("calibrate", "--all", "--format", "json")
     assert done.returncode == 0, done.stderr
-    models = {row["model"]: row for row in json.loads(done.stdout)["models"]}
+    found = json.loads(done.stdout)
+    assert list(found) == ["models"]
+    models = {row["model"]: row for row in found["models"]}
     assert len(models) == 6
     assert all(row["error"] <= 0.01 for row in models.values())
     assert {level["role"] for level in models["vgg11"]["levels"]} == {"fitted", "predicted"}
