@@ -84,12 +84,17 @@ def render(
     system: Systems = None,
     dialect: Annotated[str, typer.Option(help="astra2 or astra1.")] = "astra2",
 ) -> None:
-    """Write the exact files that ASTRA-sim is given."""
+    """Write the exact files that ASTRA-sim is given, of divided models a folder per collective."""
     from artist.latency.astra_files import render
+    from artist.latency.layerwise import composed
+    from artist.latency.layerwise_files import render_parts
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
     question = _question(model, workload, placement, fabric, columns, system or [])
-    render(question.query, out, dialect)
+    if composed(question.query):
+        render_parts(question.query, out, dialect)
+    else:
+        render(question.query, out, dialect)
     note(f"wrote {out}")
 
 

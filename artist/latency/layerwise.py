@@ -54,7 +54,7 @@ class LayerwiseBackend:
             BackendSettingError: the job's GPUs do not divide as the workload asks, or the
                 backend refuses a collective.
         """
-        if query.workload.parallelism in (Parallelism.DATA, Parallelism.MICRO):
+        if not composed(query):
             return self._backend.estimate(query, profile=profile)
         found = nodes(query.workload)
         answers = CollectiveTimes(self._backend, query)
@@ -130,16 +130,45 @@ class CollectiveTimes:
         return tuple(bursts)
 
     def _ask(self, collective: Collective, size_bytes: int, scope: Scope) -> Estimate:
-        over = self.over(scope)
-        if not over.dimensions:
+        query = _question(self._query, self.over(scope), collective, size_bytes)
+        if query is None:
             return Estimate(0, 0, self._backend.source, (), ())
-        system = over.system(self._query.system)
-        if collective is Collective.ALL_GATHER:
-            # The node holds the whole buffer, ASTRA-sim asks for one GPU's part of it.
-            gpus = math.prod(dimension.npus for dimension in over.dimensions)
-            size_bytes = max(-(-size_bytes // gpus), system.preferred_dataset_splits)
-        micro = _micro(collective, size_bytes)
-        return self._backend.estimate(LatencyQuery(micro, over.dimensions, system))
+        return self._backend.estimate(query)
+
+
+def composed(query: LatencyQuery) -> bool:
+    """Whether a backend is asked for collectives instead of the whole iteration."""
+    return query.workload.parallelism not in (Parallelism.DATA, Parallelism.MICRO)
+
+
+def questions(query: LatencyQuery) -> dict[Request, LatencyQuery | None]:
+    """What a backend is asked for an iteration: every different collective alone.
+
+    In the order of their first use; None for a collective over one GPU, which takes no time.
+
+    Raises:
+        BackendSettingError: the job's GPUs do not divide as the workload asks.
+    """
+    found: dict[Request, LatencyQuery | None] = {}
+    for node in nodes(query.workload):
+        if node.collective is not None:
+            over = members(query.dimensions, query.workload.degrees, node.scope)
+            request = (node.collective, node.comm_bytes, node.scope)
+            found[request] = _question(query, over, node.collective, node.comm_bytes)
+    return found
+
+
+def _question(
+    query: LatencyQuery, over: Members, collective: Collective, size_bytes: int
+) -> LatencyQuery | None:
+    if not over.dimensions:
+        return None
+    system = over.system(query.system)
+    if collective is Collective.ALL_GATHER:
+        # The node holds the whole buffer, ASTRA-sim asks for one GPU's part of it.
+        gpus = math.prod(dimension.npus for dimension in over.dimensions)
+        size_bytes = max(-(-size_bytes // gpus), system.preferred_dataset_splits)
+    return LatencyQuery(_micro(collective, size_bytes), over.dimensions, system)
 
 
 def _micro(collective: Collective, size_bytes: int) -> Workload:
