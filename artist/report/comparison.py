@@ -23,6 +23,10 @@ MAIN = (
 _LEFT_OUT = frozenset({"latency_queries", "latency_backend_calls", "events", "wall_s"})
 
 
+# From here on "x 209" says more than "+20800.0%".
+_TENFOLD = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A policy in one metric: over its replicates, and against the baseline on shared ones."""
@@ -44,8 +48,9 @@ class Cell:
         found = self.difference
         if found is None or np.isnan(found.mean):
             return ""
-        mean = f"{found.mean:+.1%}"
-        return f"{mean} [{found.low:+.1%} .. {found.high:+.1%}]" if found.low < found.high else mean
+        mean = relative(found.mean)
+        within = f" [{relative(found.low)} .. {relative(found.high)}]"
+        return mean + within if found.low < found.high else mean
 
     @property
     def sure(self) -> bool:
@@ -86,3 +91,8 @@ def _difference(pairs: Sequence[tuple[float, float]], metric: str) -> Difference
         return Difference(metric, float("nan"), float("nan"), float("nan"))
     low, high = bootstrap(relative, metric)
     return Difference(metric, float(relative.mean()), low, high)
+
+
+def relative(difference: float) -> str:
+    """A relative difference in words: percent, or how many times as much."""
+    return f"{difference:+.1%}" if difference < _TENFOLD - 1 else f"x {1 + difference:,.0f}"

@@ -93,11 +93,11 @@ def provenance(study: Study) -> Html:
         for (seed, permutation), run in runs.items()
     ]  # fmt: skip
     commands = [[run.name, tag("code", _command(run))] for run in study.runs]
-    versions = list(dict.fromkeys(_value(run.manifest.get("versions")) for run in study.runs))
+    versions = list(dict.fromkeys(_versions(run) for run in study.runs))
     return join([
         _folded("Runs and digests of their inputs", table(head, rows), len(rows)),
         _folded("Commands", table([], commands, "facts"), len(rows)),
-        _folded("Versions", join(tag("p", tag("code", text)) for text in versions), len(versions)),
+        _folded("Versions", join(tag("p", text) for text in versions), len(versions)),
     ])  # fmt: skip
 
 
@@ -125,5 +125,13 @@ def _by_size(text: str) -> tuple[float, str]:
     return (float(text) if text.isdigit() else 0.0, text)
 
 
+def _versions(run: Run) -> str:
+    found = run.manifest.get("versions")
+    named = found.items() if isinstance(found, dict) else ()
+    return " \u00b7 ".join(f"{name} {version}" for name, version in named) or "-"
+
+
 def _value(value: Any) -> str:
+    if value is None or value == {}:
+        return "not set"
     return value if isinstance(value, str) else json.dumps(value, default=str)

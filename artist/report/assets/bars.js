@@ -18,14 +18,13 @@ function whisker(chart, series, i, path) {
 }
 
 function groupedBars(figure, width) {
-  const height = 300;
-  const chart = canvasFor(figure, width, height);
   const top = peak(figure.series.flatMap((s) => [...s.y, ...(s.high || [])])) * 1.04 || 1;
   const levels = niceTicks(top, 5);
-  const box = { left: gutter(levels), right: width - 4, top: 28, bottom: height - 42 };
+  const box = { left: gutter(levels), right: width - 4, top: 28, bottom: 258 };
+  const group = (box.right - box.left) / figure.categories.length;
+  const chart = canvasFor(figure, width, box.bottom + labelRoom(figure.categories, group));
   const y = linear(0, top, box.bottom, box.top);
   yAxis(chart, levels, y, box, titleOf(figure.y));
-  const group = (box.right - box.left) / figure.categories.length;
   const bar = Math.min((group * 0.84) / figure.series.length, 34);
   const stops = figure.categories.map((_, i) => box.left + group * (i + 0.5));
   figure.categories.forEach((category, i) => {
@@ -53,14 +52,24 @@ function groupedBars(figure, width) {
   return [legend(figure), chart];
 }
 
-// Long names lean so that none is cut before it has to be.
+// Long names lean so that none is cut before it has to be; the first may reach back to the edge.
+const LEAN = 28 * Math.PI / 180;
+const fitsBelow = (text, room) => textWidth(text, 12) + 6 < room;
+
+function labelRoom(names, room) {
+  const leaning = names.filter((name) => !fitsBelow(name, room));
+  const longest = Math.max(0, ...leaning.map((name) => textWidth(name.slice(0, 14), 12)));
+  return Math.max(24, Math.ceil(longest * Math.sin(LEAN)) + 22);
+}
+
 function groupLabel(chart, text, x, y, room) {
-  const fits = textWidth(text, 12) + 6 < room;
-  const cut = text.length > 14 && !fits ? text.slice(0, 13) + "…" : text;
-  chart.append(fits
+  const reach = (x - 2) / Math.cos(LEAN);
+  let shown = text.length > 14 ? `${text.slice(0, 13)}…` : text;
+  while (shown.length > 2 && textWidth(shown, 12) > reach) shown = `${shown.slice(0, -2)}…`;
+  chart.append(fitsBelow(text, room)
     ? svg("text", { class: "tick", x, y: y + 17, "text-anchor": "middle" }, text)
     : svg("text", { class: "tick", "text-anchor": "end",
-      transform: `translate(${x + 4} ${y + 13}) rotate(-28)` }, cut));
+      transform: `translate(${x + 4} ${y + 13}) rotate(-28)` }, shown));
 }
 
 function lyingBars(figure, width) {

@@ -1,0 +1,184 @@
+"""Can every number on the page be traced to the rows that its figure names?
+
+Each figure is recomputed from the files, with pandas, by what its source line says. A figure
+with a source that is not known here fails: whoever adds one says how it is checked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from artist.report.figure import Figure, Kind, Series
+from artist.report.grouping import group
+from artist.report.page import figures, page
+from artist.report.reader import read_runs
+from artist.report.wording import plain
+
+SECONDS = {"": 1.0, "s": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}
+CLOSE = {"rel": 2e-4, "abs": 1e-9}  # figures carry five digits
+
+
+class Source:
+    """The files of the runs of one setting and policy: `{policy}-{racks}-{seed}`."""
+
+    def __init__(self, folder: Path, setting: int, policy: str) -> None:
+        self.runs = [folder / f"{policy}-{setting + 1}-{seed}" for seed in (0, 1)]
+
+    def summaries(self, key: str) -> list[float]:
+        return [json.loads((run / "summary.json").read_text())[key] for run in self.runs]
+
+    def pooled(self, table: str) -> pd.DataFrame:
+        return pd.concat([pd.read_parquet(run / f"{table}.parquet") for run in self.runs])
+
+    def first(self, table: str) -> pd.DataFrame:
+        return pd.read_parquet(self.runs[0] / f"{table}.parquet")
+
+
+def close(found: float, expected: float) -> bool:
+    return found == pytest.approx(expected, **CLOSE)
+
+
+def points(series: Series) -> list[tuple[float, float]]:
+    return [p for p in zip(series.x, series.y, strict=True) if not np.isnan(p[1])]
+
+
+def check_bars(folder: Path, figure: Figure, key: str) -> None:
+    for series in figure.series:
+        for index, shown in enumerate(series.y):
+            values = Source(folder, index, series.name).summaries(key)
+            assert close(shown * SECONDS[figure.y.unit], np.mean(values))
+
+
+def check_cdf(source: Source, figure: Figure, series: Series, column: str) -> None:
+    values = source.pooled("jobs")[column].to_numpy() / SECONDS[figure.x.unit]
+    assert series.y[0] == 0 and close(series.y[-1], 100)
+    for x, y in points(series)[1:]:
+        assert np.isclose(values, x, rtol=2e-4, atol=1e-9).any()
+        assert 100 * np.mean(values < x * 0.9995 - 1e-9) - 1e-2 <= y
+        assert y <= 100 * np.mean(values <= x * 1.0005 + 1e-9) + 1e-2
+
+
+def check_histogram(source: Source, figure: Figure, series: Series, column: str) -> None:
+    values = source.pooled("jobs")[column].to_numpy() / SECONDS[figure.x.unit]
+    for low, high, share in zip(series.x, series.x[1:], series.y, strict=False):
+        inner = np.mean((values >= low * 1.0005) & (values < high * 0.9995))
+        outer = np.mean((values >= low * 0.9995) & (values < high * 1.0005 + 1e-9))
+        assert 100 * inner - 1e-2 <= share <= 100 * outer + 1e-2
+
+
+def check_by_model(source: Source, figure: Figure, series: Series) -> None:
+    means = source.pooled("jobs").groupby("model")["comm_s"].mean()
+    for model, shown in zip(figure.categories, series.y, strict=True):
+        assert close(shown * SECONDS[figure.y.unit], means.get(model, 0.0))
+
+
+def check_levels(folder: Path, figure: Figure, series: Series) -> None:
+    assert figure.setting is not None
+    for policy, shown in zip(figure.categories, series.y, strict=True):
+        source = Source(folder, figure.setting, policy)
+        if figure.source.startswith("summary.json"):
+            assert close(shown, np.mean(source.summaries(f"placements_{series.name}")))
+            continue
+        rows = source.pooled("placements")
+        there = rows[rows["level"] == series.name]
+        hours = (there["gpus"] * (there["end_s"] - there["start_s"])).sum() / 3600
+        assert close(shown, hours / len(source.runs))
+
+
+def check_shares(source: Source, figure: Figure, series: Series, column: str) -> None:
+    """The mean of each interval, from the integral of the timeline's steps."""
+    rows = source.first("timeline")
+    time, value = rows["time_s"].to_numpy(), rows[column].to_numpy().astype(float)
+    area = np.append(0.0, np.cumsum(value[:-1] * np.diff(time)))
+    edges = np.array(series.x) * SECONDS[figure.x.unit]
+    held = np.interp(edges, time, area) + np.maximum(edges - time[-1], 0) * value[-1]
+    gpus = source.summaries("gpus")[0]
+    total = 100 * (held[-1] - held[0]) / (edges[-1] - edges[0]) / gpus
+    assert np.mean(series.y) == pytest.approx(total, rel=1e-3, abs=1e-6)
+
+
+def check_remaining(source: Source, figure: Figure, series: Series) -> None:
+    rows = source.first("timeline")
+    times = rows["time_s"].to_numpy() / SECONDS[figure.x.unit]
+    remaining = (rows["jobs_running"] + rows["jobs_waiting"]).to_numpy()
+    for x, y in points(series):
+        assert y in remaining[np.isclose(times, x, rtol=2e-4, atol=1e-9)]
+
+
+def check_timers(source: Source, figure: Figure, series: Series) -> None:
+    rows = source.first("autotuner")
+    demand = int(series.name.split()[0])
+    level = figure.source.rsplit(maxsplit=1)[-1]
+    there = rows[(rows["gpus"] == demand) & (rows["level"] == level)]
+    times = there["time_s"].to_numpy() / SECONDS[figure.x.unit]
+    timers = there["timer_s"].to_numpy() / SECONDS[figure.y.unit]
+    for x, y in points(series)[:-1]:  # the last one holds until the end
+        near = np.isclose(times, x, rtol=2e-4, atol=1e-9)
+        assert any(close(y, timer) for timer in timers[near])
+
+
+def check_communication(source: Source, figure: Figure, series: Series) -> None:
+    name = series.name.removeprefix("job ")
+    jobs = source.first("jobs").set_index("job_id").loc[name]
+    rows = source.first("placements")
+    there = rows[rows["job_id"] == name]
+    shown = 1e3 * (there["iteration_s"] - jobs["ideal_s"] / jobs["iterations"]).clip(lower=0)
+    for _, y in points(series):
+        assert any(y == pytest.approx(value, rel=1e-3, abs=1e-6) for value in shown)
+
+
+def check(folder: Path, figure: Figure) -> None:
+    file, _, columns = figure.source.partition(": ")
+    if figure.kind is Kind.BARS and file == "summary.json":
+        return check_bars(folder, figure, columns)
+    for series in figure.series:
+        assert figure.setting is not None
+        if figure.kind is Kind.STACK:
+            check_levels(folder, figure, series)
+            continue
+        policy = series.name if figure.policy is None else ("dally", "gandiva")[figure.policy]
+        source = Source(folder, figure.setting, policy)
+        if columns in ("jct_s", "queue_delay_s"):
+            kind = check_histogram if figure.kind is Kind.ROWS else check_cdf
+            kind(source, figure, series, columns)
+        elif columns == "comm_s by model":
+            check_by_model(source, figure, series)
+        elif columns.endswith(" over summary.json: gpus"):
+            check_shares(source, figure, series, columns.split()[0])
+        elif columns == "jobs_running + jobs_waiting":
+            check_remaining(source, figure, series)
+        elif file == "autotuner.parquet":
+            check_timers(source, figure, series)
+        elif columns.startswith("iteration_s - "):
+            check_communication(source, figure, series)
+        else:
+            pytest.fail(f"{figure.name}: nobody checks {figure.source!r}")
+    return None
+
+
+def test_every_figure_is_what_its_source_says(runs: Path) -> None:
+    shown = figures(group(read_runs([runs])))
+    assert len(shown) > 20
+    for figure in shown:
+        check(runs, figure)
+
+
+def test_every_cell_of_the_comparison_is_a_mean_of_summaries(runs: Path) -> None:
+    text = page(group(read_runs([runs]))).decode()
+    comparison = text[text.index('<div data-setting="') : text.index(">Configuration<")]
+    blocks = comparison.split('<div data-setting="')[1:]
+    assert [block[0] for block in blocks] == ["0", "1"]
+    for block in blocks:
+        rows = re.findall(r"<tr><th[^>]*><code>(\w+)</code>.*?</th>(.*?)</tr>", block, re.S)
+        assert len(rows) > 20
+        for key, cells in rows:
+            numbers = re.findall(r"<td>([^<]*)", cells)
+            for policy, shown in zip(("dally", "gandiva"), numbers, strict=True):
+                values = Source(runs, int(block[0]), policy).summaries(key)
+                assert shown == plain(float(np.mean(values))), key
