@@ -43,7 +43,7 @@ ray-test: $(STAMP)
 	$(BIN)/pytest -q -m ray
 
 slow: $(STAMP)
-	$(BIN)/pytest -q -m slow
+	$(BIN)/pytest -q -m slow --ignore tests/packaging
 
 # Mistakes in comparisons and tie rules, made one by one in a copy: each must make its test fail.
 mutations: $(STAMP)
