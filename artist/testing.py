@@ -101,7 +101,8 @@ def check_policy(make: Callable[[], Policy], *, seed: int = 0) -> None:
         _same(situation, "deterministic", rows, _run(situation, make()))
         _same(situation, "insensitive to names", rows, _run(_renamed(situation), make()))
         watched = partial(_run, situation, _Watched(make()))
-        _clause(situation, "leaving the view alone", watched)
+        seen = _clause(situation, "leaving the view alone", watched)
+        _same(situation, "right about the leases that nobody contests", rows, seen)
         _same(situation, "picklable and copyable", rows, _run_copied(situation, make()))
         restless = LevelRates(situation.tree, restless=True)
         shaken = partial(_run, situation, make(), restless)
@@ -109,7 +110,7 @@ def check_policy(make: Callable[[], Policy], *, seed: int = 0) -> None:
 
 
 class _Watched:
-    """A policy that is caught when it changes what it is shown."""
+    """A policy that is caught when it changes what it is shown; it is asked at all lease ends."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy

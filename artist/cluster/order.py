@@ -6,6 +6,8 @@ what a result owes to the order is noise, and `artist compare --permutations` me
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,7 +21,7 @@ class VisitingOrder:
     Other permutations shuffle machines and everything outside them, over the whole cluster.
     """
 
-    __slots__ = ("_turns", "_units", "_visited")
+    __slots__ = ("_visited", "turns", "units")
 
     def __init__(self, tree: ClusterTree, permutation: int = 0) -> None:
         self._visited: list[npt.NDArray[np.int64] | None] = [None] * len(tree.levels)
@@ -27,18 +29,20 @@ class VisitingOrder:
             for level in range(tree.machine, tree.root):
                 rng = stream(permutation, f"visiting-order.{tree.levels[level].name}")
                 self._visited[level] = rng.permutation(len(tree.levels[level]))
-        self._units = [None if v is None else tuple(v.tolist()) for v in self._visited]
-        self._turns = [None if v is None else tuple(np.argsort(v).tolist()) for v in self._visited]
+        self.units: list[Sequence[int]] = [range(len(level)) for level in tree.levels]
+        """Per level: the units in the order of visits."""
+        self.turns = self.units[:]
+        """Per level and unit: when it is visited, from 0."""
+        for level, visited in enumerate(self._visited):
+            if visited is not None:
+                self.units[level] = tuple(visited.tolist())
+                self.turns[level] = tuple(np.argsort(visited).tolist())
 
-    def turn(self, level: int, unit: int) -> int:
-        """When a unit is visited, from 0."""
-        turns = self._turns[level]
-        return unit if turns is None else turns[unit]
-
-    def unit(self, level: int, turn: int) -> int:
-        """The unit visited at a turn."""
-        units = self._units[level]
-        return turn if units is None else units[turn]
+    def sorted(self, level: int, units: range) -> Sequence[int]:
+        """Some units in the order of visits."""
+        if self._visited[level] is None:
+            return units
+        return sorted(units, key=self.turns[level].__getitem__)
 
     def as_visited(self, level: int, per_unit: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """An array over units, reordered to the order of visits."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 
 from artist.cluster.tree import MAX_GPUS, ClusterTree
 from artist.errors import ConfigError
@@ -21,8 +21,7 @@ Shape: TypeAlias = "int | tuple[Shape, ...]"
 """A leaf's GPU count, or the shapes of a unit's children, largest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """GPUs taken from leaves: `counts[i]` GPUs of leaf `leaves[i]`, leaves ascending."""
 
     leaves: tuple[int, ...]
@@ -31,6 +30,8 @@ class Placement:
     @classmethod
     def of(cls, taken: Mapping[int, int]) -> Placement:
         """Build from leaf -> number of GPUs."""
+        if len(taken) == 1:
+            return cls(tuple(taken), tuple(taken.values()))
         leaves = tuple(sorted(taken))
         return cls(leaves, tuple(taken[leaf] for leaf in leaves))
 
@@ -62,16 +63,23 @@ def machine_counts(tree: ClusterTree, placement: Placement) -> dict[int, int]:
 
 def shape(tree: ClusterTree, placement: Placement) -> Shape:
     """Shape of the smallest unit that holds the placement."""
-    units: dict[int, Shape] = dict(zip(placement.leaves, placement.counts, strict=True))
+    units: Sequence[int] = placement.leaves
+    shapes: Sequence[Shape] = placement.counts
     level = 0
     while len(units) > 1:
         parent = tree.levels[level].parent
-        grouped: dict[int, list[Shape]] = {}
-        for unit, part in units.items():
-            grouped.setdefault(parent[unit], []).append(part)
-        units = {unit: _canonical(parts) for unit, parts in grouped.items()}
+        around: list[int] = []
+        parts: list[list[Shape]] = []
+        for unit, part in zip(units, shapes, strict=True):
+            outer = parent[unit]
+            if around and around[-1] == outer:  # leaves ascend, and so do the units above them
+                parts[-1].append(part)
+            else:
+                around.append(outer)
+                parts.append([part])
+        units, shapes = around, [_canonical(tuple(group)) for group in parts]
         level += 1
-    return next(iter(units.values()))
+    return shapes[0]
 
 
 def signature(tree: ClusterTree, placement: Placement) -> str:
@@ -113,6 +121,7 @@ def parse_signature(
     return parsed
 
 
+@lru_cache(maxsize=4096)
 def shape_text(found: Shape, level_names: tuple[str, ...]) -> str:
     """A shape as signature text."""
     return _text(found, _separators(level_names)[: _depth(found)])
@@ -123,7 +132,8 @@ def gpus_of(found: Shape) -> int:
     return sum(leaf_counts(found))
 
 
-def _canonical(parts: Sequence[Shape]) -> Shape:
+@lru_cache(maxsize=4096)
+def _canonical(parts: tuple[Shape, ...]) -> Shape:
     return tuple(sorted(parts, key=_order, reverse=True))
 
 
@@ -165,5 +175,5 @@ def _parse(text: str, separators: list[str], gpus_per_socket: int | None) -> Sha
     parts = re.split(rf"(?<!{char}){mark}(?!{char})", text)
     if separators == ["+"] and gpus_per_socket and len(parts) == 1 and int(text) > gpus_per_socket:
         full, rest = divmod(int(text), gpus_per_socket)
-        return _canonical([gpus_per_socket] * full + ([rest] if rest else []))
-    return _canonical([_parse(part, separators[:-1], gpus_per_socket) for part in parts])
+        return _canonical((gpus_per_socket,) * full + ((rest,) if rest else ()))
+    return _canonical(tuple(_parse(part, separators[:-1], gpus_per_socket) for part in parts))

@@ -1,14 +1,16 @@
 """Which GPUs are free, with an index from "at least k free" to units.
 
-Counts are numpy arrays, one per level, kept up to date from leaf to root. For
-machines and everything outside them but the cluster itself, one bit set per free count (a
-Python integer whose bit t stands for the unit visited at turn t) finds the first machine
-with room in a few machine words of work, whatever the size of the cluster.
+Counts are flat arrays, one per level, kept up to date from leaf to root. For machines and
+everything outside them but the cluster itself there is one bit set per free count (a Python
+integer whose bit t stands for the unit visited at turn t), and a bit set of the free counts
+that any unit has: together they find the first machine with room in a few machine words of
+work, whatever the size of the cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,17 +26,19 @@ Counts = npt.NDArray[np.int32]
 class FreeGpus:
     """Free GPUs of every unit. The engine owns the real one; policies work on a `copy`."""
 
-    __slots__ = ("_buckets", "_free", "_order", "total", "tree")
+    __slots__ = ("_buckets", "_free", "_order", "_sizes", "_upward", "total", "tree")
 
     def __init__(self, tree: ClusterTree, order: VisitingOrder | None = None) -> None:
         self.tree = tree
         self._order = order or VisitingOrder(tree)
         self.total = tree.gpus
-        self._free: list[Counts] = [np.array(level.gpus, dtype=np.int32) for level in tree.levels]
-        self._buckets: list[list[int]] = [
+        self._free = [array("i", level.gpus) for level in tree.levels]
+        self._buckets = [
             self._sort(index) if tree.machine <= index < tree.root else []
             for index in range(len(tree.levels))
         ]
+        self._sizes = [_sizes(buckets) for buckets in self._buckets]
+        self._upward = self._levels()
 
     def copy(self) -> FreeGpus:
         """An independent copy."""
@@ -42,49 +46,85 @@ class FreeGpus:
         twin.tree = self.tree
         twin._order = self._order
         twin.total = self.total
-        twin._free = [counts.copy() for counts in self._free]
-        twin._buckets = [bits.copy() for bits in self._buckets]
+        twin._free = [counts[:] for counts in self._free]
+        twin._buckets = [bits[:] for bits in self._buckets]
+        twin._sizes = self._sizes[:]
+        twin._upward = twin._levels()
         return twin
 
     def counts(self, level: int) -> Counts:
         """Free GPUs per unit of a level, read-only."""
-        view = self._free[level].view()
+        view = np.frombuffer(self._free[level], dtype=np.int32)
         view.flags.writeable = False
         return view
 
     def index_is_true(self, level: int) -> bool:
         """Whether the bit sets of a level (machine or outer) say the same as its counts."""
         if level == self.tree.root:
-            return self.total == int(self._free[level][0])
-        return self._sort(level) == self._buckets[level]
+            return self.total == self._free[level][0]
+        found = self._sort(level)
+        return found == self._buckets[level] and _sizes(found) == self._sizes[level]
 
     def of(self, level: int, unit: int) -> int:
         """Free GPUs of one unit."""
-        return int(self._free[level][unit])
+        return self._free[level][unit]
+
+    def children(self, level: int, unit: int) -> tuple[Sequence[int], list[int]]:
+        """The units inside a unit, in the order of visits, and the free GPUs of each."""
+        inside = self.tree.children(level, unit)
+        visited = self._order.sorted(level - 1, inside)
+        free = self._free[level - 1]
+        if visited is inside:
+            return inside, free[inside.start : inside.stop].tolist()
+        return visited, [free[child] for child in visited]
+
+    def everything(self, level: int, unit: int) -> dict[int, int]:
+        """The free GPUs of a unit per leaf that has any."""
+        inside = self.tree.leaves(level, unit)
+        counts = self._free[0][inside.start : inside.stop]
+        return {leaf: count for leaf, count in zip(inside, counts, strict=True) if count}
+
+    def best_child(self, level: int, unit: int, gpus: int) -> int | None:
+        """Of the units inside a unit, the one that `best_fit` would choose."""
+        first = self.tree.levels[level].first_child
+        free, turns = self._free[level - 1], self._order.turns[level - 1]
+        best, least = None, 0
+        for child in range(first[unit], first[unit + 1]):
+            count = free[child]
+            if count >= gpus and (
+                best is None or count < least or (count == least and turns[child] < turns[best])
+            ):
+                best, least = child, count
+        return best
 
     def at_least(self, level: int, gpus: int) -> Iterator[int]:
         """The units of a level (machine or outer) with at least `gpus` free, as visited."""
+        units = self._order.units[level]
         found = 0
         for bits in self._sized(level, gpus):
             found |= bits
         while found:
-            yield self._order.unit(level, (found & -found).bit_length() - 1)
+            yield units[_lowest(found)]
             found &= found - 1
 
     def turn(self, level: int, unit: int) -> int:
         """When a unit is visited among those of its level: ties go to the smallest turn."""
-        return self._order.turn(level, unit)
+        return self._order.turns[level][unit]
 
     def fits_one(self, level: int, gpus: int) -> bool:
         """Whether some unit of a level (machine or outer) has at least `gpus` free."""
-        return any(self._sized(level, gpus))
+        if level == self.tree.root:
+            return self.total >= gpus
+        return self._sizes[level] >> gpus > 0
 
     def best_fit(self, level: int, gpus: int) -> int | None:
         """The unit with the fewest free GPUs that are at least `gpus`; the first among equals."""
-        for bits in self._sized(level, gpus):
-            if bits:
-                return self._order.unit(level, (bits & -bits).bit_length() - 1)
-        return None
+        if level == self.tree.root:
+            return 0 if self.total >= gpus else None
+        sizes = self._sizes[level] >> gpus
+        if not sizes:
+            return None
+        return self._order.units[level][_lowest(self._buckets[level][gpus + _lowest(sizes)])]
 
     def first_fit(self, level: int, gpus: int) -> int | None:
         """The first unit with at least `gpus` free."""
@@ -107,7 +147,7 @@ class FreeGpus:
         free = self._free[0]
         for leaf, count in zip(placement.leaves, placement.counts, strict=True):
             if not 0 <= leaf < len(free) or count < 1 or free[leaf] < count:
-                available = int(free[leaf]) if 0 <= leaf < len(free) else 0
+                available = free[leaf] if 0 <= leaf < len(free) else 0
                 raise PolicyError(
                     f"{count} GPUs of {self.tree.levels[0].name} {leaf} claimed, "
                     f"but {available} are free there"
@@ -123,7 +163,7 @@ class FreeGpus:
         free, gpus = self._free[0], self.tree.levels[0].gpus
         for leaf, count in zip(placement.leaves, placement.counts, strict=True):
             if not 0 <= leaf < len(gpus) or count < 1 or free[leaf] + count > gpus[leaf]:
-                held = gpus[leaf] - int(free[leaf]) if 0 <= leaf < len(gpus) else 0
+                held = gpus[leaf] - free[leaf] if 0 <= leaf < len(gpus) else 0
                 raise PolicyError(
                     f"{count} GPUs of {self.tree.levels[0].name} {leaf} released, "
                     f"but {held} are held there"
@@ -132,7 +172,7 @@ class FreeGpus:
 
     def _sort(self, level: int) -> list[int]:
         """Bit sets of the units with exactly 0, 1, 2, ... free GPUs, from the counts."""
-        counts = self._free[level]
+        counts = self.counts(level)
         found = [0] * (self.tree.largest(level) + 1)
         for size in np.unique(counts).tolist():
             found[size] = _bits(self._order.as_visited(level, counts == size))
@@ -144,23 +184,39 @@ class FreeGpus:
             return [int(self.total >= gpus)]
         return self._buckets[level][gpus:]
 
+    def _levels(self) -> list[tuple[int, array[int], Sequence[int], list[int], Sequence[int]]]:
+        """What a change touches per level inside the cluster, from leaf to root."""
+        levels, parents, turns = range(self.tree.root), self.tree.parents, self._order.turns
+        return list(zip(levels, self._free, parents, self._buckets, turns, strict=False))
+
     def _move(self, placement: Placement, sign: int) -> None:
-        tree = self.tree
+        """Change the counts of the leaves and of all units around them."""
         for leaf, count in zip(placement.leaves, placement.counts, strict=True):
-            change = sign * count
+            change, unit = sign * count, leaf
+            for level, counts, parent, buckets, turns in self._upward:
+                before = counts[unit]
+                counts[unit] = after = before + change
+                if buckets:
+                    bit = 1 << turns[unit]
+                    left = buckets[before] = buckets[before] ^ bit
+                    if not left:
+                        self._sizes[level] ^= 1 << before
+                    if not buckets[after]:
+                        self._sizes[level] ^= 1 << after
+                    buckets[after] ^= bit
+                unit = parent[unit]
             self.total += change
-            unit = leaf
-            for index, level in enumerate(tree.levels):
-                counts = self._free[index]
-                before = int(counts[unit])
-                counts[unit] = before + change
-                if tree.machine <= index < tree.root:
-                    buckets = self._buckets[index]
-                    bit = 1 << self._order.turn(index, unit)
-                    buckets[before] ^= bit
-                    buckets[before + change] ^= bit
-                if level.parent:
-                    unit = level.parent[unit]
+        self._free[-1][0] = self.total
+
+
+def _lowest(bits: int) -> int:
+    """The lowest bit that is set."""
+    return (bits & -bits).bit_length() - 1
+
+
+def _sizes(buckets: Sequence[int]) -> int:
+    """The free counts that some unit has, as a bit set."""
+    return sum(1 << size for size, bits in enumerate(buckets) if bits)
 
 
 def _bits(mask: npt.NDArray[np.bool_]) -> int:

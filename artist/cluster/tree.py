@@ -66,15 +66,20 @@ class ClusterTree:
             )
         object.__setattr__(self, "machine", names.index(MACHINE))
 
-    @property
+    @cached_property
     def level_names(self) -> tuple[str, ...]:
         """Level names, inner to outer."""
         return tuple(level.name for level in self.levels)
 
-    @property
+    @cached_property
     def root(self) -> int:
         """Index of the outermost level, which has one unit: the cluster."""
         return len(self.levels) - 1
+
+    @cached_property
+    def parents(self) -> tuple[tuple[int, ...], ...]:
+        """The tables `parent` of all levels but the outermost."""
+        return tuple(level.parent for level in self.levels[:-1])
 
     @property
     def gpus(self) -> int:
@@ -91,6 +96,14 @@ class ClusterTree:
         first = self.levels[level].first_child
         return range(first[unit], first[unit + 1])
 
+    def leaves(self, level: int, unit: int) -> range:
+        """The leaves below a unit."""
+        below = range(unit, unit + 1)
+        for inner in range(level, 0, -1):
+            first = self.levels[inner].first_child
+            below = range(first[below.start], first[below.stop])
+        return below
+
     def ancestor(self, level: int, unit: int, outer: int) -> int:
         """The unit of level `outer` that holds `unit` of `level`."""
         for inner in range(level, outer):
@@ -99,7 +112,11 @@ class ClusterTree:
 
     def largest(self, level: int) -> int:
         """GPUs of the largest unit of a level: the most that a job can have inside one."""
-        return max(self.levels[level].gpus)
+        return self._largest[level]
+
+    @cached_property
+    def _largest(self) -> tuple[int, ...]:
+        return tuple(max(level.gpus) for level in self.levels)
 
 
 def nested(names: Sequence[str], tree: Nested, kind: str = "gpu-machine") -> ClusterTree:

@@ -78,7 +78,7 @@ def checked(decisions: Sequence[Decision], jobs: Jobs, now: Tick) -> Answer:
                 raise PolicyError(f"wake-up at tick {decision.at} is not after now ({now})")
             answer.wakes.append(decision.at)
             continue
-        if not isinstance(decision, Start | Preempt | Migrate):
+        if not isinstance(decision, (Start, Preempt, Migrate)):
             raise PolicyError(f"{decision!r} is not a decision")
         if decision.job in decided:
             raise PolicyError(f"{jobs.name(decision.job)} is decided upon twice")
@@ -97,14 +97,14 @@ def checked(decisions: Sequence[Decision], jobs: Jobs, now: Tick) -> Answer:
 
 def _lawful(job: Job, placement: Placement) -> Placement:
     leaves, counts = placement.leaves, placement.counts
-    if any(type(number) is not int for number in (*leaves, *counts)):
+    if {type(number) for number in (*leaves, *counts)} != {int}:
         raise PolicyError(f"job {job.id!r}: {placement} holds other numbers than Python's integers")
-    if len(leaves) != len(counts) or list(leaves) != sorted(set(leaves)):
+    if len(leaves) != len(counts) or (len(leaves) > 1 and list(leaves) != sorted(set(leaves))):
         raise PolicyError(f"job {job.id!r}: {placement} lists leaves twice or out of order")
-    if not job.gpus_min <= placement.gpus <= job.gpus_max:
+    gpus = placement.gpus
+    if not job.gpus_min <= gpus <= job.gpus_max:
         raise PolicyError(
-            f"job {job.id!r} placed on {placement.gpus} GPUs, but it runs on "
-            f"{job.gpus_min} to {job.gpus_max}"
+            f"job {job.id!r} placed on {gpus} GPUs, but it runs on {job.gpus_min} to {job.gpus_max}"
         )
     return placement
 

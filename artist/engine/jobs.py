@@ -13,6 +13,7 @@ class JobState:
 
     Life cycle: waiting (no placement) -> running (placement, rate) -> waiting ... -> finished.
     `epoch` counts how often its events were scheduled; those of an older epoch are stale.
+    `gpus` is how many it holds; `finish` is when its last iteration ends at its present rate.
     """
 
     __slots__ = (
@@ -21,7 +22,9 @@ class JobState:
         "arrival",
         "entered",
         "epoch",
+        "finish",
         "first_start",
+        "gpus",
         "interval_start",
         "job",
         "lease_due",
@@ -45,8 +48,10 @@ class JobState:
         self.first_start: Tick | None = None
         self.interval_start: Tick = 0
         self.lease_due: Tick = 0
+        self.finish: Tick = 0
         self.productive_from: Tick = 0
         self.placement: Placement | None = None
+        self.gpus = 0
         self.tier = -1
         self.rate: Rate | None = None
         self.epoch = 0
@@ -63,7 +68,7 @@ class JobState:
 
     def service_gpu_s(self, now: Tick) -> float:
         """GPUs x time held, in GPU-seconds."""
-        held = (now - self.started) * self.placement.gpus if self.placement else 0
+        held = (now - self.started) * self.gpus
         return (self._gpu_ticks + held) / TICKS_PER_S
 
     def iterations_done(self, now: Tick) -> int:
@@ -73,6 +78,7 @@ class JobState:
     def place(self, placement: Placement, tier: int, now: Tick, restart: Tick) -> None:
         """Take GPUs and stand still for `restart` ticks."""
         self.placement = placement
+        self.gpus = placement.gpus
         self.tier = tier
         self.started = self.interval_start = now
         self.rate = None
@@ -86,7 +92,8 @@ class JobState:
         assert self.placement is not None  # only running jobs get here
         held = now - self.started
         self._run_ticks += held
-        self._gpu_ticks += held * self.placement.gpus
+        self._gpu_ticks += held * self.gpus
         self.placement = None
+        self.gpus = 0
         self.tier = -1
         self.rate = None

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from artist.errors import InvariantError
 from artist.units import TICKS_PER_S, Tick
@@ -51,6 +52,13 @@ class Rate:
             )
 
 
+@lru_cache(maxsize=1024)
+def _iteration_ticks(iteration_s: float) -> tuple[int, int]:
+    """Numerator and denominator of an iteration's ticks; many jobs share a few lengths."""
+    num, den = Decimal(repr(iteration_s)).as_integer_ratio()
+    return num * TICKS_PER_S, den
+
+
 class Progress:
     """Position of one job; a `settle` before every change of rate or placement."""
 
@@ -67,8 +75,7 @@ class Progress:
 
     def set_rate(self, rate: Rate) -> None:
         """Run at another rate from the anchor on, keeping the phase."""
-        num, den = Decimal(repr(rate.iteration_s)).as_integer_ratio()
-        self._num, self._den = num * TICKS_PER_S, den
+        self._num, self._den = _iteration_ticks(rate.iteration_s)
         self._work = math.ceil(rate.progress_per_s * rate.iteration_s * (1 << _WORK_BITS))
 
     def start(self, at: Tick) -> None:
@@ -121,7 +128,9 @@ class Progress:
 
         Later: a lease shorter than an iteration must not end without progress.
         """
-        return self._tick_of((self._position(at - 1) >> _PHASE_BITS) + 1)
+        whole = self._position(at - 1) >> _PHASE_BITS
+        needed = (whole + 1 << _PHASE_BITS) - self._phase
+        return self._anchor - (-needed * self._num // (self._den << _PHASE_BITS))
 
     def _position(self, now: Tick) -> int:
         """Iterations since the last settled whole one, times 2**64.

@@ -26,6 +26,10 @@ class EndReason(StrEnum):
     HELD = "held"
 
 
+# By themselves: looking a member up in its class takes ten times as long.
+FINISHED, LEASE_ENDED, PREEMPTED, MIGRATED, RE_RATED, HELD = EndReason
+
+
 class PlacementRow(NamedTuple):
     """A job on some GPUs at a constant rate, from `start` to `end`."""
 
@@ -74,3 +78,11 @@ class Rows:
     timeline: list[TimelineRow] = field(default_factory=list)
     events: int = 0
     questions: int = 0
+
+    def note(self, tick: Tick, gpus_held: int, jobs_running: int, jobs_waiting: int) -> None:
+        """The cluster as it is from now on: a row of the timeline, if anything changed."""
+        if self.timeline:
+            _, held, running, waiting = self.timeline[-1]
+            if gpus_held == held and jobs_running == running and jobs_waiting == waiting:
+                return
+        self.timeline.append(TimelineRow(tick, gpus_held, jobs_running, jobs_waiting))

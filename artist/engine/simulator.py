@@ -24,12 +24,24 @@ from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree
 from artist.engine import invariants
 from artist.engine.answers import Jobs, checked, exchange
-from artist.engine.events import Event, EventKind, EventQueue
+from artist.engine.events import ARRIVAL, FINISH, LEASE_END, RATE_END, WAKE, Event, EventQueue
 from artist.engine.jobs import JobState
+from artist.engine.livelock import Livelock
 from artist.engine.rates import RateFunction
-from artist.engine.rows import EndReason, JobRow, PlacementRow, Rows, TimelineRow
+from artist.engine.rows import (
+    FINISHED,
+    HELD,
+    LEASE_ENDED,
+    MIGRATED,
+    PREEMPTED,
+    RE_RATED,
+    EndReason,
+    JobRow,
+    PlacementRow,
+    Rows,
+)
 from artist.errors import InvariantError, PolicyError
-from artist.policies.base import ClusterView, Decision, Policy
+from artist.policies.base import ClusterView, Contests, Decision, Policy
 from artist.units import Tick, ticks
 from artist.workload.job import Job
 
@@ -70,6 +82,7 @@ class Simulator:
         self._finished: list[int] = []
         self._changed: dict[int, JobState] = {}
         self._asking = False
+        self._livelock = Livelock()
         self._schedule_arrival()
 
     # -- driving -----------------------------------------------------------------
@@ -81,7 +94,8 @@ class Simulator:
             PolicyError: an unlawful decision, or jobs wait and nothing will ever happen.
         """
         name = type(policy).__name__
-        while (view := self.next_question()) is not None:
+        contests = getattr(policy, "contests", None)
+        while (view := self.next_question(contests)) is not None:
             self.answer(policy.decide(view), name)
             if on_question is not None:
                 on_question(self)
@@ -94,31 +108,38 @@ class Simulator:
             )
         return self.rows
 
-    def next_question(self) -> ClusterView | None:
+    def next_question(self, contests: Contests | None = None) -> ClusterView | None:
         """Advance to the next instant at which a policy must be asked; None at the end.
 
-        A question that is not answered yet is asked again.
+        A question that is not answered yet is asked again. Lease ends are questions, unless
+        `contests` (the policy's, see `BasePolicy.contests`) says that nobody contests them.
         """
+        heap = self._queue.heap
         while not self._asking:
-            tick = self._queue.next_tick
-            if tick is None:
+            if not heap:
                 if self._check and not self._waiting:
                     invariants.check_rows(self.rows)
                 return None
+            tick = heap[0][0]
             if tick < self.now:
                 raise InvariantError(f"time went back from tick {self.now} to {tick}")
             self.now = tick
-            self._drain()
-            if not self._asking:
+            while heap and heap[0][0] == tick:
+                self._handle(self._queue.pop())
+                if self._check:
+                    invariants.check(self.tree, self._free, self._waiting, self._running)
+            if self._lease_ended and not self._asking:
+                self._ask_about_leases(contests)
+            if self._changed and not self._asking:
                 self._rate_changed()
         return self.view()
 
-    def _drain(self) -> None:
-        """Handle every event of this tick."""
-        while self._queue.next_tick == self.now:
-            self._handle(self._queue.pop())
-            if self._check:
-                invariants.check(self.tree, self._free, self._waiting, self._running)
+    def _ask_about_leases(self, contests: Contests | None) -> None:
+        """Leases ended and nothing else happened: ask, or renew what nobody contests."""
+        if contests is None or self._entered or contests(self._lease_ended, self._free, self.now):
+            self._asking = True
+        else:
+            self._renew_leases()
 
     def view(self) -> ClusterView:
         """The question that is being asked."""
@@ -140,14 +161,22 @@ class Simulator:
             PolicyError: a decision is unlawful; the message names the policy. Nothing
                 has changed then, and the question may be answered again.
         """
+        if not self._asking:
+            raise PolicyError(f"answer of {policy} without a question; call next_question() first")
         try:
             self._apply(decisions)
         except PolicyError as cause:
             raise PolicyError(f"unlawful decision of {policy}: {cause}") from None
-        self._renew_leases()
-        self._rate_changed()
+        if self._lease_ended:
+            self._renew_leases()
+        if self._changed:
+            self._rate_changed()
         self._asking = False
-        self._write_timeline()
+        if self._livelock.suspected:
+            seen = len(self.rows.jobs) + len(self._waiting)
+            self._livelock.check(policy, self.now, dead=seen == len(self._jobs))
+        held = self.tree.gpus - self._free.total
+        self.rows.note(self.now, held, len(self._running), len(self._waiting))
         self.rows.questions += 1
         if self._check:
             invariants.check(self.tree, self._free, self._waiting, self._running)
@@ -176,7 +205,7 @@ class Simulator:
         state = self._known.that_runs(order)
         if until <= self.now:
             raise PolicyError(f"job {state.job.id!r} held until {until}, not after {self.now}")
-        self._close_interval(state, EndReason.HELD)
+        self._close_interval(state, HELD)
         state.progress.hold(until)
         state.productive_from = max(state.productive_from, until)
         self._reschedule(state)
@@ -187,26 +216,27 @@ class Simulator:
     # -- events ------------------------------------------------------------------
 
     def _handle(self, event: Event) -> None:
-        kind = event.kind
-        if kind is EventKind.ARRIVAL:
-            self._arrive(event)
-        elif kind is EventKind.WAKE:
+        _, kind, _, order, epoch = event
+        if kind is WAKE:
             self._asking = True
+            self._livelock.woken(self.now, self.rows.events)
+        elif kind is ARRIVAL:
+            self._arrive(order)
         else:
-            state = self._running.get(event.job)
-            if state is None or state.epoch != event.epoch:
+            state = self._running.get(order)
+            if state is None or state.epoch != epoch:
                 return
-            if kind is EventKind.FINISH:
-                self._finish(state)
-            elif kind is EventKind.LEASE_END:
+            if kind is LEASE_END:
                 self._end_lease(state)
+            elif kind is FINISH:
+                self._finish(state)
             else:
-                self._changed[state.order] = state
+                self._changed[order] = state
         self.rows.events += 1
 
-    def _arrive(self, event: Event) -> None:
-        state = JobState(self._jobs[event.job], event.job, event.tick)
-        self._waiting[event.job] = state
+    def _arrive(self, order: int) -> None:
+        state = JobState(self._jobs[order], order, self.now)
+        self._waiting[order] = state
         self._entered.append(state)
         self._asking = True
         self._schedule_arrival()
@@ -215,13 +245,13 @@ class Simulator:
         """Keep one arrival in the queue: the next one."""
         if self._arrived < len(self._jobs):
             arrival = ticks(self._jobs[self._arrived].arrival_s)
-            self._queue.push(arrival, EventKind.ARRIVAL, self._arrived)
+            self._queue.push(arrival, ARRIVAL, self._arrived)
             self._arrived += 1
 
     def _finish(self, state: JobState) -> None:
         assert state.placement is not None  # running jobs have GPUs
         self._free.release(state.placement)
-        self._stop(state, EndReason.FINISHED)
+        self._stop(state, FINISHED)
         if not state.progress.complete:
             raise InvariantError(f"job {state.job.id!r} finished before its last iteration")
         self._finished.append(state.order)
@@ -244,20 +274,24 @@ class Simulator:
 
     def _apply(self, decisions: Sequence[Decision]) -> None:
         """Check, move the GPUs of all decisions at once, then do everything else."""
+        if not decisions:
+            self._entered, self._finished = [], []
+            return
         answer = checked(decisions, self._known, self.now)
         exchange(self._free, answer)
-        self._entered = []
-        self._finished = []
+        self._entered, self._finished = [], []
+        if answer.placed or answer.preempted:
+            self._livelock.decided()
         for tick in answer.wakes:
-            self._queue.push(tick, EventKind.WAKE, -1)
+            self._queue.push(tick, WAKE, -1)
         for state in answer.preempted:
             ended = state in self._lease_ended
-            self._stop(state, EndReason.LEASE_ENDED if ended else EndReason.PREEMPTED)
+            self._stop(state, LEASE_ENDED if ended else PREEMPTED)
             state.entered = self.now
             self._waiting[state.order] = state
             self._entered.append(state)
         for state in answer.moved:
-            self._stop(state, EndReason.MIGRATED)
+            self._stop(state, MIGRATED)
         for state, placement in answer.placed:
             self._place(state, placement)
 
@@ -276,9 +310,9 @@ class Simulator:
         self._close_interval(state, reason)
         state.unplace(self.now)
         del self._running[state.order]
-        if reason is EndReason.MIGRATED:
+        if reason is MIGRATED:
             state.migrations += 1
-        elif reason is not EndReason.FINISHED:
+        elif reason is not FINISHED:
             state.preemptions += 1
         self._changed[state.order] = state
 
@@ -286,8 +320,6 @@ class Simulator:
 
     def _rate_changed(self) -> None:
         """Ask the rate function once, and reschedule whoever runs at another rate."""
-        if not self._changed:
-            return
         changed, self._changed = list(self._changed.values()), {}
         answers = self._rates(self.now, MappingProxyType(self._running), changed)
         for order, rate in answers.items():
@@ -297,7 +329,7 @@ class Simulator:
             if rate == state.rate:
                 continue
             if state.rate is not None:
-                self._close_interval(state, EndReason.RE_RATED)
+                self._close_interval(state, RE_RATED)
             state.rate = rate
             state.progress.set_rate(rate)
             self._reschedule(state)
@@ -309,20 +341,20 @@ class Simulator:
         """Put the events of a job's present rate into the queue; older ones become stale."""
         state.epoch += 1
         progress, order, epoch = state.progress, state.order, state.epoch
-        finish = progress.finish()
-        self._queue.push(finish, EventKind.FINISH, order, epoch)
+        state.finish = finish = progress.finish()
+        self._queue.push(finish, FINISH, order, epoch)
         if self.lease is not None:
-            self._schedule_lease(state, finish)
+            self._schedule_lease(state)
         if state.rate is not None and state.rate.until_iteration is not None:
             until = progress.reach(state.rate.until_iteration)
             if self.now < until < finish:
-                self._queue.push(until, EventKind.RATE_END, order, epoch)
+                self._queue.push(until, RATE_END, order, epoch)
 
-    def _schedule_lease(self, state: JobState, finish: Tick) -> None:
+    def _schedule_lease(self, state: JobState) -> None:
         """A lease ends at the first iteration boundary at or after it is due."""
         end = state.progress.boundary(state.lease_due)
-        if end < finish:
-            self._queue.push(end, EventKind.LEASE_END, state.order, state.epoch)
+        if end < state.finish:
+            self._queue.push(end, LEASE_END, state.order, state.epoch)
 
     def _end_lease(self, state: JobState) -> None:
         """The next lease is due at the next multiple of its length since the job started."""
@@ -332,14 +364,13 @@ class Simulator:
         leases = (self.now - state.started) // self.lease + 1
         state.lease_due = state.started + leases * self.lease
         self._lease_ended.append(state)
-        self._asking = True
 
     def _renew_leases(self) -> None:
         """Jobs whose lease ended and that nobody touched keep their GPUs."""
         ended, self._lease_ended = self._lease_ended, []
         for state in ended:
-            if state.placement is not None and state.started < self.now:
-                self._schedule_lease(state, state.progress.finish())
+            if state.gpus and state.started < self.now:
+                self._schedule_lease(state)
 
     def _close_interval(self, state: JobState, reason: EndReason) -> None:
         """Settle the progress and write the row of the interval that ends now."""
@@ -347,7 +378,7 @@ class Simulator:
         assert state.placement is not None  # running jobs have GPUs
         assert rate is not None  # and a rate
         whole = state.progress.settle(now)
-        drops = reason not in (EndReason.RE_RATED, EndReason.HELD)
+        drops = reason not in (RE_RATED, HELD)
         lost = state.progress.stop() if drops else 0
         stalled = max(0, min(now, state.productive_from) - start)
         if now > start or drops:  # every stay on GPUs has a last row
@@ -368,10 +399,3 @@ class Simulator:
                 )
             )
         state.interval_start = now
-
-    def _write_timeline(self) -> None:
-        held = self.tree.gpus - self._free.total
-        row = TimelineRow(self.now, held, len(self._running), len(self._waiting))
-        timeline = self.rows.timeline
-        if not timeline or timeline[-1][1:] != row[1:]:
-            timeline.append(row)

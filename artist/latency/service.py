@@ -109,6 +109,9 @@ def answer(backend: LatencyBackend, query: LatencyQuery) -> Estimate:
     return Estimate(compute_ns, compute_ns, "single-gpu", (), ())
 
 
+_ALONE = Estimate(1, 1, "none", (), ())
+
+
 class NoCommunication:
     """`--backend none`: every iteration takes its compute time, whatever model and place."""
 
@@ -116,7 +119,7 @@ class NoCommunication:
 
     def estimate(self, model: str, signature: str) -> Estimate:
         """No communication."""
-        return Estimate(1, 1, "none", (), ())
+        return _ALONE
 
 
 def single_gpu_ns(workload: Workload) -> int:

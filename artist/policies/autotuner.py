@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from artist.cluster.tree import ClusterTree
 from artist.units import Tick, seconds
+
+# Sixteen half units in the last place; the two ways to the same number round less than that.
+_ROUNDING = 16 * 2.0**-53
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +55,13 @@ class AutoTuner:
         self._deviations = deviations
         self._bounds = bounds or Bounds()
         self._population = population
-        self._waits: dict[tuple[int, int], deque[tuple[Tick, Tick]]] = {}
-        self._timers: dict[tuple[int, int], Tick] = {}
+        self._waits: dict[tuple[int, int], _Waits] = {}
         self.rows: list[dict[str, Any]] = []
 
     def record(self, tree: ClusterTree, level: int, gpus: int, waited: Tick, now: Tick) -> None:
         """`update_demand_delay`: a job accepted this level after waiting so long."""
-        self._waits.setdefault((level, gpus), deque()).append((now, waited))
-        self._timers.pop((level, gpus), None)
+        waits = self._waits.setdefault((level, gpus), _Waits())
+        waits.add(now, waited)
         timer = self.bounded(tree, level, gpus, now)
         self.rows.append(
             {
@@ -68,7 +69,7 @@ class AutoTuner:
                 "level": tree.levels[level].name,
                 "gpus": gpus,
                 "waited_s": seconds(waited),
-                "samples": len(self._waits[level, gpus]),
+                "samples": len(waits.samples),
                 "timer_s": seconds(timer) if timer is not None else None,
             }
         )
@@ -76,27 +77,59 @@ class AutoTuner:
     def timer(self, level: int, gpus: int, now: Tick) -> Tick | None:
         """The tuned timer; None without history."""
         waits = self._waits.get((level, gpus))
-        if not waits:
+        if waits is None:
             return None
-        while waits and waits[0][0] < now - self._history:
-            waits.popleft()
-            self._timers.pop((level, gpus), None)
-        if not waits:
+        waits.forget(now - self._history)
+        if not waits.samples:
             return None
-        if (level, gpus) not in self._timers:
-            self._timers[level, gpus] = self._tuned([waited for _, waited in waits])
-        return self._timers[level, gpus]
+        if waits.timer is None:
+            waits.timer = self._tuned(waits)
+        return waits.timer
 
     def bounded(self, tree: ClusterTree, level: int, gpus: int, now: Tick) -> Tick | None:
         """The tuned timer within its bounds."""
         timer = self.timer(level, gpus, now)
         return timer if timer is None else self._bounds.held(timer, level - tree.machine)
 
-    def _tuned(self, waits: Sequence[Tick]) -> Tick:
-        count = len(waits)
-        mean = sum(waits) / count
+    def _tuned(self, waits: _Waits) -> Tick:
+        """Mean plus deviations, to the nearest tick."""
+        count = len(waits.samples)
+        mean = waits.sum / count
         if count < 2:
             return round(mean)
         divisor = count if self._population else count - 1
-        variance = math.fsum((wait - mean) ** 2 for wait in waits) / divisor
+        squares = (count * waits.sum_of_squares - waits.sum**2) / count
+        timer = mean + self._deviations * math.sqrt(squares / divisor)
+        # The sums are exact, and adding up rounded squares differs by less than so much. Only
+        # where that could decide the nearest tick is the list gone through.
+        if abs(timer % 1 - 0.5) > _ROUNDING * (timer + mean):
+            return round(timer)
+        variance = math.fsum((wait - mean) ** 2 for _, wait in waits.samples) / divisor
         return round(mean + self._deviations * math.sqrt(variance))
+
+
+class _Waits:
+    """Waits for one level and demand, with their sums."""
+
+    __slots__ = ("samples", "sum", "sum_of_squares", "timer")
+
+    def __init__(self) -> None:
+        self.samples: deque[tuple[Tick, Tick]] = deque()
+        self.sum = 0
+        self.sum_of_squares = 0
+        self.timer: Tick | None = None
+
+    def add(self, now: Tick, waited: Tick) -> None:
+        """A job accepted after waiting so long."""
+        self.samples.append((now, waited))
+        self.sum += waited
+        self.sum_of_squares += waited * waited
+        self.timer = None
+
+    def forget(self, before: Tick) -> None:
+        """Drop the samples that are too old."""
+        while self.samples and self.samples[0][0] < before:
+            _, waited = self.samples.popleft()
+            self.sum -= waited
+            self.sum_of_squares -= waited * waited
+            self.timer = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from artist.cluster.placement import Placement
 from artist.cluster.state import FreeGpus
@@ -46,7 +46,11 @@ class Migrate:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """Ask again at this tick even if nothing happens until then."""
+    """Ask again at this tick even if nothing happens until then.
+
+    A million wake-ups in a row without another decision or event are an error if less than a
+    millisecond lies between them, or if nothing else is ever going to happen.
+    """
 
     at: Tick
 
@@ -78,6 +82,10 @@ class JobView(Protocol):
         """Its GPUs; None while it waits."""
 
     @property
+    def gpus(self) -> int:
+        """How many GPUs it holds; 0 while it waits."""
+
+    @property
     def tier(self) -> int:
         """Level index of the outermost level its placement spans; -1 while it waits."""
 
@@ -91,8 +99,7 @@ class JobView(Protocol):
         """Whole iterations completed."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterView:
+class ClusterView(NamedTuple):
     """The state of the cluster at a question; valid until it is answered."""
 
     now: Tick
@@ -117,8 +124,15 @@ class ClusterView:
         return self.free.tree
 
 
+Contests: TypeAlias = Callable[[Sequence[JobView], FreeGpus, Tick], bool]
+"""Whether somebody contests the GPUs of jobs whose lease ends now, see `BasePolicy.contests`."""
+
+
 class Policy(Protocol):
-    """A scheduler. State that it keeps must survive pickling and deep copies."""
+    """A scheduler. State that it keeps must survive pickling and deep copies.
+
+    One that has no method `contests` is asked at the end of every lease.
+    """
 
     lease: Tick | None
     """How long an allocation holds before the job competes again; None for ever."""
@@ -140,6 +154,14 @@ class BasePolicy:
     """What most policies share: no lease, no extra tables."""
 
     lease: Tick | None = None
+
+    def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
+        """Whether leases that end, at an instant at which nothing else happens, matter.
+
+        False spares the question: the jobs keep their GPUs for another lease. It must be no
+        less than the truth: only where `decide` would answer nothing and learn nothing.
+        """
+        return True
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """No extra tables."""

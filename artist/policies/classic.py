@@ -25,7 +25,7 @@ service first".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -57,6 +57,7 @@ class Classic(BasePolicy):
 
     def __init__(self, options: ClassicOptions) -> None:
         self.options = options
+        self._rank = _RANKS[options.order]
         self.lease = ticks(options.lease_s) if options.preemption == "lease" else None
         self._placer = placer(options.placement)
         self._queue = RankedQueue()
@@ -67,35 +68,78 @@ class Classic(BasePolicy):
             self._queue.add(job, self._rank(job, view.now))
         if not self._queue:
             return ()
-        contestable = self._contestable(view)
-        contest = Contest(view.free, contestable, self._place)
+        contestable = self._contestable(self._contested(view), view.free, view.now)
+        contest = Contest(view.free, [job for _, job in contestable], self._place)
         strict = self.options.strict
         return run_contest(
             contest,
             self._queue,
-            [(self._rank(job, view.now), job) for job in contestable],
+            contestable,
             lambda gpus: strict or self._placer.possible(contest.pool, gpus),
             strict=strict,
         )
 
-    def _contestable(self, view: ClusterView) -> Sequence[JobView]:
+    def _contested(self, view: ClusterView) -> Sequence[JobView]:
+        """Running jobs whose GPUs others may take now."""
         if self.options.preemption == "at-once":
             return list(view.running.values())
         return view.lease_ended
 
+    def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
+        """Whether somebody who comes before one of these jobs could use what they would give.
+
+        Whoever waits behind them could only take free GPUs, and would have done so before.
+        """
+        return bool(self._contestable(ended, free, now))
+
+    def _contestable(
+        self, jobs: Sequence[JobView], free: FreeGpus, now: Tick
+    ) -> list[tuple[Rank, JobView]]:
+        """The jobs that somebody comes before who could use what is free and what they hold.
+
+        All others keep their GPUs.
+        """
+        if not jobs:
+            return []
+        gpus = free.total
+        for job in jobs:
+            gpus += job.gpus
+        first = self._queue.first(gpus)
+        if first is None:
+            return []
+        ranked = [(self._rank(job, now), job) for job in jobs]
+        return [(rank, job) for rank, job in ranked if first < (rank, job.order)]
+
     def _place(self, job: JobView, free: FreeGpus) -> Placement | None:
         return self._placer.place(free, job.job.gpus)
 
-    def _rank(self, view: JobView, now: Tick) -> Rank:
-        job = view.job
-        match self.options.order:
-            case "arrival":
-                return ()
-            case "length":
-                return (job.ideal_s,)
-            case "remaining":
-                return ((job.iterations - view.iterations_done(now)) * job.compute_s,)
-            case "area":
-                return ((job.iterations - view.iterations_done(now)) * job.compute_s * job.gpus,)
-            case "service":
-                return (view.service_gpu_s(now),)
+
+def _by_arrival(view: JobView, now: Tick) -> Rank:
+    return ()
+
+
+def _by_length(view: JobView, now: Tick) -> Rank:
+    return (view.job.ideal_s,)
+
+
+def _by_remaining(view: JobView, now: Tick) -> Rank:
+    job = view.job
+    return ((job.iterations - view.iterations_done(now)) * job.compute_s,)
+
+
+def _by_area(view: JobView, now: Tick) -> Rank:
+    job = view.job
+    return ((job.iterations - view.iterations_done(now)) * job.compute_s * job.gpus,)
+
+
+def _by_service(view: JobView, now: Tick) -> Rank:
+    return (view.service_gpu_s(now),)
+
+
+_RANKS: Mapping[str, Callable[[JobView, Tick], Rank]] = {
+    "arrival": _by_arrival,
+    "length": _by_length,
+    "remaining": _by_remaining,
+    "area": _by_area,
+    "service": _by_service,
+}

@@ -27,9 +27,21 @@ class Contest:
 
     With `spare_first` a job takes GPUs that nobody holds whenever it accepts them, even if
     the pool has a better level: nobody loses GPUs for the sake of consolidation.
+
+    Copying what is free costs as much as the cluster is large, so it is put off until somebody
+    looks at it after a claim: a round in which nobody, or only the last one, gets GPUs is cheap.
     """
 
-    __slots__ = ("_improve", "_place", "_pool", "_spare", "_spare_first", "decisions")
+    __slots__ = (
+        "_improve",
+        "_owned",
+        "_place",
+        "_pool",
+        "_spare",
+        "_spare_first",
+        "_unclaimed",
+        "decisions",
+    )
 
     def __init__(
         self,
@@ -44,22 +56,28 @@ class Contest:
         self._spare_first = spare_first
         self._place = place
         self._improve = improve
-        self._spare = free.copy()
-        self._pool = self._spare
+        self._spare = self._pool = free
+        self._owned = False
+        self._unclaimed: Placement | None = None
         held = [view.placement for view in contestable if view.placement is not None]
         if held:
-            self._pool = free.copy()
+            self._owned = True
+            self._spare, self._pool = free.copy(), free.copy()
             for placement in held:
                 self._pool.release(placement)
 
     @property
     def spare(self) -> FreeGpus:
         """What nobody holds."""
+        if self._unclaimed is not None:
+            self._settle(self._unclaimed)
         return self._spare
 
     @property
     def pool(self) -> FreeGpus:
         """What can still be had in this round."""
+        if self._unclaimed is not None:
+            self._settle(self._unclaimed)
         return self._pool
 
     def offer(self, view: JobView) -> bool:
@@ -74,8 +92,9 @@ class Contest:
         return self._offer_running(view, view.placement)
 
     def _offer_running(self, view: JobView, current: Placement) -> bool:
-        if self._pool.has(current):
-            better = self._improve(view, self._pool) if self._improve else None
+        pool = self.pool
+        if pool.has(current):
+            better = self._improve(view, pool) if self._improve else None
             self._claim(better or current)
             if better:
                 self._give_up(current)
@@ -93,21 +112,31 @@ class Contest:
 
     def _best(self, view: JobView) -> Placement | None:
         """From the GPUs nobody holds, unless the pool offers a better level."""
-        unheld = self._place(view, self._spare)
-        tree = self._pool.tree
-        if self._pool is self._spare or (
-            unheld and (self._spare_first or tier(tree, unheld) == tree.machine)
-        ):
+        spare, pool = self.spare, self._pool
+        unheld = self._place(view, spare)
+        if pool is spare:
             return unheld
-        pooled = self._place(view, self._pool)
+        tree = pool.tree
+        if unheld and (self._spare_first or tier(tree, unheld) == tree.machine):
+            return unheld
+        pooled = self._place(view, pool)
         if unheld and pooled and tier(tree, unheld) <= tier(tree, pooled):
             return unheld
         return pooled
 
+    def _settle(self, unclaimed: Placement) -> None:
+        """Make up for a claim that was put off."""
+        if not self._owned:
+            self._spare = self._pool = self._pool.copy()
+            self._owned = True
+        self._pool.claim(unclaimed)
+        self._unclaimed = None
+
     def _claim(self, placement: Placement) -> None:
-        self._pool.claim(placement)
         if self._spare is self._pool:
+            self._unclaimed = placement
             return
+        self._pool.claim(placement)
         over = {}
         for leaf in placement.leaves:
             excess = self._spare.of(0, leaf) - self._pool.of(0, leaf)
@@ -141,7 +170,9 @@ def run_contest(
     The queue drops the jobs that start.
     """
     blocked = False
-    ranked = heapq.merge(queue.walk(possible), sorted(contestable, key=_key), key=_key)
+    ranked: Iterable[tuple[Rank, JobView]] = queue.walk(possible)
+    if contestable:
+        ranked = heapq.merge(ranked, sorted(contestable, key=_key), key=_key)
     for _, view in ranked:
         if blocked and view.placement is None:
             continue

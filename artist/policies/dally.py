@@ -43,7 +43,7 @@ from artist.policies.base import (
 from artist.policies.contest import Contest, run_contest
 from artist.policies.original_dally import original_dally
 from artist.policies.original_options import OriginalOptions
-from artist.policies.placers import pack_in_level
+from artist.policies.placers import best_level, pack_in_level
 from artist.policies.ranking import RankedQueue
 from artist.units import Tick, seconds, ticks
 
@@ -130,7 +130,13 @@ class Dally(BasePolicy):
         for decision in decisions:
             if isinstance(decision, Start):
                 self._started(view, view.waiting[decision.job], decision.placement)
-        return [*decisions, *self._next_wake(contest.spare)]
+        return [*decisions, *self._next_wake(contest)]
+
+    def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
+        """Whether somebody waits, or one of these jobs could find a better level at all."""
+        if self._queue:
+            return True
+        return any(best_level(free.tree, job.job.gpus) < job.tier for job in ended)
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The auto-tuner's records, where it is used."""
@@ -215,9 +221,11 @@ class Dally(BasePolicy):
         if level < view.cluster.root and self.options.timers == "auto":
             self._tuner.record(view.cluster, level, gpus, view.now - job.entered, view.now)
 
-    def _next_wake(self, spare: FreeGpus) -> list[Wake]:
+    def _next_wake(self, contest: Contest) -> list[Wake]:
         """When the first job starts to accept GPUs that nobody holds, unless already asked."""
-        expiries = []
+        if not self._entered:
+            return []
+        spare, expiries = contest.spare, []
         for gpus, entered in self._entered.items():
             wait = self._wait_for_room(spare, gpus) if gpus <= spare.total else None
             if wait is not None and entered[0] + wait > self._now:

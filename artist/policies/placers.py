@@ -114,20 +114,28 @@ def _fill(free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int
     Children with most free GPUs come first; as soon as one child can hold the rest, the
     one with the fewest sufficient free GPUs does.
     """
-    if level == 0:
-        taken[unit] = gpus
-        return
-    children = free.tree.children(level, unit)
-    counts = free.counts(level - 1)[children.start : children.stop].tolist()
-    ranked = sorted(
-        (-count, free.turn(level - 1, child), child)
-        for child, count in zip(children, counts, strict=True)
-        if count
-    )
-    for position, (negative, _, child) in enumerate(ranked):
-        if -negative >= gpus:
-            rest = [(-n, turn, other) for n, turn, other in ranked[position:] if -n >= gpus]
-            _fill(free, level - 1, min(rest)[2], gpus, taken)
+    while level:
+        if free.of(level, unit) == gpus:
+            taken |= free.everything(level, unit)
             return
-        _fill(free, level - 1, child, -negative, taken)
-        gpus += negative
+        child = free.best_child(level, unit, gpus)
+        if child is None:
+            child, gpus = _fill_largest(free, level, unit, gpus, taken)
+        level, unit = level - 1, child
+    taken[unit] = gpus
+
+
+def _fill_largest(
+    free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int]
+) -> tuple[int, int]:
+    """Take whole children until one can hold the rest; that child and the rest."""
+    children, counts = free.children(level, unit)
+    # Sorting keeps the order of visits among equals, also when it is reversed.
+    for index in sorted(range(len(counts)), key=counts.__getitem__, reverse=True):
+        if counts[index] >= gpus:
+            break
+        taken |= free.everything(level - 1, children[index])
+        gpus -= counts[index]
+        counts[index] = 0
+    enough = min(count for count in counts if count >= gpus)
+    return children[counts.index(enough)], gpus

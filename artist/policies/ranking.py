@@ -45,6 +45,14 @@ class RankedQueue:
         if not group:
             del self._groups[gpus]
 
+    def first(self, gpus: int) -> tuple[Rank, int] | None:
+        """Rank and order of the first job that wants at most so many GPUs."""
+        found = None
+        for demand, jobs in self._groups.items():
+            if demand <= gpus and (found is None or jobs[0] < found):
+                found = jobs[0]
+        return found
+
     def walk(self, possible: Callable[[int], bool]) -> Iterator[tuple[Rank, JobView]]:
         """Jobs in rank order, without the groups whose demand is (or becomes) impossible.
 

@@ -142,6 +142,20 @@ class Tiresias(BasePolicy):
                 self._ranks.started(decision.job, view.now)
         return decisions
 
+    def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
+        """Whether somebody who comes before one of these jobs could use what they would give.
+
+        Whoever waits behind them could only take free GPUs, and would have done so before.
+        """
+        if not any(self._waiting.values()):
+            return False
+        if self._ranks.promotes(now):
+            return True
+        gpus = free.total + sum(job.gpus for job in ended)
+        firsts = [queue.first(gpus) for queue in self._waiting.values()]
+        last = max((self._rank(job, now), job.order) for job in ended)
+        return any(first is not None and first < last for first in firsts)
+
     def _serve(self, view: ClusterView) -> Sequence[Decision]:
         contest = Contest(view.free, view.lease_ended, self._place, spare_first=True)
         full: set[tuple[bool, int]] = set()

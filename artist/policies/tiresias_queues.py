@@ -56,6 +56,10 @@ class ServiceQueues:
         self._starts.pop(order, None)
         self._zero.pop(order, None)
 
+    def promotes(self, now: Tick) -> bool:
+        """Whether somebody may have waited long enough."""
+        return bool(self._promotions) and self._promotions[0][0] <= now
+
     def promote(self, now: Tick) -> Iterator[JobView]:
         """Jobs that have waited long enough; they are back in the first queue."""
         while self._promotions and self._promotions[0][0] <= now:

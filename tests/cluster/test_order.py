@@ -15,18 +15,18 @@ TREE = regular(racks=3, machines_per_rack=4, gpus_per_machine=8, gpus_per_socket
 
 def test_permutation_zero_is_the_natural_order() -> None:
     order = VisitingOrder(TREE)
-    assert [order.turn(TREE.machine, unit) for unit in range(12)] == list(range(12))
+    assert list(order.turns[TREE.machine]) == list(range(12))
 
 
 @pytest.mark.parametrize("permutation", [1, 2, 77])
 def test_turns_and_units_are_inverse_and_the_same_every_time(permutation: int) -> None:
     order, again = VisitingOrder(TREE, permutation), VisitingOrder(TREE, permutation)
-    turns = [order.turn(TREE.machine, unit) for unit in range(12)]
+    turns = list(order.turns[TREE.machine])
     assert sorted(turns) == list(range(12)) != turns
-    assert [order.unit(TREE.machine, turn) for turn in turns] == list(range(12))
-    assert turns == [again.turn(TREE.machine, unit) for unit in range(12)]
+    assert [order.units[TREE.machine][turn] for turn in turns] == list(range(12))
+    assert turns == list(again.turns[TREE.machine])
     mask = np.arange(12) == 5
-    assert order.as_visited(TREE.machine, mask)[order.turn(TREE.machine, 5)]
+    assert order.as_visited(TREE.machine, mask)[order.turns[TREE.machine][5]]
 
 
 @pytest.mark.parametrize("permutation", [0, 3])
@@ -35,10 +35,10 @@ def test_the_index_finds_the_fullest_fit_and_breaks_ties_by_turn(permutation: in
     free = FreeGpus(TREE, order)
     free.claim(Placement((0, 4, 8), (4, 4, 2)))  # machines 0 and 2 have 4 free, machine 4 has 6
     assert free.index_is_true(TREE.machine)
-    assert free.best_fit(TREE.machine, 3) == min((0, 2), key=lambda u: order.turn(1, u))
+    assert free.best_fit(TREE.machine, 3) == min((0, 2), key=order.turns[1].__getitem__)
     assert free.best_fit(TREE.machine, 5) == 4
     visited = list(free.at_least(TREE.machine, 1))
-    assert visited == sorted(range(12), key=lambda unit: order.turn(1, unit))
+    assert visited == sorted(range(12), key=order.turns[1].__getitem__)
     assert free.first_fit(TREE.machine, 1) == visited[0]
     twin = free.copy()
     twin.release(Placement((0, 4, 8), (4, 4, 2)))

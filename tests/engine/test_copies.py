@@ -13,14 +13,14 @@ from support import EstimateByLevel, cluster, job, make_policy, simulator
 from artist.engine.rates import AloneRates
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
-from artist.policies.base import Policy
+from artist.policies.base import BasePolicy
 
 
 def pickled(pair: Any) -> Any:
     return pickle.loads(pickle.dumps(pair))  # noqa: S301 - our own bytes
 
 
-def fresh() -> tuple[Simulator, Policy]:
+def fresh() -> tuple[Simulator, BasePolicy]:
     """Ten jobs that compete, are preempted, restart and finish on two small racks."""
     tree = cluster([4, 4], [4, 2])
     jobs = [
@@ -32,7 +32,7 @@ def fresh() -> tuple[Simulator, Policy]:
     return simulator(tree, jobs, rates, lease_s=10.0), policy
 
 
-def finish(engine: Simulator, policy: Policy) -> Rows:
+def finish(engine: Simulator, policy: BasePolicy) -> Rows:
     return engine.run(policy)
 
 
@@ -44,7 +44,7 @@ def test_a_copy_taken_at_any_question_goes_on_to_the_same_rows(
     assert sum(row.preemptions for row in expected.jobs) > 3
     engine, policy = fresh()
     questions = 0
-    while (view := engine.next_question()) is not None:
+    while (view := engine.next_question(policy.contests)) is not None:
         assert finish(*duplicate((engine, policy))) == expected
         engine.answer(policy.decide(view))
         assert finish(*duplicate((engine, policy))) == expected  # and between questions

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from support import Script, cluster, job, on, run, simulator
+from support import S, Script, cluster, job, on, run, simulator
 
 from artist.engine.invariants import check_rows
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import InvariantError
-from artist.policies.base import Start
+from artist.policies.base import Start, Wake
 
 
 def busy() -> Simulator:
-    """Job 0 runs, job 1 waits; the next event is job 0's finish."""
+    """Job 0 runs, job 1 waits, and a question is to be answered."""
     engine = simulator(cluster([8], [8]), [job("a", gpus=4), job("b", gpus=4)])
     engine.next_question()
-    engine.answer([Start(0, on({0: 4}))])
+    engine.answer([Start(0, on({0: 4})), Wake(S)])
+    engine.next_question()
     return engine
 
 

@@ -23,8 +23,16 @@ from artist.cluster.placement import Placement
 from artist.engine.rates import AloneRates
 from artist.engine.rows import EndReason, Rows
 from artist.errors import InvariantError, PolicyError
-from artist.policies.base import BasePolicy, Migrate, Preempt, Start, Wake
-from artist.units import seconds
+from artist.policies.base import (
+    BasePolicy,
+    ClusterView,
+    Decision,
+    Migrate,
+    Preempt,
+    Start,
+    Wake,
+)
+from artist.units import Tick, seconds
 
 WHOLE = on({0: 8})
 
@@ -262,6 +270,57 @@ def test_after_an_unlawful_answer_the_same_question_can_be_answered_lawfully(cas
             engine.answer([Start(order, on({1: 4})) for order in view.waiting])
         results.append(engine.rows)
     assert results[0] == results[1]
+
+
+def test_an_answer_without_a_question_is_an_error() -> None:
+    engine = simulator(cluster([8]), [job("a")])
+    start = [Start(0, on({0: 1}))]
+    with pytest.raises(PolicyError, match=r"without a question; call next_question\(\) first"):
+        engine.answer(start)
+    engine.next_question()
+    engine.answer(start)
+    with pytest.raises(PolicyError, match="answer of Greedy without a question"):
+        engine.answer([], "Greedy")
+
+
+class Restless(BasePolicy):
+    """Asks to be woken after every nap; starts what waits at a tick, if that ever comes."""
+
+    def __init__(self, nap: Tick, at: Tick | None = None) -> None:
+        self.nap = nap
+        self.at = at
+
+    def decide(self, view: ClusterView) -> list[Decision]:
+        if self.at is not None and view.now >= self.at:
+            return [Start(order, on({0: 1})) for order in view.waiting]
+        return [Wake(view.now + self.nap)]
+
+
+@pytest.mark.parametrize(
+    ("nap", "jobs", "words"),
+    [
+        (1, [job("a")], "asked to be woken 1,000 times in a row"),
+        (1, [job("a"), job("b", arrival_s=9e8)], "from tick 1 to 1000"),
+        (3600 * S, [job("a")], "while nothing else happened or could happen"),
+    ],
+)
+def test_a_policy_that_is_woken_for_ever_is_reported(nap, jobs, words, monkeypatch) -> None:
+    monkeypatch.setattr("artist.engine.livelock.WAKES_IN_A_ROW", 1000)
+    with pytest.raises(PolicyError, match=f"Restless .*{words}"):
+        run(cluster([8]), jobs, Restless(nap))
+
+
+@pytest.mark.parametrize(
+    ("nap", "at", "jobs"),
+    [
+        (S, 999 * S, [job("a")]),  # woken in vain, but not for ever
+        (S, 2500 * S, [job("a"), job("b", arrival_s=2400.0)]),  # and something is still to come
+        (1, 3000, [job(f"j{n}", arrival_s=5e-7 * n) for n in range(6)]),  # arrivals in between
+    ],
+)
+def test_a_policy_that_looks_often_is_left_alone(nap, at, jobs, monkeypatch) -> None:
+    monkeypatch.setattr("artist.engine.livelock.WAKES_IN_A_ROW", 1000)
+    assert len(run(cluster([8]), jobs, Restless(nap, at)).jobs) == len(jobs)
 
 
 def test_a_policy_that_leaves_jobs_waiting_for_ever_is_reported() -> None:

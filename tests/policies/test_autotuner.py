@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from artist.cluster.tree import regular
 from artist.policies.autotuner import AutoTuner
 from artist.units import ticks
@@ -53,3 +58,19 @@ def test_each_record_leaves_a_row_with_the_new_timer() -> None:
     assert tuned.rows == [
         {"time_s": 7, "level": "rack", "gpus": 4, "waited_s": 10, "samples": 1, "timer_s": 10}
     ]
+
+
+@given(
+    waits=st.lists(st.integers(0, 10**15), min_size=2, max_size=40),
+    equal=st.booleans(),
+    population=st.booleans(),
+)
+def test_the_timer_from_sums_is_the_one_from_the_list(waits, equal, population) -> None:
+    waits = [waits[0]] * len(waits) if equal else waits
+    tuned = AutoTuner(ticks(1e9), 2.0, population=population)
+    for waited in waits:
+        tuned.record(TREE, MACHINE, 4, waited, 0)
+    mean = sum(waits) / len(waits)
+    squares = math.fsum((waited - mean) ** 2 for waited in waits)
+    divisor = len(waits) - (not population)
+    assert tuned.timer(MACHINE, 4, 0) == round(mean + 2.0 * math.sqrt(squares / divisor))

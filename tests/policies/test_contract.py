@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import pytest
 
 from artist.cluster.placement import Placement
+from artist.cluster.state import FreeGpus
 from artist.errors import PolicyError
 from artist.policies import POLICIES
-from artist.policies.base import BasePolicy, ClusterView, Decision, Start
+from artist.policies.base import BasePolicy, ClusterView, Decision, JobView, Start
 from artist.policies.classic import Classic, ClassicOptions
 from artist.policies.placers import PackPlacer
 from artist.testing import check_policy
+from artist.units import Tick
 
 
 @pytest.mark.parametrize("name", [entry.id for entry in POLICIES])
@@ -68,6 +70,13 @@ class NameReader(BasePolicy):
         return decisions
 
 
+class Blind(Classic):
+    """Says that nobody contests what it would give to others."""
+
+    def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
+        return False
+
+
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
@@ -75,6 +84,10 @@ class NameReader(BasePolicy):
         (Greedy, "GPUs"),
         (NameReader, "insensitive to names"),
         (lambda: Meddler(ClassicOptions()), "free"),
+        (
+            lambda: Blind(ClassicOptions(order="service", preemption="lease")),
+            "right about the leases that nobody contests",
+        ),
     ],
 )
 def test_the_checker_catches(policy, words: str) -> None:
