@@ -43,7 +43,9 @@ fi
 if [[ -z $workers ]]; then
   exec "${compose[@]}" --file "$here/compose.yaml" --project-name artist run --rm -T batch
 fi
-# Two clusters do not meet: each has its own project, and with it its own network.
+# Two clusters do not meet: each has its own project, and with it its own network and secret.
+RAY_AUTH_TOKEN=$(head -c 32 /dev/urandom | od -An -vtx1 | tr -d ' \n')
+export RAY_AUTH_TOKEN
 cluster=("${compose[@]}" --file "$here/compose.ray.yaml" --project-name "artist-ray-$$")
 trap '"${cluster[@]}" down --timeout 5 >/dev/null 2>&1' EXIT
 "${cluster[@]}" up --detach --scale "worker=$workers" head worker

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import logging
 import os
+import secrets
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -152,25 +153,28 @@ def _unusable(why: str) -> ConfigError:
 
 
 def _ray() -> Any:
-    """The library, told to send nothing to its makers."""
+    """The library, told to send nothing to its makers, and to serve nobody but this process."""
     check_ray()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if not os.environ.get("RAY_ADDRESS"):
+        # A Ray listens on all of a machine's addresses, whatever it is told, and runs any code.
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     import ray
 
     return ray
 
 
 def _connect(ray: Any, workers: int | None, folder: Path) -> None:
-    """Join the cluster, or start one that listens on this machine alone."""
+    """Join the cluster, or start one."""
     address = os.environ.get("RAY_ADDRESS")
-    here = {"num_cpus": workers or cores(), "_node_ip_address": "127.0.0.1"}
     try:
         ray.init(
             include_dashboard=None if address else False,
             log_to_driver=False,
             logging_level=logging.ERROR,
             runtime_env={"working_dir": str(folder)},
-            **({} if address else here),
+            **({} if address else {"num_cpus": workers or cores()}),
         )
     except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as cause:
         lines = str(cause).strip().splitlines() or [type(cause).__name__]

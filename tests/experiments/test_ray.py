@@ -114,3 +114,24 @@ def test_killed_and_resumed_it_equals_an_undisturbed_sweep(tmp_path: Path) -> No
     subprocess.run(on_ray_too, check=True, capture_output=True)
     assert done == {path: path.stat().st_mtime_ns for path in done}
     assert contents(killed) == contents(undisturbed)
+
+
+def address_of_the_cluster(task: int) -> str:
+    import ray
+
+    return f"{ray.get_runtime_context().gcs_address}" if task == 0 else ""
+
+
+def test_a_stranger_is_not_let_into_the_ray_of_a_sweep(tmp_path: Path) -> None:
+    running = run_on_ray(address_of_the_cluster, [0, 1], 1, folder=tmp_path)
+    _, address = next(running)
+    code = f"import ray; ray.init(address={address!r}, logging_level='ERROR')"
+    stranger = {key: value for key, value in os.environ.items() if "RAY_AUTH" not in key}
+    friend = os.environ
+    done = [
+        subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+        for env in (stranger, friend)
+    ]
+    running.close()
+    assert [process.returncode for process in done] == [1, 0]
+    assert "Failed to connect" in done[0].stderr
