@@ -1,6 +1,6 @@
 """Gandiva's affinity: jobs of one GPU demand share machines.
 
-Source: Xiao et al., *Gandiva* (OSDI 2018), section 4.1. Machines are told apart by
+Source: Xiao et al., *Gandiva* (OSDI 2018), section 4.2, reactive mode. Machines are told apart by
 rack and machine; a unit's number in the tree stands for both.
 """
 

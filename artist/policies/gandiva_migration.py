@@ -1,6 +1,6 @@
 """Gandiva's introspective migration: closer together, then fewer half-empty machines.
 
-Source: Xiao et al., *Gandiva* (OSDI 2018), section 4.2.
+Source: Xiao et al., *Gandiva* (OSDI 2018), section 4.2, introspective mode.
 """
 
 from __future__ import annotations

@@ -7,6 +7,10 @@ What is where:
 - section 3.3, skew: `skew.py`; placement: `tiresias_placement.py`;
 - the original simulator's rules (`rules=original`): `original_tiresias.py`.
 
+Checked against the simulator that its authors published: service that reaches a threshold is past
+it, two queues are in use, parted at 3250 GPU-seconds, a promotion sets both clocks to zero, and
+without an option there is none. The section numbers were checked against published summaries.
+
 **The rule** (`rules=paper`). A job's attained service is GPUs x time held. Queue i holds jobs with
 service from threshold i-1 up to, but not including, threshold i; a job starts in the first
 queue and moves down as it is served. Jobs come forward queue by queue; inside a queue those
@@ -60,7 +64,7 @@ class TiresiasOptions(OriginalOptions):
     index: Literal["las", "gittins"] = Field(
         default="las", description="order inside a queue: by start, or by 2D-Gittins index"
     )
-    # Two queues, as the authors recommend (section 3.2.3); the value is the one of their simulator.
+    # Two queues parted at this value: the simulator of the authors (`queue_limit`).
     thresholds_gpu_s: tuple[float, ...] = Field(
         default=(3250.0,), description="service at which a job leaves each queue but the last"
     )
