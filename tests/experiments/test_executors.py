@@ -31,7 +31,7 @@ def buried(task: int, why: str) -> int:
 
 def test_a_worker_that_dies_costs_its_own_task_only() -> None:
     found = dict(run_all(deadly, [1, 2, 3], 2, died=buried))
-    assert found == {1: 1, 2: -2, 3: 9}
+    assert found == {0: 1, 1: -2, 2: 9}
 
 
 def test_a_worker_that_dies_is_an_error_where_nobody_takes_it() -> None:
