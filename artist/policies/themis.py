@@ -66,7 +66,7 @@ from artist.units import Tick, ticks
 class ThemisOptions(Options):
     """Options of Themis."""
 
-    # Our choice, said to be the paper's after its sensitivity study (unchecked, see above).
+    # Our choice, said to be the paper's after its sensitivity study (unchecked).
     fairness_knob: float = Field(
         default=0.8, ge=0, lt=1, description="f: the share of jobs that does not bid"
     )
