@@ -1,0 +1,54 @@
+"""The pictures of docs/report.md, taken anew from a page of the Dally paper's sweep.
+
+artist sweep examples/dally-paper/experiment.yaml --out runs/paper
+artist report runs/paper -o paper.html --title "The Dally paper's experiments"
+python tests/report/screenshots.py paper.html
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from browser import Browser
+
+DOCS = Path(__file__).parents[2] / "docs"
+DESKTOP, PHONE = (1280, 1380), (390, 1500)
+# 256 GPUs, where all levels are used, coloured by level.
+FOUR_RACKS = """
+const s = document.getElementById("setting");
+s.value = [...s.options].find((o) => o.text.startsWith("4 racks")).value;
+s.dispatchEvent(new Event("change"));
+document.querySelector("[value=level]").click();
+"""
+HEADING_ABOVE = """
+const top = (element) => element.getBoundingClientRect().top + scrollY;
+const below = top(document.querySelector("PART"));
+return Math.max(...[...document.querySelectorAll("h2")].map(top).filter((y) => y < below)) - 24;
+"""
+
+
+def take(browser: Browser, page: Path) -> None:
+    """The overview and the cluster timeline, wide and narrow, light and dark."""
+    for name, size, dark, part in (
+        ("report-desktop-light", DESKTOP, False, ""),
+        ("report-desktop-dark", DESKTOP, True, "#timeline"),
+        ("report-phone-light", PHONE, False, "[id^=fig-utilization]"),
+        ("report-phone-dark", PHONE, True, ""),
+    ):
+        browser.open(page, *size, dark=dark, phone=size == PHONE)
+        browser.run(FOUR_RACKS)
+        top = browser.run(HEADING_ABOVE.replace("PART", part)) if part else 0
+        browser.screenshot(DOCS / f"{name}.png", int(top), *size)
+        assert browser.errors() == []
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as profile:
+        browser = Browser(str(shutil.which("chromedriver")), Path(profile))
+        try:
+            take(browser, Path(sys.argv[1]).resolve())
+        finally:
+            browser.close()
