@@ -11,6 +11,8 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from evidence import Evidence
@@ -21,6 +23,7 @@ from sources import original
 
 HERE = Path(__file__).resolve().parent.parent
 RESULTS = HERE / "results.csv"
+STUDIES = HERE / "studies"
 PAGE = Path("docs", "reproduction.md")
 FIGURES = Path("docs", "reproduction")
 
@@ -35,36 +38,49 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     asked = parser.parse_args()
     os.chdir(HERE.parent.parent)  # studies name files from the repository's root
-    if asked.what == "page":
-        if asked.check:
-            sys.exit(_check_page())
-        _write_page()
-        return
-    wanted = cells(HERE / "studies")
     if asked.check:
-        found = differing(wanted[:: asked.every], RESULTS, asked.workers)
-        sys.exit(_say(found))
-    run_missing(wanted, RESULTS, asked.workers, again=asked.again, on_done=_tell)
+        page = asked.what == "page"
+        sys.exit(_say(_check_page() if page else _check_runs(asked.every, asked.workers)))
+    if asked.what == "page":
+        _write_page()
+    else:
+        run_missing(cells(STUDIES), RESULTS, asked.workers, again=asked.again, on_done=_tell)
 
 
 def _write_page() -> None:
     import figures
 
     PAGE.write_text(_page(), encoding="utf-8")
-    figures.write(Evidence(read(RESULTS)), original(), HERE / "studies", FIGURES)
+    figures.write_rows(Evidence(read(RESULTS)), original(), FIGURES)
+    figures.write_curves(STUDIES, FIGURES)
 
 
-def _check_page() -> int:
+def _check_page() -> list[str]:
+    """The page and the figures of its rows, where they are not what would be made now."""
     import figures
 
     found = [] if _page() == PAGE.read_text(encoding="utf-8") else [str(PAGE)]
+    evidence = Evidence(read(RESULTS))
+    return found + _check_figures(partial(figures.write_rows, evidence, original()))
+
+
+def _check_figures(write: Callable[[Path], None]) -> list[str]:
     with tempfile.TemporaryDirectory() as scratch:
-        figures.write(Evidence(read(RESULTS)), original(), HERE / "studies", Path(scratch))
-        for made in sorted(Path(scratch).iterdir()):
-            committed = FIGURES / made.name
-            if not committed.is_file() or committed.read_bytes() != made.read_bytes():
-                found.append(str(committed))
-    return _say(found)
+        write(Path(scratch))
+        pairs = [(made, FIGURES / made.name) for made in sorted(Path(scratch).iterdir())]
+        return [
+            str(kept)
+            for made, kept in pairs
+            if not kept.is_file() or kept.read_bytes() != made.read_bytes()
+        ]
+
+
+def _check_runs(every: int, workers: int) -> list[str]:
+    """Some of the runs, and the figure that is drawn from runs."""
+    import figures
+
+    found = differing(cells(STUDIES)[::every], RESULTS, workers)
+    return found + _check_figures(partial(figures.write_curves, STUDIES))
 
 
 def _page() -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 
+from cases import RACKS, Case
 from evidence import Cell, Evidence
 from sources import DRAWN
 from tabular import interval, seconds, share, table
@@ -18,14 +19,11 @@ POLICIES = (
     "gandiva",
     "themis",
 )
-RACKS = (2, 4, 8, 16)
 SHOWN = ("makespan_s", "jct_mean_s", "jct_p95_s", "queue_delay_mean_s", "comm_time_mean_s")
 HEADINGS = ("makespan", "mean JCT", "P95 JCT", "mean queueing", "mean communication")
 
-BATCH = Cell("recorded", DRAWN["batch"], 8, "dally")
 
-
-def against(evidence: Evidence, cases: Sequence[tuple[str, Cell, Cell]]) -> str:
+def against(evidence: Evidence, cases: Sequence[Case]) -> str:
     """What changes from the second cell of a case to its first."""
     metrics = ("makespan_s", "jct_mean_s", "queue_delay_mean_s", "comm_time_mean_s")
     headings = [HEADINGS[SHOWN.index(metric)] for metric in metrics]
@@ -42,57 +40,13 @@ def against(evidence: Evidence, cases: Sequence[tuple[str, Cell, Cell]]) -> str:
     )
 
 
-def switches(
-    study: str, options: Sequence[str], policies: Sequence[str]
-) -> list[tuple[str, Cell, Cell]]:
-    """Options of a study against the same policy in `recorded`, on 2 and 8 racks."""
-    return [
-        (
-            f"{policy}, {racks} racks: {option or 'original rules'}",
-            BATCH.of(study=study, racks=racks, policy=policy, options=option),
-            BATCH.of(racks=racks, policy=policy),
-        )
-        for policy, option, racks in product(policies, options, (2, 8))
-    ]
-
-
-def placement_cases() -> Iterator[tuple[str, Cell, Cell]]:
-    """Same placement, other priority; then same priority, other placement."""
-    pairs = (("dally-no-wait", "pack"), ("dally-fully-consolidated", "consolidate-or-wait"))
-    for racks, (policy, placer) in product((2, 8), pairs):
-        las = Cell("placement", DRAWN["batch"], racks, "las", f"policy.placement={placer}")
-        yield (
-            f"{racks} racks: {policy} for las with {placer}",
-            BATCH.of(racks=racks, policy=policy),
-            las,
-        )
-    for racks, placer in product((2, 8), ("any", "pack", "consolidate-or-wait")):
-        cell = Cell("placement", DRAWN["batch"], racks, "tiresias", f"policy.placement={placer}")
-        yield (
-            f"{racks} racks: tiresias with {placer} for skew",
-            cell,
-            BATCH.of(racks=racks, policy="tiresias"),
-        )
-
-
-def original_tiresias() -> Iterator[tuple[str, Cell, Cell]]:
-    """Tiresias by the original's rules: against its paper's, and as the rival of Dally."""
-    for racks in (2, 8):
-        tiresias = BATCH.of(study="original-tiresias", policy="tiresias", racks=racks)
-        yield f"tiresias, {racks} racks: original rules", tiresias, tiresias.of(study="recorded")
-    for racks in (2, 8):
-        tiresias = BATCH.of(study="original-tiresias", policy="tiresias", racks=racks)
-        dally = BATCH.of(study="original-rules", racks=racks)
-        yield f"{racks} racks, both by original rules: dally for tiresias", dally, tiresias
-
-
 def load(evidence: Evidence) -> str:
     """Poisson streams of the batch's jobs on 8 racks."""
     rows = []
-    for rate, rival in product(
-        (5, 10, 20, 40), ("tiresias", "gandiva", "dally-fully-consolidated")
-    ):
+    for rate, rival in product((10, 40), ("tiresias", "gandiva")):
         cell = Cell("load", DRAWN["batch"], 8, "dally", f"arrivals=poisson:{rate}")
+        if not evidence.has(cell.of(policy=rival)):
+            continue
         wait = evidence.middle(cell, "queue_delay_mean_s") / evidence.middle(cell, "jct_mean_s")
         rows.append(
             [
@@ -110,11 +64,13 @@ def load(evidence: Evidence) -> str:
 
 
 def order(evidence: Evidence) -> str:
-    """One drawn trace in eight machine orders: range over median."""
+    """One drawn trace in six machine orders: range over median."""
     rows = []
-    for racks, policy in product((2, 8), ("dally", "tiresias", "gandiva")):
-        cell = Cell("order", DRAWN["batch"], racks, policy)
-        row = [f"{racks} racks, {policy}"]
+    for policy in ("dally", "tiresias"):
+        cell = Cell("order", DRAWN["batch"], 8, policy)
+        if not evidence.has(cell):
+            continue
+        row = [f"8 racks, {policy}"]
         for metric in ("makespan_s", "jct_mean_s", "jct_p95_s", "comm_time_mean_s"):
             found, middle = evidence.values(cell, metric), evidence.middle(cell, metric)
             row.append(f"{min(found) / middle:.2f} .. {max(found) / middle:.2f}")
@@ -170,3 +126,43 @@ def congestion(evidence: Evidence) -> str:
                 ]
             )
     return table(["queueing / JCT", *(f"{racks} racks" for racks in RACKS)], rows)
+
+
+def fabrics(evidence: Evidence) -> str:
+    """How much there is to communicate in each regime on 8 racks, and what that decides."""
+    rows = []
+    for study, arrivals in product(_FABRICS, DRAWN):
+        dally = Cell(study, DRAWN[arrivals], 8, "dally")
+        if not evidence.has(dally.of(policy="gandiva")):
+            continue
+        spent = evidence.middle(dally, "comm_time_mean_s")
+        pairs = (
+            (dally.of(policy="dally-no-wait"), "dally-fully-consolidated", "jct_mean_s"),
+            (dally, "tiresias", "jct_mean_s"),
+            (dally, "tiresias", "makespan_s"),
+            (dally, "gandiva", "jct_mean_s"),
+        )
+        rows.append(
+            [
+                f"{study}, {arrivals}",
+                share(spent / evidence.middle(dally, "compute_time_mean_s")),
+                *(
+                    interval(evidence.difference(cell, cell.of(policy=rival), metric))
+                    for cell, rival, metric in pairs
+                ),
+            ]
+        )
+    return table(
+        ["study", "dally's communication / compute", "no-wait for fully-consolidated: JCT",
+         "dally for tiresias: JCT", "makespan", "dally for gandiva: JCT"],
+        rows,
+    )  # fmt: skip
+
+
+_FABRICS = (
+    "recorded",
+    "calibrated",
+    "h100-calibrated",
+    "h100-catalogue",
+    "no-communication",
+)

@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cases import RACKS
 from claims import CLAIMS
 from evidence import Cell, Evidence
-from experiments import POLICIES, RACKS
+from experiments import POLICIES
 from sources import DRAWN, OWN, Original
 from verdicts import REGIMES, compared
 
@@ -41,16 +42,16 @@ PAPER_RANGES = {"M1": (-0.69, -0.67), "J1": (-0.36, -0.19)}
 CURVES = ("jct-cdf",)
 
 
-def write(evidence: Evidence, original: Original, studies: Path, folder: Path) -> None:
-    """Draw everything into a folder."""
+def write_rows(evidence: Evidence, original: Original, folder: Path) -> None:
+    """Draw what the rows of the results hold."""
     folder.mkdir(exist_ok=True)
-    _save(folder / "differences.svg", 5.0, lambda canvas: _differences(evidence, canvas))
+    _save(folder / "differences.svg", 5.6, lambda canvas: _differences(evidence, canvas))
     _save(folder / "values.svg", 5.4, lambda canvas: _values(evidence, original, canvas))
-    write_curves(studies, folder)
 
 
 def write_curves(studies: Path, folder: Path) -> None:
-    """Figure 9 of the paper (and, upside down, 12): the first drawn trace on 8 racks."""
+    """Figure 9 of the paper (and, upside down, 12): runs of the first drawn trace on 8 racks."""
+    folder.mkdir(exist_ok=True)
     chosen = [
         run
         for run in runs(load_experiment(studies / "recorded.yaml"))

@@ -5,17 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from claims import CLAIMS
-from evidence import Evidence
-from experiments import (
-    BATCH,
-    against,
-    congestion,
-    load,
-    order,
+from cases import (
+    BOUNDS,
+    LEASES,
+    MIGRATION,
+    ORIGINAL,
+    VARIANTS,
     original_tiresias,
     placement_cases,
     switches,
+    within_level,
+)
+from evidence import Evidence
+from experiments import (
+    against,
+    congestion,
+    fabrics,
+    load,
+    order,
     tail,
 )
 from published import ladder, leak, paper_table, values
@@ -41,22 +48,6 @@ def filled(text: str, evidence: Evidence, original: Original) -> str:
 
 def tables(evidence: Evidence, original: Original) -> Mapping[str, Callable[[], str]]:
     """Every table by name."""
-    variants = ("dally", "dally-manual", "dally-no-wait", "dally-fully-consolidated")
-    bounds = (
-        "policy.floors_s=21600,43200 policy.caps_s=None",
-        "policy.floors_s=0,0 policy.caps_s=140400,172800",
-        "policy.floors_s=21600,43200 policy.caps_s=140400,172800",
-    )
-    history = ("policy.history_s=21600", "policy.history_s=604800")
-    leases = ("policy.lease_s=600", "policy.lease_s=1e+09")
-    within = [
-        (
-            f"{racks} racks: within-level for dally",
-            BATCH.of(study="within-level", policy="dally-within-level", racks=racks),
-            BATCH.of(racks=racks),
-        )
-        for racks in (2, 4, 8, 16)
-    ]
     return {
         "summary": lambda: summary(evidence, original),
         "detail": lambda: detail(evidence, original),
@@ -66,23 +57,21 @@ def tables(evidence: Evidence, original: Original) -> Mapping[str, Callable[[], 
         "ladder": lambda: ladder(evidence, original),
         "congestion": lambda: congestion(evidence),
         "tail": lambda: tail(evidence),
-        "within-level": lambda: against(evidence, within),
+        "within-level": lambda: against(evidence, list(within_level())),
         "original-rules": lambda: against(
-            evidence, [*switches("original-rules", ("",), variants), *original_tiresias()]
+            evidence, [*switches("original-rules", ORIGINAL, VARIANTS), *original_tiresias()]
         ),
         "bounds": lambda: against(
             evidence,
-            [*switches("bounds", bounds, ("dally",)), *switches("history", history, ("dally",))],
+            switches("bounds", BOUNDS, ("dally",)),
         ),
-        "lease": lambda: against(evidence, switches("lease", leases, ("dally", "tiresias"))),
+        "lease": lambda: against(evidence, switches("lease", LEASES, ("dally", "tiresias"))),
         "placement": lambda: against(evidence, list(placement_cases())),
-        "gandiva": lambda: against(
-            evidence, switches("gandiva", ("policy.migrate=False",), ("gandiva",))
-        ),
+        "gandiva": lambda: against(evidence, switches("gandiva", MIGRATION, ("gandiva",))),
+        "fabrics": lambda: fabrics(evidence),
         "load": lambda: load(evidence),
         "order": lambda: order(evidence),
         "values-recorded": lambda: values(evidence, "recorded"),
         "values-calibrated": lambda: values(evidence, "calibrated"),
         "values-h100": lambda: values(evidence, "h100-calibrated"),
-        "count": lambda: f"{len(CLAIMS)} claims\n",
     }

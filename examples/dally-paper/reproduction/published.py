@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
+from cases import RACKS
 from evidence import Cell, Evidence
-from experiments import HEADINGS, POLICIES, RACKS, SHOWN
+from experiments import HEADINGS, POLICIES, SHOWN
 from sources import DRAWN, EFFECTIVE, OWN, PAPER_TABLES, STATISTICS, Original
 from tabular import seconds, spread, table
 

@@ -22,20 +22,21 @@ ORDER = (
     "ladder-rules",
     "ladder-paper",
     "within-level",
+    "within-level-variants",
     "calibrated",
+    "calibrated-within-level",
     "original-rules",
     "original-tiresias",
     "lease",
     "placement",
+    "placement-poisson",
     "order",
     "load",
     "h100-calibrated",
     "bounds",
-    "history",
     "gandiva",
     "no-communication",
     "h100-catalogue",
-    "catalogue",
 )
 """Studies in the order of the file; `own-jobs` and the two of the ladder need the paper's jobs."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from claims import ALL, CLAIMS, Claim, words
+from claims import CLAIMS, Claim, words
 from evidence import Cell, Evidence
 from sources import DRAWN, OWN, Original
 from tabular import interval, percent, table
@@ -15,37 +15,63 @@ from artist.experiments.compare import Difference
 
 @dataclass(frozen=True, slots=True)
 class Regime:
-    """Which runs a claim is judged by. `dally`: study and policy that stand in for Dally."""
+    """Which runs a claim is judged by. `within`: studies of Dally, and of its variants, that move
+    within a level; they stand in for Dally and its variants."""
 
     study: str
     traces: Mapping[str, str]
-    dally: tuple[str, str] | None = None
+    within: tuple[str, str | None] | None = None
+
+    def cell(self, arrivals: str, racks: int, policy: str) -> Cell:
+        """Where a policy's runs are."""
+        plain = Cell(self.study, self.traces[arrivals], racks, policy)
+        if self.within is None or policy not in _TIMERS:
+            return plain
+        dally, variants = self.within
+        if policy == "dally":
+            return plain.of(study=dally, policy="dally-within-level")
+        options = f"policy.timers={_TIMERS[policy]}"
+        return plain.of(study=variants, policy="dally-within-level", options=options)
+
+
+_TIMERS = {
+    "dally": "auto",
+    "dally-manual": "manual",
+    "dally-no-wait": "none",
+    "dally-fully-consolidated": "unbounded",
+}
 
 
 REGIMES: Mapping[str, Regime] = {
     "recorded": Regime("recorded", DRAWN),
     "the paper's jobs": Regime("own-jobs", OWN),
-    "within-level": Regime("recorded", DRAWN, ("within-level", "dally-within-level")),
+    "within-level": Regime("recorded", DRAWN, ("within-level", "within-level-variants")),
     "calibrated": Regime("calibrated", DRAWN),
+    "calibrated, within-level": Regime("calibrated", DRAWN, ("calibrated-within-level", None)),
     "H100, calibrated": Regime("h100-calibrated", DRAWN),
     "H100, catalogue": Regime("h100-catalogue", DRAWN),
 }
 """The columns of the verdicts."""
 
+INTERVALS = ("recorded", "within-level")
+"""Regimes whose intervals the summary shows."""
+JUDGED = tuple(name for name in REGIMES if name != "H100, catalogue")
+"""Regimes whose verdicts the summary shows."""
+
 
 def summary(evidence: Evidence, original: Original) -> str:
     """The screen that a reader sees first."""
     shown = [claim for claim in CLAIMS if claim.main]
-    columns = ["claim", "the paper", "leak closed", "ours, recorded, 8 racks", *REGIMES]
+    intervals = [f"{regime}, 8 racks" for regime in INTERVALS]
     return table(
-        [columns[0], *columns[1:]],
+        ["claim", "the paper", "leak closed, 8 racks", *intervals, *JUDGED],
         (
             [
                 f"{claim.id}: {words(claim)}",
                 claim.paper or "a figure",
                 _original(original, claim, "fix", _shown(claim)),
-                _cell(evidence, claim, "recorded", _shown(claim)),
-                *(verdict(evidence, claim, regime) for regime in REGIMES),
+                *(_cell(evidence, claim, regime, _shown(claim)) for regime in INTERVALS),
+                *(verdict(evidence, claim, regime) for regime in JUDGED),
             ]
             for claim in shown
         ),
@@ -90,13 +116,8 @@ def verdict(evidence: Evidence, claim: Claim, regime: str) -> str:
 def compared(evidence: Evidence, claim: Claim, regime: str, racks: int) -> Difference | None:
     """The difference that a claim is about; None where there are no such runs."""
     chosen = REGIMES[regime]
-    cell = Cell(chosen.study, chosen.traces[claim.arrivals], racks, claim.policy)
-    rival = cell.of(policy=claim.rival, racks=claim.rival_racks or racks)
-    if chosen.dally is not None:
-        if claim.policy != "dally":
-            return None
-        study, policy = chosen.dally
-        cell = cell.of(study=study, policy=policy)
+    cell = chosen.cell(claim.arrivals, racks, claim.policy)
+    rival = chosen.cell(claim.arrivals, claim.rival_racks or racks, claim.rival)
     if not (evidence.has(cell) and evidence.has(rival)):
         return None
     return evidence.difference(cell, rival, claim.metric)
@@ -117,7 +138,7 @@ def _original(original: Original, claim: Claim, variant: str, racks: int) -> str
 
 
 def _shown(claim: Claim) -> int:
-    return 8 if claim.racks == ALL or 8 in claim.racks else claim.racks[0]
+    return 8 if 8 in claim.racks else claim.racks[0]
 
 
 _OTHER = ("less", "more")
