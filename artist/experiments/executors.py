@@ -7,7 +7,9 @@ import importlib.util
 import logging
 import os
 import secrets
+import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -113,7 +115,7 @@ def run_on_ray(
             while waiting and len(pending) < width:
                 index, task = waiting.pop()
                 pending[remote.remote(task)] = index
-            (done,), _ = ray.wait(list(pending), num_returns=1)
+            done = _first(ray, list(pending))
             index = pending.pop(done)
             try:
                 outcome = ray.get(done)
@@ -168,6 +170,7 @@ def _ray() -> Any:
 def _connect(ray: Any, workers: int | None, folder: Path) -> None:
     """Join the cluster, or start one."""
     address = os.environ.get("RAY_ADDRESS")
+    ours = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         ray.init(
             include_dashboard=None if address else False,
@@ -179,6 +182,19 @@ def _connect(ray: Any, workers: int | None, folder: Path) -> None:
     except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as cause:
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
         raise _unusable(lines[0]) from cause
+    # Ray takes the signals for itself and would end with a core dump instead of a sentence.
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+
+
+def _first(ray: Any, pending: list[Any]) -> Any:
+    """Whichever is done first."""
+    try:
+        (done,), _ = ray.wait(pending, num_returns=1)
+    except SystemError as error:  # in which Ray wraps what a signal's handler raises
+        raise error.__cause__ or error from None
+    return done
 
 
 def _dead(died: Callable[[Task, str], Outcome] | None, task: Task, why: str) -> Outcome:

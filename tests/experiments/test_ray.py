@@ -135,3 +135,23 @@ def test_a_stranger_is_not_let_into_the_ray_of_a_sweep(tmp_path: Path) -> None:
     running.close()
     assert [process.returncode for process in done] == [1, 0]
     assert "Failed to connect" in done[0].stderr
+
+
+def test_an_interrupted_sweep_ends_with_a_sentence(tmp_path: Path) -> None:
+    experiment = tmp_path / "e.yaml"
+    experiment.write_text(
+        "name: long\nversion: 1\nbase: {trace: sensetime-batch-500, backend: none}\n"
+        "grid: {policy: [fifo, las, srtf, sjf], racks: [2, 4, 8, 16]}\n"
+    )
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "artist", "sweep", str(experiment), "--out", str(out)]
+    options = ["--engine", "ray", "--workers", "2"]
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
+        while not list(out.glob("runs/*/manifest.json")):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert errors.splitlines()[-1].startswith("artist: interrupted with")
+    assert "Traceback" not in errors
