@@ -118,12 +118,12 @@ def _put_in_place(scratch: Path, out: Path) -> None:
     aside = Path(tempfile.mkdtemp(prefix=f".{out.name}-old-", dir=out.absolute().parent))
     try:
         out.rename(aside / "run")
-        try:
-            scratch.rename(out)
-        except OSError:
+        scratch.rename(out)
+    except BaseException:  # an interruption, too
+        if not out.exists():
             with contextlib.suppress(OSError):
                 (aside / "run").rename(out)
-            raise
+        raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 

@@ -78,6 +78,28 @@ def test_a_signal_that_a_library_swallows_ends_the_run_at_the_next_question(monk
     assert raised.value.exit_code == 143
 
 
+def test_an_interruption_between_two_renames_keeps_the_earlier_run(tmp_path, monkeypatch) -> None:
+    from artist import rundir
+    from artist.cli.interruption import Interrupted
+
+    out, scratch = tmp_path / "run", tmp_path / ".run-new"
+    for folder in (out, scratch):
+        folder.mkdir()
+        (folder / "manifest.json").write_text(folder.name)
+    rename = Path.rename
+
+    def interrupted(path: Path, target: Path) -> Path:
+        if path == scratch:
+            raise Interrupted(signal.SIGINT)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(Interrupted):
+        rundir._put_in_place(scratch, out)
+    assert (out / "manifest.json").read_text() == "run"
+    assert {path.name for path in tmp_path.iterdir()} == {"run", ".run-new"}
+
+
 def test_a_terminal_shows_how_far_a_long_run_is(endless) -> None:
     screen, its_end = pty.openpty()
     process = endless(stderr=its_end, COLUMNS="100", TERM="xterm")
