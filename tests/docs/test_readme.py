@@ -1,51 +1,44 @@
-"""Is the README true? Its commands are run as written, in an empty home."""
+"""Does what the documents point at exist: make targets, links, pictures, the citation?"""
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
-import sys
-from pathlib import Path
 
-import pytest
+import yaml
+from pages import ROOT, blocks, pages
 
-ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
-BLOCKS = [
-    [line.split("  #")[0].strip() for line in block.splitlines()]
-    for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
-]
-COMMANDS = [command for block in BLOCKS for command in block]
+import artist
 
 
-@pytest.mark.parametrize("block", [b for b in BLOCKS if b[0].startswith("artist ")], ids=str)
-def test_commands_of_the_readme_work_one_after_the_other(block: list[str], tmp_path: Path) -> None:
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    for command in block:
-        ran = subprocess.run(
-            [sys.executable, "-m", *shlex.split(command)],
-            cwd=tmp_path,
-            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stderr
-        assert ran.stdout or ran.stderr
-
-
-def test_make_targets_of_the_readme_exist() -> None:
-    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    named = [c.split()[1] for c in COMMANDS if c.startswith("make ")]
-    assert named[:2] == ["sim", "test"]
-    assert set(named) <= set(targets)
+def test_make_targets_that_pages_name_exist() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in pages():
+        for block in blocks(page):
+            for command in block.commands:
+                if command.startswith("make "):
+                    assert command.split()[1] in targets, f"{page}:{block.line}: {command}"
 
 
 def test_links_of_the_documents_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+    for page in pages():
+        path = ROOT / page
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text()):
             if not target.startswith("http"):
-                assert (page.parent / target).exists(), f"{page.name}: {target}"
+                assert (path.parent / target).exists(), f"{page}: {target}"
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text()
+    for page in pages():
+        if page.startswith("docs/") and "decisions/0" not in page and page != "docs/index.md":
+            assert f"({page.removeprefix('docs/')}" in index, page
+
+
+def test_the_citation_is_of_this_version_and_has_what_the_format_requires() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)
+    assert (cited["cff-version"], cited["type"]) == ("1.2.0", "software")
+    assert str(cited["version"]) == artist.__version__
+    assert f"## {artist.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    for authors in (cited["authors"], *(one["authors"] for one in cited["references"])):
+        assert all(set(a) in ({"name"}, {"given-names", "family-names"}) for a in authors)

@@ -1,0 +1,125 @@
+"""Does every page work as written? Its files are written and its commands run, from top to bottom.
+
+A page is followed in an empty folder and an empty home. What cannot run there is listed below,
+with the reason; a list entry that no page has any more is an error too.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import COMMANDS, KNOWN, ROOT, Block, blocks, pages
+
+# Tests that follow a page of their own, and compare more than the exit codes.
+FOLLOWED_BY = {
+    "docker/README.md": "tests/docker/test_batch.py",
+    "docs/calibration.md": "tests/calibrate/test_calibration_page.py",
+    "docs/report.md": "tests/report/test_report_docs.py",
+    "docs/traces.md": "tests/trace/test_docs.py",
+    "docs/write-a-policy.md": "tests/docs/test_write_a_policy.py",
+    "traces/README.md": "tests/trace/test_samples.py",
+}
+# Pages that take longer or need more than Python.
+MARKS = {
+    "docs/how-to/ray.md": pytest.mark.ray,
+    "docs/how-to/reproduce-the-paper.md": pytest.mark.slow,
+}
+# Commands that no test runs from a page, by how they begin.
+NOT_RUN = {
+    "make sim": "sets up an environment from a registry; `artist sim` is run instead",
+    "make test": "runs this very test",
+    "make docs": "test_manual.py compares what it writes",
+    "make slow": "runs this test, among others",
+    "make docker-batch": "builds an image as root; tests/docker/test_batch.py runs what it runs",
+    "docker/batch.sh": "needs that image; tests/docker/test_batch.py runs it",
+    "make examples": "overwrites files of the checkout; tests/experiments compares them",
+    "make reference": "needs recordings that artist does not ship; tests/reference compares them",
+    "pip install": "needs a registry",
+}
+
+
+def followed() -> list[object]:
+    return [
+        pytest.param(page, marks=MARKS.get(page, ()), id=page)
+        for page in pages()
+        if page not in FOLLOWED_BY and any(_does_something(block) for block in blocks(page))
+    ]
+
+
+def _does_something(block: Block) -> bool:
+    return bool(_script(block)) or block.language == "python"
+
+
+def _script(block: Block) -> str:
+    if block.language not in COMMANDS:
+        return ""
+    return "\n".join(line for line in block.commands if not line.startswith(tuple(NOT_RUN)))
+
+
+@pytest.mark.parametrize("page", followed())
+def test_a_page_works_from_top_to_bottom(page: str, tmp_path: Path) -> None:
+    _furnish(tmp_path)
+    printed = ""
+    for block in blocks(page):
+        place = f"{page}:{block.line}"
+        if block.name:
+            target = tmp_path / block.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(block.text)
+        elif block.language == "text":
+            for line in map(_plain, block.text.splitlines()):
+                assert line in printed, f"{place}: {line!r} was not printed, but\n{printed}"
+        elif block.language == "python":
+            printed += _run([sys.executable, "-c", block.text], tmp_path, place)
+        elif script := _script(block):
+            printed += _run(["bash", "-euo", "pipefail", "-c", script], tmp_path, place)
+
+
+def _furnish(folder: Path) -> None:
+    """What of a checkout the pages name."""
+    for name in ("examples", "docker", "docs", "Makefile", "pyproject.toml"):
+        (folder / name).symlink_to(ROOT / name)
+
+
+def _run(command: list[str], folder: Path, place: str) -> str:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    home = folder / "home"
+    ran = subprocess.run(
+        command,
+        cwd=folder,
+        env={"PATH": path, "HOME": str(home), "ARTIST_CACHE_DIR": str(home / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert ran.returncode == 0, f"{place}:\n{command[-1]}\n{ran.stdout}{ran.stderr}"
+    return "".join(f"{_plain(line)}\n" for line in ran.stdout.splitlines())
+
+
+def _plain(line: str) -> str:
+    return " ".join(line.split())
+
+
+def test_every_fence_says_what_it_is() -> None:
+    for page in pages():
+        for block in blocks(page):
+            assert block.language in KNOWN, f"{page}:{block.line}: fence {block.language!r}"
+
+
+def test_pages_with_a_test_of_their_own_have_one() -> None:
+    for page, test in FOLLOWED_BY.items():
+        assert (ROOT / page).is_file()
+        assert (ROOT / test).is_file()
+
+
+def test_nothing_is_listed_that_is_not_written_anywhere() -> None:
+    written = [line for page in pages() for block in blocks(page) for line in block.commands]
+    for start in NOT_RUN:
+        assert any(line.startswith(start) for line in written), f"no page has {start!r}: unlist it"
+    for page in MARKS:
+        assert any(_does_something(block) for block in blocks(page))
