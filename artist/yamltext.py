@@ -64,27 +64,28 @@ class _Census:
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._sizes: dict[int, int] = {}
+        self._sizes: dict[int, tuple[int, int]] = {}
         self._open: list[int] = []
 
-    def count(self, node: yaml.Node) -> int:
-        """Nodes below and including this one."""
+    def count(self, node: yaml.Node) -> tuple[int, int]:
+        """Nodes below and including this one, and how deep they nest."""
         if not isinstance(node, yaml.CollectionNode):
             if node.tag == _INTEGER and len(node.value) > MAX_DIGITS:
                 raise self._error(node, f"a number of {len(node.value)} digits; correct it")
-            return 1
+            return 1, 1
         known = self._sizes.get(id(node))
         if known is None:
             if id(node) in self._open:
                 raise self._error(node, "an alias inside what it stands for; write it out")
-            if len(self._open) > MAX_DEPTH:
-                raise self._error(node, f"aliases more than {MAX_DEPTH} deep; write them out")
             self._open.append(id(node))
-            known = 1 + sum(self.count(inner) for inner in self._inside(node))
+            found = [self.count(inner) for inner in self._inside(node)]
             self._open.pop()
+            known = 1 + sum(size for size, _ in found), 1 + max((d for _, d in found), default=0)
             self._sizes[id(node)] = known
-        if known > MAX_VALUES:
+        if known[0] > MAX_VALUES:
             raise self._error(node, f"more than {MAX_VALUES} values; list less")
+        if known[1] > MAX_DEPTH:
+            raise self._error(node, f"aliases nest more than {MAX_DEPTH} deep; write them out")
         return known
 
     def _inside(self, node: yaml.CollectionNode) -> list[yaml.Node]:
