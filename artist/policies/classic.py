@@ -32,10 +32,10 @@ from pydantic import Field
 
 from artist.cluster.placement import Placement
 from artist.cluster.state import FreeGpus
-from artist.policies.base import BasePolicy, ClusterView, Decision, JobView, Options
+from artist.policies.base import BasePolicy, ClusterView, Decision, JobView, Options, Start
 from artist.policies.contest import Contest, run_contest
 from artist.policies.placers import PlacerName, placer
-from artist.policies.ranking import Rank, RankedQueue
+from artist.policies.ranking import LastRanked, Rank, RankedQueue
 from artist.units import Tick, ticks
 
 
@@ -61,6 +61,8 @@ class Classic(BasePolicy):
         self.lease = ticks(options.lease_s) if options.preemption == "lease" else None
         self._placer = placer(options.placement)
         self._queue = RankedQueue()
+        falls = options.preemption == "at-once" and options.order != "service"
+        self._last = LastRanked() if falls else None
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Serve the waiting jobs in order."""
@@ -68,36 +70,47 @@ class Classic(BasePolicy):
             self._queue.add(job, self._rank(job, view.now))
         if not self._queue:
             return ()
-        contestable = self._contestable(self._contested(view), view.free, view.now)
+        contestable = self._contestable(view)
         contest = Contest(view.free, [job for _, job in contestable], self._place)
         strict = self.options.strict
-        return run_contest(
+        decisions = run_contest(
             contest,
             self._queue,
             contestable,
             lambda gpus: strict or self._placer.possible(contest.pool, gpus),
             strict=strict,
         )
+        if self._last is not None:
+            for decision in decisions:
+                if isinstance(decision, Start):
+                    job = view.waiting[decision.job]
+                    self._last.add(job.order, self._rank(job, view.now))
+        return decisions
 
-    def _contested(self, view: ClusterView) -> Sequence[JobView]:
-        """Running jobs whose GPUs others may take now."""
-        if self.options.preemption == "at-once":
-            return list(view.running.values())
-        return view.lease_ended
+    def _contestable(self, view: ClusterView) -> list[tuple[Rank, JobView]]:
+        """The running jobs whose GPUs may go to somebody who comes before them."""
+        if self._last is None:
+            at_once = self.options.preemption == "at-once"
+            jobs = list(view.running.values()) if at_once else view.lease_ended
+            return self._behind(jobs, view.free, view.now)
+        first = self._queue.first(view.cluster.gpus)
+        if first is None:
+            return []
+        return self._last.behind(first, view.running, lambda job: self._rank(job, view.now))
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """Whether somebody who comes before one of these jobs could use what they would give.
 
         Whoever waits behind them could only take free GPUs, and would have done so before.
         """
-        return bool(self._contestable(ended, free, now))
+        return bool(self._behind(ended, free, now))
 
-    def _contestable(
+    def _behind(
         self, jobs: Sequence[JobView], free: FreeGpus, now: Tick
     ) -> list[tuple[Rank, JobView]]:
-        """The jobs that somebody comes before who could use what is free and what they hold.
+        """Those of the jobs whom somebody precedes who could use what is free and what they hold.
 
-        All others keep their GPUs.
+        The others keep their GPUs.
         """
         if not jobs:
             return []

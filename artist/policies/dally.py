@@ -136,7 +136,10 @@ class Dally(BasePolicy):
         """Whether somebody waits, or one of these jobs could find a better level at all."""
         if self._queue:
             return True
-        return any(best_level(free.tree, job.job.gpus) < job.tier for job in ended)
+        tree = free.tree
+        return any(
+            job.tier > tree.machine and best_level(tree, job.job.gpus) < job.tier for job in ended
+        )
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The auto-tuner's records, where it is used."""

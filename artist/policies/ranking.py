@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from artist.policies.base import JobView
@@ -72,3 +72,44 @@ class RankedQueue:
             else:
                 heapq.heappop(heads)
             yield rank, self._views[order]
+
+
+class LastRanked:
+    """Running jobs from the back of the rank order, for ranks that only fall while a job runs.
+
+    A rank that was true once bounds it from then on, so that only jobs whose bound lies behind
+    the one who asks are looked at.
+    """
+
+    __slots__ = ("_bounds", "_heap")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[tuple[float, ...], int]] = []
+        self._bounds: dict[int, Rank] = {}
+
+    def add(self, order: int, rank: Rank) -> None:
+        """A job started; one that ran before is known already."""
+        if order not in self._bounds:
+            self._put(order, rank)
+
+    def behind(
+        self,
+        first: tuple[Rank, int],
+        running: Mapping[int, JobView],
+        rank: Callable[[JobView], Rank],
+    ) -> list[tuple[Rank, JobView]]:
+        """The running jobs that come after one with this rank and order, with their ranks."""
+        looked_at = []
+        limit = tuple(-value for value in first[0])
+        while self._heap and self._heap[0][0] <= limit:
+            _, order = heapq.heappop(self._heap)
+            del self._bounds[order]
+            if order in running:
+                looked_at.append((rank(running[order]), running[order]))
+        for found, view in looked_at:
+            self._put(view.order, found)
+        return [(found, view) for found, view in looked_at if first < (found, view.order)]
+
+    def _put(self, order: int, rank: Rank) -> None:
+        self._bounds[order] = rank
+        heapq.heappush(self._heap, (tuple(-value for value in rank), order))
