@@ -22,7 +22,7 @@ pytestmark = [
     ),
 ]
 
-DESKTOP, PHONE = (1280, 900), (390, 844)
+DESKTOP, PHONE, NARROW = (1280, 900), (390, 844), (320, 640)
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +40,9 @@ def report(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE, NARROW], ids=["desktop", "phone", "narrow"])
 def test_the_page_is_drawn_without_complaint(browser, report: Path, size, dark: bool) -> None:
-    browser.open(report, *size, dark=dark, phone=size == PHONE)
+    browser.open(report, *size, dark=dark, phone=size != DESKTOP)
     assert browser.errors() == []
     assert browser.run("return document.documentElement.scrollWidth") == size[0]
     cards = browser.run("return document.querySelectorAll('figure.card').length")
