@@ -11,7 +11,7 @@ from sources import DRAWN
 
 RACKS = (2, 4, 8, 16)
 BATCH = Cell("recorded", DRAWN["batch"], 8, "dally")
-VARIANTS = ("dally", "dally-manual", "dally-no-wait", "dally-fully-consolidated")
+VARIANTS = ("dally", "dally-fully-consolidated")
 
 BOUNDS = {
     "policy.floors_s=21600,43200 policy.caps_s=None": "the original's floors, 6 and 12 h",
