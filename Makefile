@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+READY := $(VENV)/.ready
 
 .PHONY: sim test lint docs slow mutations docker-test reproduction reference bench clean
 .DELETE_ON_ERROR:
 
-sim: $(STAMP)
+# Without the tools of development, which are most of what there is to install.
+sim: $(READY)
 	$(BIN)/artist sim --racks 16 --policy dally
 
 test: $(STAMP) lint
@@ -101,8 +103,12 @@ reference: $(STAMP)
 	  --allocations "$(ALLOCATIONS)" --trace "$(TRACE)" --trace-name "$(TRACE_NAME)" \
 	  --results "$(RESULTS)" --seeds $(SEEDS) --out "$(OUT)"
 
-$(STAMP): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	touch $@
+
+$(STAMP): $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
