@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from cases import COMMON1000
+from cases import COMMON1000, Shape
 
 from artist.policies import POLICIES
 
 
-def python(*arguments: str | Path) -> None:
+def python(*arguments: object) -> None:
     """Run to the end in silence; its CPU seconds become ours."""
     command = [sys.executable, *map(str, arguments)]
     subprocess.run(command, check=True, capture_output=True)
@@ -30,11 +30,12 @@ def bench_help(measure: Callable[..., None]) -> None:
     measure(partial(python, "-m", "artist", "--help"), rounds=10)
 
 
-def bench_1000_jobs(measure: Callable[..., None], traces: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shape", [COMMON1000], ids=str)
+def bench_command(measure: Callable[..., None], traces: Path, tmp_path: Path, shape: Shape) -> None:
     """`artist sim` on a thousand jobs, run directory written."""
-    command = ["sim", "--trace", COMMON1000.trace(traces), "--racks", "2", "--policy", "fifo"]
+    command = ["sim", "--trace", shape.trace(traces), "--racks", shape.racks, "--policy", "fifo"]
     rest = ["--backend", "none", "--format", "json", "--out", tmp_path / "run"]
-    measure(partial(python, "-m", "artist", *command, *rest), rounds=3, items=1000)
+    measure(partial(python, "-m", "artist", *command, *rest), rounds=3, items=shape.jobs)
 
 
 @pytest.mark.parametrize("policy", [entry.id for entry in POLICIES])
