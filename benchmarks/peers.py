@@ -86,7 +86,7 @@ def main() -> None:
             for name, run in runs.items():
                 rows.append(_row(shape, policy, name, run, ours))
                 print(*rows[-1], flush=True, file=sys.stderr)
-    columns = ("trace", "policy", "simulator", "CPU s", "simulating s", "jobs per CPU s",
+    columns = ("trace", "policy", "simulator", "CPU s", "simulating s", "jobs per simulating s",
                "whole / artist", "simulating / artist", "mean JCT s")  # fmt: skip
     print_table(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", columns, rows)
     if chosen.csv:
