@@ -172,8 +172,8 @@ TERMS = (
     Term(
         "communication-latency",
         "s",
-        "a job's exposed communication over its whole life (Dally V-D); mean: comm_time_mean_s, per "
-        "job: comm_s in jobs.parquet",
+        "a job's exposed communication over its whole life (Dally V-D); mean: comm_time_mean_s, "
+        "per job: comm_s in jobs.parquet",
         "sum(progressing time x (1 - compute_s / iteration_s))",
     ),
     Term(

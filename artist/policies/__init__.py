@@ -37,6 +37,13 @@ POLICIES = Registry(
             {"timers": "unbounded"},
         ),
         Entry(
+            "dally-within-level",
+            "artist.policies.dally:Dally",
+            "Dally whose jobs also move to a better shape inside their level",
+            f"after {DALLY}; why: docs/reproduction.md",
+            {"moves_for": "shape"},
+        ),
+        Entry(
             "fifo",
             "artist.policies.classic:Classic",
             "first come, first served, strictly: nobody passes the head of the queue",

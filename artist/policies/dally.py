@@ -14,7 +14,7 @@ the queue first. A job accepts a placement inside a machine at once, inside a ra
 machine timer, across racks after its rack timer, both counted from when it last had GPUs
 (arrival, if never). A job whose lease ended counts as having waited for no time. If nobody
 takes its GPUs it keeps them, or moves to a better level if there is room (the purpose of the
-preemption, section VI-3).
+preemption, section VI-3); with `moves_for=shape` also to a better shape inside its level.
 
 Where the paper is silent: inside the accepted level the job gets the unit with the
 fewest free GPUs that suffice, packed into as few machines as possible (`placers.py`).
@@ -28,7 +28,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from artist.cluster.placement import Placement, tier
+from artist.cluster.placement import Placement, machine_counts, tier
 from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree
 from artist.policies.autotuner import AutoTuner, Bounds
@@ -70,6 +70,13 @@ class DallyOptions(OriginalOptions):
     caps_s: tuple[float, float] | None = Field(
         default=None, description="largest tuned timers: machine, rack; by the rules if not given"
     )
+    # The paper knows levels only. Backends tell shapes apart (`4+4,4+4` from `4+4,3+1,4`), and
+    # docs/reproduction.md shows that what the paper claims depends on it.
+    moves_for: Literal["level", "shape"] = Field(
+        default="level",
+        description="what a job moves for when its lease ends: a better level, or also fewer "
+        "machines or equal shares of them inside its level",
+    )
     # The lease of the original's runs.
     lease_s: float = Field(default=3600.0, gt=0, allow_inf_nan=False, description="lease, seconds")
 
@@ -85,6 +92,12 @@ def sensitivity(view: JobView, now: Tick) -> float:
         return 0.0
     work = view.iterations_done(now) / view.job.iterations
     return work / (run_s / view.job.ideal_s)
+
+
+def spread(tree: ClusterTree, placement: Placement) -> tuple[int, bool]:
+    """Machines of a placement, and whether their shares differ; smaller is better."""
+    machines = machine_counts(tree, placement)
+    return len(machines), len(set(machines.values())) > 1
 
 
 class Dally(BasePolicy):
@@ -133,12 +146,13 @@ class Dally(BasePolicy):
         return [*decisions, *self._next_wake(contest)]
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
-        """Whether somebody waits, or one of these jobs could find a better level at all."""
+        """Whether somebody waits, or one of these jobs could find a better place at all."""
         if self._queue:
             return True
-        tree = free.tree
+        tree, shapes = free.tree, self.options.moves_for == "shape"
         return any(
-            job.tier > tree.machine and best_level(tree, job.job.gpus) < job.tier for job in ended
+            job.tier > tree.machine and (shapes or best_level(tree, job.job.gpus) < job.tier)
+            for job in ended
         )
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -162,12 +176,20 @@ class Dally(BasePolicy):
         return None
 
     def _improve(self, view: JobView, free: FreeGpus) -> Placement | None:
-        """A better level for a running job."""
+        """A better level for a running job, or a better shape in its own."""
         for level in range(free.tree.machine, view.tier):
             placement = pack_in_level(free, level, view.job.gpus)
             if placement is not None:
                 return placement
-        return None
+        return self._reshape(view, free) if self.options.moves_for == "shape" else None
+
+    def _reshape(self, view: JobView, free: FreeGpus) -> Placement | None:
+        assert view.placement is not None  # only running jobs improve
+        placement = pack_in_level(free, view.tier, view.job.gpus)
+        if placement is None:
+            return None
+        better = spread(free.tree, placement) < spread(free.tree, view.placement)
+        return placement if better else None
 
     def _possible(self, free: FreeGpus, gpus: int) -> bool:
         """Whether the job that has waited longest for so many GPUs would accept what is free."""

@@ -12,8 +12,6 @@ from artist.config import Scenario
 from artist.experiments.executors import run_all
 from artist.experiments.experiment import Run, load_experiment, runs
 from artist.metrics import Table
-from artist.policies import POLICIES
-from artist.registry import Entry
 from artist.run import simulate
 
 ORDER = (
@@ -41,14 +39,6 @@ ORDER = (
 """Studies in the order of the file; `own-jobs` and the two of the ladder need the paper's jobs."""
 
 SAVE_EVERY = 10
-
-WITHIN_LEVEL = Entry(
-    "dally-within-level",
-    "within_level:DallyWithinLevel",
-    "an experiment: Dally that also moves to a better shape within its level",
-)
-# Here, so that worker processes know it too.
-POLICIES.add(WITHIN_LEVEL)
 
 
 def cells(studies: Path) -> list[tuple[str, Run]]:
