@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs slow mutations docker-test reproduction reference bench clean
+.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz examples reproduction reference clean
 .DELETE_ON_ERROR:
 
 # Without the tools of development, which are most of what there is to install.
