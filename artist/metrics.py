@@ -34,9 +34,7 @@ def job_table(rows: Rows) -> Table:
     """One row per finished job, in the order of arrival."""
     jobs = sorted(rows.jobs, key=lambda row: row.order)
     parts = _parts(rows.placements, {row.order: row.job.compute_s for row in jobs})
-    arrival = seconds_column([row.arrival for row in jobs])
-    finish = seconds_column([row.finish for row in jobs])
-    run = seconds_column([row.run for row in jobs])
+    jct = seconds_column([row.finish - row.arrival for row in jobs])
     ideal = np.array([row.job.ideal_s for row in jobs])
     found = [parts[row.order] for row in jobs]
     table: Table = {
@@ -47,14 +45,14 @@ def job_table(rows: Rows) -> Table:
         "gpus_min": np.array([row.job.gpus_min for row in jobs], dtype=np.int32),
         "gpus_max": np.array([row.job.gpus_max for row in jobs], dtype=np.int32),
         "iterations": np.array([row.job.iterations for row in jobs], dtype=np.int64),
-        "arrival_s": arrival,
+        "arrival_s": seconds_column([row.arrival for row in jobs]),
         "start_s": seconds_column([row.start for row in jobs]),
-        "finish_s": finish,
-        "jct_s": finish - arrival,
-        "queue_delay_s": finish - arrival - run,
-        "run_s": run,
+        "finish_s": seconds_column([row.finish for row in jobs]),
+        "jct_s": jct,
+        "queue_delay_s": seconds_column([row.finish - row.arrival - row.run for row in jobs]),
+        "run_s": seconds_column([row.run for row in jobs]),
         "ideal_s": ideal,
-        "finish_time_fairness": (finish - arrival) / ideal,
+        "finish_time_fairness": jct / ideal,
         "compute_s": np.array([part.compute_s for part in found]),
         "comm_s": np.array([part.comm_s for part in found]),
         "stalled_s": seconds_column([part.stalled for part in found]),

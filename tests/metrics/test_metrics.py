@@ -61,6 +61,13 @@ def test_a_preemption_costs_what_it_loses_and_waits() -> None:
     assert found["gpu_utilization"] == (found["makespan_s"] - 3) / found["makespan_s"]
 
 
+def test_who_never_waits_has_no_queueing_delay_at_all() -> None:
+    # In seconds 0.3 + 0.6 - 0.3 is not 0.6; in ticks it is.
+    table = run(Job("a", 0.3, 2, "m", 2, 0.3), Job("b", 0.7, 2, "m", 1, 0.1))[1]
+    assert table["queue_delay_s"].tolist() == [0, 0]
+    assert table["jct_s"].tolist() == table["run_s"].tolist() == [0.6, 0.1]
+
+
 def test_weighted_percentile_counts_weights() -> None:
     values, weights = np.array([3.0, 1.0, 2.0]), np.array([1.0, 98.0, 1.0])
     assert weighted_percentile(values, weights, 50) == 1
