@@ -30,11 +30,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from artist.cluster.placement import Placement
+from artist.cluster.placement import Placement, tier
 from artist.cluster.state import FreeGpus
 from artist.policies.base import BasePolicy, ClusterView, Decision, JobView, Options, Start
 from artist.policies.contest import Contest, run_contest
-from artist.policies.placers import PlacerName, placer
+from artist.policies.placers import PlacerName, best_level, placer
 from artist.policies.ranking import LastRanked, Rank, RankedQueue
 from artist.units import Tick, ticks
 
@@ -94,9 +94,22 @@ class Classic(BasePolicy):
             jobs = list(view.running.values()) if at_once else view.lease_ended
             return self._behind(jobs, view.free, view.now)
         first = self._queue.first(view.cluster.gpus)
-        if first is None:
+        if first is None or self._one_that_needs_nobody(view.free):
             return []
         return self._last.behind(first, view.running, lambda job: self._rank(job, view.now))
+
+    def _one_that_needs_nobody(self, free: FreeGpus) -> bool:
+        """Whether one job waits and could not do better than with GPUs that nobody holds.
+
+        The common case where the cluster is not full: it spares putting nearly every running
+        job's GPUs into a pool that is not used.
+        """
+        if len(self._queue) > 1:
+            return False
+        ((_, job),) = self._queue.walk(lambda gpus: True)
+        placement = self._place(job, free)
+        best = best_level(free.tree, job.job.gpus)
+        return placement is not None and tier(free.tree, placement) == best
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """Whether somebody who comes before one of these jobs could use what they would give.
