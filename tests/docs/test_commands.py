@@ -36,7 +36,10 @@ NOT_RUN = {
     "make slow": "runs this test, among others",
     "make docker-batch": "builds an image as root; tests/docker/test_batch.py runs what it runs",
     "docker/batch.sh": "needs that image; tests/docker/test_batch.py runs it",
-    "make examples": "overwrites files of the checkout; tests/experiments compares them",
+    "make bench": "as below, and installs what it needs",
+    "python benchmarks/": "takes a quarter of an hour; tests/benchmarks checks its tools",
+    "make fuzz": "takes hours; tests/fuzz runs a slice",
+    "make examples": "overwrites files of the checkout; tests/examples compares them",
     "make reference": "needs recordings that artist does not ship; tests/reference compares them",
     "pip install": "needs a registry",
 }

@@ -83,11 +83,6 @@ def test_a_large_file_is_read_fast(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert careful == fast
 
 
-def test_a_line_without_end_is_refused_before_it_fills_the_memory() -> None:
-    with pytest.raises(TraceError, match="/dev/zero:1: a line of more than 1 MiB"):
-        read_trace(Path("/dev/zero"))
-
-
 def test_a_long_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(f"{HEADER}\n{OK}\n" + "x" * (3 * MAX_LINE_BYTES))
