@@ -127,8 +127,8 @@ class Gandiva(BasePolicy):
         """The waiting jobs in order, and at the end of a slice the running ones after them."""
         contestable = [
             job
-            for order, job in view.running.items()
-            if slice_ends and job.iterations_done(view.now) > self._done_before[order]
+            for order, job in (view.running.items() if slice_ends else ())
+            if job.iterations_done(view.now) > self._done_before[order]
         ]
         contest = Contest(view.free, contestable, self._place)
         waiting = self._queue.walk(lambda gpus: self._room(contest, gpus))

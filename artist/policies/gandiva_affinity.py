@@ -6,6 +6,8 @@ rack and machine; a unit's number in the tree stands for both.
 
 from __future__ import annotations
 
+import numpy as np
+
 from artist.cluster.placement import Placement, machine_counts
 from artist.cluster.state import FreeGpus
 from artist.policies.base import JobView
@@ -54,10 +56,11 @@ class Affinity:
         """A machine with room: of the same affinity, idle, or of another one, in this order."""
         level = free.tree.machine
         sizes = free.tree.levels[level].gpus
-        counts = free.counts(level).tolist()
+        counts = free.counts(level)
+        with_room = np.flatnonzero(counts >= gpus)
         best: tuple[int, int, int, int] | None = None
-        for turn, machine in enumerate(free.at_least(level, gpus)):
-            room = counts[machine]
+        for machine, room in zip(with_room.tolist(), counts[with_room].tolist(), strict=True):
+            turn = free.turn(level, machine)
             if room == sizes[machine]:
                 rank = (1, room, turn, machine)
             else:

@@ -5,7 +5,7 @@ Source: Xiao et al., *Gandiva* (OSDI 2018), section 4.2, introspective mode.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from artist.cluster.placement import Placement, machine_counts, tier
 from artist.cluster.state import FreeGpus
@@ -63,14 +63,8 @@ class Consolidation:
         suffice, if it has fewer than theirs.
         """
         level = self._tree.machine
-        sizes = self._tree.levels[level].gpus
-        inside = self._by_machine()
-        sources = [
-            machine
-            for machine in inside
-            if share * sizes[machine] <= self._free.of(level, machine) < sizes[machine]
-        ]
-        for source in sorted(sources, key=lambda unit: self._emptiness(level, unit)):
+        inside = self._inside(self._nearly_empty(share))
+        for source in sorted(inside, key=lambda unit: self._emptiness(level, unit)):
             for job in sorted(inside[source], key=lambda job: (job.job.gpus, job.order)):
                 target = self._fuller(job.job.gpus, source)
                 if target is None:
@@ -95,14 +89,26 @@ class Consolidation:
                 return found if closer else None
         return None
 
-    def _by_machine(self) -> dict[int, list[JobView]]:
-        """Untouched jobs inside one machine, by machine."""
+    def _nearly_empty(self, share: float) -> set[int]:
+        """Busy machines of which at least `share` is free."""
+        level = self._tree.machine
+        sizes, counts = self._tree.levels[level].gpus, self._free.counts(level).tolist()
+        return {
+            machine
+            for machine, (size, free) in enumerate(zip(sizes, counts, strict=True))
+            if share * size <= free < size
+        }
+
+    def _inside(self, machines: Container[int]) -> dict[int, list[JobView]]:
+        """Untouched jobs inside one of these machines, by machine."""
         inside: dict[int, list[JobView]] = {}
+        level = self._tree.machine
         for job in self._jobs.values():
-            assert job.placement is not None  # running jobs have GPUs
-            machines = machine_counts(self._tree, job.placement)
-            if len(machines) == 1:
-                inside.setdefault(next(iter(machines)), []).append(job)
+            if job.tier == level:
+                assert job.placement is not None  # running jobs have GPUs
+                machine = self._tree.ancestor(0, job.placement.leaves[0], level)
+                if machine in machines:
+                    inside.setdefault(machine, []).append(job)
         return inside
 
     def _fuller(self, gpus: int, source: int) -> int | None:
