@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 import time
 from collections.abc import Callable
@@ -112,10 +113,16 @@ class _Row:
             collective_optimization=self.cells["collective_optimization"],
             preferred_dataset_splits=self.whole("preferred_dataset_splits"),
             active_chunks_per_dimension=self.whole("active_chunks_per_dimension"),
-            endpoint_delay_ns=int(self.whole("endpoint_delay") * self.number("injection_scale")),
+            endpoint_delay_ns=self.endpoint_delay_ns(),
             local_mem_bandwidth_gb_per_s=self.number("local_mem_bw"),
             queues_per_dimension=self.whole("num_queues_per_dim"),
         )
+
+    def endpoint_delay_ns(self) -> int:
+        delay = self.whole("endpoint_delay") * self.number("injection_scale")
+        if delay == math.inf:
+            raise self.error("injection_scale", "a number that leaves the delay finite")
+        return int(delay)
 
     def algorithms(self, column: str) -> tuple[str, ...]:
         return tuple(self.cells[column].split("|")) if self.cells[column] else ()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from artist.cluster.tree import MAX_GPUS
 from artist.errors import ArtistError, TraceError
 from artist.report.reader import Run
 
@@ -30,13 +31,22 @@ class Machines:
 
 
 def machines(run: Run) -> Machines:
-    """The machines of a run, from its scenario; from its rows where that says too little."""
+    """The machines of a run, from its scenario; from its rows where that says too little.
+
+    Raises:
+        TraceError: no run had so many.
+    """
     scenario = run.scenario
     keys = ("racks", "machines_per_rack", "gpus_per_machine")
     sizes = [size for size in map(scenario.get, keys) if isinstance(size, int) and size > 0]
     if len(sizes) < len(keys) or scenario.get("tree") is not None:
         return _irregular(run)
     racks, per_rack, gpus = sizes
+    if (total := racks * per_rack * gpus) > MAX_GPUS:
+        raise TraceError(
+            f"{run.name}: its scenario has {total} GPUs, but at most {MAX_GPUS} are supported; "
+            "restore its manifest.json"
+        )
     return Machines(racks * per_rack, gpus, tuple(range(0, racks * per_rack, per_rack)))
 
 

@@ -188,7 +188,7 @@ def read_cases(path: Path) -> None:
     run_cases(path, path.parent, path.parent / "answers.csv")
 
 
-_CASES = (
+CASES = (
     "case_id,backend,workload,num_passes,topology,npus_count,bandwidth,latency,all_reduce_impl,"
     "all_gather_impl,reduce_scatter_impl,all_to_all_impl,scheduling_policy,collective_optimization,"
     "preferred_dataset_splits,active_chunks_per_dimension,endpoint_delay,local_mem_bw,"
@@ -311,7 +311,7 @@ def _profile() -> dict[str, Any]:
 
 
 @cache
-def _run_folder() -> Path:
+def run_folder() -> Path:
     import tempfile
 
     from artist.rundir import write_run
@@ -323,7 +323,7 @@ def _run_folder() -> Path:
 
 def _run_file(name: str) -> Break:
     def broken(rng: random.Random) -> bytes:
-        data = (_run_folder() / name).read_bytes()
+        data = (run_folder() / name).read_bytes()
         if name.endswith(".json") and rng.random() < 0.7:
             return broken_json(json.loads(data), rng)
         return broken_bytes(data, rng)
@@ -337,7 +337,7 @@ def read_report(path: Path) -> None:
     from artist.report.page import page
     from artist.report.reader import read_runs
 
-    for file in _run_folder().iterdir():
+    for file in run_folder().iterdir():
         if file.name != path.name:
             shutil.copy(file, path.with_name(file.name))
     page(group(read_runs([path.parent])))
@@ -389,7 +389,7 @@ def kinds() -> dict[str, Kind]:
         Kind("workload-text", "w.txt", _text(_resnet_text(), _SMALL), read_workload),
         Kind("workload-chakra", "w.0.et", _text(_chakra()), read_chakra),
         Kind("recorded", "r.csv", _text(_RECORDED), read_recorded),
-        Kind("cases", "cases.csv", _text(_CASES), read_cases),
+        Kind("cases", "cases.csv", _text(CASES), read_cases),
         Kind("astra-system", "system.json", _json(_SYSTEM), read_system),
         Kind("services", "s.csv", _text("gpu_s\n1\n20.5\n3e3\n"), read_services),
         Kind("measurements", "m.csv", _text(_MEASURED), read_measured),

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 from campaign import soon
-from kinds import kinds
+from kinds import CASES, kinds, run_folder
 
-from artist.errors import ArtistError
+from artist.errors import ArtistError, TraceError
 from artist.resources import resource
 
 KINDS = kinds()
@@ -79,6 +79,9 @@ REFUSED = {
     "a link that stands still": ("fabric", level(bandwidth_gib_per_s=1e-320), "at least 1e-09"),
     "a link to the stars": ("fabric", level(latency_ns=1e308), "latency_ns"),
     "a carriage return": ("recorded", RECORDED.replace(",units", ",\r,units"), "not CSV"),
+    "no end of a delay": (
+        "cases", CASES.removesuffix(",1\n") + ",1e308\n", "injection_scale is '1e308'"
+    ),
     "no end": ("recorded", RECORDED + "a,Ring,N,4,50,500,1,1e308\n", "expected a number from 0"),
     "a tab": ("services", "\t", "no column 'gpu_s'"),
     "threads in a list": ("profile", profile(pid=[1], tid={}, ts=50), "without computation"),
@@ -100,6 +103,15 @@ def test_it_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert words in str(caught.value)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 1600
+
+
+def test_a_run_of_a_trillion_racks_is_refused(tmp_path: Path) -> None:
+    manifest = json.loads((run_folder() / "manifest.json").read_text())
+    manifest["scenario"]["racks"] = 10**12
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps(manifest))
+    with soon(), pytest.raises(TraceError, match="64000000000000 GPUs"):
+        KINDS["run-manifest"].read(path)
 
 
 @pytest.mark.parametrize("text", ["\ufeffracks: 1\njobs: 1\n", "racks: 1\r\njobs: 1\r\n"])
