@@ -70,8 +70,11 @@ class Classic(BasePolicy):
             self._queue.add(job, self._rank(job, view.now))
         if not self._queue:
             return ()
-        contestable = self._contestable(view)
-        contest = Contest(view.free, [job for _, job in contestable], self._place)
+        contest = Contest(view.free, (), self._place)
+        if self.options.preemption == "at-once":
+            self._start_without_contest(contest)
+        contestable = self._contestable(view, contest.spare) if self._queue else []
+        contest.contend(job for _, job in contestable)
         strict = self.options.strict
         decisions = run_contest(
             contest,
@@ -87,29 +90,30 @@ class Classic(BasePolicy):
                     self._last.add(job.order, self._rank(job, view.now))
         return decisions
 
-    def _contestable(self, view: ClusterView) -> list[tuple[Rank, JobView]]:
+    def _start_without_contest(self, contest: Contest) -> None:
+        """Start those in front whom GPUs that nobody holds suit as well as any could.
+
+        It spares putting nearly every running job's GPUs into a pool that is not used.
+        """
+        tree, started = contest.spare.tree, []
+        for _, job in self._queue.walk(lambda gpus: True):
+            placement = self._place(job, contest.spare)
+            if placement is None or tier(tree, placement) > best_level(tree, job.job.gpus):
+                break
+            contest.start(job, placement)
+            started.append(job.order)
+        for order in started:
+            self._queue.remove(order)
+
+    def _contestable(self, view: ClusterView, free: FreeGpus) -> list[tuple[Rank, JobView]]:
         """The running jobs whose GPUs may go to somebody who comes before them."""
         if self._last is None:
             at_once = self.options.preemption == "at-once"
             jobs = list(view.running.values()) if at_once else view.lease_ended
-            return self._behind(jobs, view.free, view.now)
+            return self._behind(jobs, free, view.now)
         first = self._queue.first(view.cluster.gpus)
-        if first is None or self._one_that_needs_nobody(view.free):
-            return []
+        assert first is not None  # somebody waits, and every job fits the cluster
         return self._last.behind(first, view.running, lambda job: self._rank(job, view.now))
-
-    def _one_that_needs_nobody(self, free: FreeGpus) -> bool:
-        """Whether one job waits and could not do better than with GPUs that nobody holds.
-
-        The common case where the cluster is not full: it spares putting nearly every running
-        job's GPUs into a pool that is not used.
-        """
-        if len(self._queue) > 1:
-            return False
-        ((_, job),) = self._queue.walk(lambda gpus: True)
-        placement = self._place(job, free)
-        best = best_level(free.tree, job.job.gpus)
-        return placement is not None and tier(free.tree, placement) == best
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """Whether somebody who comes before one of these jobs could use what they would give.

@@ -6,6 +6,9 @@ with the GPUs that nobody holds. A waiting job takes GPUs that nobody holds unle
 the pool offers it a better level. A contestable job keeps its GPUs if nobody before it took
 them (moving only if it asks for a better level and the pool has one); otherwise it moves,
 or waits.
+
+The GPUs of one leaf are alike, so what nobody holds is a number per leaf: what is left in the
+pool beyond what the contestable jobs hold there that have not come forward yet.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ class Contest:
     """
 
     __slots__ = (
+        "_held",
         "_improve",
         "_owned",
         "_place",
@@ -59,12 +63,21 @@ class Contest:
         self._spare = self._pool = free
         self._owned = False
         self._unclaimed: Placement | None = None
-        held = [view.placement for view in contestable if view.placement is not None]
-        if held:
-            self._owned = True
-            self._spare, self._pool = free.copy(), free.copy()
-            for placement in held:
-                self._pool.release(placement)
+        self._held: dict[int, int] = {}
+        self.contend(contestable)
+
+    def contend(self, contestable: Iterable[JobView]) -> None:
+        """Put the GPUs of running jobs that have yet to come forward into the pool."""
+        placements = [view.placement for view in contestable if view.placement is not None]
+        if not placements:
+            return
+        pool = self.pool.copy()
+        held = self._held
+        for placement in placements:
+            pool.release(placement)
+            for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+                held[leaf] = held.get(leaf, 0) + count
+        self._pool = pool
 
     @property
     def spare(self) -> FreeGpus:
@@ -86,28 +99,33 @@ class Contest:
             placement = self._best(view)
             if placement is None:
                 return False
-            self._claim(placement)
-            self.decisions.append(Start(view.order, placement))
+            self.start(view, placement)
             return True
         return self._offer_running(view, view.placement)
 
+    def start(self, view: JobView, placement: Placement) -> None:
+        """Give a waiting job GPUs of the pool."""
+        self._claim(placement)
+        self.decisions.append(Start(view.order, placement))
+
     def _offer_running(self, view: JobView, current: Placement) -> bool:
-        pool = self.pool
+        pool, held = self.pool, self._held
+        for leaf, count in zip(current.leaves, current.counts, strict=True):
+            held[leaf] -= count
         if pool.has(current):
             better = self._improve(view, pool) if self._improve else None
-            self._claim(better or current)
-            if better:
-                self._give_up(current)
-                self.decisions.append(Migrate(view.order, better))
-            return True
-        placement = self._best(view)
-        if placement is None:
-            self._give_up(current)
-            self.decisions.append(Preempt(view.order))
-            return False
-        self._claim(placement)
-        self._give_up(current)
-        self.decisions.append(Migrate(view.order, placement))
+            if better is None:
+                pool.claim(current)  # its own: what nobody holds stays as it is
+                return True
+        else:
+            self._balance(current)
+            better = self._best(view)
+            if better is None:
+                self.decisions.append(Preempt(view.order))
+                return False
+        self._claim(better)
+        self._balance(current)
+        self.decisions.append(Migrate(view.order, better))
         return True
 
     def _best(self, view: JobView) -> Placement | None:
@@ -137,23 +155,25 @@ class Contest:
             self._unclaimed = placement
             return
         self._pool.claim(placement)
-        over = {}
-        for leaf in placement.leaves:
-            excess = self._spare.of(0, leaf) - self._pool.of(0, leaf)
-            if excess > 0:
-                over[leaf] = excess
-        if over:
-            self._spare.claim(Placement.of(over))
+        self._balance(placement)
 
-    def _give_up(self, placement: Placement) -> None:
-        """GPUs of a job that leaves them: what is left of them nobody holds any more."""
-        back = {}
-        for leaf, count in zip(placement.leaves, placement.counts, strict=True):
-            room = self._pool.of(0, leaf) - self._spare.of(0, leaf)
-            if room > 0:
-                back[leaf] = min(room, count)
-        if back:
-            self._spare.release(Placement.of(back))
+    def _balance(self, placement: Placement) -> None:
+        """Of what the pool has on these leaves, nobody holds what is beyond `_held`."""
+        taken, left = {}, {}
+        for leaf in placement.leaves:
+            unheld = max(0, self._pool.of(0, leaf) - self._held.get(leaf, 0))
+            change = unheld - self._spare.of(0, leaf)
+            if change < 0:
+                taken[leaf] = -change
+            elif change:
+                left[leaf] = change
+        if (taken or left) and not self._owned:
+            self._spare = self._spare.copy()
+            self._owned = True
+        if taken:
+            self._spare.claim(Placement.of(taken))
+        if left:
+            self._spare.release(Placement.of(left))
 
 
 def run_contest(
@@ -169,6 +189,7 @@ def run_contest(
     `strict`: after the first waiting job that goes without, no waiting job gets anything.
     The queue drops the jobs that start.
     """
+    before = len(contest.decisions)
     blocked = False
     ranked: Iterable[tuple[Rank, JobView]] = queue.walk(possible)
     if contestable:
@@ -180,7 +201,7 @@ def run_contest(
         blocked = blocked or (strict and not served)
         if blocked and not contestable:
             break
-    for decision in contest.decisions:
+    for decision in contest.decisions[before:]:
         if isinstance(decision, Start):
             queue.remove(decision.job)
     return contest.decisions
