@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from artist import config, run
+from artist.arrowtables import arrow_table
 from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
 from artist.errors import (
@@ -92,12 +93,10 @@ class Result:
         Raises:
             UnknownNameError: the run has no table of that name.
         """
-        import pyarrow as pa
-
         if name not in self.run.tables:
             known = ", ".join(self.run.tables)
             raise UnknownNameError("table", name, self.run.tables, f"this run has {known}")
-        frame: pd.DataFrame = pa.table(dict(self.run.tables[name])).to_pandas()
+        frame: pd.DataFrame = arrow_table(self.run.tables[name]).to_pandas()
         return frame
 
     def save(self, out: str | Path) -> None:

@@ -12,11 +12,14 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy
+import pydantic
+
 from artist import __version__
+from artist.arrowtables import arrow_table
 from artist.errors import ConfigError
 from artist.metrics import Table
 from artist.run import Result
@@ -79,10 +82,9 @@ def _write_files(result: Result, folder: Path, command: Sequence[str]) -> None:
 
 
 def _write_table(table: Table, path: Path) -> None:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.table(dict(table)), path, compression="zstd")
+    pq.write_table(arrow_table(table), path, compression="zstd")
 
 
 def _write_json(data: Mapping[str, Any], path: Path) -> None:
@@ -90,6 +92,8 @@ def _write_json(data: Mapping[str, Any], path: Path) -> None:
 
 
 def _manifest(result: Result, command: Sequence[str]) -> dict[str, Any]:
+    import pyarrow
+
     return {
         "scenario": result.scenario.model_dump(),
         "seed": result.scenario.seed,
@@ -98,7 +102,7 @@ def _manifest(result: Result, command: Sequence[str]) -> dict[str, Any]:
         "versions": {
             "artist": __version__,
             "python": platform.python_version(),
-            **{name: metadata.version(name) for name in ("numpy", "pyarrow", "pydantic")},
+            **{module.__name__: module.__version__ for module in (numpy, pyarrow, pydantic)},
         },
         "command": list(command),
         # What may differ between two runs of the same scenario.

@@ -51,9 +51,9 @@ def _cell(value: object) -> str:
 
 def commands() -> str:
     """All commands with their options, and the exit codes."""
-    from artist.cli.main import app
+    from artist.cli.main import application
 
-    root = typer.main.get_command(app)
+    root = typer.main.get_command(application())
     parts = ["# Commands\n\nstdout carries the result, stderr everything else.\n"]
     parts += [_command(path, command) for path, command in _leaves("artist", root)]
     parts.append("## Exit codes\n\n" + table(("code", "meaning"), _exit_codes()))

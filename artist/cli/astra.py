@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 
     from artist.latency.analytical import Finishes
 
-SETTINGS = {"ignore_unknown_options": True, "allow_extra_args": True}
-"""Typer would end with 2 at an unknown flag, ASTRA-sim's refusals end with 255."""
+app = typer.Typer()
+
+# Typer would end with 2 at an unknown flag, ASTRA-sim's refusals end with 255.
+_SETTINGS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 Scale = Annotated[float, typer.Option(help="Only 1.")]
 
 
+@app.command(context_settings=_SETTINGS)
 def astra(
     context: typer.Context,
     workload: Annotated[

@@ -14,7 +14,9 @@ from artist.errors import ConfigError
 if TYPE_CHECKING:
     from artist.latency.cache import DiskStore
 
-app = typer.Typer(help="Look after the estimates kept between runs.", no_args_is_help=True)
+app = typer.Typer(
+    name="cache", help="Look after the estimates kept between runs.", no_args_is_help=True
+)
 
 Output = Annotated[Format, typer.Option("--format", help="Of stdout.")]
 

@@ -14,7 +14,9 @@ from artist.trace.rules import Fractional, Rules
 if TYPE_CHECKING:
     from artist.trace.base import Trace
 
-app = typer.Typer(help="Check, describe, convert and generate traces.", no_args_is_help=True)
+app = typer.Typer(
+    name="trace", help="Check, describe, convert and generate traces.", no_args_is_help=True
+)
 
 Source = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in trace or a file.")]
 Output = Annotated[Format, typer.Option("--format", help="Of stdout.")]

@@ -29,10 +29,8 @@ def test_every_column_and_every_key_is_explained() -> None:
 
 
 def test_every_command_is_on_the_page() -> None:
-    from artist.cli.main import app
+    from artist.cli.main import COMMANDS
 
     page = (ROOT / "docs" / "manual" / "commands.md").read_text()
-    for command in app.registered_commands:
-        assert f"\n## artist {command.name}\n" in page
-    for group in app.registered_groups:
-        assert f"\n## artist {group.name} " in page
+    for name in COMMANDS:
+        assert f"\n## artist {name}\n" in page or f"\n## artist {name} " in page

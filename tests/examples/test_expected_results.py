@@ -51,11 +51,11 @@ def test_the_command_gives_the_same_figures(tmp_path) -> None:
     """`artist sweep` and the written rows agree in all they share."""
     from typer.testing import CliRunner
 
-    from artist.cli.main import app
+    from artist.cli.main import application
 
     out = tmp_path / "out"
     arguments = ["sweep", str(experiment("quickstart")), "--out", str(out), "--quiet"]
-    ran = CliRunner().invoke(app, [*arguments, "--workers", "1"])
+    ran = CliRunner().invoke(application(), [*arguments, "--workers", "1"])
     assert ran.exit_code == 0, ran.output
     with (out / "results.csv").open(newline="") as file:
         swept = list(csv.DictReader(file))

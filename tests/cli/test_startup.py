@@ -1,0 +1,51 @@
+"""Does a command load only what it needs?"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CODE = """
+import json, os, sys
+from artist.cli.main import main
+try:
+    main()
+finally:
+    told = {"modules": sorted(sys.modules), "blas": os.environ.get("OPENBLAS_NUM_THREADS")}
+    json.dump(told, sys.stderr)
+"""
+
+
+def after(*arguments: str, home: Path, **environment: str) -> dict:
+    """What is loaded, and the threads of BLAS, when a command has ended well."""
+    command = [sys.executable, "-c", CODE, *arguments]
+    env = {"HOME": str(home), "ARTIST_CACHE_DIR": str(home / "cache"), **environment}
+    ran = subprocess.run(command, cwd=home, env=env, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stderr)
+
+
+# dally writes a table of its own, with empty cells.
+@pytest.mark.parametrize("policy", ["fifo", "dally"])
+def test_a_run_without_network_loads_no_library_that_it_does_not_need(tmp_path, policy) -> None:
+    command = ["sim", "--trace", "tiny-batch", "--racks", "1", "--policy", policy, "--quiet"]
+    told = after(*command, "--backend", "none", "--format", "json", "--out", "run", home=tmp_path)
+    assert (tmp_path / "run" / "manifest.json").is_file()
+    idle = {"pandas", "jinja2", "matplotlib", "rich", "torch"}
+    assert sorted(idle.intersection(told["modules"])) == []
+
+
+def test_a_named_command_loads_no_other(tmp_path) -> None:
+    told = after("explain", "jct_mean_s", home=tmp_path)
+    found = {name for name in told["modules"] if name.startswith("artist.cli.")}
+    assert found == {f"artist.cli.{name}" for name in ("main", "inspect", "interruption", "output")}
+
+
+def test_blas_gets_one_thread_unless_told_otherwise(tmp_path) -> None:
+    command = ("explain", "jct_mean_s")
+    assert after(*command, home=tmp_path)["blas"] == "1"
+    assert after(*command, home=tmp_path, OPENBLAS_NUM_THREADS="3")["blas"] == "3"
