@@ -126,7 +126,7 @@ def simulate(scenario: Scenario, *, check: bool = False, cache: bool = True) -> 
     Raises:
         ArtistError: whatever is wrong with the scenario, by the kind of mistake.
     """
-    with open_store(enabled=cache) as store:
+    with open_store(enabled=cache and scenario.backend != "none") as store:
         return Result(run.simulate(scenario, check=check, store=store))
 
 

@@ -23,7 +23,6 @@ from artist.errors import ConfigError, PolicyError
 from artist.latency import BACKENDS
 from artist.latency.base import LatencyBackend
 from artist.latency.calibration import Calibration, load_calibration
-from artist.latency.layerwise import LayerwiseBackend
 from artist.latency.service import EstimateStore, LatencyService, NoCommunication
 from artist.metrics import Table, job_table, placement_table, summarise, timeline_table
 from artist.policies import POLICIES
@@ -33,7 +32,6 @@ from artist.trace.arrivals import with_arrivals
 from artist.trace.base import Trace, check_models, check_sizes, head
 from artist.trace.builtin import open_trace
 from artist.workload.layers import Workload
-from artist.workload.models import canonical, workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +165,8 @@ class _Workloads:
     calibration: Calibration | None
 
     def __call__(self, model: str) -> Workload:
+        from artist.workload.models import canonical, workload
+
         found = workload(canonical(model))
         return self.calibration.apply(found) if self.calibration else found
 
@@ -193,6 +193,8 @@ def open_backend(name: str, fallback: str | None = None) -> LatencyBackend:
         ConfigError: unknown name, or a fallback for a backend that always answers.
         BackendError: its program, engine or image is missing.
     """
+    from artist.latency.layerwise import LayerwiseBackend
+
     kind, _, argument = name.partition(":")
     if fallback is not None and kind != "recorded":
         raise ConfigError(f"fallback {fallback!r}: only backend recorded:FILE can need one")

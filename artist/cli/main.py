@@ -7,7 +7,9 @@ configuration, 3 trace or data, 4 backend, 5 broken invariant, 130 interrupted,
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import Iterable
@@ -90,6 +92,7 @@ def main() -> None:
     """Entry point: turns every known error into one message and an exit code."""
     listen()
     _make_streams_safe()
+    _collect_seldom()
     asked = [name for name in sys.argv[1:2] if name in COMMANDS]
     if asked != ["measure"]:  # which times libraries as they are
         for name, value in _SETTINGS.items():
@@ -114,6 +117,15 @@ def main() -> None:
         _end(f"{where}: {error.strerror or error}; make room, or choose another place", 2)
     except MemoryError:
         _end("out of memory; choose a smaller cluster, trace or number of workers", 2)
+
+
+def _collect_seldom() -> None:
+    """Look for cycles after many objects, and no more when all memory is about to go anyway.
+
+    Libraries and rows are hundreds of thousands of objects that stay.
+    """
+    gc.set_threshold(50_000)
+    atexit.register(gc.freeze)
 
 
 def _make_streams_safe() -> None:

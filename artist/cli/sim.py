@@ -61,7 +61,7 @@ def sim(
         check_target(out)
     watch, earlier = Watch(quiet=quiet), _inode(out)
     try:
-        with watch, open_store(enabled=cache) as store:
+        with watch, open_store(enabled=cache and chosen.backend != "none") as store:
             result = simulate(chosen, check=check, store=store, on_question=watch)
         if out is not None:
             write_run(result, out, sys.argv)

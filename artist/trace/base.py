@@ -9,7 +9,6 @@ from pathlib import Path
 from artist.errors import ConfigError, TraceError, UnknownNameError
 from artist.trace.table import place
 from artist.workload.job import Job
-from artist.workload.models import canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +57,8 @@ def check_models(trace: Trace) -> None:
     Raises:
         TraceError: names the first such job, with its file and line.
     """
+    from artist.workload.models import canonical
+
     known: set[str] = set()
     for index, job in enumerate(trace.jobs):
         if job.model in known:

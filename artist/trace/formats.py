@@ -21,8 +21,6 @@ from artist.trace.assemble import assemble
 from artist.trace.base import Trace
 from artist.trace.detect import named, open_table, recognise
 from artist.trace.external import External
-from artist.trace.fill import check_rule
-from artist.trace.foreign import foreign_trace, refill
 from artist.trace.load import read_data
 from artist.trace.plain import plain_table
 from artist.trace.rules import Rules
@@ -43,6 +41,8 @@ def read_trace(path: Path, *, format_: str | None = None, rules: Rules | None = 
     """
     rules = rules or Rules()
     if rules.model is not None:
+        from artist.trace.fill import check_rule
+
         check_rule(rules.model)
     forced = named(format_) if format_ else None
     data = read_data(path)
@@ -53,12 +53,23 @@ def read_trace(path: Path, *, format_: str | None = None, rules: Rules | None = 
             schema = recognise(plain, forced)
             if isinstance(schema, Schema):
                 del data
-                return refill(assemble(plain, schema, digest), rules)
+                return _refilled(assemble(plain, schema, digest), rules)
         except TraceError:
             pass
         data = read_data(path)  # the careful reader below words the error
     table, kind = open_table(path, data, forced)
     del data
     if isinstance(kind, Schema):
-        return refill(assemble(table, kind, digest), rules)
+        return _refilled(assemble(table, kind, digest), rules)
+    from artist.trace.foreign import foreign_trace
+
     return foreign_trace(table, kind, rules, digest)
+
+
+def _refilled(trace: Trace, rules: Rules) -> Trace:
+    """Only a rule needs the catalogue of models."""
+    if rules.model is None:
+        return trace
+    from artist.trace.foreign import refill
+
+    return refill(trace, rules)
