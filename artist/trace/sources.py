@@ -136,6 +136,8 @@ def _parquet(path: Path, data: bytes) -> Table:
 def _json(path: Path, text: str) -> Table:
     records = _records(path, text)
     lines = list(_lines(text, len(records)))
+    if _HALF_A_CHARACTER.search(text):
+        _check_characters(path, records, lines)
     names = dict.fromkeys(name for record in records for name in record)
     columns = {name: [record.get(name) for record in records] for name in names}
     return Table(path, "line", lines, columns)
@@ -165,6 +167,22 @@ def _records(path: Path, text: str) -> list[dict[str, Any]]:
                 "object with named fields; correct it"
             )
     return records
+
+
+# Half a surrogate pair, which JSON's escapes can write; whole pairs, too, look like it.
+_HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _check_characters(path: Path, records: list[dict[str, Any]], lines: list[int]) -> None:
+    """Refuse texts that no other file could hold."""
+    for record, line in zip(records, lines, strict=True):
+        try:
+            json.dumps(record, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise TraceError(
+                f"{path}:{line}: {error.object[error.start]!r} is half a character (a lone "
+                "surrogate), expected text; correct this row"
+            ) from error
 
 
 _BETWEEN = re.compile(r"[\s,]*")

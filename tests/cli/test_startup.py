@@ -37,8 +37,8 @@ def test_a_run_without_network_loads_nothing_that_it_does_not_need(tmp_path, pol
     command = ["sim", "--trace", "tiny-batch", "--racks", "1", "--policy", policy, "--quiet"]
     told = after(*command, "--backend", "none", "--format", "json", "--out", "run", home=tmp_path)
     assert (tmp_path / "run" / "manifest.json").is_file()
-    idle |= {"pandas", "jinja2", "matplotlib", "rich", "torch", "diskcache"}
-    idle |= {"artist.trace.foreign", "artist.latency.layerwise"}
+    idle = idle | {"pandas", "jinja2", "matplotlib", "rich", "torch", "diskcache"}
+    idle = idle | {"artist.trace.foreign", "artist.latency.layerwise"}
     assert sorted(idle.intersection(told["modules"])) == []
 
 

@@ -200,6 +200,13 @@ BAD_JSON = [
         json.dumps([SENSETIME]).replace("]", ',\n{"job_id": "9"}]'),
         ["t.json:2", "missing"],
     ),
+    (
+        "half-a-character",
+        json.dumps(
+            [{**SENSETIME, "user": "\U0001f600"}, {**SENSETIME, "job_id": "\ud83d"}], indent=0
+        ),
+        ["t.json:", "'\\ud83d' is half a character"],
+    ),
 ]
 
 
@@ -212,6 +219,12 @@ def test_bad_json_is_named(tmp_path: Path, text: str, parts: list[str]) -> None:
     assert str(caught.value).startswith(str(path))
     for part in parts:
         assert part in str(caught.value)
+
+
+def test_json_may_write_characters_as_pairs_of_escapes(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps([{**SENSETIME, "user": "\U0001f600"}], ensure_ascii=True))
+    assert read_trace(path).jobs[0].user == "\U0001f600"
 
 
 def test_unreadable_files_are_named(tmp_path: Path) -> None:
