@@ -15,7 +15,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +42,14 @@ def cache_dir() -> Path:
 
 def query_key(query: LatencyQuery, source: str) -> str:
     """SHA-256 over everything that the answer depends on, the answering source included."""
-    text = json.dumps([SCHEMA, source, asdict(query)], sort_keys=True, separators=(",", ":"))
+    whole = [SCHEMA, source, query]
+    text = json.dumps(whole, default=_fields, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    """A dataclass as `asdict` gives it, but without copies of all that is in it."""
+    return {field.name: getattr(part, field.name) for field in fields(part)}
 
 
 class DiskStore:

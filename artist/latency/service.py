@@ -49,6 +49,7 @@ class LatencyService:
         self._backend = backend
         self._workload_of = workload_of
         self._store = store
+        self._workloads: dict[str, Workload] = {}
         self._by_signature: dict[tuple[str, str], Estimate] = {}
         self._by_dimensions: dict[tuple[str, tuple[Dimension, ...]], Estimate] = {}
 
@@ -80,7 +81,7 @@ class LatencyService:
         dims = dimensions(shape, self._fabric)
         found = self._by_dimensions.get((model, dims))
         if found is None:
-            workload = quantised(self._workload_of(model))
+            workload = self._workload(model)
             query = LatencyQuery(workload, dims, system_settings(dims, self._fabric))
             try:
                 found = self._ask(query)
@@ -90,14 +91,21 @@ class LatencyService:
             self._by_dimensions[model, dims] = found
         return found
 
+    def _workload(self, model: str) -> Workload:
+        found = self._workloads.get(model)
+        if found is None:
+            found = self._workloads[model] = quantised(self._workload_of(model))
+        return found
+
     def _ask(self, query: LatencyQuery) -> Estimate:
-        kept = self._store.get(query, self._backend.source) if self._store else None
+        store = self._store if query.dimensions else None
+        kept = store.get(query, self._backend.source) if store else None
         if kept is not None:
             self.store_hits += 1
             return kept
         estimate = answer(self._backend, query)
-        if self._store:
-            self._store.put(query, estimate)
+        if store:
+            store.put(query, estimate)
         return estimate
 
 

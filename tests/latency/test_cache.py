@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import pickle
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
+from artist.cluster.fabric import load_fabric
 from artist.latency.base import Burst, Dimension, Estimate, LatencyQuery, SystemSettings, Topology
-from artist.latency.cache import DiskStore, cache_dir, open_store, query_key
+from artist.latency.cache import SCHEMA, DiskStore, cache_dir, open_store, query_key
+from artist.latency.service import LatencyService
+from artist.run import open_backend
 from artist.workload.models import workload
 
 RING = ("ring",)
@@ -144,3 +149,16 @@ def test_eight_processes_may_write_at_once(tmp_path: Path) -> None:
 
 def test_the_key_depends_on_the_source() -> None:
     assert query_key(QUERY, "a") != query_key(QUERY, "b")
+
+
+def test_a_key_is_the_digest_of_the_whole_question_so_kept_answers_stay_known() -> None:
+    text = json.dumps([SCHEMA, "a", asdict(QUERY)], sort_keys=True, separators=(",", ":"))
+    assert query_key(QUERY, "a") == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_what_a_single_gpu_answers_needs_no_store(store: DiskStore) -> None:
+    service = LatencyService(load_fabric("dally2025"), open_backend("analytical"), workload, store)
+    assert service.estimate("alexnet", "1").source == "single-gpu"
+    assert store.info()["entries"] == 0
+    service.estimate("alexnet", "2")
+    assert (store.info()["entries"], service.distinct, service.store_hits) == (1, 2, 0)
