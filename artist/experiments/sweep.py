@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from artist.arrowtables import arrow_table
 from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment, Run, runs
 from artist.experiments.task import Outcome, Task, locally
@@ -162,7 +163,7 @@ def _write_results(done: Sequence[Run], folder: Path, out: Path) -> None:
     writer.writerows([row.get(name) for name in columns] for row in rows)
     _write_whole(out / "results.csv", text.getvalue().encode())
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(table), sink)
+    pq.write_table(arrow_table(table), sink)
     _write_whole(out / "results.parquet", sink.getvalue().to_pybytes())
 
 
