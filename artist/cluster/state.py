@@ -58,6 +58,11 @@ class FreeGpus:
         view.flags.writeable = False
         return view
 
+    @property
+    def leaves(self) -> Sequence[int]:
+        """Free GPUs per leaf, to be read only."""
+        return self._free[0]
+
     def index_is_true(self, level: int) -> bool:
         """Whether the bit sets of a level (machine or outer) say the same as its counts."""
         if level == self.tree.root:
@@ -133,10 +138,10 @@ class FreeGpus:
     def has(self, placement: Placement) -> bool:
         """Whether every GPU of a placement is free."""
         free = self._free[0]
-        return all(
-            free[leaf] >= count
-            for leaf, count in zip(placement.leaves, placement.counts, strict=True)
-        )
+        for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+            if free[leaf] < count:
+                return False
+        return True
 
     def claim(self, placement: Placement) -> None:
         """Take GPUs.
@@ -191,11 +196,40 @@ class FreeGpus:
 
     def _move(self, placement: Placement, sign: int) -> None:
         """Change the counts of the leaves and of all units around them."""
-        for leaf, count in zip(placement.leaves, placement.counts, strict=True):
-            change, unit = sign * count, leaf
-            for level, counts, parent, buckets, turns in self._upward:
+        if len(placement.leaves) == 1:
+            inner, unit, change = 0, placement.leaves[0], sign * placement.counts[0]
+        else:
+            inner, unit, change = self._move_inside(placement, sign)
+        for level, counts, parent, buckets, turns in self._upward[inner:]:
+            before = counts[unit]
+            counts[unit] = after = before + change
+            if buckets:
+                bit = 1 << turns[unit]
+                left = buckets[before] = buckets[before] ^ bit
+                if not left:
+                    self._sizes[level] ^= 1 << before
+                if not buckets[after]:
+                    self._sizes[level] ^= 1 << after
+                buckets[after] ^= bit
+            unit = parent[unit]
+        self.total += change
+        self._free[-1][0] = self.total
+
+    def _move_inside(self, placement: Placement, sign: int) -> tuple[int, int, int]:
+        """Change every level on which the placement has several units.
+
+        Each unit once, not once per leaf inside it. Answers the innermost level on which it
+        has one unit, that unit and its change.
+        """
+        units: Sequence[int] = placement.leaves
+        changes: Sequence[int] = placement.counts
+        for level, counts, parent, buckets, turns in self._upward:
+            around: list[int] = []
+            sums: list[int] = []
+            last = -1
+            for unit, change in zip(units, changes, strict=True):
                 before = counts[unit]
-                counts[unit] = after = before + change
+                counts[unit] = after = before + sign * change
                 if buckets:
                     bit = 1 << turns[unit]
                     left = buckets[before] = buckets[before] ^ bit
@@ -204,9 +238,17 @@ class FreeGpus:
                     if not buckets[after]:
                         self._sizes[level] ^= 1 << after
                     buckets[after] ^= bit
-                unit = parent[unit]
-            self.total += change
-        self._free[-1][0] = self.total
+                outer = parent[unit]
+                if outer == last:
+                    sums[-1] += change
+                else:
+                    around.append(outer)
+                    sums.append(change)
+                    last = outer
+            units, changes = around, sums
+            if len(units) == 1:
+                break
+        return level + 1, units[0], sign * changes[0]
 
 
 def _lowest(bits: int) -> int:

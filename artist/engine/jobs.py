@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from artist.cluster.placement import Placement
 from artist.engine.progress import Progress, Rate
+from artist.engine.rows import HELD, RE_RATED, EndReason, JobRow, PlacementRow
 from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
 
@@ -97,3 +98,47 @@ class JobState:
         self.gpus = 0
         self.tier = -1
         self.rate = None
+
+    def close_interval(self, now: Tick, reason: EndReason) -> PlacementRow | None:
+        """Settle the progress at the end of an interval of constant rate, and write its row.
+
+        Every stay on GPUs has a last row; else an interval without length has none.
+        """
+        start, rate = self.interval_start, self.rate
+        assert self.placement is not None  # running jobs have GPUs
+        assert rate is not None  # and a rate
+        whole = self.progress.settle(now)
+        drops = reason not in (RE_RATED, HELD)
+        lost = self.progress.stop() if drops else 0
+        stalled = max(0, min(now, self.productive_from) - start)
+        self.interval_start = now
+        if now == start and not drops:
+            return None
+        return PlacementRow(
+            self.order,
+            self.placement,
+            self.tier,
+            start,
+            now,
+            whole,
+            rate.iteration_s,
+            rate.alone_iteration_s,
+            stalled,
+            lost,
+            rate.source,
+            reason,
+        )
+
+    def row(self, finish: Tick) -> JobRow:
+        """The row of a job that has finished."""
+        assert self.first_start is not None  # it ran, so it started
+        return JobRow(
+            self.job,
+            self.order,
+            self.arrival,
+            self.first_start,
+            finish,
+            self.run_ticks(finish),
+            self.preemptions,
+            self.migrations,
+        )

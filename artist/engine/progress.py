@@ -128,6 +128,9 @@ class Progress:
 
         Later: a lease shorter than an iteration must not end without progress.
         """
+        if not self._phase:  # the same in smaller numbers
+            whole = max(0, (at - 1 - self._anchor) * self._den // self._num)
+            return self._anchor - (-(whole + 1) * self._num // self._den)
         whole = self._position(at - 1) >> _PHASE_BITS
         needed = (whole + 1 << _PHASE_BITS) - self._phase
         return self._anchor - (-needed * self._num // (self._den << _PHASE_BITS))

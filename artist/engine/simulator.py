@@ -36,11 +36,10 @@ from artist.engine.rows import (
     PREEMPTED,
     RE_RATED,
     EndReason,
-    JobRow,
-    PlacementRow,
     Rows,
 )
 from artist.errors import InvariantError, PolicyError
+from artist.garbage import many_objects
 from artist.policies.base import ClusterView, Contests, Decision, Policy
 from artist.units import Tick, ticks
 from artist.workload.job import Job
@@ -95,10 +94,11 @@ class Simulator:
         """
         name = type(policy).__name__
         contests = getattr(policy, "contests", None)
-        while (view := self.next_question(contests)) is not None:
-            self.answer(policy.decide(view), name)
-            if on_question is not None:
-                on_question(self)
+        with many_objects():
+            while (view := self.next_question(contests)) is not None:
+                self.answer(policy.decide(view), name)
+                if on_question is not None:
+                    on_question(self)
         if self._waiting:
             first = next(iter(self._waiting.values()))
             raise PolicyError(
@@ -217,11 +217,11 @@ class Simulator:
 
     def _handle(self, event: Event) -> None:
         _, kind, _, order, epoch = event
-        if kind is WAKE:
+        if kind is ARRIVAL:
+            self._arrive(order)
+        elif kind is WAKE:
             self._asking = True
             self._livelock.woken(self.now, self.rows.events)
-        elif kind is ARRIVAL:
-            self._arrive(order)
         else:
             state = self._running.get(order)
             if state is None or state.epoch != epoch:
@@ -256,19 +256,7 @@ class Simulator:
             raise InvariantError(f"job {state.job.id!r} finished before its last iteration")
         self._finished.append(state.order)
         self._asking = True
-        assert state.first_start is not None  # it ran, so it started
-        self.rows.jobs.append(
-            JobRow(
-                state.job,
-                state.order,
-                state.arrival,
-                state.first_start,
-                self.now,
-                state.run_ticks(self.now),
-                state.preemptions,
-                state.migrations,
-            )
-        )
+        self.rows.jobs.append(state.row(self.now))
 
     # -- decisions ---------------------------------------------------------------
 
@@ -361,8 +349,7 @@ class Simulator:
         assert self.lease is not None  # only leases end
         if self.now < state.lease_due:
             return  # scheduled before a hold, and renewed since
-        leases = (self.now - state.started) // self.lease + 1
-        state.lease_due = state.started + leases * self.lease
+        state.lease_due = self.now + self.lease - (self.now - state.started) % self.lease
         self._lease_ended.append(state)
 
     def _renew_leases(self) -> None:
@@ -373,29 +360,6 @@ class Simulator:
                 self._schedule_lease(state)
 
     def _close_interval(self, state: JobState, reason: EndReason) -> None:
-        """Settle the progress and write the row of the interval that ends now."""
-        now, start, rate = self.now, state.interval_start, state.rate
-        assert state.placement is not None  # running jobs have GPUs
-        assert rate is not None  # and a rate
-        whole = state.progress.settle(now)
-        drops = reason not in (RE_RATED, HELD)
-        lost = state.progress.stop() if drops else 0
-        stalled = max(0, min(now, state.productive_from) - start)
-        if now > start or drops:  # every stay on GPUs has a last row
-            self.rows.placements.append(
-                PlacementRow(
-                    state.order,
-                    state.placement,
-                    state.tier,
-                    start,
-                    now,
-                    whole,
-                    rate.iteration_s,
-                    rate.alone_iteration_s,
-                    stalled,
-                    lost,
-                    rate.source,
-                    reason,
-                )
-            )
-        state.interval_start = now
+        row = state.close_interval(self.now, reason)
+        if row is not None:
+            self.rows.placements.append(row)

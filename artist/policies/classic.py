@@ -120,7 +120,10 @@ class Classic(BasePolicy):
 
         Whoever waits behind them could only take free GPUs, and would have done so before.
         """
-        return bool(self._behind(ended, free, now))
+        first = self._queue.first(free.total + sum([job.gpus for job in ended]))
+        if first is None:
+            return False
+        return any(first < (self._rank(job, now), job.order) for job in ended)
 
     def _behind(
         self, jobs: Sequence[JobView], free: FreeGpus, now: Tick
@@ -131,10 +134,7 @@ class Classic(BasePolicy):
         """
         if not jobs:
             return []
-        gpus = free.total
-        for job in jobs:
-            gpus += job.gpus
-        first = self._queue.first(gpus)
+        first = self._queue.first(free.total + sum([job.gpus for job in jobs]))
         if first is None:
             return []
         ranked = [(self._rank(job, now), job) for job in jobs]

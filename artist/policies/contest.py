@@ -13,7 +13,6 @@ pool beyond what the contestable jobs hold there that have not come forward yet.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeAlias
 
@@ -109,24 +108,27 @@ class Contest:
         self.decisions.append(Start(view.order, placement))
 
     def _offer_running(self, view: JobView, current: Placement) -> bool:
-        pool, held = self.pool, self._held
-        for leaf, count in zip(current.leaves, current.counts, strict=True):
-            held[leaf] -= count
-        if pool.has(current):
-            better = self._improve(view, pool) if self._improve else None
-            if better is None:
-                pool.claim(current)  # its own: what nobody holds stays as it is
-                return True
-        else:
-            self._balance(current)
-            better = self._best(view)
-            if better is None:
-                self.decisions.append(Preempt(view.order))
-                return False
+        pool = self.pool
+        keeps = pool.has(current)
+        better = self._improve(view, pool) if keeps and self._improve else None
+        if keeps and better is None:
+            pool.claim(current)
+            self._come_forward(current)
+            return True
+        self._come_forward(current)
+        better = better or self._best(view)
+        if better is None:
+            self.decisions.append(Preempt(view.order))
+            return False
         self._claim(better)
-        self._balance(current)
         self.decisions.append(Migrate(view.order, better))
         return True
+
+    def _come_forward(self, current: Placement) -> None:
+        """A contestable job holds nothing from now on but what it claims."""
+        for leaf, count in zip(current.leaves, current.counts, strict=True):
+            self._held[leaf] -= count
+        self._balance(current)
 
     def _best(self, view: JobView) -> Placement | None:
         """From the GPUs nobody holds, unless the pool offers a better level."""
@@ -159,10 +161,10 @@ class Contest:
 
     def _balance(self, placement: Placement) -> None:
         """Of what the pool has on these leaves, nobody holds what is beyond `_held`."""
+        pool, spare, held = self._pool.leaves, self._spare.leaves, self._held
         taken, left = {}, {}
         for leaf in placement.leaves:
-            unheld = max(0, self._pool.of(0, leaf) - self._held.get(leaf, 0))
-            change = unheld - self._spare.of(0, leaf)
+            change = max(0, pool[leaf] - held.get(leaf, 0)) - spare[leaf]
             if change < 0:
                 taken[leaf] = -change
             elif change:
@@ -191,16 +193,18 @@ def run_contest(
     """
     before = len(contest.decisions)
     blocked = False
-    ranked: Iterable[tuple[Rank, JobView]] = queue.walk(possible)
-    if contestable:
-        ranked = heapq.merge(ranked, sorted(contestable, key=_key), key=_key)
-    for _, view in ranked:
-        if blocked and view.placement is None:
-            continue
-        served = contest.offer(view)
-        blocked = blocked or (strict and not served)
-        if blocked and not contestable:
+    to_come = sorted(contestable, key=_key, reverse=True)
+    for rank, view in queue.walk(possible):
+        while to_come and _key(to_come[-1]) < (rank, view.order):
+            served = contest.offer(to_come.pop()[1])
+            blocked = blocked or (strict and not served)
+        if blocked:
             break
+        served = contest.offer(view)
+        if strict and not served:
+            break
+    for _, view in reversed(to_come):
+        contest.offer(view)
     for decision in contest.decisions[before:]:
         if isinstance(decision, Start):
             queue.remove(decision.job)

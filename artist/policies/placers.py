@@ -58,6 +58,8 @@ class PackPlacer:
 
     def place(self, free: FreeGpus, gpus: int) -> Placement | None:
         """In the innermost level (machine or outer) that has a unit with room."""
+        if free.total < gpus:
+            return None
         for level in range(free.tree.machine, len(free.tree.levels)):
             placement = pack_in_level(free, level, gpus)
             if placement is not None:

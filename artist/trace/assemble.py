@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import TraceError
+from artist.garbage import many_objects
 from artist.trace.base import Trace
 from artist.trace.schemas import Schema, Work
 from artist.trace.table import MAX_GPUS, Table
@@ -52,21 +51,6 @@ def in_order(
         return tuple(jobs), numbers if isinstance(numbers, range) else tuple(numbers)
     order = np.argsort(arrivals_s, kind="stable").tolist()
     return tuple(jobs[i] for i in order), tuple(numbers[i] for i in order)
-
-
-@contextmanager
-def many_objects() -> Iterator[None]:
-    """Pause cycle collection while a great many objects without cycles are made.
-
-    It walks all of them again and again, which takes as long as making them.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _jobs(table: Table, work: Work) -> list[Job]:

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from artist.errors import TraceError
-from artist.trace.assemble import in_order, many_objects
+from artist.garbage import many_objects
+from artist.trace.assemble import in_order
 from artist.trace.base import Trace
 from artist.trace.external import External
 from artist.trace.fill import KEEP, UNIFORM, check_rule, fill_models, steps
