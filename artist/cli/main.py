@@ -42,14 +42,6 @@ COMMANDS = {
 }
 """Where each command is: a module of this package, and in it a function or a Typer app."""
 
-# Set before the libraries load that read them, unless whoever started us chose otherwise.
-_SETTINGS = {
-    # Our arrays are too short to share, and threads that wait for work take 50 ms of CPU to tire.
-    "OPENBLAS_NUM_THREADS": "1",
-    # Looking for plugins opens the metadata of everything that is installed.
-    "PYDANTIC_DISABLE_PLUGINS": "1",
-}
-
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -94,9 +86,9 @@ def main() -> None:
     _make_streams_safe()
     _collect_seldom()
     asked = [name for name in sys.argv[1:2] if name in COMMANDS]
-    if asked != ["measure"]:  # which times libraries as they are
-        for name, value in _SETTINGS.items():
-            os.environ.setdefault(name, value)
+    if "measure" not in sys.argv:  # which times libraries as they are
+        # Our arrays are too short to share, and threads that wait for work take 50 ms to tire.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         try:
             application(asked or COMMANDS)()
