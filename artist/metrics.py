@@ -92,8 +92,7 @@ def timeline_table(rows: Rows, tree: ClusterTree) -> Table:
     found = rows.timeline
     changes = np.array([row.tick for row in found], dtype=np.int64)
     fragment_ticks, fragmented = fragmented_gpus(rows, tree)
-    ticks = np.sort(np.concatenate([changes, fragment_ticks]), kind="stable")
-    ticks = ticks[np.diff(ticks, prepend=-1) > 0]  # as np.union1d, which loads numpy.ma
+    ticks = np.union1d(changes, fragment_ticks)
     at = np.searchsorted(changes, ticks, side="right") - 1
     fragments = np.concatenate([[0.0], fragmented])
     return {

@@ -21,6 +21,7 @@ import typer
 from artist import __version__
 from artist.cli.interruption import Interrupted, listen
 from artist.errors import ArtistError
+from artist.garbage import many_objects
 
 COMMANDS = {
     "sim": "sim:sim",
@@ -84,14 +85,15 @@ def main() -> None:
     """Entry point: turns every known error into one message and an exit code."""
     listen()
     _make_streams_safe()
-    _collect_seldom()
+    atexit.register(gc.freeze)  # all memory is about to go: a last look for cycles takes 30 ms
     asked = [name for name in sys.argv[1:2] if name in COMMANDS]
     if "measure" not in sys.argv:  # which times libraries as they are
         # Our arrays are too short to share, and threads that wait for work take 50 ms to tire.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         try:
-            application(asked or COMMANDS)()
+            with many_objects():
+                application(asked or COMMANDS)()
         finally:
             sys.stdout.flush()  # here, where it can still be told that the disk is full
     except ArtistError as error:
@@ -109,15 +111,6 @@ def main() -> None:
         _end(f"{where}: {error.strerror or error}; make room, or choose another place", 2)
     except MemoryError:
         _end("out of memory; choose a smaller cluster, trace or number of workers", 2)
-
-
-def _collect_seldom() -> None:
-    """Look for cycles after many objects, and no more when all memory is about to go anyway.
-
-    Libraries and rows are hundreds of thousands of objects that stay.
-    """
-    gc.set_threshold(50_000)
-    atexit.register(gc.freeze)
 
 
 def _make_streams_safe() -> None:
