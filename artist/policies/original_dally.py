@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from artist.policies.dally_options import DallyOptions
 from artist.policies.original import OriginalScheduler
 from artist.policies.original_rules import DallyRule
 from artist.policies.original_tuner import NETWORK_FLOOR, RACK_CAP, RACK_FLOOR, OriginalTuner
-
-if TYPE_CHECKING:
-    from artist.policies.dally import DallyOptions
 
 
 def original_dally(options: DallyOptions) -> OriginalScheduler:
