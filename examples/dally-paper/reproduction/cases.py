@@ -28,7 +28,12 @@ Case: TypeAlias = tuple[str, Cell, Cell]
 """A name, what is judged, and what it is compared with."""
 
 
-def switches(study: str, options: Mapping[str, str], policies: Sequence[str]) -> list[Case]:
+def switches(
+    study: str,
+    options: Mapping[str, str],
+    policies: Sequence[str],
+    clusters: Sequence[int] = (2, 8),
+) -> list[Case]:
     """Options of a study (and their words) against the same policy in `recorded`."""
     return [
         (
@@ -36,7 +41,7 @@ def switches(study: str, options: Mapping[str, str], policies: Sequence[str]) ->
             BATCH.of(study=study, racks=racks, policy=policy, options=option),
             BATCH.of(racks=racks, policy=policy),
         )
-        for policy, (option, words), racks in product(policies, options.items(), (2, 8))
+        for policy, (option, words), racks in product(policies, options.items(), clusters)
     ]
 
 
@@ -63,7 +68,7 @@ def within_level() -> Iterator[Case]:
         dally = BATCH.of(trace=DRAWN[arrivals], racks=racks)
         moving = dally.of(study="within-level", policy="dally-within-level")
         yield f"{arrivals}, {racks} racks: within-level for dally", moving, dally
-    for racks in (2, 8):
+    for racks in RACKS:
         moving = BATCH.of(study="within-level", policy="dally-within-level", racks=racks)
         rival = BATCH.of(study="original-tiresias", policy="tiresias", racks=racks)
         name = f"batch, {racks} racks: within-level dally for tiresias re-placed at every lease"
@@ -72,10 +77,10 @@ def within_level() -> Iterator[Case]:
 
 def original_tiresias() -> Iterator[Case]:
     """Tiresias by the original's rules: against its paper's, and as the rival of Dally."""
-    for racks in (2, 8):
+    for racks in RACKS:
         tiresias = BATCH.of(study="original-tiresias", policy="tiresias", racks=racks)
         yield f"tiresias, {racks} racks: original rules", tiresias, tiresias.of(study="recorded")
-    for racks in (2, 8):
+    for racks in RACKS:
         tiresias = BATCH.of(study="original-tiresias", policy="tiresias", racks=racks)
         dally = BATCH.of(study="original-rules", racks=racks)
         yield f"{racks} racks, both by original rules: dally for tiresias", dally, tiresias

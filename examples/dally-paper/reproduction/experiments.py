@@ -64,7 +64,7 @@ def load(evidence: Evidence) -> str:
 
 
 def order(evidence: Evidence) -> str:
-    """One drawn trace in six machine orders: range over median."""
+    """One drawn trace in eight machine orders: range over median."""
     rows = []
     for policy in ("dally", "tiresias"):
         cell = Cell("order", DRAWN["batch"], 8, policy)

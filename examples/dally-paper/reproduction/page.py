@@ -10,6 +10,7 @@ from cases import (
     LEASES,
     MIGRATION,
     ORIGINAL,
+    RACKS,
     VARIANTS,
     original_tiresias,
     placement_cases,
@@ -59,7 +60,8 @@ def tables(evidence: Evidence, original: Original) -> Mapping[str, Callable[[], 
         "tail": lambda: tail(evidence),
         "within-level": lambda: against(evidence, list(within_level())),
         "original-rules": lambda: against(
-            evidence, [*switches("original-rules", ORIGINAL, VARIANTS), *original_tiresias()]
+            evidence,
+            [*switches("original-rules", ORIGINAL, VARIANTS, RACKS), *original_tiresias()],
         ),
         "bounds": lambda: against(
             evidence,

@@ -23,6 +23,7 @@ ORDER = (
     "within-level-variants",
     "calibrated",
     "calibrated-within-level",
+    "calibrated-within-level-variants",
     "original-rules",
     "original-tiresias",
     "lease",

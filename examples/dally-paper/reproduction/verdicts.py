@@ -47,7 +47,9 @@ REGIMES: Mapping[str, Regime] = {
     "the paper's jobs": Regime("own-jobs", OWN),
     "within-level": Regime("recorded", DRAWN, ("within-level", "within-level-variants")),
     "calibrated": Regime("calibrated", DRAWN),
-    "calibrated, within-level": Regime("calibrated", DRAWN, ("calibrated-within-level", None)),
+    "calibrated, within-level": Regime(
+        "calibrated", DRAWN, ("calibrated-within-level", "calibrated-within-level-variants")
+    ),
     "H100, calibrated": Regime("h100-calibrated", DRAWN),
     "H100, catalogue": Regime("h100-catalogue", DRAWN),
 }
