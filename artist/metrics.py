@@ -5,6 +5,7 @@ Nothing here is accumulated while the simulation runs. Times are seconds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -154,9 +155,10 @@ def _fragmentation(timeline: Table, tree: ClusterTree) -> float:
     """Share of the free GPUs that the job mix cannot use, while jobs wait."""
     length_s = np.diff(np.asarray(timeline["time_s"]))
     waiting_s = np.where(np.asarray(timeline["jobs_waiting"])[:-1] > 0, length_s, 0.0)
-    free = waiting_s @ (tree.gpus - np.asarray(timeline["gpus_held"])[:-1])
-    fragmented = waiting_s @ np.asarray(timeline["gpus_fragmented"])[:-1]
-    return float(fragmented / free) if free else 0.0
+    # A dot product's last digit depends on the number of threads; fsum's on nothing.
+    free = math.fsum(waiting_s * (tree.gpus - np.asarray(timeline["gpus_held"])[:-1]))
+    fragmented = math.fsum(waiting_s * np.asarray(timeline["gpus_fragmented"])[:-1])
+    return fragmented / free if free else 0.0
 
 
 def _iteration_times(placements: Sequence[PlacementRow]) -> Mapping[str, float]:

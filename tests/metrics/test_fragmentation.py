@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -103,3 +107,35 @@ def test_it_is_what_a_count_machine_by_machine_gives(
     assert set(ticks.tolist()) == changes
     timeline = timeline_table(rows, tree)
     assert all(seconds(tick) in timeline["time_s"] for tick in changes)
+
+
+THREADS = """
+import numpy as np
+from artist.cluster.tree import regular
+from artist.metrics import _fragmentation
+
+rng = np.random.default_rng(1)
+rows = 200_000
+timeline = {
+    "time_s": np.cumsum(rng.random(rows)),
+    "gpus_held": rng.integers(0, 64, rows),
+    "jobs_waiting": rng.integers(0, 3, rows),
+    "gpus_fragmented": 64 * rng.random(rows),
+}
+tree = regular(racks=1, machines_per_rack=8, gpus_per_machine=8)
+print(_fragmentation(timeline, tree))
+"""
+
+
+def test_the_last_digit_does_not_depend_on_the_number_of_threads() -> None:
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", THREADS],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": threads},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for threads in ("1", "2")
+    }
+    assert len(found) == 1

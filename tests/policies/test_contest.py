@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import trees
 
 from artist.cluster.placement import Placement, tier
 from artist.cluster.state import FreeGpus
@@ -16,7 +17,6 @@ from artist.policies.base import JobView, Migrate, Preempt, Start
 from artist.policies.contest import Contest
 from artist.policies.placers import placer
 from artist.workload.job import Job
-from tests.strategies import trees
 
 
 class Round(NamedTuple):
