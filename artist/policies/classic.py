@@ -35,7 +35,7 @@ from artist.cluster.state import FreeGpus
 from artist.policies.base import BasePolicy, ClusterView, Decision, JobView, Options, Start
 from artist.policies.contest import Contest, run_contest
 from artist.policies.placers import PlacerName, best_level, placer
-from artist.policies.ranking import LastRanked, Rank, RankedQueue
+from artist.policies.ranking import LastRanked, Rank, RankedQueue, behind, gpus_held
 from artist.units import Tick, ticks
 
 
@@ -110,7 +110,8 @@ class Classic(BasePolicy):
         if self._last is None:
             at_once = self.options.preemption == "at-once"
             jobs = list(view.running.values()) if at_once else view.lease_ended
-            return self._behind(jobs, free, view.now)
+            first = self._queue.first(free.total + gpus_held(jobs))
+            return behind(first, jobs, lambda job: self._rank(job, view.now))
         first = self._queue.first(view.cluster.gpus)
         assert first is not None  # somebody waits, and every job fits the cluster
         return self._last.behind(first, view.running, lambda job: self._rank(job, view.now))
@@ -120,25 +121,10 @@ class Classic(BasePolicy):
 
         Whoever waits behind them could only take free GPUs, and would have done so before.
         """
-        first = self._queue.first(free.total + sum([job.gpus for job in ended]))
+        first = self._queue.first(free.total + gpus_held(ended))
         if first is None:
             return False
         return any(first < (self._rank(job, now), job.order) for job in ended)
-
-    def _behind(
-        self, jobs: Sequence[JobView], free: FreeGpus, now: Tick
-    ) -> list[tuple[Rank, JobView]]:
-        """Those of the jobs whom somebody precedes who could use what is free and what they hold.
-
-        The others keep their GPUs.
-        """
-        if not jobs:
-            return []
-        first = self._queue.first(free.total + sum([job.gpus for job in jobs]))
-        if first is None:
-            return []
-        ranked = [(self._rank(job, now), job) for job in jobs]
-        return [(rank, job) for rank, job in ranked if first < (rank, job.order)]
 
     def _place(self, job: JobView, free: FreeGpus) -> Placement | None:
         return self._placer.place(free, job.job.gpus)

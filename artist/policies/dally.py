@@ -42,7 +42,7 @@ from artist.policies.contest import Contest, run_contest
 from artist.policies.dally_options import DallyOptions
 from artist.policies.original_dally import original_dally
 from artist.policies.placers import best_level, pack_in_level
-from artist.policies.ranking import RankedQueue
+from artist.policies.ranking import Rank, RankedQueue, behind, gpus_held
 from artist.units import Tick, seconds, ticks
 
 
@@ -98,11 +98,12 @@ class Dally(BasePolicy):
             self._entered.setdefault(job.job.gpus, []).append(job.entered)
         if not self._queue and not view.lease_ended:
             return ()
-        contest = Contest(view.free, view.lease_ended, self._accept, self._improve)
+        contestable = self._contestable(view)
+        contest = Contest(view.free, [job for _, job in contestable], self._accept, self._improve)
         decisions = run_contest(
             contest,
             self._queue,
-            [((sensitivity(job, view.now), view.now), job) for job in view.lease_ended],
+            contestable,
             lambda gpus: self._possible(contest.pool, gpus),
         )
         for decision in decisions:
@@ -112,13 +113,26 @@ class Dally(BasePolicy):
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """Whether somebody waits, or one of these jobs could find a better place at all."""
-        if self._queue:
-            return True
-        tree, shapes = free.tree, self.options.moves_for == "shape"
+        return bool(self._queue) or self._any_could_move(ended, free.tree)
+
+    def _any_could_move(self, jobs: Sequence[JobView], tree: ClusterTree) -> bool:
+        shapes = self.options.moves_for == "shape"
         return any(
             job.tier > tree.machine and (shapes or best_level(tree, job.job.gpus) < job.tier)
-            for job in ended
+            for job in jobs
         )
+
+    def _contestable(self, view: ClusterView) -> list[tuple[Rank, JobView]]:
+        """The jobs whose lease ended and whose answer may be another than to stay.
+
+        If nobody could move, those whom no waiting job precedes that could use what is free and
+        what they hold stay where they are, without a contest.
+        """
+        ended = view.lease_ended
+        first: tuple[Rank, int] | None = ((), -1)  # before everybody
+        if not self._any_could_move(ended, view.cluster):
+            first = self._queue.first(view.free.total + gpus_held(ended))
+        return behind(first, ended, lambda job: (sensitivity(job, view.now), view.now))
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The auto-tuner's records, where it is used."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from artist.policies.base import JobView
@@ -72,6 +72,21 @@ class RankedQueue:
             else:
                 heapq.heappop(heads)
             yield rank, self._views[order]
+
+
+def gpus_held(jobs: Iterable[JobView]) -> int:
+    """How many GPUs some jobs hold together."""
+    return sum([job.gpus for job in jobs])
+
+
+def behind(
+    first: tuple[Rank, int] | None, jobs: Iterable[JobView], rank: Callable[[JobView], Rank]
+) -> list[tuple[Rank, JobView]]:
+    """Those of the jobs that come after one with this rank and order, with their ranks."""
+    if first is None:
+        return []
+    ranked = [(rank(job), job) for job in jobs]
+    return [(found, job) for found, job in ranked if first < (found, job.order)]
 
 
 class LastRanked:

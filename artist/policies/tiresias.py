@@ -51,7 +51,7 @@ from artist.policies.original import OriginalScheduler
 from artist.policies.original_options import OriginalOptions
 from artist.policies.original_tiresias import original_tiresias
 from artist.policies.placers import AnyPlacer, Placer, PlacerName, placer
-from artist.policies.ranking import Rank, RankedQueue
+from artist.policies.ranking import Rank, RankedQueue, behind, gpus_held
 from artist.policies.skew import SKEW_THRESHOLD, skew
 from artist.policies.tiresias_placement import FewestMachines
 from artist.policies.tiresias_queues import ServiceQueues
@@ -155,35 +155,42 @@ class Tiresias(BasePolicy):
             return False
         if self._ranks.promotes(now):
             return True
-        gpus = free.total + sum(job.gpus for job in ended)
+        return bool(self._contestable(ended, free, now))
+
+    def _contestable(
+        self, ended: Sequence[JobView], free: FreeGpus, now: Tick
+    ) -> list[tuple[Rank, JobView]]:
+        """Those of the jobs whom somebody precedes who could use what they and nobody hold."""
+        gpus = free.total + gpus_held(ended)
         firsts = [queue.first(gpus) for queue in self._waiting.values()]
-        last = max((self._rank(job, now), job.order) for job in ended)
-        return any(first is not None and first < last for first in firsts)
+        first = min((found for found in firsts if found is not None), default=None)
+        return behind(first, ended, lambda job: self._rank(job, now))
 
     def _serve(self, view: ClusterView) -> Sequence[Decision]:
-        contest = Contest(view.free, view.lease_ended, self._place, spare_first=True)
+        contestable = self._contestable(view.lease_ended, view.free, view.now)
+        contested = [job for _, job in contestable]
+        contest = Contest(view.free, contested, self._place, spare_first=True)
         full: set[tuple[bool, int]] = set()
 
         def possible(skewed: bool, gpus: int) -> bool:
             fits = self._placers[skewed].possible(contest.pool, gpus)
             return fits and (skewed, gpus) not in full
 
-        for job in self._ranked(view, possible):
+        for job in self._ranked(contestable, possible):
             # What is free only shrinks, so that the next job of this kind would fail as well.
             if not contest.offer(job) and job.placement is None:
                 full.add((self._skewed(job), job.job.gpus))
         return contest.decisions
 
     def _ranked(
-        self, view: ClusterView, possible: Callable[[bool, int], bool]
+        self, contestable: list[tuple[Rank, JobView]], possible: Callable[[bool, int], bool]
     ) -> Iterator[JobView]:
-        """Waiting and lease-ended jobs in order."""
+        """Waiting and contestable jobs in order."""
         walks = [
             queue.walk(lambda gpus, skewed=skewed: possible(skewed, gpus))  # type: ignore[misc]
             for skewed, queue in self._waiting.items()
         ]
-        ended = sorted(((self._rank(job, view.now), job) for job in view.lease_ended), key=_by_rank)
-        for _, job in heapq.merge(*walks, ended, key=_by_rank):
+        for _, job in heapq.merge(*walks, sorted(contestable, key=_by_rank), key=_by_rank):
             yield job
 
     def _place(self, job: JobView, free: FreeGpus) -> Placement | None:
