@@ -1,0 +1,318 @@
+"""The classics' written rules, followed as slowly and plainly as they read.
+
+Nothing is remembered that could be counted again: free GPUs are counted from who holds
+them, at every arrival, finish and lease end there is a contest, and everybody who may come
+forward does. Progress is whole iterations of a fraction of ticks. Of artist's code only `Job`
+is used here, and of its clusters what a user writes: nested lists of GPU counts.
+
+Where GPUs are held is a dict, leaf -> GPUs; where they are free, another one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
+
+from artist.workload.job import Job
+
+SECOND = 10**9
+Nested: TypeAlias = "int | Sequence[Nested]"
+Gpus = dict[int, int]
+
+
+class Rules(NamedTuple):
+    """What the classic policies' options say."""
+
+    order: str
+    preemption: str
+    strict: bool
+    placement: str
+    lease: int
+    """In ticks."""
+
+
+class Stay(NamedTuple):
+    """A job on the same GPUs, in ticks."""
+
+    job: int
+    gpus: Gpus
+    start: int
+    end: int
+    iterations: int
+    stalled: int
+    how: str
+    """How it ended: finished, preempted or migrated."""
+
+
+class Cluster:
+    """Leaves, and for each the units around it: its number per level, from its own outwards."""
+
+    def __init__(self, names: Sequence[str], spec: Nested, turns: Sequence[Sequence[int]]) -> None:
+        self.machine = list(names).index("machine")
+        self.root = len(names) - 1
+        self.turns = turns
+        self.sizes: list[int] = []
+        self.paths: list[tuple[int, ...]] = []
+        self._visit(spec, self.root, (), [0] * len(names))
+
+    def _visit(self, spec: Nested, level: int, around: tuple[int, ...], next_: list[int]) -> None:
+        path = (next_[level], *around)
+        next_[level] += 1
+        if isinstance(spec, int):
+            self.sizes.append(spec)
+            self.paths.append(path)
+        else:
+            for part in spec:
+                self._visit(part, level - 1, path, next_)
+
+    def units(self, level: int, inside: tuple[int, int] | None = None) -> list[int]:
+        """Units of a level, all or inside one of an outer level, in the order of visits."""
+        found = {
+            path[level] for path in self.paths if inside is None or path[inside[0]] == inside[1]
+        }
+        return sorted(found, key=lambda unit: self.turns[level][unit])
+
+    def count(self, gpus: Gpus, level: int, unit: int) -> int:
+        """How many of some GPUs lie in a unit."""
+        return sum(n for leaf, n in gpus.items() if self.paths[leaf][level] == unit)
+
+    def level(self, gpus: Gpus) -> int:
+        """The outermost level that a job on these GPUs spans: machine, rack or network."""
+        spanned = (
+            level
+            for level in range(self.machine, self.root + 1)
+            if len({self.paths[leaf][level] for leaf in gpus}) == 1
+        )
+        return min(spanned)
+
+    def best_level(self, gpus: int) -> int:
+        """The innermost of these levels with a unit that would hold so many if it were empty."""
+        empty = dict(enumerate(self.sizes))
+        return min(
+            level
+            for level in range(self.machine, self.root + 1)
+            if max(self.count(empty, level, unit) for unit in self.units(level)) >= gpus
+        )
+
+    def place(self, placer: str, free: Gpus, gpus: int) -> Gpus | None:
+        """GPUs to take, None to wait."""
+        if placer == "any":
+            return self._any(free, gpus)
+        if placer == "consolidate-or-wait":
+            return self._in_level(free, self.best_level(gpus), gpus)
+        for level in range(self.machine, self.root + 1):
+            found = self._in_level(free, level, gpus)
+            if found is not None:
+                return found
+        return None
+
+    def _any(self, free: Gpus, gpus: int) -> Gpus | None:
+        if sum(free.values()) < gpus:
+            return None
+        taken: Gpus = {}
+        for machine in self.units(self.machine):
+            share = min(gpus - sum(taken.values()), self.count(free, self.machine, machine))
+            self._pack(free, self.machine, machine, share, taken)
+        return taken
+
+    def _in_level(self, free: Gpus, level: int, gpus: int) -> Gpus | None:
+        room = [unit for unit in self.units(level) if self.count(free, level, unit) >= gpus]
+        if not room:
+            return None
+        taken: Gpus = {}
+        fullest = min(room, key=lambda unit: self.count(free, level, unit))
+        self._pack(free, level, fullest, gpus, taken)
+        return taken
+
+    def _pack(self, free: Gpus, level: int, unit: int, gpus: int, taken: Gpus) -> None:
+        """Child by child: the fullest that can hold the rest, else the emptiest, whole."""
+        if gpus == 0:
+            return
+        if level == 0:
+            taken[unit] = gpus
+            return
+        counts = {
+            child: self.count(free, level - 1, child)
+            for child in self.units(level - 1, inside=(level, unit))
+        }
+        while gpus:
+            enough = [child for child in counts if counts[child] >= gpus]
+            if enough:
+                child = min(enough, key=lambda child: counts[child])
+            else:
+                child = max(counts, key=lambda child: counts[child])
+            share = min(gpus, counts.pop(child))
+            self._pack(free, level - 1, child, share, taken)
+            gpus -= share
+
+
+@dataclass
+class State:
+    """A job that has arrived and not finished."""
+
+    job: Job
+    order: int
+    gpus: Gpus = field(default_factory=dict)
+    start: int = 0
+    ready: int = 0
+    """When it has got its GPUs, and when it is restored and begins to iterate."""
+    iteration: Fraction = Fraction(0)
+    """In ticks."""
+    done_before: int = 0
+    held_before: int = 0
+    """Whole iterations and time with GPUs until it got those that it has."""
+    stays: list[Stay] = field(default_factory=list)
+
+    def boundary(self, iterations: int) -> int:
+        """When it has done so many on its present GPUs."""
+        return self.ready + math.ceil(iterations * self.iteration)
+
+    def finish(self) -> int:
+        """When it has done all of them."""
+        return self.boundary(self.job.iterations - self.done_before)
+
+    def done_here(self, now: int) -> int:
+        """Whole iterations on its present GPUs."""
+        if not self.gpus:
+            return 0
+        done = 0
+        while self.boundary(done + 1) <= now:
+            done += 1
+        return done
+
+    def left(self, now: int) -> int:
+        """Iterations that are not done."""
+        return self.job.iterations - self.done_before - self.done_here(now)
+
+    def held(self, now: int) -> int:
+        """Time with GPUs."""
+        return self.held_before + (now - self.start if self.gpus else 0)
+
+    def lease_ends(self, lease: int) -> list[int]:
+        """The first boundary at or after each multiple of the lease since it got its GPUs."""
+        ends = []
+        for n in range(1, self.job.iterations - self.done_before):
+            before = self.start if n == 1 else self.boundary(n - 1)
+            multiples = (self.boundary(n) - self.start) // lease - (before - self.start) // lease
+            if multiples:
+                ends.append(self.boundary(n))
+        return ends
+
+
+class Simulation:
+    """One run. `slowdown` is what an iteration takes per second of compute, by level spanned."""
+
+    def __init__(
+        self, cluster: Cluster, jobs: Sequence[Job], rules: Rules, slowdown: Sequence[float]
+    ) -> None:
+        self.cluster = cluster
+        self.rules = rules
+        self.slowdown = slowdown
+        self.jobs = [State(job, order) for order, job in enumerate(jobs)]
+
+    def run(self) -> list[list[Stay]]:
+        """Every job's stays in the order of time."""
+        arriving = list(self.jobs)
+        here: list[State] = []
+        now = -1
+        while arriving or here:
+            running = [state for state in here if state.gpus]
+            times = [round(state.job.arrival_s * SECOND) for state in arriving]
+            times += [state.finish() for state in running]
+            if self.rules.preemption == "lease":
+                times += [end for state in running for end in state.lease_ends(self.rules.lease)]
+            now = min(time for time in times if time > now)
+            for state in running:
+                if state.finish() == now:
+                    self.leave(state, now, "finished")
+                    here.remove(state)
+            here += [state for state in arriving if round(state.job.arrival_s * SECOND) == now]
+            arriving = [state for state in arriving if round(state.job.arrival_s * SECOND) > now]
+            self.change_hands(here, self.contest(here, now), now)
+        return [state.stays for state in self.jobs]
+
+    def rank(self, state: State, now: int) -> tuple[Fraction, int]:
+        """Smaller comes forward first."""
+        compute = Fraction(str(state.job.compute_s))
+        first = {
+            "arrival": Fraction(0),
+            "length": state.job.iterations * compute,
+            "remaining": state.left(now) * compute,
+            "area": state.left(now) * compute * state.job.gpus,
+            "service": Fraction(state.held(now) * state.job.gpus),
+        }
+        return first[self.rules.order], state.order
+
+    def contest(self, here: list[State], now: int) -> dict[int, Gpus]:
+        """Who has which GPUs from now on, by the order of arrival; nobody else has any."""
+        running = [state for state in here if state.gpus]
+        if self.rules.preemption == "at-once":
+            contestable = running
+        elif self.rules.preemption == "lease":
+            contestable = [state for state in running if now in state.lease_ends(self.rules.lease)]
+        else:
+            contestable = []
+        given = {state.order: state.gpus for state in running if state not in contestable}
+        waiting = [state for state in here if not state.gpus]
+        to_come = sorted(waiting + contestable, key=lambda state: self.rank(state, now))
+        passing = True
+        while to_come:
+            state = to_come.pop(0)
+            pool, unheld = self.left_over(given, to_come)
+            if state.gpus and all(pool[leaf] >= n for leaf, n in state.gpus.items()):
+                given[state.order] = state.gpus
+                continue
+            gpus = self.choose(state, pool, unheld) if passing or state.gpus else None
+            if gpus is not None:
+                given[state.order] = gpus
+            elif self.rules.strict:
+                passing = False
+        return given
+
+    def left_over(self, given: dict[int, Gpus], to_come: list[State]) -> tuple[Gpus, Gpus]:
+        """The pool, and what of it nobody holds who has not come forward yet."""
+        pool = {
+            leaf: size - sum(gpus.get(leaf, 0) for gpus in given.values())
+            for leaf, size in enumerate(self.cluster.sizes)
+        }
+        unheld = {
+            leaf: max(0, left - sum(state.gpus.get(leaf, 0) for state in to_come))
+            for leaf, left in pool.items()
+        }
+        return pool, unheld
+
+    def choose(self, state: State, pool: Gpus, unheld: Gpus) -> Gpus | None:
+        """GPUs that nobody holds, unless the pool offers a better level."""
+        of_pool = self.cluster.place(self.rules.placement, pool, state.job.gpus)
+        of_unheld = self.cluster.place(self.rules.placement, unheld, state.job.gpus)
+        if of_pool is None or of_unheld is None:
+            return of_pool
+        better = self.cluster.level(of_pool) < self.cluster.level(of_unheld)
+        return of_pool if better else of_unheld
+
+    def change_hands(self, here: list[State], given: dict[int, Gpus], now: int) -> None:
+        """Stop whoever has other GPUs now or none, and start whoever has other ones."""
+        for state in here:
+            gpus = given.get(state.order, {})
+            if gpus == state.gpus:
+                continue
+            if state.gpus:
+                self.leave(state, now, "migrated" if gpus else "preempted")
+            if gpus:
+                restart_s = state.job.restart_s if state.stays else 0
+                state.gpus, state.start = gpus, now
+                state.ready = now + round(restart_s * SECOND)
+                iteration_s = state.job.compute_s * self.slowdown[self.cluster.level(gpus)]
+                state.iteration = Fraction(str(iteration_s)) * SECOND
+
+    def leave(self, state: State, now: int, how: str) -> None:
+        """Stop; whole iterations are kept."""
+        iterations, stalled = state.done_here(now), min(now, state.ready) - state.start
+        stay = Stay(state.order, state.gpus, state.start, now, iterations, stalled, how)
+        state.stays.append(stay)
+        state.done_before += iterations
+        state.held_before += now - state.start
+        state.gpus = {}

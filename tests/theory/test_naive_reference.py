@@ -1,0 +1,153 @@
+"""Does artist do what its rules say? Against `naive.py`, which knows the rules and no shortcut.
+
+Traces are small and their times coincide often: arrivals, finishes and lease ends of one
+instant, jobs of one rank, units with equally many free GPUs. What must agree is every stay of
+every job: on which GPUs, from when to when, how many iterations, how much of a stall, and why it
+ended; starts, finishes, preemptions and migrations follow from these.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import naive
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import EstimateByLevel, make_policy
+
+from artist.cluster.order import VisitingOrder
+from artist.cluster.tree import Nested, nested
+from artist.engine.rates import AloneRates
+from artist.engine.rows import EndReason
+from artist.engine.simulator import Simulator
+from artist.policies import POLICIES
+from artist.workload.job import Job
+
+NAMES = (
+    ("machine", "rack", "network"),
+    ("machine", "network"),
+    ("socket", "machine", "rack", "network"),
+)
+COSTS = [(0.0, 0.0), (0.5, 1.0), (1.0, 3.0), (0.1, 0.3)]
+"""Communication over compute: between the machines of a rack, and between racks."""
+HOW = {
+    EndReason.FINISHED: "finished",
+    EndReason.PREEMPTED: "preempted",
+    EndReason.LEASE_ENDED: "preempted",
+    EndReason.MIGRATED: "migrated",
+}
+
+
+class Case(NamedTuple):
+    """A cluster, what communication costs on it, and jobs."""
+
+    names: tuple[str, ...]
+    spec: Nested
+    permutation: int
+    rack: float
+    network: float
+    jobs: list[Job]
+
+
+@st.composite
+def specs(draw: st.DrawFn, levels: int, most: int) -> Nested:
+    """A cluster of so many GPUs at most; units of a level may differ in size."""
+    room = most
+
+    def unit(level: int) -> Nested:
+        nonlocal room
+        if level == 0:
+            size = draw(st.integers(1, min(room, 4)))
+            room -= size
+            return size
+        parts = [unit(level - 1)]
+        while room and len(parts) < 4 and draw(st.integers(0, 3)):
+            parts.append(unit(level - 1))
+        return parts
+
+    return unit(levels - 1)
+
+
+def size(spec: Nested) -> int:
+    return spec if isinstance(spec, int) else sum(size(part) for part in spec)
+
+
+@st.composite
+def cases(draw: st.DrawFn, most_gpus: int, most_jobs: int) -> Case:
+    names = draw(st.sampled_from(NAMES))
+    spec = draw(specs(len(names), most_gpus))
+    job = st.fixed_dictionaries(
+        {
+            "arrival_s": st.integers(0, most_jobs // 2).map(float),
+            "gpus": st.integers(1, min(size(spec), 9)),
+            "iterations": st.integers(1, 8),
+            # Binary fractions: ranks are floats, in which 3 x 0.1 is more than 1 x 0.3.
+            "compute_s": st.sampled_from([1.0, 2.0, 0.5, 3.0]),
+            "restart_s": st.sampled_from([0.0, 1.0, 2.0, 5.0]),
+        }
+    )
+    count = draw(st.integers(0, most_jobs - 1).map(lambda fewer: most_jobs - fewer))
+    drawn = draw(st.lists(job, min_size=count, max_size=count))
+    drawn.sort(key=lambda fields: fields["arrival_s"])
+    jobs = [Job(id=str(order), model="any", **fields) for order, fields in enumerate(drawn)]
+    return Case(names, spec, draw(st.integers(0, 2)), *draw(st.sampled_from(COSTS)), jobs)
+
+
+POLICY = st.sampled_from(["las", "srtf", "srsf", "fifo", "fifo-backfill", "sjf"])
+OPTIONS = st.fixed_dictionaries(
+    {
+        "placement": st.sampled_from(["pack", "any", "consolidate-or-wait"]),
+        "lease_s": st.sampled_from([1.0, 0.5, 1.5, 2.0, 4.0]),
+    },
+    optional={
+        "order": st.sampled_from(["arrival", "length", "remaining", "area", "service"]),
+        "preemption": st.sampled_from(["lease", "at-once"]),
+        "strict": st.booleans(),
+    },
+)
+
+
+def found(case: Case, policy: str, options: dict[str, Any]) -> list[list[naive.Stay]]:
+    """Every job's stays, by artist."""
+    tree = nested(case.names, case.spec)
+    asked = make_policy(policy, **options)
+    rates = AloneRates(tree, EstimateByLevel(case.rack, case.network))
+    order = VisitingOrder(tree, case.permutation)
+    rows = Simulator(tree, case.jobs, rates, lease=asked.lease, order=order, check=True).run(asked)
+    stays: list[list[naive.Stay]] = [[] for _ in case.jobs]
+    for row in rows.placements:
+        gpus = dict(zip(row.placement.leaves, row.placement.counts, strict=True))
+        stay = (row.job, gpus, row.start, row.end, row.iterations, row.stalled, HOW[row.reason])
+        stays[row.job].append(naive.Stay(*stay))
+    for row in rows.jobs:
+        mine = stays[row.order]
+        assert (row.start, row.finish) == (mine[0].start, mine[-1].end)
+        assert row.preemptions == sum(stay.how == "preempted" for stay in mine)
+        assert row.migrations == sum(stay.how == "migrated" for stay in mine)
+    return stays
+
+
+def expected(case: Case, policy: str, options: dict[str, Any]) -> list[list[naive.Stay]]:
+    """Every job's stays, by the naive reference."""
+    asked: dict[str, Any] = {"preemption": "never", "strict": False}
+    asked |= {**POLICIES[policy].preset, **options}
+    asked["lease"] = round(asked.pop("lease_s") * naive.SECOND)
+    turns = VisitingOrder(nested(case.names, case.spec), case.permutation).turns
+    cluster = naive.Cluster(case.names, case.spec, turns)
+    outer = {"rack": case.rack, "network": case.network if "rack" in case.names else case.rack}
+    slowdown = [1.0 + outer.get(name, 0.0) for name in case.names]
+    return naive.Simulation(cluster, case.jobs, naive.Rules(**asked), slowdown).run()
+
+
+@settings(max_examples=500)
+@given(cases(16, 8), POLICY, OPTIONS)
+def test_every_stay_of_every_job_follows_from_the_rules(case, policy, options) -> None:
+    assert found(case, policy, options) == expected(case, policy, options)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000)
+@given(cases(40, 20), POLICY, OPTIONS)
+def test_so_it_does_with_more_jobs_on_larger_clusters(case, policy, options) -> None:
+    assert found(case, policy, options) == expected(case, policy, options)
