@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import naive
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import EstimateByLevel, make_policy
 
@@ -98,7 +98,7 @@ POLICY = st.sampled_from(["las", "srtf", "srsf", "fifo", "fifo-backfill", "sjf"]
 OPTIONS = st.fixed_dictionaries(
     {
         "placement": st.sampled_from(["pack", "any", "consolidate-or-wait"]),
-        "lease_s": st.sampled_from([1.0, 0.5, 1.5, 2.0, 4.0]),
+        "lease_s": st.sampled_from([1.5, 1.0, 2.0, 2.5]),
     },
     optional={
         "order": st.sampled_from(["arrival", "length", "remaining", "area", "service"]),
@@ -140,7 +140,25 @@ def expected(case: Case, policy: str, options: dict[str, Any]) -> list[list[naiv
     return naive.Simulation(cluster, case.jobs, naive.Rules(**asked), slowdown).run()
 
 
+# A job that lost its GPUs to a shorter one is the first that does not fit: who is longer still
+# waits behind it, though one GPU is left. Draws seldom come across it.
+SHUT_OUT = Case(
+    names=("machine", "network"),
+    spec=[4],
+    permutation=0,
+    rack=0.0,
+    network=0.0,
+    jobs=[
+        Job("loses", arrival_s=0.0, gpus=3, model="any", iterations=6, compute_s=1.0),
+        Job("takes", arrival_s=1.0, gpus=2, model="any", iterations=2, compute_s=1.0),
+        Job("waits", arrival_s=1.0, gpus=1, model="any", iterations=8, compute_s=1.0),
+    ],
+)
+STRICT = {"placement": "pack", "lease_s": 1.0, "preemption": "at-once", "strict": True}
+
+
 @settings(max_examples=500)
+@example(SHUT_OUT, "sjf", STRICT)
 @given(cases(16, 8), POLICY, OPTIONS)
 def test_every_stay_of_every_job_follows_from_the_rules(case, policy, options) -> None:
     assert found(case, policy, options) == expected(case, policy, options)
