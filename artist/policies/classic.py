@@ -14,10 +14,11 @@ area      remaining ideal time x GPUs                srsf
 service   GPUs x time held so far                    las
 ========  =========================================  ===================
 
-*Strict*: nobody passes the first job that does not fit. Otherwise such a job is
-skipped (backfilling without reservation). *Preemption*: `never`; at the end of a `lease`,
-when a job's GPUs go to whoever comes before it in the order; or `at-once`, when that may
-happen at any arrival or finish. A job whose GPUs nobody before it needs keeps them.
+*Strict*: nobody starts who comes after the first job that does not fit, be it one that loses
+its GPUs; running jobs behind it keep theirs, or move if somebody before it took them. Otherwise
+such a job is skipped (backfilling without reservation). *Preemption*: `never`; at the end of a
+`lease`, when a job's GPUs go to whoever comes before it in the order; or `at-once`, when that
+may happen at any arrival or finish. A job whose GPUs nobody before it needs keeps them.
 
 Sources: SRTF and LAS as in Tiresias (NSDI 2019), section 3; SRSF is its "shortest remaining
 service first".

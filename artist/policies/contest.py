@@ -4,8 +4,8 @@
 lease ended, or the policy preempts at once) put their GPUs into the pool, together
 with the GPUs that nobody holds. A waiting job takes GPUs that nobody holds unless
 the pool offers it a better level. A contestable job keeps its GPUs if nobody before it took
-them (moving only if it asks for a better level and the pool has one); otherwise it moves,
-or waits.
+them (moving only if it asks for a better level and the pool has one); otherwise it comes
+forward like a waiting job, what is left of its own GPUs being nobody's, and moves or waits.
 
 The GPUs of one leaf are alike, so what nobody holds is a number per leaf: what is left in the
 pool beyond what the contestable jobs hold there that have not come forward yet.
@@ -188,7 +188,8 @@ def run_contest(
 ) -> Sequence[Decision]:
     """Let the jobs come forward in rank order and answer the decisions.
 
-    `strict`: after the first waiting job that goes without, no waiting job gets anything.
+    `strict`: after the first job that goes without, be it one that loses its GPUs, no waiting
+    job gets anything; contestable jobs behind it still keep their GPUs or move.
     The queue drops the jobs that start.
     """
     before = len(contest.decisions)

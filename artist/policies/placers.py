@@ -35,7 +35,7 @@ class AnyPlacer:
         return free.total >= gpus
 
     def place(self, free: FreeGpus, gpus: int) -> Placement | None:
-        """Machine by machine, in the order of visits."""
+        """Machine by machine, in the order of visits; packed inside the last one."""
         if free.total < gpus:
             return None
         taken: dict[int, int] = {}
