@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from artist.workload.job import Job
 
@@ -102,9 +102,9 @@ class Cluster:
         if placer == "any":
             return self._any(free, gpus)
         if placer == "consolidate-or-wait":
-            return self._in_level(free, self.best_level(gpus), gpus)
+            return self.in_level(free, self.best_level(gpus), gpus)
         for level in range(self.machine, self.root + 1):
-            found = self._in_level(free, level, gpus)
+            found = self.in_level(free, level, gpus)
             if found is not None:
                 return found
         return None
@@ -118,7 +118,8 @@ class Cluster:
             self._pack(free, self.machine, machine, share, taken)
         return taken
 
-    def _in_level(self, free: Gpus, level: int, gpus: int) -> Gpus | None:
+    def in_level(self, free: Gpus, level: int, gpus: int) -> Gpus | None:
+        """In the unit of a level with the fewest free GPUs that suffice."""
         room = [unit for unit in self.units(level) if self.count(free, level, unit) >= gpus]
         if not room:
             return None
@@ -221,10 +222,7 @@ class Simulation:
         while arriving or here:
             running = [state for state in here if state.gpus]
             times = [round(state.job.arrival_s * SECOND) for state in arriving]
-            times += [state.finish() for state in running]
-            if self.rules.preemption == "lease":
-                times += [end for state in running for end in state.lease_ends(self.rules.lease)]
-            now = min(time for time in times if time > now)
+            now = min(time for time in times + self.times(here) if time > now)
             for state in running:
                 if state.finish() == now:
                     self.leave(state, now, "finished")
@@ -234,7 +232,15 @@ class Simulation:
             self.change_hands(here, self.contest(here, now), now)
         return [state.stays for state in self.jobs]
 
-    def rank(self, state: State, now: int) -> tuple[Fraction, int]:
+    def times(self, here: list[State]) -> list[int]:
+        """When those who are here will have finished, or have come to the end of a lease."""
+        running = [state for state in here if state.gpus]
+        times = [state.finish() for state in running]
+        if self.rules.preemption == "lease":
+            times += [end for state in running for end in state.lease_ends(self.rules.lease)]
+        return times
+
+    def rank(self, state: State, now: int) -> tuple[Any, ...]:
         """Smaller comes forward first."""
         compute = Fraction(str(state.job.compute_s))
         first = {
@@ -263,9 +269,9 @@ class Simulation:
             state = to_come.pop(0)
             pool, unheld = self.left_over(given, to_come)
             if state.gpus and all(pool[leaf] >= n for leaf, n in state.gpus.items()):
-                given[state.order] = state.gpus
+                given[state.order] = self.stay(state, pool)
                 continue
-            gpus = self.choose(state, pool, unheld) if passing or state.gpus else None
+            gpus = self.choose(state, pool, unheld, now) if passing or state.gpus else None
             if gpus is not None:
                 given[state.order] = gpus
             elif self.rules.strict:
@@ -284,12 +290,20 @@ class Simulation:
         }
         return pool, unheld
 
-    def choose(self, state: State, pool: Gpus, unheld: Gpus) -> Gpus | None:
+    def stay(self, state: State, pool: Gpus) -> Gpus:
+        """What a job has from now on whose GPUs nobody took."""
+        return state.gpus
+
+    def accept(self, state: State, free: Gpus, now: int) -> Gpus | None:
+        """Where a job would start if these GPUs were free, None to wait."""
+        return self.cluster.place(self.rules.placement, free, state.job.gpus)
+
+    def choose(self, state: State, pool: Gpus, unheld: Gpus, now: int) -> Gpus | None:
         """GPUs that nobody holds, unless the pool offers a better level."""
-        of_pool = self.cluster.place(self.rules.placement, pool, state.job.gpus)
-        of_unheld = self.cluster.place(self.rules.placement, unheld, state.job.gpus)
+        of_pool = self.accept(state, pool, now)
+        of_unheld = self.accept(state, unheld, now)
         if of_pool is None or of_unheld is None:
-            return of_pool
+            return of_pool or of_unheld
         better = self.cluster.level(of_pool) < self.cluster.level(of_unheld)
         return of_pool if better else of_unheld
 

@@ -128,16 +128,25 @@ def found(case: Case, policy: str, options: dict[str, Any]) -> list[list[naive.S
     return stays
 
 
+def naive_cluster(case: Case) -> naive.Cluster:
+    turns = VisitingOrder(nested(case.names, case.spec), case.permutation).turns
+    return naive.Cluster(case.names, case.spec, turns)
+
+
+def slowdown(case: Case) -> list[float]:
+    """What an iteration takes per second of compute, by level."""
+    outer = {"rack": case.rack, "network": case.network if "rack" in case.names else case.rack}
+    return [1.0 + outer.get(name, 0.0) for name in case.names]
+
+
 def expected(case: Case, policy: str, options: dict[str, Any]) -> list[list[naive.Stay]]:
     """Every job's stays, by the naive reference."""
     asked: dict[str, Any] = {"preemption": "never", "strict": False}
     asked |= {**POLICIES[policy].preset, **options}
     asked["lease"] = round(asked.pop("lease_s") * naive.SECOND)
-    turns = VisitingOrder(nested(case.names, case.spec), case.permutation).turns
-    cluster = naive.Cluster(case.names, case.spec, turns)
-    outer = {"rack": case.rack, "network": case.network if "rack" in case.names else case.rack}
-    slowdown = [1.0 + outer.get(name, 0.0) for name in case.names]
-    return naive.Simulation(cluster, case.jobs, naive.Rules(**asked), slowdown).run()
+    return naive.Simulation(
+        naive_cluster(case), case.jobs, naive.Rules(**asked), slowdown(case)
+    ).run()
 
 
 # A job that lost its GPUs to a shorter one is the first that does not fit: who is longer still

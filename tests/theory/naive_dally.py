@@ -1,0 +1,100 @@
+"""Dally's written rule, followed as slowly and plainly as it reads (see `naive.py`).
+
+Timers are fixed ones; every moment at which one expires is a question.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from naive import SECOND, Cluster, Gpus, Rules, Simulation, State
+
+from artist.workload.job import Job
+
+
+class DallyRules(NamedTuple):
+    """What Dally's options say, in ticks."""
+
+    lease: int
+    machine_timer: int
+    rack_timer: int
+    moves_for_shape: bool
+
+
+class Dally(Simulation):
+    """One run of Dally."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        jobs: Sequence[Job],
+        rules: DallyRules,
+        slowdown: Sequence[float],
+    ) -> None:
+        super().__init__(cluster, jobs, Rules("", "lease", False, "pack", rules.lease), slowdown)
+        self.dally = rules
+
+    def entered(self, state: State) -> int:
+        """When a waiting job entered the queue: it arrived, or was preempted."""
+        return state.stays[-1].end if state.stays else round(state.job.arrival_s * SECOND)
+
+    def times(self, here: list[State]) -> list[int]:
+        """And every moment at which a timer expires."""
+        return super().times(here) + [
+            self.entered(state) + wait
+            for state in here
+            if not state.gpus
+            for wait in self.waits(state.job.gpus)
+        ]
+
+    def waits(self, gpus: int) -> list[int]:
+        """Per level from the machine on: how long so large a job waits before it accepts it."""
+        timers = [self.dally.machine_timer, *[self.dally.rack_timer] * len(self.slowdown)]
+        waits = [0]
+        for level in range(self.cluster.machine, self.cluster.root):
+            hopeless = self.cluster.best_level(gpus) > level
+            timer = 0 if hopeless else timers[level - self.cluster.machine]
+            waits.append(max(waits[-1], timer))
+        return waits
+
+    def rank(self, state: State, now: int) -> tuple[float, int, int]:
+        """Nw_sens, then who entered the queue first; who runs enters it now."""
+        entered = now if state.gpus else self.entered(state)
+        return self.sensitivity(state, now), entered, state.order
+
+    def sensitivity(self, state: State, now: int) -> float:
+        """The share of the iterations done, over the share of the ideal run time spent."""
+        if not state.held(now):
+            return 0.0
+        done = (state.job.iterations - state.left(now)) / state.job.iterations
+        return done / (state.held(now) / SECOND / state.job.ideal_s)
+
+    def accept(self, state: State, free: Gpus, now: int) -> Gpus | None:
+        """In the innermost level with room, once the job has waited long enough for it."""
+        waited = 0 if state.gpus else now - self.entered(state)
+        for level, wait in enumerate(self.waits(state.job.gpus), start=self.cluster.machine):
+            gpus = self.cluster.in_level(free, level, state.job.gpus)
+            if gpus is not None:
+                return gpus if waited >= wait else None
+        return None
+
+    def stay(self, state: State, pool: Gpus) -> Gpus:
+        """A better level or shape if the pool has one, else what it has."""
+        own = self.cluster.level(state.gpus)
+        for level in range(self.cluster.machine, own + 1):
+            gpus = self.cluster.in_level(pool, level, state.job.gpus)
+            if gpus is None:
+                continue
+            shape = self.dally.moves_for_shape and self.spread(gpus) < self.spread(state.gpus)
+            if level < own or shape:
+                return gpus
+        return state.gpus
+
+    def spread(self, gpus: Gpus) -> tuple[int, bool]:
+        """How many machines, and whether their shares differ; smaller is better."""
+        machines: Counter[int] = Counter()
+        for leaf, count in gpus.items():
+            machines[self.cluster.paths[leaf][self.cluster.machine]] += count
+        return len(machines), len(set(machines.values())) > 1
