@@ -50,10 +50,7 @@ def _free(placements: Sequence[PlacementRow], tree: ClusterTree) -> tuple[Ticks,
     lengths = [len(placement.leaves) for placement in taken]
     leaves = np.fromiter(chain.from_iterable(p.leaves for p in taken), np.int64)
     counts = np.fromiter(chain.from_iterable(p.counts for p in taken), np.int64)
-    leaf_machine = np.array(
-        [tree.ancestor(0, leaf, tree.machine) for leaf in range(len(tree.levels[0]))]
-    )
-    machine = np.tile(leaf_machine[leaves], 2)
+    machine = np.tile(np.array(tree.machine_of)[leaves], 2)
     tick = np.concatenate(
         [
             _repeated([row.start for row in placements], lengths),

@@ -55,8 +55,9 @@ def tier(tree: ClusterTree, placement: Placement) -> int:
 def machine_counts(tree: ClusterTree, placement: Placement) -> dict[int, int]:
     """GPUs per machine."""
     counts: dict[int, int] = {}
+    machine_of = tree.machine_of
     for leaf, count in zip(placement.leaves, placement.counts, strict=True):
-        machine = tree.ancestor(0, leaf, tree.machine)
+        machine = machine_of[leaf]
         counts[machine] = counts.get(machine, 0) + count
     return counts
 

@@ -110,6 +110,12 @@ class ClusterTree:
             unit = self.levels[inner].parent[unit]
         return unit
 
+    @cached_property
+    def machine_of(self) -> tuple[int, ...]:
+        """The machine of each leaf."""
+        leaves = range(len(self.levels[0]))
+        return tuple(self.ancestor(0, leaf, self.machine) for leaf in leaves)
+
     def largest(self, level: int) -> int:
         """GPUs of the largest unit of a level: the most that a job can have inside one."""
         return self._largest[level]

@@ -5,7 +5,9 @@ Source: Xiao et al., *Gandiva* (OSDI 2018), section 4.2, introspective mode.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
 
 from artist.cluster.placement import Placement, machine_counts, tier
 from artist.cluster.state import FreeGpus
@@ -92,21 +94,17 @@ class Consolidation:
     def _nearly_empty(self, share: float) -> set[int]:
         """Busy machines of which at least `share` is free."""
         level = self._tree.machine
-        sizes, counts = self._tree.levels[level].gpus, self._free.counts(level).tolist()
-        return {
-            machine
-            for machine, (size, free) in enumerate(zip(sizes, counts, strict=True))
-            if share * size <= free < size
-        }
+        sizes, free = np.array(self._tree.levels[level].gpus), self._free.counts(level)
+        return set(np.flatnonzero((share * sizes <= free) & (free < sizes)).tolist())
 
-    def _inside(self, machines: Container[int]) -> dict[int, list[JobView]]:
+    def _inside(self, machines: Collection[int]) -> dict[int, list[JobView]]:
         """Untouched jobs inside one of these machines, by machine."""
         inside: dict[int, list[JobView]] = {}
-        level = self._tree.machine
-        for job in self._jobs.values():
+        level, machine_of = self._tree.machine, self._tree.machine_of
+        for job in self._jobs.values() if machines else ():
             if job.tier == level:
                 assert job.placement is not None  # running jobs have GPUs
-                machine = self._tree.ancestor(0, job.placement.leaves[0], level)
+                machine = machine_of[job.placement.leaves[0]]
                 if machine in machines:
                     inside.setdefault(machine, []).append(job)
         return inside
