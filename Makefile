@@ -77,7 +77,7 @@ fuzz: $(STAMP)
 examples: $(STAMP)
 	$(BIN)/python tests/examples/expected.py
 
-# docs/reproduction.md anew: 2,680 runs, every table, every figure. About a quarter of an hour on two cores.
+# docs/reproduction.md anew: 2,680 runs, every table, every figure. Half an hour of CPU time.
 reproduction: $(STAMP)
 	$(BIN)/python examples/dally-paper/reproduction run --again
 	$(BIN)/python examples/dally-paper/reproduction page
