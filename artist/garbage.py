@@ -13,7 +13,10 @@ _NEW_OBJECTS = 100_000
 
 @contextmanager
 def many_objects() -> Iterator[None]:
-    """Look for cycles once in 100,000 new objects; as often as before afterwards."""
+    """Look for cycles once in 100,000 new objects; as often as before afterwards.
+
+    The whole process does: of two threads that use it at once, the last one to leave decides.
+    """
     first, *others = gc.get_threshold()
     if first:  # 0 means never
         gc.set_threshold(max(first, _NEW_OBJECTS), *others)

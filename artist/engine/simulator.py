@@ -272,9 +272,9 @@ class Simulator:
             self._livelock.decided()
         for tick in answer.wakes:
             self._queue.push(tick, WAKE, -1)
+        ended = {state.order for state in self._lease_ended} if answer.preempted else ()
         for state in answer.preempted:
-            ended = state in self._lease_ended
-            self._stop(state, LEASE_ENDED if ended else PREEMPTED)
+            self._stop(state, LEASE_ENDED if state.order in ended else PREEMPTED)
             state.entered = self.now
             self._waiting[state.order] = state
             self._entered.append(state)

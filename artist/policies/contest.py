@@ -4,8 +4,9 @@
 lease ended, or the policy preempts at once) put their GPUs into the pool, together
 with the GPUs that nobody holds. A waiting job takes GPUs that nobody holds unless
 the pool offers it a better level. A contestable job keeps its GPUs if nobody before it took
-them (moving only if it asks for a better level and the pool has one); otherwise it comes
-forward like a waiting job, what is left of its own GPUs being nobody's, and moves or waits.
+them (moving only if it asks for a better level and the pool has one, and then rather to GPUs
+that nobody holds); otherwise it comes forward like a waiting job, what is left of its own GPUs
+being nobody's, and moves or waits.
 
 The GPUs of one leaf are alike, so what nobody holds is a number per leaf: what is left in the
 pool beyond what the contestable jobs hold there that have not come forward yet.
@@ -95,7 +96,7 @@ class Contest:
     def offer(self, view: JobView) -> bool:
         """A job's turn; whether it ends up with GPUs."""
         if view.placement is None:
-            placement = self._best(view)
+            placement = self._best(view, self._place)
             if placement is None:
                 return False
             self.start(view, placement)
@@ -110,13 +111,12 @@ class Contest:
     def _offer_running(self, view: JobView, current: Placement) -> bool:
         pool = self.pool
         keeps = pool.has(current)
-        better = self._improve(view, pool) if keeps and self._improve else None
-        if keeps and better is None:
-            pool.claim(current)
+        if keeps and (self._improve is None or self._improve(view, pool) is None):
+            pool.claim(current)  # its own: what nobody holds stays as it is
             self._come_forward(current)
             return True
         self._come_forward(current)
-        better = better or self._best(view)
+        better = self._best(view, self._improve if keeps and self._improve else self._place)
         if better is None:
             self.decisions.append(Preempt(view.order))
             return False
@@ -130,16 +130,16 @@ class Contest:
             self._held[leaf] -= count
         self._balance(current)
 
-    def _best(self, view: JobView) -> Placement | None:
+    def _best(self, view: JobView, place: Place) -> Placement | None:
         """From the GPUs nobody holds, unless the pool offers a better level."""
         spare, pool = self.spare, self._pool
-        unheld = self._place(view, spare)
+        unheld = place(view, spare)
         if pool is spare:
             return unheld
         tree = pool.tree
         if unheld and (self._spare_first or tier(tree, unheld) == tree.machine):
             return unheld
-        pooled = self._place(view, pool)
+        pooled = place(view, pool)
         if unheld and pooled and tier(tree, unheld) <= tier(tree, pooled):
             return unheld
         return pooled
@@ -154,6 +154,8 @@ class Contest:
 
     def _claim(self, placement: Placement) -> None:
         if self._spare is self._pool:
+            if self._unclaimed is not None:
+                self._settle(self._unclaimed)
             self._unclaimed = placement
             return
         self._pool.claim(placement)

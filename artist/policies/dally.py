@@ -35,6 +35,7 @@ from artist.policies.base import (
     ClusterView,
     Decision,
     JobView,
+    Preempt,
     Start,
     Wake,
 )
@@ -106,10 +107,14 @@ class Dally(BasePolicy):
             contestable,
             lambda gpus: self._possible(contest.pool, gpus),
         )
+        waiting_since = {}
         for decision in decisions:
             if isinstance(decision, Start):
                 self._started(view, view.waiting[decision.job], decision.placement)
-        return [*decisions, *self._next_wake(contest)]
+            elif isinstance(decision, Preempt):
+                waiting_since[view.running[decision.job].job.gpus] = view.now
+        waiting_since |= {gpus: entered[0] for gpus, entered in self._entered.items()}
+        return [*decisions, *self._next_wake(contest.spare, waiting_since)]
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """Whether somebody waits, or one of these jobs could find a better place at all."""
@@ -225,15 +230,16 @@ class Dally(BasePolicy):
         if level < view.cluster.root and self.options.timers == "auto":
             self._tuner.record(view.cluster, level, gpus, view.now - job.entered, view.now)
 
-    def _next_wake(self, contest: Contest) -> list[Wake]:
-        """When the first job starts to accept GPUs that nobody holds, unless already asked."""
-        if not self._entered:
-            return []
-        spare, expiries = contest.spare, []
-        for gpus, entered in self._entered.items():
+    def _next_wake(self, spare: FreeGpus, waiting_since: Mapping[int, Tick]) -> list[Wake]:
+        """When the first job starts to accept GPUs that nobody holds, unless already asked.
+
+        `waiting_since`: per demand, when the job that has waited longest entered the queue.
+        """
+        expiries = []
+        for gpus, entered in waiting_since.items():
             wait = self._wait_for_room(spare, gpus) if gpus <= spare.total else None
-            if wait is not None and entered[0] + wait > self._now:
-                expiries.append(entered[0] + wait)
+            if wait is not None and entered + wait > self._now:
+                expiries.append(entered + wait)
         if not expiries or self._now < self._wake <= min(expiries):
             return []
         self._wake = min(expiries)

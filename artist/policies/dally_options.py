@@ -39,4 +39,6 @@ class DallyOptions(OriginalOptions):
         "machines or equal shares of them inside its level",
     )
     # The lease of the original's runs.
-    lease_s: float = Field(default=3600.0, gt=0, allow_inf_nan=False, description="lease, seconds")
+    lease_s: float = Field(
+        default=3600.0, ge=1e-9, allow_inf_nan=False, description="lease, seconds"
+    )

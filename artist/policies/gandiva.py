@@ -73,7 +73,7 @@ class GandivaOptions(Options):
 
     # The paper's quantum is 60 s (section 4.1); the default is the lease of the other policies.
     quantum_s: float = Field(
-        default=3600.0, gt=0, allow_inf_nan=False, description="length of a time slice, seconds"
+        default=3600.0, ge=1e-9, allow_inf_nan=False, description="length of a time slice, seconds"
     )
     migrate: bool = Field(default=True, description="migrate running jobs to better places")
     # Our choice: servers of 4 GPUs with 3 free, which we could not find in the paper's text.

@@ -107,6 +107,12 @@ class LastRanked:
         if order not in self._bounds:
             self._put(order, rank)
 
+    def forget(self, order: int) -> None:
+        """A job finished."""
+        if self._bounds.pop(order, None) is not None and len(self._heap) > 2 * len(self._bounds):
+            self._heap = [entry for entry in self._heap if entry[1] in self._bounds]
+            heapq.heapify(self._heap)
+
     def behind(
         self,
         first: tuple[Rank, int],
@@ -118,8 +124,7 @@ class LastRanked:
         limit = tuple(-value for value in first[0])
         while self._heap and self._heap[0][0] <= limit:
             _, order = heapq.heappop(self._heap)
-            del self._bounds[order]
-            if order in running:
+            if self._bounds.pop(order, None) is not None and order in running:
                 looked_at.append((rank(running[order]), running[order]))
         for found, view in looked_at:
             self._put(view.order, found)

@@ -71,12 +71,14 @@ class ThemisOptions(Options):
         default=0.8, ge=0, lt=1, description="f: the share of jobs that does not bid"
     )
     # One hour, like the other leasing policies (the paper: 20 minutes, unchecked).
-    lease_s: float = Field(default=3600.0, gt=0, allow_inf_nan=False, description="lease, seconds")
+    lease_s: float = Field(
+        default=3600.0, ge=1e-9, allow_inf_nan=False, description="lease, seconds"
+    )
     # Leases that end apart never put a large gang's GPUs on offer together: with CASSINI's ten
     # minutes (section 5.1) the worst rho of 500 jobs on 4 racks is 382 instead of 241.
     period_s: float | None = Field(
         default=None,
-        gt=0,
+        ge=1e-9,
         allow_inf_nan=False,
         description="bidding period, seconds; as long as the lease if not given",
     )

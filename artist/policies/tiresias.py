@@ -70,7 +70,10 @@ class TiresiasOptions(OriginalOptions):
     )
     # The authors' simulator runs without promotion unless told otherwise.
     promote_knob: float | None = Field(
-        default=None, gt=0, description="PROMOTEKNOB: promote after waiting so many times the run"
+        default=None,
+        gt=0,
+        le=1e6,
+        description="PROMOTEKNOB: promote after waiting so many times the run",
     )
     skew_threshold: float = Field(
         default=SKEW_THRESHOLD, ge=0, le=1, description="PACKLIMIT: consolidate jobs above it"
@@ -86,7 +89,9 @@ class TiresiasOptions(OriginalOptions):
     )
     past_service_column: str = Field(default="service_gpu_s", description="its column")
     # One hour, like the other leasing policies.
-    lease_s: float = Field(default=3600.0, gt=0, allow_inf_nan=False, description="lease, seconds")
+    lease_s: float = Field(
+        default=3600.0, ge=1e-9, allow_inf_nan=False, description="lease, seconds"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> TiresiasOptions:

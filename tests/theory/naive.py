@@ -269,7 +269,7 @@ class Simulation:
             state = to_come.pop(0)
             pool, unheld = self.left_over(given, to_come)
             if state.gpus and all(pool[leaf] >= n for leaf, n in state.gpus.items()):
-                given[state.order] = self.stay(state, pool)
+                given[state.order] = self.stay(state, pool, unheld)
                 continue
             gpus = self.choose(state, pool, unheld, now) if passing or state.gpus else None
             if gpus is not None:
@@ -290,7 +290,7 @@ class Simulation:
         }
         return pool, unheld
 
-    def stay(self, state: State, pool: Gpus) -> Gpus:
+    def stay(self, state: State, pool: Gpus, unheld: Gpus) -> Gpus:
         """What a job has from now on whose GPUs nobody took."""
         return state.gpus
 

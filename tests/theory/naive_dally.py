@@ -80,8 +80,17 @@ class Dally(Simulation):
                 return gpus if waited >= wait else None
         return None
 
-    def stay(self, state: State, pool: Gpus) -> Gpus:
-        """A better level or shape if the pool has one, else what it has."""
+    def stay(self, state: State, pool: Gpus, unheld: Gpus) -> Gpus:
+        """A better level or shape if the pool has one, else what it has; unheld GPUs first."""
+        of_pool, of_unheld = self.improve(state, pool), self.improve(state, unheld)
+        if of_pool is None:
+            return state.gpus
+        if of_unheld and self.cluster.level(of_unheld) <= self.cluster.level(of_pool):
+            return of_unheld
+        return of_pool
+
+    def improve(self, state: State, pool: Gpus) -> Gpus | None:
+        """A better level or shape."""
         own = self.cluster.level(state.gpus)
         for level in range(self.cluster.machine, own + 1):
             gpus = self.cluster.in_level(pool, level, state.job.gpus)
@@ -90,7 +99,7 @@ class Dally(Simulation):
             shape = self.dally.moves_for_shape and self.spread(gpus) < self.spread(state.gpus)
             if level < own or shape:
                 return gpus
-        return state.gpus
+        return None
 
     def spread(self, gpus: Gpus) -> tuple[int, bool]:
         """How many machines, and whether their shares differ; smaller is better."""

@@ -61,23 +61,18 @@ IN_TIME = {
 }
 
 
-# Once it is met, draw "manual" timers in both tests below as well.
-NO_WAKE = "Dally does not ask to be woken for jobs that lose their GPUs by the same answer"
-
-
-@pytest.mark.xfail(strict=True, reason=NO_WAKE)
 def test_a_job_that_lost_its_gpus_gets_others_when_its_timer_expires() -> None:
     assert found(LOSES, "dally", IN_TIME) == expected(LOSES, IN_TIME)
 
 
 @settings(max_examples=200)
-@given(cases(16, 8), options("none", "unbounded"))
+@given(cases(16, 8), options("none", "unbounded", "manual"))
 def test_every_stay_of_every_job_follows_from_the_rule(case, options) -> None:
     assert found(case, "dally", options) == expected(case, options)
 
 
 @pytest.mark.slow
 @settings(max_examples=5_000)
-@given(cases(40, 20), options("none", "unbounded"))
+@given(cases(40, 20), options("none", "unbounded", "manual"))
 def test_so_it_does_with_more_jobs_on_larger_clusters(case, options) -> None:
     assert found(case, "dally", options) == expected(case, options)

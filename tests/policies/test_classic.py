@@ -1,0 +1,37 @@
+"""Equal lengths are equal, and nothing is kept of jobs that are gone."""
+
+from __future__ import annotations
+
+import pytest
+from support import cluster, job, make_policy, run
+
+from artist.engine.jobs import JobState
+from artist.policies.ranking import LastRanked
+
+
+@pytest.mark.parametrize("policy", ["sjf", "srtf", "srsf"])
+def test_three_times_a_tenth_of_a_second_is_as_long_as_three_tenths(policy: str) -> None:
+    first = job("first", iterations=3, compute_s=0.1)  # 0.30000000000000004 in floats
+    second = job("second", iterations=1, compute_s=0.3)
+    rows = run(cluster([1]), [first, second], make_policy(policy))
+    assert [row.job.id for row in rows.jobs] == ["first", "second"]
+
+
+def test_jobs_that_finished_do_not_pile_up() -> None:
+    last = LastRanked()
+    for order in range(1000):
+        last.add(order, (float(order),))
+        last.forget(order)
+    last.add(1000, (5.0,))
+    assert last.behind(((1.0,), 0), {}, lambda view: ()) == []
+    assert len(last._heap) < 5
+
+
+def test_a_forgotten_job_is_not_looked_at() -> None:
+    last = LastRanked()
+    for order in range(4):
+        last.add(order, (5.0,))
+    last.forget(2)
+    running = {order: JobState(job(f"job-{order}"), order, 0) for order in range(4)}
+    found = last.behind(((1.0,), 9), running, lambda view: (5.0,))
+    assert [view.order for _, view in found] == [0, 1, 3]
