@@ -204,16 +204,19 @@ class FreeGpus:
             before = counts[unit]
             counts[unit] = after = before + change
             if buckets:
-                bit = 1 << turns[unit]
-                left = buckets[before] = buckets[before] ^ bit
-                if not left:
-                    self._sizes[level] ^= 1 << before
-                if not buckets[after]:
-                    self._sizes[level] ^= 1 << after
-                buckets[after] ^= bit
+                self._refile(level, buckets, 1 << turns[unit], before, after)
             unit = parent[unit]
         self.total += change
         self._free[-1][0] = self.total
+
+    def _refile(self, level: int, buckets: list[int], bit: int, before: int, after: int) -> None:
+        """Move a unit's bit to the bit set of its new count."""
+        left = buckets[before] = buckets[before] ^ bit
+        if not left:
+            self._sizes[level] ^= 1 << before
+        if not buckets[after]:
+            self._sizes[level] ^= 1 << after
+        buckets[after] ^= bit
 
     def _move_inside(self, placement: Placement, sign: int) -> tuple[int, int, int]:
         """Change every level on which the placement has several units.
@@ -231,13 +234,7 @@ class FreeGpus:
                 before = counts[unit]
                 counts[unit] = after = before + sign * change
                 if buckets:
-                    bit = 1 << turns[unit]
-                    left = buckets[before] = buckets[before] ^ bit
-                    if not left:
-                        self._sizes[level] ^= 1 << before
-                    if not buckets[after]:
-                        self._sizes[level] ^= 1 << after
-                    buckets[after] ^= bit
+                    self._refile(level, buckets, 1 << turns[unit], before, after)
                 outer = parent[unit]
                 if outer == last:
                     sums[-1] += change

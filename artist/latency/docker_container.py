@@ -22,6 +22,7 @@ from artist.latency.images import ImageEntry
 START_TIMEOUT_S = 60.0
 _CLOSE_TIMEOUT_S = 10.0
 _NOBODY = "65534:65534"
+_MOUNT = "/artist-jobs"  # inside the container
 
 _WAIT_FOR_US = "echo ready; read -r _"
 
@@ -31,7 +32,7 @@ ulimit -f {OUTPUT_LIMIT_BYTES // 512}
 echo ready
 while read -r job; do
   (
-    cd "/work/$job" || exit 125
+    cd "{_MOUNT}/$job" || exit 125
     while read -r flag; do set -- "$@" "$flag"; done <arguments
     exec "$0" "$@" >stdout 2>stderr </dev/null
   ) &
@@ -130,7 +131,7 @@ def _isolation(entry: ImageEntry, folder: Path) -> tuple[str, ...]:
         *("--security-opt", "no-new-privileges"),
         *("--memory", entry.memory, "--pids-limit", str(entry.pids_limit)),
         *("--label", f"{LABEL}={owner()}"),
-        *("--mount", f"type=bind,source={folder},target=/work", "--workdir", "/work"),
+        *("--mount", f"type=bind,source={folder},target={_MOUNT}", "--workdir", _MOUNT),
         *("--entrypoint", "sh"),
     )
 
