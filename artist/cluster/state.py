@@ -60,8 +60,8 @@ class FreeGpus:
 
     @property
     def leaves(self) -> Sequence[int]:
-        """Free GPUs per leaf, to be read only."""
-        return self._free[0]
+        """Free GPUs per leaf, read-only."""
+        return memoryview(self._free[0]).toreadonly()
 
     def index_is_true(self, level: int) -> bool:
         """Whether the bit sets of a level (machine or outer) say the same as its counts."""

@@ -150,3 +150,10 @@ def test_a_cluster_of_thousands_of_machines_is_indexed_by_unit() -> None:
     assert np.count_nonzero(free.counts(0)) == 1
     assert free.fits_one(2, 8)
     assert not free.fits_one(2, 9)
+
+
+def test_nobody_writes_to_the_counts_of_leaves() -> None:
+    free = FreeGpus(nested(("machine", "network"), [4, 4]))
+    with pytest.raises(TypeError):
+        free.leaves[0] = 0  # type: ignore[index]
+    assert list(free.leaves) == [4, 4]
