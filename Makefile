@@ -32,7 +32,7 @@ docker-test: $(STAMP)
 	$(BIN)/pytest -q -m docker
 
 # EXPERIMENT in a container without network; results in runs/ or RUN, owned by the caller.
-EXPERIMENT ?= examples/dally-paper/experiment.yaml
+EXPERIMENT ?= studies/dally-paper/experiment.yaml
 RUN ?=
 
 docker-batch: $(STAMP)
@@ -79,8 +79,8 @@ examples: $(STAMP)
 
 # docs/reproduction.md anew: 2,680 runs, every table, every figure. Half an hour of CPU time.
 reproduction: $(STAMP)
-	$(BIN)/python examples/dally-paper/reproduction run --again
-	$(BIN)/python examples/dally-paper/reproduction page
+	$(BIN)/python studies/dally-paper/reproduction run --again
+	$(BIN)/python studies/dally-paper/reproduction page
 
 # Against recorded runs of the original simulator (docs/reference.md). Empty: the folder's files.
 REFERENCE ?= ../shared/reference
@@ -98,7 +98,7 @@ AGAIN ?=
 PAGE ?=
 
 reference: $(STAMP)
-	$(BIN)/python -m artist.reference --reference $(REFERENCE) --workloads $(WORKLOADS) \
+	$(BIN)/python -m validation.original --reference $(REFERENCE) --workloads $(WORKLOADS) \
 	  --job-files $(JOB_FILES) --jobs "$(JOBS)" --page "$(PAGE)" --without "$(WITHOUT)" --again "$(AGAIN)" \
 	  --allocations "$(ALLOCATIONS)" --trace "$(TRACE)" --trace-name "$(TRACE_NAME)" \
 	  --results "$(RESULTS)" --seeds $(SEEDS) --out "$(OUT)"

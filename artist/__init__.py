@@ -57,13 +57,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'artist' has no attribute {name!r}")
-    from importlib import import_module
-
-    # The package `artist.latency` is callable: it and the function share a name.
-    return import_module("artist.latency") if name == "latency" else _api(name)
-
-
-def _api(name: str) -> Any:
     from artist import api
 
     return getattr(api, name)

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from artist import config, run
-from artist.arrowtables import arrow_table
 from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
 from artist.errors import (
@@ -25,12 +24,13 @@ from artist.errors import (
     TraceError,
     UnknownNameError,
 )
+from artist.estimates.cache import open_store
+from artist.estimates.query import Estimate
+from artist.estimates.query_from_text import on_placement, parse_system
+from artist.estimates.service import answer
 from artist.experiments.compare import Comparison, Difference, compare
-from artist.latency.base import Estimate
-from artist.latency.cache import open_store
-from artist.latency.question import on_placement, parse_system
-from artist.latency.service import answer
-from artist.rundir import write_run
+from artist.results.arrow_tables import arrow_table
+from artist.results.run_directory import write_run
 from artist.workload.models import workload
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError, field_validator
 
-from artist.documents import Document, explain, load_yaml, validate
-from artist.errors import ConfigError, shortened
-from artist.yamltext import parse_yaml
+from artist.errors import ConfigError, did_you_mean, shortened
+from artist.io.documents import Document, explain, load_yaml, validate
+from artist.io.yaml_text import parse_yaml
 
 ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)")
 
@@ -122,7 +121,5 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     known = [name for name in Scenario.model_fields if name not in _GROUPS.values()]
     if key in known:
         return {**base, key: value}
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    names = "policy.*, system.*, " + ", ".join(known)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {names}"
+    hint = did_you_mean(key, ["policy.*", "system.*", *known])
     raise ConfigError(f"unknown setting {shortened(key)} ({hint})")

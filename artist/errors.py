@@ -30,6 +30,19 @@ def one_line(text: str, most: int = 120) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a misspelt one most likely stands for; None if none is near."""
+    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    return near[0] if near else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the nearest one, else all known ones."""
+    known = list(known)
+    near = nearest(name, known)
+    return f"did you mean {near!r}?" if near else "known: " + ", ".join(known)
+
+
 class ArtistError(Exception):
     """Root of all errors that artist raises on purpose.
 
@@ -53,8 +66,8 @@ class UnknownNameError(ConfigError):
     """A name is not registered; the message suggests the nearest one."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], remedy: str) -> None:
-        near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        near = nearest(name, known)
+        hint = f"did you mean {near!r}? " if near else ""
         super().__init__(f"unknown {kind} {shortened(name)}: {hint}({remedy})")
         self.name = name
 

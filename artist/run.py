@@ -16,21 +16,21 @@ from artist.cluster.fabric import Fabric, load_fabric
 from artist.cluster.order import VisitingOrder
 from artist.cluster.tree import ClusterTree, nested
 from artist.config import Scenario
-from artist.documents import validate
-from artist.engine.rates import AloneRates
+from artist.contract import Policy
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError, PolicyError
-from artist.latency import BACKENDS
-from artist.latency.base import LatencyBackend
-from artist.latency.calibration import Calibration, load_calibration
-from artist.latency.service import EstimateStore, LatencyService, NoCommunication
-from artist.metrics import Table, job_table, placement_table, summarise, timeline_table
-from artist.policies import POLICIES
-from artist.policies.base import Policy
+from artist.estimates.backends import BACKENDS
+from artist.estimates.calibration import Calibration, load_calibration
+from artist.estimates.query import LatencyBackend
+from artist.estimates.service import EstimateStore, LatencyService, NoCommunication
+from artist.io.documents import validate
+from artist.network.alone import AloneRates
+from artist.policies.table import POLICIES
+from artist.results.metrics import Table, job_table, placement_table, summarise, timeline_table
 from artist.rng import stream
 from artist.trace.arrivals import with_arrivals
-from artist.trace.base import Trace, check_models, check_sizes, head
-from artist.trace.builtin import open_trace
+from artist.trace.named import open_trace
+from artist.trace.native.trace import Trace, check_models, check_sizes, head
 from artist.workload.layers import Workload
 
 
@@ -193,7 +193,7 @@ def open_backend(name: str, fallback: str | None = None) -> LatencyBackend:
         ConfigError: unknown name, or a fallback for a backend that always answers.
         BackendError: its program, engine or image is missing.
     """
-    from artist.latency.layerwise import LayerwiseBackend
+    from artist.estimates.layer_wise import LayerwiseBackend
 
     kind, _, argument = name.partition(":")
     if fallback is not None and kind != "recorded":

@@ -18,11 +18,11 @@ from functools import partial
 
 from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree, nested
+from artist.contract import ClusterView, JobView, Policy
 from artist.engine.progress import Rate
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import PolicyError
-from artist.policies.base import ClusterView, JobView, Policy
 from artist.rng import stream
 from artist.units import Tick
 from artist.workload.job import Job

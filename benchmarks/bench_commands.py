@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cases import COMMON1000, Shape
 
-from artist.policies import POLICIES
+from artist.policies.table import POLICIES
 
 
 def python(*arguments: object) -> None:

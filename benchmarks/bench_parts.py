@@ -9,7 +9,7 @@ from cases import synthetic
 from latency import resnet50_on_1024
 
 from artist.run import open_backend
-from artist.trace.builtin import open_trace
+from artist.trace.named import open_trace
 
 QUERIES = 20
 ROWS = 100_000

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cases import COMMON480, COMMON1000, COMMON5000, PHILLY, Shape, loop
 
-from artist.policies import POLICIES
+from artist.policies.table import POLICIES
 
 
 @pytest.mark.parametrize("policy", ["fifo", "las"])

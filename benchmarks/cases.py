@@ -10,13 +10,13 @@ from typing import NamedTuple
 from artist.cluster.fabric import load_fabric
 from artist.cluster.order import VisitingOrder
 from artist.config import Scenario
-from artist.engine.rates import AloneRates
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
-from artist.latency.service import NoCommunication
+from artist.estimates.service import NoCommunication
+from artist.network.alone import AloneRates
 from artist.run import build_cluster, build_policy, build_trace
-from artist.trace.synthetic import synth_jobs
-from artist.trace.writer import write_csv
+from artist.trace.native.writer import write_csv
+from artist.trace.synthetic.generate import synth_jobs
 
 TRACES = Path(os.environ.get("TRACES", Path(__file__).parents[2] / "shared" / "traces"))
 LOAD, SEED = 0.9, 7

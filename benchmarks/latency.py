@@ -16,8 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from artist.latency.base import Dimension, LatencyQuery, SystemSettings, Topology
-from artist.latency.cases import run_cases
+from artist.astra.files.cases import run_cases
+from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
 from artist.run import open_backend
 from artist.workload.layers import quantised
 from artist.workload.models import workload

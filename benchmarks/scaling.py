@@ -73,8 +73,8 @@ def main() -> None:
 def point(trace: Path, racks: int, policy: str) -> dict[str, Any]:
     """Simulate in this process, and say what it took."""
     from artist.config import Scenario
+    from artist.results.run_directory import write_run
     from artist.run import simulate
-    from artist.rundir import write_run
 
     begun = time.perf_counter()
     marks: list[float] = []

@@ -96,8 +96,8 @@ def files() -> str:
     """The fields of every YAML file."""
     from artist.cluster.fabric import Fabric
     from artist.config import Scenario
+    from artist.estimates.calibration import Calibration
     from artist.experiments.experiment import Experiment
-    from artist.latency.calibration import Calibration
 
     parts = ["# Files\n\n`artist schema KIND` prints the JSON Schema of a file, for editors.\n"]
     for title, model in (
@@ -196,8 +196,8 @@ def _above(lines: Sequence[str], index: int) -> str:
 
 def results() -> str:
     """What a run directory holds, column by column."""
-    from artist.columns import TABLES
-    from artist.glossary import METRICS
+    from artist.results.columns import TABLES
+    from artist.results.glossary import METRICS
 
     parts = [
         "# Results\n\n`--out DIR` writes a run directory. `artist explain NAME` prints an entry.\n",
@@ -216,7 +216,7 @@ def _terms(terms: Iterable[Any]) -> str:
 
 def glossary() -> str:
     """Every word."""
-    from artist.glossary import TERMS
+    from artist.results.glossary import TERMS
 
     return "# Glossary\n\n" + _terms(sorted(TERMS, key=lambda term: term.name))
 
@@ -229,9 +229,9 @@ def names() -> str:
     from dataclasses import asdict
 
     from artist.cluster.fabric import fabric_names, load_fabric
-    from artist.latency import BACKENDS
-    from artist.trace.builtin import builtin_traces
+    from artist.estimates.backends import BACKENDS
     from artist.trace.detect import KINDS
+    from artist.trace.named import builtin_traces
     from artist.workload.models import model_names, summary
 
     fabrics = [load_fabric(name) for name in fabric_names()]
@@ -256,7 +256,7 @@ def names() -> str:
 
 def policies() -> str:
     """Every policy with its options."""
-    from artist.policies import POLICIES
+    from artist.policies.table import POLICIES
 
     rows = [(f"`{e.id}`", e.summary, e.paper) for e in POLICIES]
     text = "# Policies\n\nOptions: `--set policy.KEY=VALUE`, or `policy_options` in a file.\n"

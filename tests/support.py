@@ -7,13 +7,13 @@ from typing import Any
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree, Nested, nested
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Policy
 from artist.engine.progress import Rate
-from artist.engine.rates import AloneRates, RateFunction
 from artist.engine.rows import PlacementRow, Rows
 from artist.engine.simulator import Simulator
-from artist.latency.base import Estimate
-from artist.policies import POLICIES
-from artist.policies.base import BasePolicy, ClusterView, Decision, JobView, Policy
+from artist.estimates.query import Estimate
+from artist.network.alone import AloneRates, RateFunction
+from artist.policies.table import POLICIES
 from artist.units import TICKS_PER_S, Tick, seconds, ticks
 from artist.workload.job import Job
 

@@ -9,7 +9,7 @@ from artist.calibrate.nccl import Log
 from artist.calibrate.regression import CONFIDENCE, Line, fit_line
 from artist.cluster.fabric import Fabric
 from artist.errors import ConfigError
-from artist.latency.base import LatencyBackend
+from artist.estimates.query import LatencyBackend
 
 GB_PER_GIB = 2**30 / 1e9
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from artist.documents import Document
 from artist.errors import ConfigError
+from artist.io.documents import Document
 
 USER_FOLDER = Path("astra_configs")
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from artist.calibrate.shares import Scales, ShareModel
 from artist.errors import TraceError
-from artist.latency.calibration import FitPoint, ModelCalibration
+from artist.estimates.calibration import FitPoint, ModelCalibration
 
 GOOD_ENOUGH = 1e-3
 """Relative error at which the search among neighbouring scales stops."""

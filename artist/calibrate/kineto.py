@@ -24,7 +24,7 @@ from statistics import median
 from artist.calibrate.intervals import Interval, length, minus, union
 from artist.calibrate.kineto_events import Event, Layers, events, is_collective, kernels, steps
 from artist.errors import TraceError
-from artist.workload.files import read_bytes
+from artist.io.data_files import read_bytes
 
 
 @dataclass(frozen=True, slots=True)

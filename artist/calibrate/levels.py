@@ -19,8 +19,8 @@ from artist.calibrate.nccl import OPERATIONS, Log
 from artist.calibrate.regression import Interval, Line
 from artist.cluster.fabric import Fabric, FabricLevel
 from artist.errors import TraceError
-from artist.latency.base import LatencyBackend
-from artist.latency.question import on_placement
+from artist.estimates.query import LatencyBackend
+from artist.estimates.query_from_text import on_placement
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
 
 FASTEST_GIB_PER_S = 1e5

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from artist.errors import ConfigError, TraceError
-from artist.resources import resource
-from artist.workload.files import decode, read_bytes
+from artist.io.data_files import decode, read_bytes
+from artist.io.shipped import resource
 from artist.workload.models import canonical
 
 DEFAULT = "dally2025-table1"

@@ -10,8 +10,8 @@ from artist.calibrate.fit import Target, fit
 from artist.calibrate.measurements import Measurement, MeasurementSet
 from artist.calibrate.shares import Scales, ShareModel, digest
 from artist.cluster.fabric import Fabric
-from artist.latency.base import LatencyBackend
-from artist.latency.calibration import Calibration, ModelCalibration
+from artist.estimates.calibration import Calibration, ModelCalibration
+from artist.estimates.query import LatencyBackend
 from artist.workload.layers import Parallelism, Workload, to_text
 from artist.workload.models import canonical, workload
 

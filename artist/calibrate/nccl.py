@@ -21,7 +21,7 @@ from pathlib import Path
 
 from artist.calibrate.nccl_rows import Row, check_columns, check_physics, parse_row
 from artist.errors import TraceError
-from artist.workload.files import decode, read_bytes
+from artist.io.data_files import decode, read_bytes
 from artist.workload.layers import Collective
 
 OPERATIONS = {

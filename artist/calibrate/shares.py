@@ -11,10 +11,10 @@ import hashlib
 from dataclasses import dataclass
 
 from artist.cluster.fabric import Fabric
-from artist.latency.base import LatencyBackend, LatencyQuery
-from artist.latency.calibration import ModelCalibration
-from artist.latency.layerwise import CollectiveTimes, LayerwiseBackend
-from artist.latency.question import on_placement
+from artist.estimates.calibration import ModelCalibration
+from artist.estimates.layer_wise import CollectiveTimes, LayerwiseBackend
+from artist.estimates.query import LatencyBackend, LatencyQuery
+from artist.estimates.query_from_text import on_placement
 from artist.workload.graph import Node, nodes, schedule
 from artist.workload.layers import Workload, quantised
 

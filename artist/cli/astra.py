@@ -18,7 +18,7 @@ from artist.errors import BackendSettingError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from artist.latency.analytical import Finishes
+    from artist.astra.model.analytical import Finishes
 
 app = typer.Typer()
 
@@ -50,8 +50,8 @@ def astra(
     logging_folder: Annotated[Path | None, typer.Option(help="Folder for log.log.")] = None,
 ) -> None:
     """Answer as ASTRA-sim's congestion-unaware analytical binary does, with its flags."""
-    from artist.latency.analytical import finishes
-    from artist.latency.astra_reader import ABORTED, AstraInputError, read_query
+    from artist.astra.files.read_back import ABORTED, AstraInputError, read_query
+    from artist.astra.model.analytical import finishes
 
     if context.args:
         raise _refused(f"unknown argument {context.args[0]!r}; see artist astra --help")
@@ -97,6 +97,6 @@ def _print(lines: list[str], folder: Path | None) -> None:
 
 
 def _refused(message: str) -> Exception:
-    from artist.latency.astra_reader import REFUSED, AstraInputError
+    from artist.astra.files.read_back import REFUSED, AstraInputError
 
     return AstraInputError(message, REFUSED)

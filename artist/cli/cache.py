@@ -12,7 +12,7 @@ from artist.cli.output import Format, print_facts, print_json
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
-    from artist.latency.cache import DiskStore
+    from artist.estimates.cache import DiskStore
 
 app = typer.Typer(
     name="cache", help="Look after the estimates kept between runs.", no_args_is_help=True
@@ -45,7 +45,7 @@ def clear(format_: Output = Format.TABLE) -> None:
 
 @contextmanager
 def _store() -> Iterator[DiskStore]:
-    from artist.latency.cache import cache_dir, open_store
+    from artist.estimates.cache import cache_dir, open_store
 
     with open_store() as store:
         if store is None:

@@ -15,7 +15,7 @@ def doctor(
     format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
 ) -> None:
     """Check the cache, the Docker engine and every image; nothing is changed."""
-    from artist.latency.images import load_images
+    from artist.astra.programs.images import load_images
 
     checks: list[tuple[str, Callable[[], str]]] = [
         ("in-process backend", _analytical),
@@ -40,7 +40,7 @@ def _try(name: str, check: Callable[[], str]) -> tuple[str, bool, str]:
 
 def _analytical() -> str:
     from artist.cluster.fabric import load_fabric
-    from artist.latency.service import LatencyService
+    from artist.estimates.service import LatencyService
     from artist.run import open_backend
     from artist.workload.models import workload
 
@@ -50,7 +50,7 @@ def _analytical() -> str:
 
 def _cache() -> str:
     from artist.errors import ConfigError
-    from artist.latency.cache import cache_dir, open_store
+    from artist.estimates.cache import cache_dir, open_store
 
     with open_store() as store:
         if store is None:
@@ -59,15 +59,15 @@ def _cache() -> str:
 
 
 def _engine() -> str:
-    from artist.latency.docker_engine import Engine
+    from artist.astra.programs.docker_client import Engine
 
     return f"version {Engine().version()}"
 
 
 def _image(name: str) -> Callable[[], str]:
     def check() -> str:
-        from artist.latency.docker_engine import Engine
-        from artist.latency.images import load_image
+        from artist.astra.programs.docker_client import Engine
+        from artist.astra.programs.images import load_image
 
         return Engine().image_id(load_image(name))
 

@@ -48,8 +48,8 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
 
     from artist.cluster.fabric import Fabric
     from artist.config import Scenario
+    from artist.estimates.calibration import Calibration
     from artist.experiments.experiment import Experiment
-    from artist.latency.calibration import Calibration
 
     models: dict[Schema, type[BaseModel]] = {
         Schema.SCENARIO: Scenario,
@@ -62,8 +62,8 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
 
 def explain(term: Annotated[str, typer.Argument(help="A metric, a column or a word.")]) -> None:
     """Say what a metric, a column or a word means, with unit and formula."""
-    from artist import columns, glossary
     from artist.errors import UnknownNameError
+    from artist.results import columns, glossary
 
     found = glossary.find(term) or columns.find(term)
     if found is None:
@@ -76,11 +76,11 @@ def explain(term: Annotated[str, typer.Argument(help="A metric, a column or a wo
 def _rows(what: Kind) -> list[dict[str, Any]]:
     match what:
         case Kind.POLICIES:
-            from artist.policies import POLICIES
+            from artist.policies.table import POLICIES
 
             return [{"id": e.id, "summary": e.summary, "paper": e.paper} for e in POLICIES]
         case Kind.BACKENDS:
-            from artist.latency import BACKENDS
+            from artist.estimates.backends import BACKENDS
 
             return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in BACKENDS]
         case Kind.MODELS:
@@ -98,11 +98,11 @@ def _rows(what: Kind) -> list[dict[str, Any]]:
                 for f in found
             ]
         case Kind.TRACES:
-            from artist.trace.builtin import builtin_traces
+            from artist.trace.named import builtin_traces
 
             return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in builtin_traces]
         case Kind.METRICS:
-            from artist.glossary import METRICS
+            from artist.results.glossary import METRICS
 
             return [
                 {"id": t.name, "unit": t.unit, "meaning": t.meaning, "formula": t.formula}

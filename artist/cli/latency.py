@@ -12,7 +12,7 @@ from artist.cli.output import Format, note, print_facts, print_json
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
-    from artist.latency.question import Question
+    from artist.estimates.query_from_text import Question
 
 Model = Annotated[str | None, typer.Option(help="See: artist list models.")]
 WorkloadFile = Annotated[Path | None, typer.Option(help="An ASTRA-sim text workload instead.")]
@@ -49,7 +49,7 @@ def latency(
     if cases is not None:
         _cases(cases, workloads, out)
         return
-    from artist.latency.service import answer
+    from artist.estimates.service import answer
     from artist.run import open_backend
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
@@ -85,9 +85,9 @@ def render(
     dialect: Annotated[str, typer.Option(help="astra2 or astra1.")] = "astra2",
 ) -> None:
     """Write the exact files that ASTRA-sim is given, of divided models a folder per collective."""
-    from artist.latency.astra_files import render
-    from artist.latency.layerwise import composed
-    from artist.latency.layerwise_files import render_parts
+    from artist.astra.files.layer_wise import render_parts
+    from artist.astra.files.render import render
+    from artist.estimates.layer_wise import composed
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
     question = _question(model, workload, placement, fabric, columns, system or [])
@@ -107,7 +107,7 @@ def _question(
     system: list[str],
 ) -> Question:
     from artist.cluster.fabric import load_fabric
-    from artist.latency.question import on_dimensions, on_placement, parse_system
+    from artist.estimates.query_from_text import on_dimensions, on_placement, parse_system
     from artist.workload.layers import read_text
     from artist.workload.models import workload as model_workload
 
@@ -125,7 +125,7 @@ def _question(
 
 
 def _cases(cases: Path, workloads: Path | None, out: Path | None) -> None:
-    from artist.latency.cases import run_cases
+    from artist.astra.files.cases import run_cases
 
     if workloads is None or out is None:
         raise ConfigError("--cases needs --workloads DIR and --out RESULTS.csv")

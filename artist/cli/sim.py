@@ -39,9 +39,9 @@ def sim(
 ) -> None:
     """Simulate a job trace on a cluster under a scheduling policy."""
     from artist.config import load_scenario
-    from artist.latency.cache import open_store
+    from artist.estimates.cache import open_store
+    from artist.results.run_directory import check_target, write_run
     from artist.run import simulate
-    from artist.rundir import check_target, write_run
 
     flags = {
         "racks": racks,

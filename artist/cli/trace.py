@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from artist.cli.output import Format, note, print_facts, print_json
-from artist.trace.rules import Fractional, Rules
+from artist.trace.foreign.rules import Fractional, Rules
 
 if TYPE_CHECKING:
-    from artist.trace.base import Trace
+    from artist.trace.native.trace import Trace
 
 app = typer.Typer(
     name="trace", help="Check, describe, convert and generate traces.", no_args_is_help=True
@@ -84,7 +84,7 @@ def convert(
     format_: Output = Format.TABLE,
 ) -> None:
     """Write a trace in another format; says what was filled in, dropped and lost."""
-    from artist.trace.convert import output_format, write_trace
+    from artist.trace.write import output_format, write_trace
 
     chosen = output_format(out, to)
     trace = _open(source, from_, Rules(seed, model_rule, fractional, job_table))
@@ -110,8 +110,8 @@ def synth(
     seed: Seed = 0,
 ) -> None:
     """Generate a trace with Poisson arrivals and the default trace's mix of jobs."""
-    from artist.trace.synthetic import synth_jobs
-    from artist.trace.writer import write_csv, write_parquet
+    from artist.trace.native.writer import write_csv, write_parquet
+    from artist.trace.synthetic.generate import synth_jobs
 
     write = write_parquet if out.suffix == ".parquet" else write_csv
     write(synth_jobs(jobs, load, gpus, seed), out)
@@ -119,7 +119,7 @@ def synth(
 
 
 def _open(source: str, format_: str | None, rules: Rules) -> Trace:
-    from artist.trace.builtin import open_trace
+    from artist.trace.named import open_trace
 
     return open_trace(source, rules.seed, format_=format_, rules=rules)
 

@@ -9,18 +9,16 @@ out of such a unit, for models of contention.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
 from artist.cluster.tree import ClusterTree, regular
-from artist.documents import Document, load_yaml
 from artist.errors import ConfigError, UnknownNameError
-from artist.resources import resource
-from artist.userfiles import is_file
-
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+from artist.io.documents import Document, load_yaml
+from artist.io.fields import NonNegative, Positive
+from artist.io.reading import is_file
+from artist.io.shipped import resource
 
 
 class Uplink(Document):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.cluster.state import FreeGpus
-from artist.engine.jobs import JobState
+from artist.contract import Decision, Migrate, Preempt, Start, Wake
+from artist.engine.job_state import JobState
 from artist.errors import PolicyError
-from artist.policies.base import Decision, Migrate, Preempt, Start, Wake
 from artist.units import Tick
 from artist.workload.job import Job
 

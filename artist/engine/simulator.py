@@ -18,16 +18,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.order import VisitingOrder
 from artist.cluster.placement import Placement, tier
-from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree
-from artist.engine import invariants
+from artist.contract import ClusterView, Contests, Decision, Policy
+from artist.engine import checks
 from artist.engine.answers import Jobs, checked, exchange
 from artist.engine.events import ARRIVAL, FINISH, LEASE_END, RATE_END, WAKE, Event, EventQueue
-from artist.engine.jobs import JobState
+from artist.engine.job_state import JobState
 from artist.engine.livelock import Livelock
-from artist.engine.rates import RateFunction
 from artist.engine.rows import (
     FINISHED,
     HELD,
@@ -40,7 +40,7 @@ from artist.engine.rows import (
 )
 from artist.errors import InvariantError, PolicyError
 from artist.garbage import many_objects
-from artist.policies.base import ClusterView, Contests, Decision, Policy
+from artist.network.alone import RateFunction
 from artist.units import Tick, ticks
 from artist.workload.job import Job
 
@@ -118,7 +118,7 @@ class Simulator:
         while not self._asking:
             if not heap:
                 if self._check and not self._waiting:
-                    invariants.check_rows(self.rows)
+                    checks.check_rows(self.rows)
                 return None
             tick = heap[0][0]
             if tick < self.now:
@@ -127,7 +127,7 @@ class Simulator:
             while heap and heap[0][0] == tick:
                 self._handle(self._queue.pop())
                 if self._check:
-                    invariants.check(self.tree, self._free, self._waiting, self._running)
+                    checks.check(self.tree, self._free, self._waiting, self._running)
             if self._lease_ended and not self._asking:
                 self._ask_about_leases(contests)
             if self._changed and not self._asking:
@@ -179,7 +179,7 @@ class Simulator:
         self.rows.note(self.now, held, len(self._running), len(self._waiting))
         self.rows.questions += 1
         if self._check:
-            invariants.check(self.tree, self._free, self._waiting, self._running)
+            checks.check(self.tree, self._free, self._waiting, self._running)
 
     @property
     def jobs_total(self) -> int:

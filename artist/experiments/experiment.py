@@ -13,8 +13,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from artist.config import Scenario, assign
-from artist.documents import Document, load_yaml, validate
 from artist.errors import ConfigError
+from artist.io.documents import Document, load_yaml, validate
 
 # More runs than this is a mistake in the grid; a sweep of them would take days.
 MAX_RUNS = 100_000

@@ -20,12 +20,12 @@ from typing import Any
 import artist
 from artist.config import Scenario
 from artist.errors import ConfigError
+from artist.estimates.cache import open_store
 from artist.experiments.executors import run_on_ray
 from artist.experiments.task import Outcome, Task, lost, outcome_of
-from artist.latency.cache import open_store
-from artist.resources import resource
+from artist.io.shipped import resource
+from artist.results.run_directory import write_run
 from artist.run import Result, simulate
-from artist.rundir import write_run
 
 # What the numbers in a run directory are computed and written with.
 _LIBRARIES = ("numpy", "pandas", "pyarrow", "pydantic")

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from artist.arrowtables import arrow_table
 from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment, Run, runs
 from artist.experiments.task import Outcome, Task, locally
-from artist.rundir import MANIFEST
-from artist.userfiles import read_text
+from artist.io.reading import read_text
+from artist.results.arrow_tables import arrow_table
+from artist.results.run_directory import MANIFEST
 
 EXPERIMENT = "experiment.json"
 LOCK = ".lock"

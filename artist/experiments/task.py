@@ -10,10 +10,10 @@ from typing import Protocol
 
 from artist.config import Scenario
 from artist.errors import ArtistError, one_line
+from artist.estimates.cache import open_store
 from artist.experiments.executors import cores, run_all
-from artist.latency.cache import open_store
+from artist.results.run_directory import write_run
 from artist.run import simulate
-from artist.rundir import write_run
 
 # Of a run that ended in a way no error of ours describes: a mistake in artist, or no memory.
 UNEXPECTED = 1

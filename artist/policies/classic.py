@@ -31,12 +31,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
-from artist.cluster.state import FreeGpus
-from artist.policies.base import BasePolicy, ClusterView, Decision, JobView, Options, Start
-from artist.policies.contest import Contest, run_contest
-from artist.policies.placers import PlacerName, best_level, placer
-from artist.policies.ranking import LastRanked, Rank, RankedQueue, behind, gpus_held
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Options, Start
+from artist.policies.shared.contest import Contest, run_contest
+from artist.policies.shared.placers import PlacerName, best_level, placer
+from artist.policies.shared.ranking import LastRanked, Rank, RankedQueue, behind, gpus_held
 from artist.units import Tick, ticks
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from artist.experiments.compare import Difference, bootstrap
-from artist.glossary import METRICS, Term
 from artist.report.grouping import Setting
 from artist.report.wording import plain
+from artist.results.glossary import METRICS, Term
 
 MAIN = (
     "makespan_s", "jct_mean_s", "jct_p50_s", "jct_p95_s", "jct_p99_s", "queue_delay_mean_s",

@@ -53,7 +53,7 @@ def machines(run: Run) -> Machines:
 def _irregular(run: Run) -> Machines:
     from artist.cluster.fabric import load_fabric
     from artist.config import Scenario
-    from artist.documents import validate
+    from artist.io.documents import validate
     from artist.run import build_cluster
 
     try:

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.config import Scenario
-from artist.documents import validate
 from artist.errors import ConfigError, TraceError, shortened
-from artist.rundir import MANIFEST
-from artist.userfiles import is_file, read_text
+from artist.io.documents import validate
+from artist.io.reading import is_file, read_text
+from artist.results.run_directory import MANIFEST
 
 Numbers = npt.NDArray[np.float64]
 

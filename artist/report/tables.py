@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from artist.glossary import Term
 from artist.report.comparison import MAIN, Cell, compare_setting, replicate_count
 from artist.report.grouping import Setting, Study
 from artist.report.markup import Html, join, table, tag
 from artist.report.reader import Run
 from artist.report.wording import plain
+from artist.results.glossary import Term
 
 _FOLDED = 6
 

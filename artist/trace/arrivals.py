@@ -9,7 +9,7 @@ import numpy as np
 
 from artist.errors import ConfigError
 from artist.rng import stream
-from artist.trace.base import Trace
+from artist.trace.native.trace import Trace
 
 _S_PER_HOUR = 3600
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from artist.errors import TraceError, UnknownNameError
-from artist.trace.external import EXTERNALS, External, Layout
-from artist.trace.load import is_json, is_parquet
-from artist.trace.schemas import SCHEMAS, Schema, check_columns
-from artist.trace.sources import first_line, read_csv, read_lines, read_table
-from artist.trace.table import Table
+from artist.trace.foreign.formats import EXTERNALS, External, Layout
+from artist.trace.native.cells import first_line, read_csv, read_lines, read_table
+from artist.trace.native.file_bytes import is_json, is_parquet
+from artist.trace.native.schemas import SCHEMAS, Schema, check_columns
+from artist.trace.native.table import Table
 
 Kind: TypeAlias = Schema | External
 

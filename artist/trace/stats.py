@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from artist.trace.base import Trace
-from artist.trace.fill import known_model
+from artist.trace.foreign.fill import known_model
+from artist.trace.native.trace import Trace
 from artist.workload.job import Job
 
 Value: TypeAlias = str | int | float | list[str] | dict[str, int] | dict[str, float] | None

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from artist.errors import ConfigError, TraceError
+from artist.io.data_files import decode, read_bytes
 from artist.units import MAX_TIME_S
-from artist.workload.files import decode, read_bytes
 
 
 class Collective(StrEnum):

@@ -2,14 +2,14 @@ import math
 
 import pytest
 
+from artist.astra.model.analytical import AnalyticalBackend
 from artist.calibrate.fit import pattern_search
 from artist.calibrate.measurements import Measurement, MeasurementSet, default_measurements
 from artist.calibrate.models import Fitted, calibrate, calibration_of
 from artist.calibrate.shares import Scales, ShareModel
 from artist.cluster.fabric import load_fabric
 from artist.errors import ConfigError
-from artist.latency.analytical import AnalyticalBackend
-from artist.latency.calibration import ModelCalibration, load_calibration
+from artist.estimates.calibration import ModelCalibration, load_calibration
 from artist.workload.models import workload
 
 FABRIC = load_fabric("dally2025")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from artist.astra.model.analytical import AnalyticalBackend
 from artist.calibrate.fabrics import calibrate_fabric
 from artist.calibrate.levels import placement_of, with_level
 from artist.calibrate.nccl import OPERATIONS, read_log
 from artist.cluster.fabric import Fabric, load_fabric
 from artist.errors import ConfigError, TraceError
-from artist.latency.analytical import AnalyticalBackend
-from artist.latency.question import on_placement
+from artist.estimates.query_from_text import on_placement
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
 
 H100 = load_fabric("h100-quantum2-spectrum4")

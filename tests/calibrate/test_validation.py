@@ -2,9 +2,9 @@
 
 import pytest
 
+from artist.astra.model.analytical import AnalyticalBackend
 from artist.cluster.fabric import load_fabric
-from artist.latency.analytical import AnalyticalBackend
-from artist.latency.question import on_placement
+from artist.estimates.query_from_text import on_placement
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
 
 FABRIC = load_fabric("hgx-h100")

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 
 from artist.cli.main import main
-from artist.policies import POLICIES
-from artist.policies.base import BasePolicy, ClusterView, Decision, Options, Start, Wake
-from artist.policies.placers import placer
+from artist.contract import BasePolicy, ClusterView, Decision, Options, Start, Wake
+from artist.policies.shared.placers import placer
+from artist.policies.table import POLICIES
 from artist.registry import Entry
 from artist.units import ticks
 

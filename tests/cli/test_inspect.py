@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from artist.glossary import METRICS, TERMS
+from artist.results.glossary import METRICS, TERMS
 
 
 @pytest.mark.parametrize(

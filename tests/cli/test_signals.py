@@ -79,8 +79,8 @@ def test_a_signal_that_a_library_swallows_ends_the_run_at_the_next_question(monk
 
 
 def test_an_interruption_between_two_renames_keeps_the_earlier_run(tmp_path, monkeypatch) -> None:
-    from artist import rundir
     from artist.cli.interruption import Interrupted
+    from artist.results import run_directory as rundir
 
     out, scratch = tmp_path / "run", tmp_path / ".run-new"
     for folder in (out, scratch):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from artist.glossary import METRICS
+from artist.results.glossary import METRICS
 
 SUMMARY_KEYS = [
     "policy",

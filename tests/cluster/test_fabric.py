@@ -9,7 +9,7 @@ import yaml
 
 from artist.cluster.fabric import Fabric, fabric_names, load_fabric
 from artist.errors import ConfigError
-from artist.resources import resource
+from artist.io.shipped import resource
 from artist.units import gib_per_s
 
 WITH_UPLINKS = ("dally2025", "h100-quantum2-spectrum4")

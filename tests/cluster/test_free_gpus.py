@@ -9,8 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from strategies import placements_on, trees
 from support import cluster, on
 
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree, nested
 from artist.errors import PolicyError
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.order import VisitingOrder
 from artist.cluster.placement import Placement
-from artist.cluster.state import FreeGpus
 from artist.cluster.tree import regular
 
 TREE = regular(racks=3, machines_per_rack=4, gpus_per_machine=8, gpus_per_socket=4)

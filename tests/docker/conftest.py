@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "latency"))  # rendered_queries
+sys.path.append(str(Path(__file__).parents[1] / "astra"))  # rendered_queries
 
 from containers import BASE, HERE, IMAGE, containers, docker, entry
 
-from artist.latency.docker import DockerBackend
+from artist.astra.programs.docker_backend import DockerBackend
 
 
 @pytest.fixture(scope="session", autouse=True)

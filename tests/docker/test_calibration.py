@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from artist.astra.programs.docker_client import Engine
+from artist.astra.programs.images import load_image
 from artist.calibrate.measurements import default_measurements
 from artist.calibrate.models import Fitted, calibrate
 from artist.cluster.fabric import load_fabric
 from artist.errors import BackendError
-from artist.latency.docker_engine import Engine
-from artist.latency.images import load_image
 from artist.run import open_backend
 
 pytestmark = pytest.mark.docker

@@ -18,12 +18,12 @@ import pytest
 from containers import IMAGE, containers, docker, entry
 from rendered_queries import tiny
 
+from artist.astra.model.analytical import AnalyticalBackend
+from artist.astra.programs.binary import BinaryBackend, TimeLimitError
+from artist.astra.programs.docker_backend import DockerBackend
+from artist.astra.programs.docker_client import LABEL
+from artist.astra.programs.images import load_image
 from artist.errors import BackendError, BackendSettingError
-from artist.latency.analytical import AnalyticalBackend
-from artist.latency.binary import BinaryBackend, TimeLimitError
-from artist.latency.docker import DockerBackend
-from artist.latency.docker_engine import LABEL
-from artist.latency.images import load_image
 
 pytestmark = pytest.mark.docker
 
@@ -200,10 +200,10 @@ def test_image_without_a_shell(tmp_path: Path) -> None:
 
 ARTIST = f"""
 import sys, time
-sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1] / "latency")]!r}
+sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1] / "astra")]!r}
 from containers import entry
 from rendered_queries import tiny
-from artist.latency.docker import DockerBackend
+from artist.astra.programs.docker_backend import DockerBackend
 backend = DockerBackend(entry("hang"))
 backend.estimate_many([tiny(), tiny(3)])
 """
@@ -226,7 +226,7 @@ def test_artist_that_is_killed_leaves_no_container(
 
 
 def test_reaper_removes_containers_of_dead_processes() -> None:
-    code = "from artist.latency.docker_engine import owner; print(owner())"
+    code = "from artist.astra.programs.docker_client import owner; print(owner())"
     dead = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     label = f"{LABEL}={dead.stdout.strip()}"
     docker("run", "-d", "--label", label, "--network", "none", IMAGE, "sleep", "1000")

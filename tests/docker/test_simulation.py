@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from artist.astra.programs.docker_client import Engine
+from artist.astra.programs.images import load_image
 from artist.config import Scenario
 from artist.errors import BackendError
-from artist.latency.docker_engine import Engine
-from artist.latency.images import load_image
 from artist.run import simulate
 
 pytestmark = pytest.mark.docker

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import artist
-from artist.columns import TABLES
+from artist.results.columns import TABLES
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,7 +19,7 @@ def test_committed_pages_are_the_generated_ones() -> None:
 
 
 def test_every_column_and_every_key_is_explained() -> None:
-    from artist import glossary
+    from artist.results import glossary
 
     result = artist.simulate(artist.Scenario(racks=1, trace="tiny-poisson"), cache=False)
     tables = {name: list(columns) for name, columns in result.run.tables.items()}

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from support import EstimateByLevel, cluster, job, make_policy, simulator
 
-from artist.engine.rates import AloneRates
+from artist.contract import BasePolicy
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
-from artist.policies.base import BasePolicy
+from artist.network.alone import AloneRates
 
 
 def pickled(pair: Any) -> Any:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import S, Script, Speeds, cluster, finishes, intervals, job, on, run, simulator
 
+from artist.contract import Preempt, Start, Wake
 from artist.engine.events import Event, EventKind, EventQueue
 from artist.engine.rows import EndReason
-from artist.policies.base import Preempt, Start, Wake
 
 
 def drained(queue: EventQueue) -> list[Event]:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from support import S, Script, cluster, job, on, run, simulator
 
-from artist.engine.invariants import check_rows
+from artist.contract import Start, Wake
+from artist.engine.checks import check_rows
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import InvariantError
-from artist.policies.base import Start, Wake
 
 
 def busy() -> Simulator:

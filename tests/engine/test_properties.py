@@ -14,15 +14,10 @@ from hypothesis import strategies as st
 from strategies import trees
 from support import EstimateByLevel, intervals, make_policy, run, simulator
 
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree
-from artist.engine.progress import Rate
-from artist.engine.rates import AloneRates
-from artist.engine.rows import EndReason, JobRow, PlacementRow, Rows
-from artist.engine.simulator import Simulator
-from artist.policies import POLICIES
-from artist.policies.base import (
+from artist.contract import (
     BasePolicy,
     ClusterView,
     Decision,
@@ -32,6 +27,11 @@ from artist.policies.base import (
     Start,
     Wake,
 )
+from artist.engine.progress import Rate
+from artist.engine.rows import EndReason, JobRow, PlacementRow, Rows
+from artist.engine.simulator import Simulator
+from artist.network.alone import AloneRates
+from artist.policies.table import POLICIES
 from artist.units import TICKS_PER_S, Tick, seconds, ticks
 from artist.workload.job import Job
 

@@ -20,10 +20,7 @@ from support import (
 )
 
 from artist.cluster.placement import Placement
-from artist.engine.rates import AloneRates
-from artist.engine.rows import EndReason, Rows
-from artist.errors import InvariantError, PolicyError
-from artist.policies.base import (
+from artist.contract import (
     BasePolicy,
     ClusterView,
     Decision,
@@ -32,6 +29,9 @@ from artist.policies.base import (
     Start,
     Wake,
 )
+from artist.engine.rows import EndReason, Rows
+from artist.errors import InvariantError, PolicyError
+from artist.network.alone import AloneRates
 from artist.units import Tick, seconds
 
 WHOLE = on({0: 8})

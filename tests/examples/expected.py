@@ -1,4 +1,4 @@
-"""What the shipped experiments result in: `examples/*/expected.csv`, one row per run.
+"""What the shipped experiments result in: `expected.csv` of examples and studies, one row per run.
 
     python tests/examples/expected.py [EXAMPLE...]      write them anew (`make examples`)
 
@@ -16,20 +16,25 @@ from pathlib import Path
 from artist.experiments.experiment import Run, load_experiment, runs
 from artist.run import simulate
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = tuple(sorted(path.parent.name for path in EXAMPLES.glob("*/experiment.yaml")))
+ROOT = Path(__file__).parents[2]
+FOLDERS = {
+    path.parent.name: path.parent
+    for rooms in ("examples", "studies")
+    for path in sorted(ROOT.glob(f"{rooms}/*/experiment.yaml"))
+}
+NAMES = tuple(FOLDERS)
 
 WORK = frozenset({"artist_version", "events", "wall_s"})
 
 
 def experiment(example: str) -> Path:
     """The file that `artist sweep` reads."""
-    return EXAMPLES / example / "experiment.yaml"
+    return FOLDERS[example] / "experiment.yaml"
 
 
 def expected(example: str) -> Path:
     """The file with its results."""
-    return EXAMPLES / example / "expected.csv"
+    return FOLDERS[example] / "expected.csv"
 
 
 def row(run: Run) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 
 import pytest
-from expected import EXAMPLES, NAMES, experiment, known, rows
+from expected import FOLDERS, NAMES, experiment, known, rows
 
 from artist.config import load_scenario
 from artist.experiments.experiment import load_experiment, runs
@@ -38,7 +38,7 @@ def test_every_run_has_its_row(example: str) -> None:
 
 
 def test_the_scenario_is_the_experiments_first_run() -> None:
-    scenario = load_scenario(EXAMPLES / "quickstart" / "scenario.yaml", {}, [])
+    scenario = load_scenario(FOLDERS["quickstart"] / "scenario.yaml", {}, [])
     summary = simulate(scenario).summary
     first = known("quickstart")[0]
     assert (first["policy"], first["racks"]) == (scenario.policy, str(scenario.racks))

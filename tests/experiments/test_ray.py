@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from test_sweep import TINY, contents
 
+from artist.estimates.cache import open_store
 from artist.experiments.executors import run_on_ray
 from artist.experiments.experiment import Experiment
 from artist.experiments.remote import on_ray
 from artist.experiments.sweep import SweepResult, sweep
-from artist.latency.cache import open_store
 
 pytestmark = pytest.mark.ray
 

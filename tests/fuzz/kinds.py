@@ -16,11 +16,11 @@ from breaking import broken_bytes, broken_json, broken_yaml
 
 from artist.cluster.fabric import load_fabric
 from artist.config import Scenario, load_scenario
+from artist.estimates.calibration import load_calibration
+from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
 from artist.experiments.experiment import load_experiment, runs
-from artist.latency.base import Dimension, LatencyQuery, SystemSettings, Topology
-from artist.latency.calibration import load_calibration
-from artist.policies import POLICIES
-from artist.resources import resource
+from artist.io.shipped import resource
+from artist.policies.table import POLICIES
 from artist.run import build_cluster, build_latency, build_policy, build_trace, simulate
 from artist.workload.layers import quantised, read_text, to_text
 from artist.workload.models import workload
@@ -135,7 +135,7 @@ def read_calibration(path: Path) -> None:
 
 
 def _ask(found: Any, passes: int = 1) -> None:
-    from artist.latency.analytical import AnalyticalBackend
+    from artist.astra.model.analytical import AnalyticalBackend
 
     if len(found.layers) < 200 and passes < 5:
         AnalyticalBackend().estimate(LatencyQuery(quantised(found), NETWORK, SYSTEM, passes))
@@ -150,13 +150,13 @@ def read_workload(path: Path) -> None:
 
 def read_chakra(path: Path) -> None:
     """An execution trace, as ASTRA-sim's command line names it."""
-    from artist.latency.astra_reader import read_traces
+    from artist.astra.files.read_back import read_traces
 
     _ask(*read_traces(path.with_name(path.name.removesuffix(".0.et")), 1))
 
 
 def _chakra() -> bytes:
-    from artist.latency.chakra import encode_workload
+    from artist.astra.files.chakra_writer import encode_workload
 
     small = workload("alexnet")
     return encode_workload(quantised(small), 2)
@@ -168,7 +168,7 @@ def _resnet_text() -> str:
 
 def read_recorded(path: Path) -> None:
     """A table of answers."""
-    from artist.latency.recorded import RecordedBackend
+    from artist.estimates.recorded import RecordedBackend
 
     RecordedBackend(path)
 
@@ -182,7 +182,7 @@ _RECORDED = (
 
 def read_cases(path: Path) -> None:
     """Many questions at once."""
-    from artist.latency.cases import run_cases
+    from artist.astra.files.cases import run_cases
 
     (path.parent / "w.txt").write_text(_resnet_text())
     run_cases(path, path.parent, path.parent / "answers.csv")
@@ -200,14 +200,14 @@ CASES = (
 
 def read_images(path: Path) -> None:
     """Images with an ASTRA-sim."""
-    from artist.latency.images import load_images
+    from artist.astra.programs.images import load_images
 
     load_images(path)
 
 
 def read_system(path: Path) -> None:
     """ASTRA-sim's own system file."""
-    from artist.latency.astra_reader import read_system as read
+    from artist.astra.files.read_back import read_system as read
 
     read(path)
 
@@ -228,7 +228,7 @@ _SYSTEM = {
 
 def read_services(path: Path) -> None:
     """Past service for Tiresias' Gittins index."""
-    from artist.policies.gittins import read_services as read
+    from artist.policies.tiresias.gittins import read_services as read
 
     read(path, "gpu_s")
 
@@ -314,7 +314,7 @@ def _profile() -> dict[str, Any]:
 def run_folder() -> Path:
     import tempfile
 
-    from artist.rundir import write_run
+    from artist.results.run_directory import write_run
 
     out = Path(tempfile.mkdtemp()) / "run"
     write_run(simulate(Scenario(racks=1, trace="tiny-batch", jobs=8)), out, ["artist"])
@@ -345,7 +345,7 @@ def read_report(path: Path) -> None:
 
 def read_parquet_trace(path: Path) -> None:
     """A trace in Parquet."""
-    from artist.trace.formats import read_trace
+    from artist.trace.read import read_trace
 
     read_trace(path)
 
@@ -353,8 +353,8 @@ def read_parquet_trace(path: Path) -> None:
 def _parquet_trace() -> bytes:
     import tempfile
 
-    from artist.trace.builtin import builtin
-    from artist.trace.convert import write_trace
+    from artist.trace.named import builtin
+    from artist.trace.write import write_trace
 
     path = Path(tempfile.mkdtemp()) / "t.parquet"
     write_trace(builtin("tiny-batch"), path)

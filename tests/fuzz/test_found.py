@@ -11,7 +11,7 @@ from campaign import soon
 from kinds import CASES, kinds, run_folder
 
 from artist.errors import ArtistError, TraceError
-from artist.resources import resource
+from artist.io.shipped import resource
 
 KINDS = kinds()
 FABRIC = yaml.safe_load(resource("astra_configs", "fabrics", "dally2025.yaml").read_text())

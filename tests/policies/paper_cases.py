@@ -8,11 +8,11 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from artist.cluster.tree import nested
-from artist.engine.rates import AloneRates
+from artist.contract import Policy
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
-from artist.latency.base import Estimate
-from artist.policies.base import Policy
+from artist.estimates.query import Estimate
+from artist.network.alone import AloneRates
 from artist.units import seconds
 from artist.workload.job import Job
 

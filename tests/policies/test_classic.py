@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support import cluster, job, make_policy, run
 
-from artist.engine.jobs import JobState
-from artist.policies.ranking import LastRanked
+from artist.engine.job_state import JobState
+from artist.policies.shared.ranking import LastRanked
 
 
 @pytest.mark.parametrize("policy", ["sjf", "srtf", "srsf"])

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import trees
 
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
-from artist.cluster.state import FreeGpus
 from artist.cluster.tree import ClusterTree
-from artist.engine.jobs import JobState
-from artist.policies.base import JobView, Migrate, Preempt, Start
-from artist.policies.contest import Contest
-from artist.policies.placers import placer
+from artist.contract import JobView, Migrate, Preempt, Start
+from artist.engine.job_state import JobState
+from artist.policies.shared.contest import Contest
+from artist.policies.shared.placers import placer
 from artist.workload.job import Job
 
 

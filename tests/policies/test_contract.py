@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.cluster.state import FreeGpus
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start
 from artist.errors import PolicyError
-from artist.policies import POLICIES
-from artist.policies.base import BasePolicy, ClusterView, Decision, JobView, Start
 from artist.policies.classic import Classic, ClassicOptions
-from artist.policies.placers import PackPlacer
+from artist.policies.shared.placers import PackPlacer
+from artist.policies.table import POLICIES
 from artist.testing import check_policy
 from artist.units import Tick
 

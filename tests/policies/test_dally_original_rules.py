@@ -6,14 +6,14 @@ import math
 
 import pytest
 
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.cluster.state import FreeGpus
 from artist.cluster.tree import regular
-from artist.policies.original_jobs import Account, after, lease_batches, summed
-from artist.policies.original_order import HashOrder
-from artist.policies.original_place import fits, place
-from artist.policies.original_rules import DallyRule, TiresiasRule
-from artist.policies.original_tuner import MACHINE, RACK, OriginalTuner
+from artist.policies.original.accounts import Account, after, lease_batches, summed
+from artist.policies.original.hash_order import HashOrder
+from artist.policies.original.placement import fits, place
+from artist.policies.original.rules import DallyRule, TiresiasRule
+from artist.policies.original.tuner import MACHINE, RACK, OriginalTuner
 
 TREE = regular(racks=2, machines_per_rack=2, gpus_per_machine=8, gpus_per_socket=4)
 SOCKET_LEVEL, MACHINE_LEVEL, RACK_LEVEL, NETWORK_LEVEL = range(4)

@@ -9,12 +9,12 @@ import pytest
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import regular
-from artist.engine.rates import AloneRates
 from artist.engine.simulator import Simulator
-from artist.latency.base import Estimate
-from artist.policies import POLICIES
-from artist.policies.dally import Dally
-from artist.policies.original_tiresias import original_tiresias
+from artist.estimates.query import Estimate
+from artist.network.alone import AloneRates
+from artist.policies.dally.policy import Dally
+from artist.policies.original.tiresias import original_tiresias
+from artist.policies.table import POLICIES
 from artist.testing import check_policy
 from artist.units import seconds
 from artist.workload.job import Job

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper_cases import count, job, leaves, random_traces, run, times
 
-from artist.policies.gandiva import Gandiva, GandivaOptions
+from artist.policies.gandiva.policy import Gandiva, GandivaOptions
 
 
 def gandiva(**options: object) -> Gandiva:

@@ -8,12 +8,12 @@ import pytest
 import yaml
 
 from artist.cluster.tree import nested
-from artist.engine.rates import AloneRates
+from artist.contract import Policy
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
-from artist.latency.base import Estimate
-from artist.policies import POLICIES
-from artist.policies.base import Policy
+from artist.estimates.query import Estimate
+from artist.network.alone import AloneRates
+from artist.policies.table import POLICIES
 from artist.units import seconds
 from artist.workload.job import Job
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.cluster.state import FreeGpus
 from artist.cluster.tree import nested
-from artist.policies.placers import best_level, placer
+from artist.policies.shared.placers import best_level, placer
 
 RACKS = [[4, 4, 4], [4, 4, 4]]
 

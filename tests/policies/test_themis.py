@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from paper_cases import count, job, leaves, random_traces, run, simulator, times
 
 from artist.cluster.placement import Placement, signature
-from artist.policies.base import ClusterView
-from artist.policies.placers import PackPlacer
-from artist.policies.themis import Themis, ThemisOptions
-from artist.policies.themis_auction import Bid, auction, winners
-from artist.policies.themis_placement import EqualPlacements
+from artist.contract import ClusterView
+from artist.policies.shared.placers import PackPlacer
+from artist.policies.themis.auction import Bid, auction, winners
+from artist.policies.themis.placement import EqualPlacements
+from artist.policies.themis.policy import Themis, ThemisOptions
 
 
 def themis(**options: object) -> Themis:

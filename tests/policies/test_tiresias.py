@@ -11,9 +11,9 @@ from paper_cases import count, job, leaves, random_traces, run, times
 from pydantic import ValidationError
 
 from artist.errors import ConfigError
-from artist.policies.gittins import GittinsIndex, read_services
-from artist.policies.skew import SKEW_THRESHOLD, skew
-from artist.policies.tiresias import Tiresias, TiresiasOptions
+from artist.policies.shared.skew import SKEW_THRESHOLD, skew
+from artist.policies.tiresias.gittins import GittinsIndex, read_services
+from artist.policies.tiresias.policy import Tiresias, TiresiasOptions
 
 SKEWED, UNSKEWED = "vgg11", "resnet50"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.cluster.state import FreeGpus
 from artist.cluster.tree import nested, regular
-from artist.policies.original_order import HashOrder
-from artist.policies.original_place import place
-from artist.policies.original_rules import TiresiasRule
-from artist.policies.skew import original_skewed
-from artist.policies.tiresias import Tiresias, TiresiasOptions
+from artist.policies.original.hash_order import HashOrder
+from artist.policies.original.placement import place
+from artist.policies.original.rules import TiresiasRule
+from artist.policies.shared.skew import original_skewed
+from artist.policies.tiresias.policy import Tiresias, TiresiasOptions
 
 RACKS = [[4, 4], [4, 4]]
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from artist.config import Scenario
+from artist.results.run_directory import write_run
 from artist.run import simulate
-from artist.rundir import write_run
 
 EVIL = "<script>document.title='broken in'</script>\"'&"
 

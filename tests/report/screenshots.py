@@ -1,6 +1,6 @@
 """The pictures of docs/report.md, taken anew from a page of the Dally paper's sweep.
 
-artist sweep examples/dally-paper/experiment.yaml --out runs/paper
+artist sweep studies/dally-paper/experiment.yaml --out runs/paper
 artist report runs/paper -o paper.html --title "The Dally paper's experiments"
 python tests/report/screenshots.py paper.html
 """

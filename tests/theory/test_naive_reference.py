@@ -18,10 +18,10 @@ from support import EstimateByLevel, make_policy
 
 from artist.cluster.order import VisitingOrder
 from artist.cluster.tree import Nested, nested
-from artist.engine.rates import AloneRates
 from artist.engine.rows import EndReason
 from artist.engine.simulator import Simulator
-from artist.policies import POLICIES
+from artist.network.alone import AloneRates
+from artist.policies.table import POLICIES
 from artist.workload.job import Job
 
 NAMES = (

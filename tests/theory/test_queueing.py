@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from support import S, Speeds, cluster, job, make_policy, on, rate
 
-from artist.engine.rates import AloneRates, RateFunction
+from artist.contract import BasePolicy, Policy, Start
 from artist.engine.rows import JobRow
 from artist.engine.simulator import Simulator
-from artist.latency.service import NoCommunication
-from artist.policies.base import BasePolicy, Policy, Start
+from artist.estimates.service import NoCommunication
+from artist.network.alone import AloneRates, RateFunction
 
 SEEDS = 15
 T = 2.977  # 99 % quantile of |t| with 14 degrees of freedom

@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 
 from artist.cli.trace import app
 from artist.errors import ConfigError
-from artist.trace.base import Trace
-from artist.trace.convert import OUTPUTS, write_trace
-from artist.trace.formats import read_trace
-from artist.trace.rules import Rules
-from artist.trace.synthetic import synth
-from artist.trace.writer import write_csv, write_parquet
+from artist.trace.foreign.rules import Rules
+from artist.trace.native.trace import Trace
+from artist.trace.native.writer import write_csv, write_parquet
+from artist.trace.read import read_trace
+from artist.trace.synthetic.generate import synth
+from artist.trace.write import OUTPUTS, write_trace
 from artist.workload.job import Job
 
 KEEP = Rules(model="keep")
@@ -105,7 +105,7 @@ def test_every_format_becomes_native_and_stays(tmp_path: Path, format_: str) -> 
 
 
 def test_parquet_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("artist.trace.writer._ROWS_PER_GROUP", 7)
+    monkeypatch.setattr("artist.trace.native.writer._ROWS_PER_GROUP", 7)
     jobs = synth(50, 0.9, 16, seed=1).jobs
     write_parquet(iter(jobs), tmp_path / "t.parquet")
     assert read_trace(tmp_path / "t.parquet").jobs == jobs
@@ -164,12 +164,12 @@ def test_a_million_native_jobs_are_read_in_little_memory(tmp_path: Path) -> None
     import sys
 
     path = tmp_path / "million.csv"
-    from artist.trace.synthetic import synth_jobs
+    from artist.trace.synthetic.generate import synth_jobs
 
     write_csv(synth_jobs(1_000_000, 0.9, 1024, seed=0), path)
     code = (
         "import re, sys; from pathlib import Path; "
-        "from artist.trace.formats import read_trace; "
+        "from artist.trace.read import read_trace; "
         "jobs = read_trace(Path(sys.argv[1])).jobs; "
         # Not ru_maxrss, which a child inherits from the process that forked it.
         "status = Path('/proc/self/status').read_text(); "

@@ -8,11 +8,11 @@ import pytest
 from foreign_samples import FILES
 
 from artist.errors import ConfigError, TraceError
-from artist.trace.base import check_models
-from artist.trace.builtin import open_trace
-from artist.trace.fill import steps
-from artist.trace.formats import read_trace
-from artist.trace.rules import Fractional, Rules
+from artist.trace.foreign.fill import steps
+from artist.trace.foreign.rules import Fractional, Rules
+from artist.trace.named import open_trace
+from artist.trace.native.trace import check_models
+from artist.trace.read import read_trace
 from artist.trace.stats import stats, validate
 
 REAL = Path(__file__).parents[3] / "shared" / "traces"

@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from artist.errors import ConfigError, TraceError
-from artist.trace.formats import read_trace
+from artist.trace.native.writer import digest, write_csv
+from artist.trace.read import read_trace
 from artist.trace.stats import offered_load, stats, validate
-from artist.trace.writer import digest, write_csv
 from artist.workload.job import Job
 
 REAL = Path(__file__).parents[3] / "shared" / "traces"

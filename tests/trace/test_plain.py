@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from artist.errors import TraceError
-from artist.trace import plain
-from artist.trace.formats import read_trace
-from artist.trace.load import MAX_LINE_BYTES
-from artist.trace.synthetic import synth
-from artist.trace.writer import write_csv
+from artist.trace.native import plain_csv as plain
+from artist.trace.native.file_bytes import MAX_LINE_BYTES
+from artist.trace.native.writer import write_csv
+from artist.trace.read import read_trace
+from artist.trace.synthetic.generate import synth
 
 HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s,user,gpus_min,restart_s"
 OK = "a,0,1,VGG,10,0.5,ann,,"
@@ -93,7 +93,7 @@ def test_a_long_line_is_named(tmp_path: Path) -> None:
 def test_a_json_too_large_to_parse_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("artist.trace.load.MAX_JSON_BYTES", 2**20)
+    monkeypatch.setattr("artist.trace.native.file_bytes.MAX_JSON_BYTES", 2**20)
     path = tmp_path / "t.json"
     path.write_text("[" + " " * 2**20 + "]")
     with pytest.raises(TraceError, match=r"t\.json: more than 1 MiB; split the trace"):

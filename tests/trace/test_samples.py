@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from artist.errors import ConfigError, TraceError
-from artist.resources import resource
-from artist.trace.base import check_models, check_sizes, head
-from artist.trace.builtin import DEFAULT_TRACE, builtin, builtin_traces, open_trace
-from artist.trace.formats import UNKNOWN_MODEL, read_trace
+from artist.io.shipped import resource
+from artist.trace.named import DEFAULT_TRACE, builtin, builtin_traces, open_trace
+from artist.trace.native.trace import check_models, check_sizes, head
+from artist.trace.read import UNKNOWN_MODEL, read_trace
 
 SAMPLES = ["tiny-batch.csv", "tiny-poisson.csv", "simple-durations.csv", "tiny-elastic.parquet"]
 

@@ -11,11 +11,11 @@ import pytest
 
 from artist.errors import ConfigError
 from artist.trace.arrivals import with_arrivals
-from artist.trace.builtin import builtin
-from artist.trace.families import BATCH, COMPUTE_S, WEEK, Family
-from artist.trace.formats import read_trace
+from artist.trace.named import builtin
+from artist.trace.read import read_trace
 from artist.trace.stats import QUANTILES, offered_load, stats
-from artist.trace.synthetic import synth, synth_jobs
+from artist.trace.synthetic.families import BATCH, COMPUTE_S, WEEK, Family
+from artist.trace.synthetic.generate import synth, synth_jobs
 from artist.workload.models import canonical
 
 REAL = Path(__file__).parents[3] / "shared" / "traces"
@@ -145,7 +145,8 @@ def test_a_seed_gives_one_trace_and_another_seed_another() -> None:
 @pytest.mark.parametrize("hash_seed", ["0", "4242"])
 def test_traces_do_not_depend_on_the_process(hash_seed: str) -> None:
     code = (
-        "from artist.trace.builtin import builtin; from artist.trace.synthetic import synth; "
+        "from artist.trace.named import builtin; "
+        "from artist.trace.synthetic.generate import synth; "
         "print(builtin('sensetime-batch-500', 3).digest, "
         "builtin('sensetime-poisson-week', 3).digest, synth(50, 0.5, 32, 3).digest)"
     )
@@ -184,7 +185,8 @@ def test_a_million_jobs_are_written_in_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "million.csv"
     code = (
         "import re, sys; from pathlib import Path; "
-        "from artist.trace.synthetic import synth_jobs; from artist.trace.writer import write_csv; "
+        "from artist.trace.synthetic.generate import synth_jobs; "
+        "from artist.trace.native.writer import write_csv; "
         "write_csv(synth_jobs(1_000_000, 0.9, 1024, seed=0), Path(sys.argv[1])); "
         # Not ru_maxrss, which a child inherits from the process that forked it.
         "status = Path('/proc/self/status').read_text(); "

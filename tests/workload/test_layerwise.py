@@ -1,12 +1,12 @@
 import pytest
 
+from artist.astra.model.analytical import AnalyticalBackend
 from artist.cluster.fabric import load_fabric
 from artist.errors import BackendSettingError
-from artist.latency.analytical import AnalyticalBackend
-from artist.latency.base import Dimension, Topology
-from artist.latency.layerwise import CollectiveTimes, LayerwiseBackend
-from artist.latency.question import on_placement
-from artist.latency.scopes import members
+from artist.estimates.layer_wise import CollectiveTimes, LayerwiseBackend
+from artist.estimates.members import members
+from artist.estimates.query import Dimension, Topology
+from artist.estimates.query_from_text import on_placement
 from artist.workload.graph import Node, nodes, schedule
 from artist.workload.layers import Degrees, Scope
 from artist.workload.models import workload

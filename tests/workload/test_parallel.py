@@ -10,10 +10,10 @@ import math
 
 import pytest
 
+from artist.astra.model.analytical import AnalyticalBackend
 from artist.errors import BackendSettingError
-from artist.latency.analytical import AnalyticalBackend
-from artist.latency.base import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
-from artist.latency.layerwise import LayerwiseBackend
+from artist.estimates.layer_wise import LayerwiseBackend
+from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
 from artist.workload.layers import Collective, Layer, Scope, quantised
 from artist.workload.models import parameters, workload
 

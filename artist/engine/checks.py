@@ -1,0 +1,85 @@
+"""The laws that hold after every event, verified by `--check` and by property tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.tree import ClusterTree
+from artist.engine.job_state import JobState
+from artist.engine.rows import Rows
+from artist.errors import InvariantError
+from artist.units import Tick
+
+
+def check(
+    tree: ClusterTree,
+    free: FreeGpus,
+    waiting: Mapping[int, JobState],
+    running: Mapping[int, JobState],
+) -> None:
+    """Free + held = all GPUs of every leaf; a job is in one place; the index is true.
+
+    Raises:
+        InvariantError: naming the law that is broken.
+    """
+    both = waiting.keys() & running.keys()
+    if both:
+        raise InvariantError(f"jobs {sorted(both)} wait and run at once")
+    leaves: list[int] = []
+    counts: list[int] = []
+    for state in running.values():
+        if state.placement is None:
+            raise InvariantError(f"job {state.job.id!r} runs without GPUs")
+        leaves += state.placement.leaves
+        counts += state.placement.counts
+    held = np.bincount(leaves, weights=counts, minlength=len(tree.levels[0]))
+    for state in waiting.values():
+        if state.placement is not None:
+            raise InvariantError(f"job {state.job.id!r} waits and holds GPUs")
+    if not np.array_equal(held + free.counts(0), tree.leaf_gpus):
+        raise InvariantError("free + held differs from the GPUs that exist")
+    _check_index(tree, free)
+
+
+def _check_index(tree: ClusterTree, free: FreeGpus) -> None:
+    for level in range(1, len(tree.levels)):
+        above = np.add.reduceat(free.counts(level - 1), tree.levels[level].first_child[:-1])
+        if not np.array_equal(above, free.counts(level)):
+            raise InvariantError(f"free GPUs per {tree.levels[level].name} do not add up")
+    if free.total != int(free.counts(tree.root)[0]):
+        raise InvariantError("free GPUs of the cluster do not add up")
+    for level in range(tree.machine, len(tree.levels)):
+        if not free.index_is_true(level):
+            raise InvariantError(f"the index of {tree.levels[level].name}s is wrong")
+
+
+def check_rows(rows: Rows) -> None:
+    """Held GPU-seconds by job = integral of the timeline; a job is in one place at a time.
+
+    Raises:
+        InvariantError: naming the law that is broken.
+    """
+    by_job = sum(row.placement.gpus * (row.end - row.start) for row in rows.placements)
+    integral = sum(
+        row.gpus_held * (after.tick - row.tick)
+        for row, after in zip(rows.timeline, rows.timeline[1:], strict=False)
+    )
+    if by_job != integral:
+        raise InvariantError(
+            f"jobs held {by_job} GPU-ticks, but the timeline's integral is {integral}"
+        )
+    held: dict[int, Tick] = {}
+    until: dict[int, Tick] = {}
+    for row in rows.placements:
+        if row.start < until.get(row.job, 0) or row.end < row.start:
+            raise InvariantError(f"job of order {row.job} is in two places at tick {row.start}")
+        until[row.job] = row.end
+        held[row.job] = held.get(row.job, 0) + row.end - row.start
+    for job in rows.jobs:
+        if job.start < job.arrival or until[job.order] != job.finish:
+            raise InvariantError(f"job {job.job.id!r} ran when it was not there")
+        if job.run != held[job.order]:
+            raise InvariantError(f"job {job.job.id!r} ran {job.run} ticks, its rows say otherwise")

@@ -1,0 +1,198 @@
+"""Estimates kept on disk between runs, by the digest of the whole question.
+
+A cache may help but never decide: an entry that is truncated, foreign or damaged is dropped
+and computed again, and nothing is ever unpickled. Many processes may share one
+folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from artist.estimates.query import Burst, Estimate, LatencyQuery
+
+# Part of every key: raise it when the meaning of a query or of an answer changes.
+SCHEMA = 1
+
+_DAMAGE = (sqlite3.Error, OSError, ValueError, KeyError, TypeError)
+
+
+def cache_dir() -> Path:
+    """`ARTIST_CACHE_DIR`, else `artist` in the platform's cache folder."""
+    if chosen := os.environ.get("ARTIST_CACHE_DIR"):
+        return Path(chosen)
+    if sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "artist"
+
+
+def query_key(query: LatencyQuery, source: str) -> str:
+    """SHA-256 over everything that the answer depends on, the answering source included."""
+    whole = [SCHEMA, source, query]
+    text = json.dumps(whole, default=_fields, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    """A dataclass as `asdict` gives it, but without copies of all that is in it."""
+    return {field.name: getattr(part, field.name) for field in fields(part)}
+
+
+class DiskStore:
+    """An `EstimateStore` in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._cache = _open(folder)
+
+    def get(self, query: LatencyQuery, source: str) -> Estimate | None:
+        """A kept answer, or None where there is none that can be trusted."""
+        key = query_key(query, source)
+        try:
+            text = self._cache.get(key)
+            return None if text is None else _decode(text, key, source)
+        except _DAMAGE:
+            self._drop(key)
+            return None
+
+    def put(self, query: LatencyQuery, estimate: Estimate) -> None:
+        """Keep an answer; a cache that cannot be written is left alone."""
+        key = query_key(query, estimate.source)
+        try:
+            self._cache.set(key, _encode(estimate, key))
+        except _DAMAGE:
+            return
+
+    def verify(self) -> tuple[int, int]:
+        """Number of sound entries and of damaged ones, which are dropped."""
+        sound = damaged = 0
+        for key in list(self._cache.iterkeys()):
+            try:
+                text = self._cache.get(key)
+                _decode(text, key, json.loads(text)["source"])
+                sound += 1
+            except _DAMAGE:
+                self._drop(key)
+                damaged += 1
+        return sound, damaged
+
+    def info(self) -> dict[str, Any]:
+        """Folder, number of entries and size."""
+        return {
+            "folder": str(self._folder),
+            "entries": len(self._cache),
+            "size_bytes": self._cache.volume(),
+            "schema": SCHEMA,
+        }
+
+    def clear(self) -> int:
+        """Drop all entries; returns how many."""
+        return int(self._cache.clear())
+
+    def close(self) -> None:
+        """Give the files back."""
+        self._cache.close()
+
+    def _drop(self, key: Any) -> None:
+        try:
+            self._cache.delete(key)
+        except _DAMAGE:
+            return
+
+
+@contextmanager
+def open_store(*, enabled: bool = True) -> Iterator[DiskStore | None]:
+    """The disk cache; None when disabled or when its folder cannot be used."""
+    if not enabled:
+        yield None
+        return
+    try:
+        store = DiskStore(cache_dir())
+    except OSError:
+        yield None
+        return
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _open(folder: Path) -> Any:
+    """The folder's cache; one whose database is damaged beyond use is started anew.
+
+    Raises:
+        OSError: the folder cannot be created or written.
+    """
+    for attempt in (1, 2):
+        try:
+            return _unpickled_cache(folder)
+        except sqlite3.Error as cause:
+            # A busy or unreachable database is somebody's; only a ruined one goes.
+            if attempt == 2 or isinstance(cause, sqlite3.OperationalError):
+                raise OSError(f"{folder}: unusable cache ({cause})") from cause
+            shutil.rmtree(folder, ignore_errors=True)
+    raise AssertionError("unreachable")
+
+
+def _unpickled_cache(folder: Path) -> Any:
+    import diskcache
+
+    class TextDisk(diskcache.Disk):  # type: ignore[misc]  # the library is untyped
+        """Keys and values are text; anything else is damage, never unpickled."""
+
+        def get(self, key: Any, raw: bool) -> Any:
+            if not raw or not isinstance(key, str):
+                raise ValueError("foreign key")
+            return key
+
+        def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> Any:
+            if mode == diskcache.core.MODE_PICKLE:
+                raise ValueError("foreign value")
+            return super().fetch(mode, filename, value, read)
+
+    return diskcache.Cache(str(folder), disk=TextDisk, timeout=10)
+
+
+def _encode(estimate: Estimate, key: str) -> str:
+    body = {
+        "finish_ns": estimate.finish_ns,
+        "compute_ns": estimate.compute_ns,
+        "source": estimate.source,
+        "bytes_per_dimension": estimate.bytes_per_dimension,
+        "profile": None if estimate.profile is None else [asdict(b) for b in estimate.profile],
+    }
+    return json.dumps({**body, "check": _checksum(body, key)})
+
+
+def _decode(text: str, key: str, source: str) -> Estimate:
+    body = json.loads(text)
+    if body.pop("check") != _checksum(body, key) or body["source"] != source:
+        raise ValueError("damaged entry")
+    sent, profile = body["bytes_per_dimension"], body["profile"]
+    return Estimate(
+        finish_ns=body["finish_ns"],
+        compute_ns=body["compute_ns"],
+        source=source,
+        bytes_per_dimension=None if sent is None else tuple(sent),
+        profile=None if profile is None else tuple(Burst(**burst) for burst in profile),
+        from_cache=True,
+    )
+
+
+def _checksum(body: dict[str, Any], key: str) -> str:
+    text = key + json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

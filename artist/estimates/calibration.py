@@ -1,0 +1,115 @@
+"""Calibrated workloads: how much faster or slower than the catalogue's a model computes.
+
+A calibration is a YAML file with one row per model; where it comes from is part of it.
+`artist calibrate` writes one. Source: Dally, section IV-C2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import Field
+
+from artist.errors import UnknownNameError
+from artist.io.documents import Document, load_yaml
+from artist.io.fields import NonNegative, Positive
+from artist.io.reading import is_file
+from artist.io.shipped import resource
+from artist.workload.layers import Layer, Phase, Workload
+
+
+class FitPoint(Document):
+    """One measurement that a model was fitted to, and what the simulation gives there."""
+
+    placement: str
+    measured_percent: NonNegative = Field(description="exposed communication / compute, measured")
+    simulated_percent: NonNegative = Field(description="the same, simulated as it will be used")
+    error: NonNegative = Field(description="|simulated / measured - 1|")
+    quantisation: NonNegative = Field(
+        description="|simulated / exact - 1|: what whole microseconds of compute change"
+    )
+
+
+class ModelCalibration(Document):
+    """How one model's layer table is scaled before it is simulated."""
+
+    compute_scale: Positive = Field(description="factor on every compute time")
+    comm_scale: Positive = Field(default=1.0, description="factor on every collective's bytes")
+    fit: tuple[FitPoint, ...] = ()
+
+    def apply(self, workload: Workload) -> Workload:
+        """The workload with this row's scales."""
+        return replace(
+            workload,
+            layers=tuple(
+                _scaled(layer, self.compute_scale, self.comm_scale) for layer in workload.layers
+            ),
+        )
+
+
+class Calibration(Document):
+    """A named set of scales with its provenance."""
+
+    name: str
+    source: str = Field(description="what was measured, and where it was published")
+    hardware: str = Field(default="", description="the machine that was measured")
+    who: str = Field(default="", description="who measured")
+    when: str = Field(default="", description="date of the measurement")
+    fabric: str = Field(default="", description="the fabric that it was fitted on")
+    backend: str = Field(default="", description="the source of the simulated shares")
+    artist_version: str = Field(default="", description="version that made the fit")
+    inputs: dict[str, str] = Field(default_factory=dict, description="SHA-256 of each input")
+    models: dict[str, ModelCalibration]
+
+    def apply(self, workload: Workload) -> Workload:
+        """The workload with this calibration's scales; unchanged for models it does not hold.
+
+        A row for `resnet50` also serves `resnet50@batch=64`, unless that has its own.
+        """
+        row = self.models.get(workload.name) or self.models.get(workload.name.partition("@")[0])
+        return row.apply(workload) if row else workload
+
+
+def calibration_names() -> list[str]:
+    """Names of the calibrations in `./astra_configs/calibrations` and of the shipped ones."""
+    return sorted({path.stem for folder in _folders() for path in folder.glob("*.yaml")})
+
+
+def load_calibration(name: str) -> Calibration | None:
+    """A calibration by name (`./astra_configs/calibrations` first, then shipped) or file.
+
+    Raises:
+        ConfigError: unknown name or bad file.
+    """
+    if name == "none":
+        return None
+    if name.endswith((".yaml", ".yml")) or "/" in name:
+        return load_yaml(Path(name), Calibration)
+    for folder in _folders():
+        path = folder / f"{name}.yaml"
+        if is_file(path):
+            return load_yaml(path, Calibration)
+    known = [*calibration_names(), "none"]
+    raise UnknownNameError("calibration", name, known, "known: " + ", ".join(known))
+
+
+def _folders() -> tuple[Path, Path]:
+    return (Path("astra_configs", "calibrations"), resource("astra_configs", "calibrations"))
+
+
+def _scaled(layer: Layer, compute_scale: float, comm_scale: float) -> Layer:
+    def phase(old: Phase) -> Phase:
+        size = round(old.comm_bytes * comm_scale)
+        return replace(
+            old,
+            compute_us=old.compute_us * compute_scale,
+            comm_bytes=max(size, min(old.comm_bytes, 1)),
+        )
+
+    return replace(
+        layer,
+        forward=phase(layer.forward),
+        input_grad=phase(layer.input_grad),
+        weight_grad=phase(layer.weight_grad),
+    )

@@ -1,0 +1,99 @@
+"""The GPUs that take part in a collective, as network dimensions of their own.
+
+A job's GPUs are numbered innermost dimension first. Tensor-parallel groups are
+neighbours, experts lie on neighbours too, pipeline stages are the outermost division:
+
+    [ tensor ][        data        ][ stages ]        GPUs = tensor x data x stages
+    [    expert    ][ replica ]                       of one stage
+
+A dimension that a group covers in part is cut: 4 of a Switch of 8 are a Switch of 4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from artist.errors import BackendSettingError
+from artist.estimates.query import Dimension, SystemSettings
+from artist.workload.layers import Degrees, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Dimensions of a group; `indices` are those of the query that they are cut from."""
+
+    dimensions: tuple[Dimension, ...]
+    indices: tuple[int, ...]
+
+    def system(self, settings: SystemSettings) -> SystemSettings:
+        """The settings with the algorithms of these dimensions alone."""
+
+        def chosen(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(names[index] for index in self.indices if index < len(names))
+
+        return replace(
+            settings,
+            all_reduce=chosen(settings.all_reduce),
+            all_gather=chosen(settings.all_gather),
+            reduce_scatter=chosen(settings.reduce_scatter),
+            all_to_all=chosen(settings.all_to_all),
+        )
+
+
+def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Members:
+    """The group of a scope.
+
+    Raises:
+        BackendSettingError: the job's GPUs do not divide so.
+    """
+    stride, size = _extent(math.prod(dim.npus for dim in dims), degrees, scope)
+    parts: list[Dimension] = []
+    indices: list[int] = []
+    for index, dim in enumerate(dims):
+        skipped = math.gcd(stride, dim.npus)
+        stride //= skipped
+        left = dim.npus // skipped
+        taken = math.gcd(size, left) if stride == 1 else 1
+        size //= taken
+        if left > taken and (stride > 1 or size > 1):
+            break  # the group would go on beyond a dimension that it does not fill
+        if taken > 1:
+            parts.append(replace(dim, npus=taken))
+            indices.append(index)
+    if stride != 1 or size != 1:
+        shape = " x ".join(str(dim.npus) for dim in dims)
+        raise BackendSettingError(
+            f"a {scope} group does not fit {shape} GPUs with {_degrees_text(degrees)}; place the "
+            "job on machines alike, or choose degrees that divide their GPUs"
+        )
+    return Members(tuple(parts), tuple(indices))
+
+
+def _extent(gpus: int, degrees: Degrees, scope: Scope) -> tuple[int, int]:
+    """(GPUs from one member to the next, members) of a scope's group."""
+    model = degrees.tensor * degrees.stages
+    per_stage = gpus // degrees.stages
+    experts = max(min(degrees.experts, per_stage), 1)
+    if gpus % model or per_stage % experts:
+        raise BackendSettingError(
+            f"{gpus} GPUs do not divide into {_degrees_text(degrees)}; give the job a multiple of "
+            f"{math.lcm(model, experts)} GPUs or the model other degrees"
+        )
+    match scope:
+        case Scope.ALL:
+            return 1, gpus
+        case Scope.TENSOR:
+            return 1, degrees.tensor
+        case Scope.DATA:
+            return degrees.tensor, gpus // model
+        case Scope.STAGE:
+            return per_stage, min(2, degrees.stages)
+        case Scope.EXPERT:
+            return 1, experts
+        case Scope.REPLICA:
+            return experts, per_stage // experts
+
+
+def _degrees_text(degrees: Degrees) -> str:
+    return f"tensor={degrees.tensor}, stages={degrees.stages}, experts={degrees.experts}"

@@ -1,0 +1,136 @@
+"""Questions written by hand: a placement on a fabric, or bare network dimensions.
+
+What `artist latency` and `artist render` are asked, turned into a `LatencyQuery`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+from artist.cluster.fabric import Fabric
+from artist.cluster.placement import parse_signature, shape_text
+from artist.errors import ConfigError
+from artist.estimates.dimensions import dimensions, system_settings
+from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
+from artist.io.yaml_text import parse_yaml
+from artist.workload.layers import Workload, quantised
+
+N = TypeVar("N", int, float)
+
+_LISTS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query and how it was put: the placement's signature, or the sizes of the dimensions."""
+
+    query: LatencyQuery
+    signature: str
+
+
+def on_placement(
+    workload: Workload, placement: str, fabric: Fabric, system: Mapping[str, Any]
+) -> Question:
+    """A placement such as `4+4,8/2` on a fabric.
+
+    Raises:
+        ConfigError: not a placement of that fabric, or a bad system setting.
+    """
+    shape = parse_signature(placement, fabric.level_names, fabric.gpus_per_socket)
+    dims = dimensions(shape, fabric)
+    settings = change_system(system_settings(dims, fabric), system)
+    query = LatencyQuery(quantised(workload), dims, settings)
+    return Question(query, shape_text(shape, fabric.level_names))
+
+
+def on_dimensions(
+    workload: Workload, columns: Mapping[str, str | None], system: Mapping[str, Any]
+) -> Question:
+    """Bare dimensions: `topology`, `npus`, `bandwidth`, `latency`, comma-separated, inner first.
+
+    Raises:
+        ConfigError: a list is missing, has another length or an unreadable entry.
+    """
+    lists = {name: text.split(",") for name, text in columns.items() if text is not None}
+    lengths = {name: len(values) for name, values in lists.items()}
+    if len(lists) != len(columns) or len(set(lengths.values())) != 1:
+        got = ", ".join(f"--{name} {lengths.get(name, 0)}" for name in columns)
+        raise ConfigError(f"bare dimensions need as many entries in each list, got {got}")
+    dims = tuple(
+        Dimension(
+            _topology(topology),
+            _number("npus", npus, int),
+            _number("bandwidth", bandwidth, float),
+            _number("latency", latency, float),
+        )
+        for topology, npus, bandwidth, latency in zip(*lists.values(), strict=True)
+    )
+    rings = ("ring",) * len(dims)
+    settings = change_system(SystemSettings(rings, rings, rings, rings), system)
+    query = LatencyQuery(quantised(workload), dims, settings)
+    return Question(query, "x".join(str(dim.npus) for dim in dims))
+
+
+def parse_system(sets: list[str]) -> dict[str, Any]:
+    """`K=V` settings of ASTRA-sim's system layer.
+
+    Raises:
+        ConfigError: an unknown key or an unreadable value.
+    """
+    known = [field.name for field in fields(SystemSettings)]
+    found: dict[str, Any] = {}
+    for text in sets:
+        key, equals, value = text.partition("=")
+        key = key.replace("-", "_")
+        if not equals or key not in known:
+            raise ConfigError(
+                f"--system {text!r}: expected KEY=VALUE with one of {', '.join(known)}"
+            )
+        found[key] = value if key in _LISTS else parse_yaml(value, f"--system {text!r}")[1]
+    return found
+
+
+def change_system(settings: SystemSettings, changes: Mapping[str, Any]) -> SystemSettings:
+    """Settings with some replaced; an algorithm list is comma-separated, one entry serves all.
+
+    Raises:
+        ConfigError: a value has the wrong type or a list the wrong length.
+    """
+    fixed: dict[str, Any] = {}
+    for key, value in changes.items():
+        old = getattr(settings, key)
+        if key in _LISTS:
+            fixed[key] = _algorithms(key, str(value), len(old))
+        elif isinstance(old, float) and isinstance(value, int | float) and value is not True:
+            fixed[key] = float(value)
+        elif type(value) is type(old):
+            fixed[key] = value
+        else:
+            raise ConfigError(f"--system {key}={value}: expected {type(old).__name__}")
+    return replace(settings, **fixed)
+
+
+def _algorithms(key: str, text: str, dims: int) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if len(names) == 1:
+        return names * dims
+    if len(names) != dims:
+        raise ConfigError(f"--system {key}={text}: {len(names)} algorithms for {dims} dimensions")
+    return names
+
+
+def _topology(text: str) -> Topology:
+    try:
+        return Topology(text)
+    except ValueError:
+        known = ", ".join(Topology)
+        raise ConfigError(f"--topology {text!r}: expected one of {known}") from None
+
+
+def _number(name: str, text: str, kind: type[N]) -> N:
+    try:
+        return kind(text)
+    except ValueError:
+        raise ConfigError(f"--{name} {text!r}: expected a number") from None

@@ -1,0 +1,160 @@
+"""`recorded`: answers from a table, to compare schedulers on somebody else's latencies.
+
+A CSV file with one row per question; the columns of the key and of the answer are
+`KEY_COLUMNS` and `ANSWER_COLUMNS`, times in microseconds, lists separated by spaces and
+innermost dimension first. Other columns are ignored, but for `source`: where there is
+one, only rows of `SOURCES` count (the others stand for altered inputs).
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+from pathlib import Path
+
+from artist.errors import ArtistError, BackendError, ConfigError, TraceError, shortened
+from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
+from artist.io.data_files import decode, read_bytes
+from artist.workload.models import canonical
+
+KEY_COLUMNS = ("model", "topologies", "dim_types", "units", "bw_GBps", "latency_ns")
+ANSWER_COLUMNS = ("total_comp_us", "finished_at_us")
+# Larger than any time, rate or number of units; its nanoseconds are still exact integers.
+_MOST = 1e15
+SOURCES = ("java-run", "systematic")
+
+Key = tuple[str, ...]
+
+
+class RecordedBackend:
+    """Replays a table. `fallback_uses` counts the queries it had to pass on."""
+
+    def __init__(self, path: Path, fallback: LatencyBackend | None = None) -> None:
+        """Raises TraceError where the file is not such a table."""
+        data = read_bytes(path)
+        self._path = path
+        self.source = f"recorded@sha256:{hashlib.sha256(data).hexdigest()[:12]}"
+        self._rows = _read(path, decode(path, data), self.source)
+        self._fallback = fallback
+        self.fallback_uses = 0
+
+    def estimate(self, query: LatencyQuery, *, profile: bool = False) -> Estimate:
+        """Look one query up; compute and communication are those that were recorded.
+
+        An answer of the fallback carries the fallback's source.
+
+        Raises:
+            BackendError: nothing was recorded for the query, and there is no fallback.
+        """
+        key = query_key(query)
+        # What was recorded is one pass.
+        found = self._rows.get(key) if query.passes == 1 else None
+        if found is not None:
+            return found
+        if self._fallback is None:
+            passes = "" if query.passes == 1 else f" for {query.passes} passes"
+            raise BackendError(
+                f"{self._path} holds no row{passes} with {_text(key)}: add one, or name a "
+                "fallback backend"
+            )
+        self.fallback_uses += 1
+        return self._fallback.estimate(query, profile=profile)
+
+
+def query_key(query: LatencyQuery) -> Key:
+    """The key of a query, in the table's normal form."""
+    dims = query.dimensions
+    return (
+        _model(query.workload.name),
+        " ".join(dim.topology for dim in dims),
+        " ".join(dimension_type(dim) for dim in dims),
+        " ".join(str(dim.npus) for dim in dims),
+        " ".join(f"{dim.bandwidth_gib_per_s:g}" for dim in dims),
+        " ".join(f"{dim.latency_ns:g}" for dim in dims),
+    )
+
+
+def _read(path: Path, text: str, source: str) -> dict[Key, Estimate]:
+    reader = csv.DictReader(io.StringIO(text))
+    rows: dict[Key, Estimate] = {}
+    try:
+        columns = reader.fieldnames or ()
+        if missing := [name for name in (*KEY_COLUMNS, *ANSWER_COLUMNS) if name not in columns]:
+            raise TraceError(f"{path}:1: columns are missing: {', '.join(missing)}; add them")
+        for row in reader:
+            if row.get("source", SOURCES[0]) in SOURCES:
+                _add(rows, row, f"{path}:{reader.line_num}", source)
+    except csv.Error as cause:
+        line = reader.reader.line_num
+        raise TraceError(f"{path}:{line}: not CSV ({cause}); correct it") from cause
+    return rows
+
+
+def _add(rows: dict[Key, Estimate], row: dict[str, str], where: str, source: str) -> None:
+    key = _row_key(row, where)
+    compute_ns, finish_ns = (_nanoseconds(row, name, where) for name in ANSWER_COLUMNS)
+    if finish_ns < compute_ns:
+        raise TraceError(f"{where}: finished_at_us is less than total_comp_us; correct the row")
+    estimate = Estimate(finish_ns, compute_ns, source)
+    if rows.setdefault(key, estimate) != estimate:
+        raise TraceError(f"{where}: another answer for {_text(key)} than above; remove one")
+
+
+def _row_key(row: dict[str, str], where: str) -> Key:
+    """The key of a row; numbers are compared by value, not by spelling."""
+    texts = [(row[name] or "").split() for name in KEY_COLUMNS[1:]]
+    if not row["model"] or not texts[0] or len({len(parts) for parts in texts}) != 1:
+        raise TraceError(
+            f"{where}: {', '.join(KEY_COLUMNS[1:])} need as many entries each, one per dimension"
+        )
+    for name, parts in zip(KEY_COLUMNS[3:], texts[2:], strict=True):
+        for index, part in enumerate(parts):
+            parts[index] = f"{_number(part, name, where):g}"
+    return (_model(row["model"]), *(" ".join(parts) for parts in texts))
+
+
+def _nanoseconds(row: dict[str, str], column: str, where: str) -> int:
+    return round(1000 * _number(row[column], column, where))
+
+
+def _number(text: str | None, column: str, where: str) -> float:
+    try:
+        value = float(text or "")
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= _MOST:
+        raise TraceError(
+            f"{where}: {column} is {shortened(text)}, expected a number from 0 to {_MOST:.0e}"
+        )
+    return value
+
+
+def _model(name: str) -> str:
+    """A model's own name where it is one of ours under an alias, else the name itself."""
+    try:
+        return canonical(name)
+    except ArtistError:
+        return name
+
+
+def _text(key: Key) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in zip(KEY_COLUMNS, key, strict=True))
+
+
+def recorded_backend(argument: str, fallback: LatencyBackend | None) -> RecordedBackend:
+    """The backend that `--backend recorded:FILE` names; the fallback answers what it lacks.
+
+    Raises:
+        ConfigError: no file is given.
+        TraceError: the file is not a table of latencies.
+    """
+    if not argument:
+        raise ConfigError("backend recorded: name the table, recorded:FILE.csv")
+    return RecordedBackend(Path(argument), fallback)
+
+
+def dimension_type(dimension: Dimension) -> str:
+    """ASTRA-sim 1.0's type of a dimension: N in a machine, P in a rack, PP between racks."""
+    return {"rack": "P", "network": "PP"}.get(dimension.level, "N")

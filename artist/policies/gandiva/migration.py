@@ -1,0 +1,131 @@
+"""Gandiva's introspective migration: closer together, then fewer half-empty machines.
+
+Source: Xiao et al., *Gandiva* (OSDI 2018), section 4.2, introspective mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement, machine_counts, tier
+from artist.cluster.tree import ClusterTree
+from artist.contract import ClusterView, Decision, JobView, Migrate, Preempt, Start
+from artist.policies.gandiva.affinity import Affinity
+from artist.policies.shared.placers import pack_in_level, pack_in_unit
+
+
+def free_after(view: ClusterView, decisions: Sequence[Decision]) -> FreeGpus:
+    """The free GPUs once these decisions are applied."""
+    free = view.free.copy()
+    for decision in decisions:
+        if isinstance(decision, Preempt | Migrate):
+            held = view.running[decision.job].placement
+            assert held is not None  # running jobs have GPUs
+            free.release(held)
+    for decision in decisions:
+        if isinstance(decision, Start | Migrate):
+            free.claim(decision.placement)
+    return free
+
+
+class Consolidation:
+    """One pass over the running jobs that no decision has touched yet."""
+
+    def __init__(
+        self, view: ClusterView, decisions: Sequence[Decision], affinity: Affinity
+    ) -> None:
+        self._free = free_after(view, decisions)
+        self._tree = view.cluster
+        self._affinity = affinity
+        touched = {getattr(decision, "job", None) for decision in decisions}
+        self._jobs = {order: job for order, job in view.running.items() if order not in touched}
+
+    def closer(self) -> Iterator[Migrate]:
+        """Move jobs spread over machines to fewer machines or a closer level.
+
+        Worst level first, then order of arrival; a job may use its own GPUs.
+        """
+        spread = [job for job in self._jobs.values() if job.tier > self._tree.machine]
+        for job in sorted(spread, key=lambda job: (-job.tier, job.order)):
+            assert job.placement is not None  # running jobs have GPUs
+            self._free.release(job.placement)
+            better = self._better(job.placement)
+            if better is None:
+                self._free.claim(job.placement)
+            else:
+                yield self._moved(job, better)
+
+    def emptier(self, share: float) -> Iterator[Migrate]:
+        """Empty busy machines of which at least `share` is free, the emptiest first.
+
+        Their jobs, smallest first, go to the busy machine with the fewest free GPUs that
+        suffice, if it has fewer than theirs.
+        """
+        level = self._tree.machine
+        inside = self._inside(self._nearly_empty(share))
+        for source in sorted(inside, key=lambda unit: self._emptiness(level, unit)):
+            for job in sorted(inside[source], key=lambda job: (job.job.gpus, job.order)):
+                target = self._fuller(job.job.gpus, source)
+                if target is None:
+                    break
+                assert job.placement is not None  # running jobs have GPUs
+                self._free.release(job.placement)
+                taken = pack_in_unit(self._free, level, target, job.job.gpus)
+                yield self._moved(job, Placement.of(taken))
+
+    def _moved(self, job: JobView, placement: Placement) -> Migrate:
+        self._free.claim(placement)
+        self._affinity.placed(job, placement, self._free)
+        del self._jobs[job.order]
+        return Migrate(job.order, placement)
+
+    def _better(self, current: Placement) -> Placement | None:
+        """The closest place for so many GPUs, if it is closer than the present one."""
+        for level in range(self._tree.machine, len(self._tree.levels)):
+            found = pack_in_level(self._free, level, current.gpus)
+            if found is not None:
+                closer = _spread(self._tree, found) < _spread(self._tree, current)
+                return found if closer else None
+        return None
+
+    def _nearly_empty(self, share: float) -> set[int]:
+        """Busy machines of which at least `share` is free."""
+        level = self._tree.machine
+        sizes, free = np.array(self._tree.levels[level].gpus), self._free.counts(level)
+        return set(np.flatnonzero((share * sizes <= free) & (free < sizes)).tolist())
+
+    def _inside(self, machines: Collection[int]) -> dict[int, list[JobView]]:
+        """Untouched jobs inside one of these machines, by machine."""
+        inside: dict[int, list[JobView]] = {}
+        level, machine_of = self._tree.machine, self._tree.machine_of
+        for job in self._jobs.values() if machines else ():
+            if job.tier == level:
+                assert job.placement is not None  # running jobs have GPUs
+                machine = machine_of[job.placement.leaves[0]]
+                if machine in machines:
+                    inside.setdefault(machine, []).append(job)
+        return inside
+
+    def _fuller(self, gpus: int, source: int) -> int | None:
+        """The busy machine with the fewest sufficient free GPUs, fewer than the source has."""
+        level = self._tree.machine
+        room = self._free.of(level, source)
+        sizes = self._tree.levels[level].gpus
+        counts = self._free.counts(level).tolist()
+        for unit in sorted(self._free.at_least(level, gpus), key=lambda unit: counts[unit]):
+            if counts[unit] >= room:
+                return None
+            if counts[unit] < sizes[unit]:
+                return unit
+        return None
+
+    def _emptiness(self, level: int, unit: int) -> tuple[int, int]:
+        """Sorts by free GPUs, most first, then by the order of visits."""
+        return -self._free.of(level, unit), self._free.turn(level, unit)
+
+
+def _spread(tree: ClusterTree, placement: Placement) -> tuple[int, int]:
+    return tier(tree, placement), len(machine_counts(tree, placement))

@@ -1,0 +1,50 @@
+"""How the original simulator places a gang: innermost level first, first fit, never packed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement
+from artist.policies.original.hash_order import HashOrder
+
+
+def fits(free: FreeGpus, levels: Iterable[int], gpus: int) -> bool:
+    """Whether some unit of these levels has room."""
+    machine = free.tree.machine
+    return gpus <= free.total and any(free.fits_one(max(level, machine), gpus) for level in levels)
+
+
+def place(
+    free: FreeGpus, levels: Iterable[int], gpus: int, order: HashOrder
+) -> tuple[int, Placement] | None:
+    """In the first unit with room of the first of these levels that has one; with the level.
+
+    Machines and sockets are visited in `order`, racks in ascending order. Inside a unit
+    the first free GPUs are taken, so a job in a rack is spread over partially used machines.
+    """
+    machine = free.tree.machine
+    for level in levels:
+        if level <= machine:
+            unit = order.first_fit(free, level, gpus)
+        else:
+            unit = free.first_fit(level, gpus)
+        if unit is not None:
+            return level, first_gpus(free, level, unit, gpus)
+    return None
+
+
+def first_gpus(free: FreeGpus, level: int, unit: int, gpus: int) -> Placement:
+    """The first free GPUs of a unit that has enough."""
+    first, last = unit, unit + 1
+    for at in range(level, 0, -1):
+        children = free.tree.levels[at].first_child
+        first, last = children[first], children[last]
+    counts = free.counts(0)[first:last]
+    taken = {}
+    for offset in counts.nonzero()[0].tolist():
+        taken[first + offset] = min(gpus, int(counts[offset]))
+        gpus -= taken[first + offset]
+        if not gpus:
+            break
+    return Placement.of(taken)

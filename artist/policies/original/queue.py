@@ -1,0 +1,102 @@
+"""The original simulator's queue and one round of its allocator."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement
+from artist.policies.original.hash_order import HashOrder
+from artist.policies.original.placement import fits, place
+from artist.policies.original.rules import OriginalRule
+
+Kind: TypeAlias = "tuple[int, bool]"
+
+
+@dataclass(frozen=True, slots=True)
+class Bid:
+    """A waiting job: smaller measures first, then who has waited longest, then arrival."""
+
+    order: int
+    gpus: int
+    kind: bool
+    measure: float
+    since_s: float
+
+    @property
+    def rank(self) -> tuple[float, float, int]:
+        """The key of the order in which bids are served."""
+        return (self.measure, self.since_s, self.order)
+
+
+class Grant(NamedTuple):
+    """What a bid gets."""
+
+    bid: Bid
+    level: int
+    """At which level it was looked for; the GPUs may happen to lie closer together."""
+    placement: Placement
+
+
+class BidQueue:
+    """Waiting jobs in groups of one demand and kind, sorted by rank and by time of entry."""
+
+    def __init__(self) -> None:
+        self._bids: dict[int, Bid] = {}
+        self._ranked: dict[Kind, list[tuple[float, float, int]]] = {}
+        self._since: dict[Kind, list[float]] = {}
+
+    def __len__(self) -> int:
+        return len(self._bids)
+
+    def __getitem__(self, order: int) -> Bid:
+        return self._bids[order]
+
+    def __contains__(self, order: int) -> bool:
+        return order in self._bids
+
+    def add(self, bid: Bid) -> None:
+        """A job entered the queue."""
+        self._bids[bid.order] = bid
+        insort(self._ranked.setdefault((bid.gpus, bid.kind), []), bid.rank)
+        insort(self._since.setdefault((bid.gpus, bid.kind), []), bid.since_s)
+
+    def remove(self, order: int) -> None:
+        """A job left the queue. Not during a round."""
+        bid = self._bids.pop(order)
+        group = (bid.gpus, bid.kind)
+        ranked, since = self._ranked[group], self._since[group]
+        del ranked[bisect_left(ranked, bid.rank)]
+        del since[bisect_left(since, bid.since_s)]
+        if not ranked:
+            del self._ranked[group], self._since[group]
+
+    def round(
+        self, free: FreeGpus, rule: OriginalRule, order: HashOrder, now_s: float
+    ) -> Iterator[Grant]:
+        """Greedy backfill: what each bid gets, best rank first; the others are passed over.
+
+        Whoever iterates takes the GPUs out of `free` before asking for the next grant.
+        """
+        heads = [(ranked[0], group, 0) for group, ranked in self._ranked.items()]
+        heapq.heapify(heads)
+        while heads:
+            rank, group, index = heads[0]
+            gpus, kind = group
+            longest_s = now_s - self._since[group][0]
+            if not fits(free, rule.levels(free, gpus, kind, longest_s), gpus):
+                heapq.heappop(heads)
+                continue
+            ranked = self._ranked[group]
+            if index + 1 < len(ranked):
+                heapq.heapreplace(heads, (ranked[index + 1], group, index + 1))
+            else:
+                heapq.heappop(heads)
+            waited_s = now_s - rank[1]
+            found = place(free, rule.levels(free, gpus, kind, waited_s), gpus, order)
+            if found is not None:
+                yield Grant(self._bids[rank[2]], *found)

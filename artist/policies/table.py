@@ -1,0 +1,107 @@
+"""The table of policies: one row each, read by `artist list policies`."""
+
+from artist.registry import Entry, Registry
+
+DALLY = "Sharma et al., Dally, IEEE Big Data 2025"
+TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
+
+POLICIES = Registry(
+    "policy",
+    "artist list policies",
+    [
+        Entry(
+            "dally",
+            "artist.policies.dally.policy:Dally",
+            "delay scheduling per network level, timers tuned from past waits",
+            f"{DALLY}, section IV-B",
+        ),
+        Entry(
+            "dally-manual",
+            "artist.policies.dally.policy:Dally",
+            "Dally with fixed timers of 12 h and 24 h",
+            f"{DALLY}, section V-C",
+            {"timers": "manual"},
+        ),
+        Entry(
+            "dally-no-wait",
+            "artist.policies.dally.policy:Dally",
+            "Dally that takes whatever level is free",
+            f"{DALLY}, section V-C",
+            {"timers": "none"},
+        ),
+        Entry(
+            "dally-fully-consolidated",
+            "artist.policies.dally.policy:Dally",
+            "Dally that waits as long as needed for the best level",
+            f"{DALLY}, section V-C",
+            {"timers": "unbounded"},
+        ),
+        Entry(
+            "dally-within-level",
+            "artist.policies.dally.policy:Dally",
+            "Dally whose jobs also move to a better shape inside their level",
+            f"after {DALLY}; why: docs/reproduction.md",
+            {"moves_for": "shape"},
+        ),
+        Entry(
+            "fifo",
+            "artist.policies.classic:Classic",
+            "first come, first served, strictly: nobody passes the head of the queue",
+            "",
+            {"order": "arrival", "strict": True},
+        ),
+        Entry(
+            "fifo-backfill",
+            "artist.policies.classic:Classic",
+            "first come, first served; a job that does not fit is passed, without reservation",
+            "",
+            {"order": "arrival"},
+        ),
+        Entry(
+            "sjf",
+            "artist.policies.classic:Classic",
+            "shortest ideal run time first, never preempting",
+            "",
+            {"order": "length"},
+        ),
+        Entry(
+            "las",
+            "artist.policies.classic:Classic",
+            "least attained service (GPU-seconds), preempting at the end of leases",
+            f"{TIRESIAS}, section 3",
+            {"order": "service", "preemption": "lease"},
+        ),
+        Entry(
+            "srtf",
+            "artist.policies.classic:Classic",
+            "shortest remaining ideal time first, preempting at once",
+            f"{TIRESIAS}, section 3",
+            {"order": "remaining", "preemption": "at-once"},
+        ),
+        Entry(
+            "srsf",
+            "artist.policies.classic:Classic",
+            "smallest remaining ideal time x GPUs first, preempting at once",
+            f"{TIRESIAS}, section 3",
+            {"order": "area", "preemption": "at-once"},
+        ),
+        Entry(
+            "tiresias",
+            "artist.policies.tiresias.policy:Tiresias",
+            "discretized two-dimensional LAS or Gittins index, consolidation by skew",
+            TIRESIAS,
+        ),
+        Entry(
+            "gandiva",
+            "artist.policies.gandiva.policy:Gandiva",
+            "machines by affinity, time slices when over-subscribed, migration to fewer machines",
+            "Xiao et al., Gandiva, OSDI 2018",
+        ),
+        Entry(
+            "themis",
+            "artist.policies.themis.policy:Themis",
+            "finish-time fairness by auctions of leased GPUs",
+            "Mahajan et al., Themis, NSDI 2020",
+        ),
+    ],
+)

@@ -1,0 +1,97 @@
+"""Our columns as an Arrow table, without loading pandas.
+
+`pyarrow.array` imports pandas, 0.2 s, before it looks at what it is given. Arrays of numbers
+and lists of texts or numbers need not go through it: their memory is what Arrow asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import NoneType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.results.metrics import Column
+
+# Arrow counts the bytes of a column of texts in 32 bits.
+_MOST_BYTES = 2**31 - 1
+
+
+def arrow_table(columns: Mapping[str, Column]) -> Any:
+    """A `pyarrow.Table` of these columns, of the types that `pyarrow.table` would find.
+
+    Hints may be anything; a column that has no type of Arrow's becomes text.
+    """
+    import pyarrow as pa
+
+    return pa.table({name: _array(values) for name, values in columns.items()})
+
+
+def _array(values: Column) -> Any:
+    import pyarrow as pa
+
+    if isinstance(values, np.ndarray):
+        return _numbers(values, None) if values.dtype.kind in "if" else pa.array(values)
+    kinds = set(map(type, values))
+    present = [value is not None for value in values] if NoneType in kinds else None
+    kinds.discard(NoneType)
+    found = None
+    if kinds == {str}:
+        found = _texts([value or "" for value in values] if present else values, present)
+    elif kinds == {float}:
+        found = _numbers(np.array(values, np.float64), present)  # None becomes NaN
+    elif kinds == {int} and present is None:
+        found = _whole_numbers(values)
+    return _anything(values) if found is None else found
+
+
+def _anything(values: Sequence[object]) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError):
+        return pa.array([None if value is None else str(value) for value in values])
+
+
+def _numbers(values: npt.NDArray[Any], present: Sequence[bool] | None) -> Any:
+    import pyarrow as pa
+
+    kind, memory = pa.from_numpy_dtype(values.dtype), pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [_bitmap(present), memory])
+
+
+def _whole_numbers(values: Sequence[int]) -> Any:
+    """None where a number needs more than 64 bits."""
+    try:
+        return _numbers(np.array(values, np.int64), None)
+    except OverflowError:
+        return None
+
+
+def _texts(texts: Sequence[str], present: Sequence[bool] | None) -> Any:
+    """None where one array cannot hold them."""
+    import pyarrow as pa
+
+    joined = "".join(texts)
+    data = joined.encode()
+    if len(data) > _MOST_BYTES:
+        return None
+    ascii_only = len(data) == len(joined)
+    lengths = map(len, texts) if ascii_only else (len(text.encode()) for text in texts)
+    ends = np.zeros(len(texts) + 1, np.int32)
+    np.cumsum(np.fromiter(lengths, np.int32, len(texts)), out=ends[1:])
+    return pa.StringArray.from_buffers(
+        len(texts), pa.py_buffer(ends), pa.py_buffer(data), _bitmap(present)
+    )
+
+
+def _bitmap(present: Sequence[bool] | None) -> Any:
+    """One bit per value, the first one lowest; None where there is every value."""
+    import pyarrow as pa
+
+    if present is None:
+        return None
+    return pa.py_buffer(np.packbits(np.array(present, np.bool_), bitorder="little"))

@@ -1,0 +1,236 @@
+"""From rows to tables and one summary; the formula of each number stands in `glossary.py`.
+
+Nothing here is accumulated while the simulation runs. Times are seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.cluster.placement import Placement, machine_counts, signature
+from artist.cluster.tree import ClusterTree
+from artist.engine.rows import EndReason, PlacementRow, Rows
+from artist.results.fragmentation import fragmented_gpus
+from artist.units import TICKS_PER_S
+
+Column: TypeAlias = "npt.NDArray[Any] | list[Any]"
+Table: TypeAlias = dict[str, Column]
+"""Column name to values, all of one length."""
+
+_CONTINUES = frozenset({EndReason.RE_RATED, EndReason.HELD})
+
+
+def seconds_column(ticks: Sequence[int]) -> npt.NDArray[np.float64]:
+    """Ticks to seconds."""
+    return np.array(ticks, dtype=np.int64) / TICKS_PER_S
+
+
+def job_table(rows: Rows) -> Table:
+    """One row per finished job, in the order of arrival."""
+    jobs = sorted(rows.jobs, key=lambda row: row.order)
+    parts = _parts(rows.placements, {row.order: row.job.compute_s for row in jobs})
+    jct = seconds_column([row.finish - row.arrival for row in jobs])
+    ideal = np.array([row.job.ideal_s for row in jobs])
+    found = [parts[row.order] for row in jobs]
+    table: Table = {
+        "job_id": [row.job.id for row in jobs],
+        "user": [row.job.user for row in jobs],
+        "model": [row.job.model for row in jobs],
+        "gpus": np.array([row.job.gpus for row in jobs], dtype=np.int32),
+        "gpus_min": np.array([row.job.gpus_min for row in jobs], dtype=np.int32),
+        "gpus_max": np.array([row.job.gpus_max for row in jobs], dtype=np.int32),
+        "iterations": np.array([row.job.iterations for row in jobs], dtype=np.int64),
+        "arrival_s": seconds_column([row.arrival for row in jobs]),
+        "start_s": seconds_column([row.start for row in jobs]),
+        "finish_s": seconds_column([row.finish for row in jobs]),
+        "jct_s": jct,
+        "queue_delay_s": seconds_column([row.finish - row.arrival - row.run for row in jobs]),
+        "run_s": seconds_column([row.run for row in jobs]),
+        "ideal_s": ideal,
+        "finish_time_fairness": jct / ideal,
+        "compute_s": np.array([part.compute_s for part in found]),
+        "comm_s": np.array([part.comm_s for part in found]),
+        "stalled_s": seconds_column([part.stalled for part in found]),
+        "lost_s": seconds_column([part.lost for part in found]),
+        "preemptions": np.array([row.preemptions for row in jobs], dtype=np.int32),
+        "migrations": np.array([row.migrations for row in jobs], dtype=np.int32),
+        "source": ["|".join(sorted(part.sources)) for part in found],
+    }
+    for name in dict.fromkeys(name for row in jobs for name in row.job.hints):
+        table[name] = [row.job.hints.get(name) for row in jobs]
+    return table
+
+
+def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Table:
+    """One row per interval of constant rate, in the order in which they ended."""
+    found = rows.placements
+    return {
+        "job_id": [job_ids[row.job] for row in found],
+        "gpus": np.array([row.placement.gpus for row in found], dtype=np.int32),
+        "level": [tree.levels[row.tier].name for row in found],
+        "signature": [signature(tree, row.placement) for row in found],
+        "placement": [placement_text(tree, row.placement) for row in found],
+        "start_s": seconds_column([row.start for row in found]),
+        "end_s": seconds_column([row.end for row in found]),
+        "iterations": np.array([row.iterations for row in found], dtype=np.int64),
+        "iteration_s": np.array([row.iteration_s for row in found]),
+        "alone_iteration_s": np.array([row.alone_iteration_s for row in found]),
+        "stalled_s": seconds_column([row.stalled for row in found]),
+        "lost_s": seconds_column([row.lost for row in found]),
+        "source": [row.source for row in found],
+        "ended": [row.reason.value for row in found],
+    }
+
+
+def timeline_table(rows: Rows, tree: ClusterTree) -> Table:
+    """The cluster's state, one row per change."""
+    found = rows.timeline
+    changes = np.array([row.tick for row in found], dtype=np.int64)
+    fragment_ticks, fragmented = fragmented_gpus(rows, tree)
+    ticks = np.union1d(changes, fragment_ticks)
+    at = np.searchsorted(changes, ticks, side="right") - 1
+    fragments = np.concatenate([[0.0], fragmented])
+    return {
+        "time_s": ticks / TICKS_PER_S,
+        "gpus_held": np.array([row.gpus_held for row in found], dtype=np.int32)[at],
+        "gpus_fragmented": fragments[np.searchsorted(fragment_ticks, ticks, side="right")],
+        "jobs_running": np.array([row.jobs_running for row in found], dtype=np.int32)[at],
+        "jobs_waiting": np.array([row.jobs_waiting for row in found], dtype=np.int32)[at],
+    }
+
+
+def placement_text(tree: ClusterTree, placement: Placement) -> str:
+    """`machine:gpus` for each machine, ascending, e.g. `0:8 5:4`."""
+    counts = machine_counts(tree, placement)
+    return " ".join(f"{machine}:{gpus}" for machine, gpus in counts.items())
+
+
+def summarise(
+    rows: Rows, tree: ClusterTree, jobs: Table, timeline: Table, jobs_total: int
+) -> dict[str, Any]:
+    """The statistics of a run, over finished jobs; keys as in `glossary.py`."""
+    arrival, finish = np.asarray(jobs["arrival_s"]), np.asarray(jobs["finish_s"])
+    makespan = float(finish.max() - arrival.min())
+    held, productive, wasted = _gpu_seconds(rows.placements)
+    available = tree.gpus * makespan
+    spread = _spread("jct", jobs["jct_s"], (50, 95, 99))
+    delays = _spread("queue_delay", jobs["queue_delay_s"], (95, 99))
+    return {
+        "gpus": tree.gpus,
+        "jobs_total": jobs_total,
+        "jobs_finished": len(finish),
+        "makespan_s": makespan,
+        **spread,
+        **delays,
+        "comm_time_mean_s": float(np.mean(jobs["comm_s"])),
+        "compute_time_mean_s": float(np.mean(jobs["compute_s"])),
+        "gpu_utilization": productive / available,
+        "gpu_allocation_rate": held / available,
+        "fragmentation": _fragmentation(timeline, tree),
+        "preemptions": int(np.sum(jobs["preemptions"])),
+        "migrations": int(np.sum(jobs["migrations"])),
+        "preemption_cost_gpu_s": wasted,
+        **_placements_per_level(rows, tree),
+        **_iteration_times(rows.placements),
+        **_fairness(np.asarray(jobs["finish_time_fairness"])),
+        "events": rows.events,
+    }
+
+
+def _gpu_seconds(placements: Sequence[PlacementRow]) -> tuple[float, float, float]:
+    """GPU-seconds held; held and progressing; lost or stalled because of restarts."""
+    held = sum(row.placement.gpus * (row.end - row.start) for row in placements)
+    stalled = sum(row.placement.gpus * row.stalled for row in placements)
+    lost = sum(row.placement.gpus * row.lost for row in placements)
+    return held / TICKS_PER_S, (held - stalled) / TICKS_PER_S, (stalled + lost) / TICKS_PER_S
+
+
+def _fragmentation(timeline: Table, tree: ClusterTree) -> float:
+    """Share of the free GPUs that the job mix cannot use, while jobs wait."""
+    length_s = np.diff(np.asarray(timeline["time_s"]))
+    waiting_s = np.where(np.asarray(timeline["jobs_waiting"])[:-1] > 0, length_s, 0.0)
+    # A dot product's last digit depends on the number of threads; fsum's on nothing.
+    free = math.fsum(waiting_s * (tree.gpus - np.asarray(timeline["gpus_held"])[:-1]))
+    fragmented = math.fsum(waiting_s * np.asarray(timeline["gpus_fragmented"])[:-1])
+    return fragmented / free if free else 0.0
+
+
+def _iteration_times(placements: Sequence[PlacementRow]) -> Mapping[str, float]:
+    """Iteration times over all iterations of all jobs: rows weighted by their iterations."""
+    weight = np.array([row.iterations for row in placements], dtype=np.float64)
+    time_s = np.array([row.iteration_s for row in placements])
+    alone_s = np.array([row.alone_iteration_s for row in placements])
+    found = {"iteration_time_mean_s": float(np.average(time_s, weights=weight))}
+    for percentile in (50, 90, 99):
+        value = weighted_percentile(time_s, weight, percentile)
+        found[f"iteration_time_p{percentile}_s"] = value
+    found["iteration_slowdown_mean"] = float(np.average(time_s / alone_s, weights=weight))
+    return found
+
+
+def weighted_percentile(
+    values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], percentile: float
+) -> float:
+    """The smallest value whose share of the weight, with all smaller ones, is enough."""
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weights[order])
+    index = int(np.searchsorted(share, share[-1] * percentile / 100))
+    return float(values[order][min(index, len(values) - 1)])
+
+
+def _fairness(rho: npt.NDArray[np.float64]) -> Mapping[str, float]:
+    """Finish-time fairness and how equally it is spread (Jain's index)."""
+    return {
+        "finish_time_fairness_mean": float(rho.mean()),
+        "finish_time_fairness_max": float(rho.max()),
+        "jain_index": float(rho.sum() ** 2 / (len(rho) * np.square(rho).sum())),
+    }
+
+
+def _spread(name: str, values: Column, percentiles: Sequence[int]) -> Mapping[str, float]:
+    found = {f"{name}_mean_s": float(np.mean(values))}
+    for percentile in percentiles:
+        found[f"{name}_p{percentile}_s"] = float(np.percentile(values, percentile))
+    return found
+
+
+def _placements_per_level(rows: Rows, tree: ClusterTree) -> Mapping[str, int]:
+    counts = dict.fromkeys(tree.level_names[tree.machine :], 0)
+    for row in rows.placements:
+        if row.reason not in _CONTINUES:
+            counts[tree.levels[row.tier].name] += 1
+    return {f"placements_{name}": count for name, count in counts.items()}
+
+
+@dataclass(slots=True)
+class _Parts:
+    """Where the time that a job held GPUs went."""
+
+    compute_s: float = 0.0
+    comm_s: float = 0.0
+    stalled: int = 0
+    lost: int = 0
+    sources: set[str] = field(default_factory=set)
+
+
+def _parts(
+    placements: Sequence[PlacementRow], compute_s: Mapping[int, float]
+) -> Mapping[int, _Parts]:
+    """Per job order; `compute_s` is each job's compute time of one iteration."""
+    found = {order: _Parts() for order in compute_s}
+    for row in placements:
+        part = found[row.job]
+        productive_s = (row.end - row.start - row.stalled) / TICKS_PER_S
+        share = compute_s[row.job] / row.iteration_s
+        part.compute_s += productive_s * share
+        part.comm_s += productive_s * (1.0 - share)
+        part.stalled += row.stalled
+        part.lost += row.lost
+        part.sources.add(row.source)
+    return found

@@ -1,0 +1,152 @@
+"""From what a reader of a foreign format finds to a trace: drops, arrivals, fillings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from artist.errors import TraceError
+from artist.garbage import many_objects
+from artist.trace.foreign.fill import KEEP, UNIFORM, check_rule, fill_models, steps
+from artist.trace.foreign.formats import External
+from artist.trace.foreign.records import (
+    NO_ID,
+    PART_OF_A_GPU,
+    REPEATED_ID,
+    ZERO_DURATION,
+    Foreign,
+    Found,
+)
+from artist.trace.foreign.rules import Fractional, Rules
+from artist.trace.native.assemble import in_order
+from artist.trace.native.table import Table
+from artist.trace.native.trace import Trace
+from artist.units import MAX_TIME_S, TICKS_PER_S
+from artist.workload.job import Job
+
+
+def foreign_trace(table: Table, format_: External, rules: Rules, digest: str) -> Trace:
+    """The trace in a table of a foreign format.
+
+    Raises:
+        TraceError: a malformed row, or none that is a job.
+        ConfigError: an unknown model rule.
+    """
+    rule = rules.model or UNIFORM
+    check_rule(rule)
+    with many_objects():
+        kept, dropped = _sort_out(table, format_.read(table, rules), rules)
+    if not kept:
+        reasons = "; ".join(f"{reason}: {n}" for reason, n in dropped.items()) or "no rows"
+        raise TraceError(
+            f"{table.path}: the trace has no jobs that ran on GPUs ({reasons}); give another file"
+        )
+    first_s = min(job.submit_s for job in kept) if format_.dated else 0.0
+    models, filled = fill_models([x.model for x in kept], [x.gpus for x in kept], rule, rules.seed)
+    with many_objects():
+        jobs = [_job(table, *x, first_s) for x in zip(kept, models, strict=True)]
+    sorted_jobs, numbers = in_order(
+        jobs,
+        [table.numbers[job.row] for job in kept],
+        np.array([job.arrival_s for job in jobs]),
+    )
+    return Trace(
+        name=table.path.stem,
+        format=format_.id,
+        jobs=sorted_jobs,
+        digest=digest,
+        numbers=numbers,
+        unit=table.unit,
+        path=table.path,
+        filled=(*_fillings(kept, format_, rules), *filled),
+        dropped=dict(dropped),
+    )
+
+
+def refill(trace: Trace, rules: Rules) -> Trace:
+    """A trace of artist's own formats with models where it had none, if a rule asks for it."""
+    if rules.model is None or rules.model == KEEP:
+        return trace
+    models = [job.model for job in trace.jobs]
+    gpus = [job.gpus for job in trace.jobs]
+    filled, notes = fill_models(models, gpus, rules.model, rules.seed)
+    if filled == models:
+        return trace
+    jobs = (replace(job, model=model) for job, model in zip(trace.jobs, filled, strict=True))
+    warnings = tuple(text for text in trace.warnings if "without a model" not in text)
+    return replace(trace, jobs=tuple(jobs), warnings=warnings, filled=(*trace.filled, *notes))
+
+
+def _sort_out(
+    table: Table, found: Iterable[Found], rules: Rules
+) -> tuple[list[Foreign], Counter[str]]:
+    """The jobs to keep, and how many rows were dropped for which reason."""
+    kept: list[Foreign] = []
+    dropped: Counter[str] = Counter()
+    ids: set[str] = set()
+    for job in found:
+        reason = job if isinstance(job, str) else _reason(table, job, ids, rules)
+        if reason:
+            dropped[reason] += 1
+        elif not isinstance(job, str):
+            ids.add(job.id)
+            kept.append(job)
+    return kept, dropped
+
+
+def _reason(table: Table, job: Foreign, ids: set[str], rules: Rules) -> str:
+    """Why a job is dropped, if it is."""
+    if not job.id:
+        return NO_ID
+    if job.id in ids:
+        return REPEATED_ID
+    if job.run_s < 1 / TICKS_PER_S:
+        return ZERO_DURATION
+    if job.run_s > MAX_TIME_S:
+        raise TraceError(
+            f"{table.place(job.row)}: job {job.id[:60]!r} ran for {job.run_s:.3g} s, expected at "
+            f"most {MAX_TIME_S:.0e}; correct this row"
+        )
+    if job.shared and rules.fractional is Fractional.ERROR:
+        raise TraceError(
+            f"{table.place(job.row)}: job {job.id[:60]!r} asks for part of a GPU, but artist "
+            "hands out whole ones; convert with --fractional round-up or drop"
+        )
+    return PART_OF_A_GPU if job.shared and rules.fractional is Fractional.DROP else ""
+
+
+def _job(table: Table, job: Foreign, model: str, first_s: float) -> Job:
+    arrival_s = job.submit_s - first_s
+    if not 0 <= arrival_s <= MAX_TIME_S:
+        raise TraceError(
+            f"{table.place(job.row)}: job {job.id[:60]!r} arrives {arrival_s:.3g} s after the "
+            f"first, expected from 0 to {MAX_TIME_S:.0e}; correct this row"
+        )
+    iterations = job.iterations or steps(job.run_s, model)
+    return Job(
+        id=job.id,
+        arrival_s=arrival_s,
+        gpus=job.gpus,
+        model=model,
+        iterations=iterations,
+        compute_s=job.run_s / iterations,
+        user=job.user,
+    )
+
+
+def _fillings(kept: list[Foreign], format_: External, rules: Rules) -> list[str]:
+    """What was filled in, but for the models."""
+    notes = []
+    if format_.run_time:
+        notes.append(f"run time ({format_.run_time.format(seed=rules.seed)}): {len(kept)} jobs")
+    if stepless := sum(not job.iterations for job in kept):
+        notes.append(
+            f"iterations and compute_s (the run time in the model's steps of Dally's workloads): "
+            f"{stepless} jobs"
+        )
+    if shared := sum(job.shared for job in kept):
+        notes.append(f"whole GPUs (parts rounded up): {shared} jobs")
+    return notes

@@ -1,0 +1,93 @@
+"""Traces by name: generated ones and the small samples that ship with artist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from artist.io.reading import exists
+from artist.io.shipped import resource
+from artist.registry import Entry, Registry
+from artist.trace.foreign.rules import Rules
+from artist.trace.native.trace import Trace
+from artist.trace.read import read_trace
+from artist.trace.synthetic.families import BATCH, WEEK
+from artist.trace.synthetic.generate import family_trace
+
+DEFAULT_TRACE = BATCH.id
+
+builtin_traces = Registry(
+    "trace",
+    "artist list traces, or give a file",
+    [
+        Entry(
+            BATCH.id,
+            "artist.trace.named:generated_batch",
+            "500 jobs at time 0, shaped like Dally's batch workload (the default)",
+            "Dally, section V-A",
+        ),
+        Entry(
+            WEEK.id,
+            "artist.trace.named:generated_week",
+            "411 Poisson arrivals in a week, shaped like Dally's Poisson workload",
+            "Dally, section V-A",
+        ),
+        Entry(
+            "tiny-batch",
+            "artist.trace.named:sample",
+            "20 jobs at time 0, a file",
+            preset={"file": "tiny-batch.csv"},
+        ),
+        Entry(
+            "tiny-poisson",
+            "artist.trace.named:sample",
+            "24 Poisson arrivals for 16 GPUs, a file",
+            preset={"file": "tiny-poisson.csv"},
+        ),
+    ],
+)
+
+
+def builtin(name: str, seed: int = 0) -> Trace:
+    """The trace registered under `name`; a sample is the same for every seed.
+
+    Raises:
+        UnknownNameError: no trace has this name.
+    """
+    entry = builtin_traces[name]
+    trace: Trace = entry.load()(seed=seed, **entry.preset)
+    return trace
+
+
+def open_trace(
+    name_or_file: str, seed: int = 0, *, format_: str | None = None, rules: Rules | None = None
+) -> Trace:
+    """What `--trace` means: a file if there is one of this name, else a built-in trace.
+
+    A file may be of any format that `read_trace` knows. What foreign ones lack is
+    filled in by `rules`, by default the usual ones with this seed.
+
+    Raises:
+        UnknownNameError: neither exists, or no such format.
+        TraceError: the file is malformed.
+    """
+    path = Path(name_or_file)
+    looks_like_a_file = path.suffix or len(path.parts) > 1
+    if exists(path) or looks_like_a_file:
+        return read_trace(path, format_=format_, rules=rules or Rules(seed=seed))
+    return builtin(name_or_file, seed)
+
+
+def generated_batch(*, seed: int) -> Trace:
+    """The `sensetime-batch-500` trace."""
+    return family_trace(BATCH, seed)
+
+
+def generated_week(*, seed: int) -> Trace:
+    """The `sensetime-poisson-week` trace."""
+    return family_trace(WEEK, seed)
+
+
+def sample(*, seed: int, file: str) -> Trace:
+    """A shipped file, which has no use for a seed."""
+    del seed
+    return read_trace(resource("traces", file))

@@ -1,0 +1,109 @@
+"""From checked columns to jobs in order of arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.errors import TraceError
+from artist.garbage import many_objects
+from artist.trace.native.schemas import Schema, Work
+from artist.trace.native.table import MAX_GPUS, Table
+from artist.trace.native.trace import Trace
+from artist.units import MAX_TIME_S, TICKS_PER_S
+from artist.workload.job import Job
+
+_BLOCK = 65_536
+
+
+def assemble(table: Table, schema: Schema, digest: str) -> Trace:
+    """The trace in a table of a format that states everything about its jobs.
+
+    Raises:
+        TraceError: the first row that makes no job.
+    """
+    if not len(table):
+        raise TraceError(f"{table.path}: the trace has no jobs; give at least one row")
+    work = schema.read(table)
+    jobs = _jobs(table, work)
+    sorted_jobs, numbers = in_order(jobs, table.numbers, work.arrival_s)
+    return Trace(
+        name=table.path.stem,
+        format=schema.id,
+        jobs=sorted_jobs,
+        digest=digest,
+        numbers=numbers,
+        unit=table.unit,
+        path=table.path,
+        warnings=work.warnings,
+    )
+
+
+def in_order(
+    jobs: list[Job], numbers: Sequence[int], arrivals_s: npt.NDArray[np.float64]
+) -> tuple[tuple[Job, ...], Sequence[int]]:
+    """Jobs and their line numbers by arrival; those of one instant keep their order."""
+    if (arrivals_s[1:] >= arrivals_s[:-1]).all():
+        return tuple(jobs), numbers if isinstance(numbers, range) else tuple(numbers)
+    order = np.argsort(arrivals_s, kind="stable").tolist()
+    return tuple(jobs[i] for i in order), tuple(numbers[i] for i in order)
+
+
+def _jobs(table: Table, work: Work) -> list[Job]:
+    ids = _unique_ids(table)
+    _check_lengths(table, work)
+    gpus = work.gpus.tolist()
+    gpus_min = table.counts_or("gpus_min", gpus, MAX_GPUS)
+    table.require(gpus_min <= work.gpus, "gpus_min", "at most the job's gpus")
+    gpus_max = table.counts_or("gpus_max", gpus, MAX_GPUS)
+    table.require(gpus_max >= work.gpus, "gpus_max", "at least the job's gpus")
+    columns: tuple[Iterable[Any], ...] = (
+        ids,
+        _cells(work.arrival_s),
+        gpus,
+        work.models,
+        _cells(work.iterations),
+        _cells(work.compute_s),
+        work.users,
+        _cells(gpus_min),
+        _cells(gpus_max),
+        _cells(table.seconds_or("restart_s", 0.0)),
+        table.hints(),
+    )
+    with many_objects():
+        return list(map(Job, *columns))  # in the order of Job's fields
+
+
+def _cells(values: npt.NDArray[Any]) -> Iterable[Any]:
+    """The values as Python numbers, a block at a time; one object where all are the same."""
+    if len(values) and (values == values[0]).all():
+        return repeat(values[0].item(), len(values))
+    blocks = (values[i : i + _BLOCK].tolist() for i in range(0, len(values), _BLOCK))
+    return chain.from_iterable(blocks)
+
+
+def _check_lengths(table: Table, work: Work) -> None:
+    ideal_s = work.iterations * work.compute_s
+    good = (ideal_s >= 1 / TICKS_PER_S) & (ideal_s <= MAX_TIME_S)
+    if not good.all():
+        index = int(np.argmin(good))
+        raise TraceError(
+            f"{table.place(index)}: {work.iterations[index]} iterations of "
+            f"{work.compute_s[index]} s make a job of {ideal_s[index]:.3g} s, expected 1e-09 "
+            f"to {MAX_TIME_S:.0e} s; correct this row"
+        )
+
+
+def _unique_ids(table: Table) -> list[str]:
+    ids = table.texts("job_id")
+    if len(set(ids)) < len(ids):
+        first: dict[str, int] = {}
+        for index, job_id in enumerate(ids):
+            if first.setdefault(job_id, index) != index:
+                taken = f"a new id (it was used at {table.place(first[job_id])})"
+                raise table.error(index, "job_id", taken)
+    return ids

@@ -1,0 +1,155 @@
+"""The page's figures as SVG: same rows, same bytes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cases import RACKS
+from claims import CLAIMS
+from evidence import Cell, Evidence
+from experiments import POLICIES
+from sources import DRAWN, OWN, Original
+from verdicts import REGIMES, compared
+
+from artist.experiments.experiment import load_experiment, runs
+from artist.report.drawing import draw, style
+from artist.report.figure import TIME_TICKS
+from artist.report.grouping import group
+from artist.report.page import figures
+from artist.report.reader import read_runs
+from artist.results.run_directory import write_run
+from artist.run import simulate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+WIDTH_IN = 7.2
+STYLE: Any = {
+    "font.size": 8, "axes.labelsize": 8, "legend.fontsize": 7, "xtick.labelsize": 7,
+    "ytick.labelsize": 7, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.linewidth": 0.6, "grid.linewidth": 0.4, "grid.color": "#dddddd", "axes.axisbelow": True,
+    "legend.frameon": False, "lines.linewidth": 1.1, "text.parse_math": False,
+    "svg.fonttype": "none", "svg.hashsalt": "artist",
+}  # fmt: skip
+
+# The paper's ranges of Dally against Tiresias, section VI-1 and VI-5.
+PAPER_RANGES = {"M1": (-0.69, -0.67), "J1": (-0.36, -0.19)}
+CURVES = ("jct-cdf",)
+
+
+def write_rows(evidence: Evidence, original: Original, folder: Path) -> None:
+    """Draw what the rows of the results hold."""
+    folder.mkdir(exist_ok=True)
+    _save(folder / "differences.svg", 5.6, lambda canvas: _differences(evidence, canvas))
+    _save(folder / "values.svg", 5.4, lambda canvas: _values(evidence, original, canvas))
+
+
+def write_curves(studies: Path, folder: Path) -> None:
+    """Figure 9 of the paper (and, upside down, 12): runs of the first drawn trace on 8 racks."""
+    folder.mkdir(exist_ok=True)
+    chosen = [
+        run
+        for run in runs(load_experiment(studies / "recorded.yaml"))
+        if run.scenario.racks == 8 and run.scenario.seed == 0
+        if run.scenario.trace == DRAWN["batch"]
+    ]
+    with tempfile.TemporaryDirectory() as scratch:
+        paths = []
+        for run in chosen:
+            paths.append(Path(scratch) / run.scenario.policy)
+            write_run(simulate(run.scenario), paths[-1], ())
+        study = group(read_runs(paths))
+    for name in CURVES:
+        figure = next(found for found in figures(study) if found.name.startswith(name))
+        _save(folder / f"{name}.svg", 2.6, partial(draw, figure))
+
+
+def _save(path: Path, height_in: float, paint: Callable[[Canvas], None]) -> None:
+    import matplotlib
+    from matplotlib.figure import Figure as Canvas
+
+    with matplotlib.rc_context(STYLE):
+        canvas = Canvas(figsize=(WIDTH_IN, height_in), layout="constrained")
+        paint(canvas)
+        canvas.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _differences(evidence: Evidence, canvas: Canvas) -> None:
+    """Dally against Tiresias, every regime: paired differences with their intervals."""
+    panels = canvas.subplots(1, 2, sharey=True)
+    for axes, name in zip(panels, PAPER_RANGES, strict=True):
+        claim = next(found for found in CLAIMS if found.id == name)
+        axes.axvspan(*(100 * end for end in PAPER_RANGES[name]), color="#dddddd", lw=0)
+        axes.axvline(0, color="black", lw=0.6)
+        labels, at = [], 0
+        for tone, regime in enumerate(REGIMES):
+            for racks in claim.racks:
+                found = compared(evidence, claim, regime, racks)
+                if found is None:
+                    continue
+                _whisker(axes, at, (found.mean, found.low, found.high), style(f"s{tone}")[0])
+                labels.append(f"{regime}, {racks}")
+                at += 1
+        axes.set_yticks(range(len(labels)), labels)
+        axes.set_ylim(len(labels) - 0.5, -0.5)
+        axes.set_xscale("symlog", linthresh=100)
+        axes.set_xlim(-100, 3000)
+        axes.set_xticks([-100, -50, 0, 50, 100, 1000], ["-100", "-50", "0", "50", "100", "1000"])
+        axes.grid(visible=True, axis="x")
+        what = "makespan" if name == "M1" else "mean JCT"
+        axes.set_xlabel(f"Dally over Tiresias, {what}, batch (%)")
+
+
+def _whisker(axes: Axes, at: int, values: Sequence[float], colour: str) -> None:
+    mean, low, high = (100 * value for value in values)
+    axes.plot([low, high], [at, at], color=colour)
+    axes.plot([mean], [at], "o", color=colour, markersize=3.5)
+
+
+def _values(evidence: Evidence, original: Original, canvas: Canvas) -> None:
+    """Makespan and mean JCT: ours, and the original program with and without its leak."""
+    panels = canvas.subplots(2, 2, sharex=True, sharey="col")
+    for row, arrivals in zip(panels, DRAWN, strict=True):
+        for axes, (metric, label) in zip(row, _METRICS.items(), strict=True):
+            for order, policy in enumerate(POLICIES):
+                shift = (order - (len(POLICIES) - 1) / 2) * 0.11
+                colour = style(f"s{order}")[0]
+                for index, racks in enumerate(RACKS):
+                    cell = Cell("recorded", DRAWN[arrivals], racks, policy)
+                    if not evidence.has(cell):
+                        continue
+                    found = evidence.values(cell, metric)
+                    x = index + shift
+                    axes.plot([x, x], [min(found), max(found)], color=colour)
+                    name = policy if not index else None
+                    axes.plot(x, evidence.middle(cell, metric), "o", color=colour, ms=3, label=name)
+                    _theirs(axes, original, (OWN[arrivals], policy, racks, metric), (x, colour))
+            axes.set_yscale("log")
+            low, high = axes.get_ylim()
+            inside = [(at, name) for at, name in TIME_TICKS if low <= at <= high]
+            axes.set_yticks([at for at, _ in inside], [name for _, name in inside])
+            axes.minorticks_off()
+            axes.set_xticks(range(len(RACKS)), [f"{racks} racks" for racks in RACKS])
+            axes.grid(visible=True, axis="y")
+            axes.set_ylabel(f"{label}, {arrivals}")
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="outside upper center", ncols=4)
+
+
+def _theirs(
+    axes: Axes, original: Original, key: tuple[str, str, int, str], where: tuple[float, str]
+) -> None:
+    trace, policy, racks, metric = key
+    x, colour = where
+    for variant, marker in (("asis", "x"), ("fix", "_")):
+        found: Mapping[str, float] | None = original.get((variant, trace, policy, racks))
+        if found is not None:
+            axes.plot(x, found[metric], marker, color=colour, ms=4, alpha=0.7)
+
+
+_METRICS = {"makespan_s": "makespan", "jct_mean_s": "mean JCT"}

@@ -1,0 +1,141 @@
+"""Is fragmentation what its formula says? By hand, and against a count GPU by GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import trees
+from support import S, Script, cluster, job, make_policy, on, run
+
+from artist.cluster.placement import machine_counts
+from artist.cluster.tree import ClusterTree
+from artist.contract import Migrate, Start, Wake
+from artist.engine.rows import Rows
+from artist.results.fragmentation import fragmented_gpus
+from artist.results.metrics import job_table, summarise, timeline_table
+from artist.units import seconds
+
+
+def test_by_hand_on_two_machines() -> None:
+    tree = cluster([4, 4])
+    jobs = [job("a", 3), job("b", 4, 4), job("d", 5, 2, arrival_s=1), job("c", 1, 6, arrival_s=4)]
+    script = Script(
+        {
+            0: [Start(0, on({0: 3})), Start(1, on({1: 4}))],
+            4: [Start(3, on({0: 1}))],
+            10: [Start(2, on({0: 4, 1: 1}))],
+        }
+    )
+    rows = run(tree, jobs, script)
+    timeline = timeline_table(rows, tree)
+    assert timeline["time_s"].tolist() == [0, 1, 4, 10, 12]
+    # Until 4 one GPU of machine 0 is free: too few for a (3) and b (4), enough for c (1) and
+    # for what d (5) needs beside a whole machine. Until 10 all of machine 1 is free. Then
+    # three of its GPUs are: too few for b alone.
+    assert timeline["gpus_fragmented"].tolist() == [2 / 4, 2 / 4, 0, 3 / 4, 0]
+    # d waits from 1 to 10: with one free GPU for 3 s, with four for 6 s.
+    found = summarise(rows, tree, job_table(rows), timeline, len(jobs))
+    assert found["fragmentation"] == pytest.approx(3 * 0.5 / (3 * 1 + 6 * 4))
+
+
+def test_a_migration_that_changes_nothing_else_shows() -> None:
+    tree = cluster([2, 2])
+    jobs = [job("a"), job("b"), job("c", 2, arrival_s=9)]
+    script = Script(
+        {
+            0: [Start(0, on({0: 1})), Start(1, on({1: 1})), Wake(3 * S)],
+            3: [Migrate(1, on({0: 1}))],
+            9: [Start(2, on({1: 2}))],
+        }
+    )
+    timeline = timeline_table(run(tree, jobs, script), tree)
+    assert timeline["time_s"].tolist() == [0, 3, 9, 10, 19]
+    assert timeline["gpus_held"].tolist() == [2, 2, 4, 2, 0]
+    # One GPU free in each machine, of no use to c; then two in one.
+    assert timeline["gpus_fragmented"].tolist() == [2 / 3, 0, 0, 0, 0]
+
+
+def test_a_run_without_free_gpus_while_jobs_wait_has_none() -> None:
+    tree = cluster([2])
+    jobs = [job("a", 2), job("b", 1, arrival_s=1)]
+    rows = run(tree, jobs, make_policy("fifo"))
+    timeline = timeline_table(rows, tree)
+    assert summarise(rows, tree, job_table(rows), timeline, 2)["fragmentation"] == 0.0
+    assert timeline["gpus_fragmented"].tolist() == [0, 0, 0.5, 0]  # beside b, a would not fit
+
+
+def counted(rows: Rows, tree: ClusterTree, tick: int) -> float:
+    sizes = tree.levels[tree.machine].gpus
+    free = list(sizes)
+    for row in rows.placements:
+        if row.start <= tick < row.end:
+            for machine, gpus in machine_counts(tree, row.placement).items():
+                free[machine] -= gpus
+    total = 0
+    for size, left in zip(sizes, free, strict=True):
+        for row in rows.jobs:
+            demand = row.job.gpus_min
+            while demand > size:
+                demand -= size
+            total += left if demand > left else 0
+    return total / len(rows.jobs)
+
+
+@settings(max_examples=60)
+@given(trees(), st.data())
+def test_it_is_what_a_count_machine_by_machine_gives(
+    tree: ClusterTree, data: st.DataObject
+) -> None:
+    jobs = [
+        job(
+            str(index),
+            data.draw(st.integers(1, tree.gpus)),
+            data.draw(st.integers(1, 9)),
+            arrival_s=index * 2.0,
+        )
+        for index in range(data.draw(st.integers(1, 8)))
+    ]
+    rows = run(tree, jobs, make_policy("las", placement="any", lease_s=3), lease_s=3)
+    ticks, fragmented = fragmented_gpus(rows, tree)
+    assert fragmented.tolist() == [counted(rows, tree, tick) for tick in ticks.tolist()]
+    changes = {row.start for row in rows.placements} | {row.end for row in rows.placements}
+    assert set(ticks.tolist()) == changes
+    timeline = timeline_table(rows, tree)
+    assert all(seconds(tick) in timeline["time_s"] for tick in changes)
+
+
+THREADS = """
+import numpy as np
+from artist.cluster.tree import regular
+from artist.results.metrics import _fragmentation
+
+rng = np.random.default_rng(1)
+rows = 200_000
+timeline = {
+    "time_s": np.cumsum(rng.random(rows)),
+    "gpus_held": rng.integers(0, 64, rows),
+    "jobs_waiting": rng.integers(0, 3, rows),
+    "gpus_fragmented": 64 * rng.random(rows),
+}
+tree = regular(racks=1, machines_per_rack=8, gpus_per_machine=8)
+print(_fragmentation(timeline, tree))
+"""
+
+
+def test_the_last_digit_does_not_depend_on_the_number_of_threads() -> None:
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", THREADS],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": threads},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for threads in ("1", "2")
+    }
+    assert len(found) == 1

@@ -1,0 +1,1 @@
+"""Comparisons of artist with other simulators; they need recordings that do not ship."""

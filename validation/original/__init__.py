@@ -1,0 +1,1 @@
+"""artist against recorded runs of the original simulator (docs/reference.md)."""

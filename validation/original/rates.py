@@ -1,0 +1,40 @@
+"""The engine's rate function out of recorded speeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
+from artist.contract import JobView
+from artist.engine.progress import Rate
+from artist.units import Tick
+from artist.workload.job import Job
+from validation.original.speeds import RecordedSpeeds, network_of
+
+
+class RecordedRates:
+    """Each job as if it were alone, at the speed that the original found for its placement."""
+
+    def __init__(self, tree: ClusterTree, speeds: RecordedSpeeds) -> None:
+        self._tree = tree
+        self._speeds = speeds
+        self._known: dict[tuple[str, Placement], float] = {}
+
+    def __call__(
+        self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
+    ) -> Mapping[int, Rate]:
+        """Rates of the changed jobs that run."""
+        return {view.order: self._rate(view) for view in changed if view.order in running}
+
+    def alone_iteration_s(self, job: Job, placement: Placement) -> float:
+        """compute_s / speed."""
+        key = (job.model, placement)
+        if key not in self._known:
+            self._known[key] = self._speeds.speed(job.model, network_of(self._tree, placement))
+        return job.compute_s / self._known[key]
+
+    def _rate(self, view: JobView) -> Rate:
+        assert view.placement is not None  # running jobs have GPUs
+        iteration_s = self.alone_iteration_s(view.job, view.placement)
+        return Rate(iteration_s, 1.0 / iteration_s, "recorded", iteration_s)
