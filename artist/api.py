@@ -6,11 +6,9 @@ Names are loaded when they are first used, so that `import artist` stays cheap.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from artist import config, run
 from artist.cluster.fabric import load_fabric
@@ -29,12 +27,8 @@ from artist.estimates.query import Estimate
 from artist.estimates.query_from_text import on_placement, parse_system
 from artist.estimates.service import answer
 from artist.experiments.compare import Comparison, Difference, compare
-from artist.results.arrow_tables import arrow_table
-from artist.results.run_directory import write_run
+from artist.results.result import Result
 from artist.workload.models import workload
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "ArtistError",
@@ -56,58 +50,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Result:
-    """One finished run. Columns and units are those of the run directory's files."""
-
-    run: run.Result
-
-    @property
-    def scenario(self) -> Scenario:
-        """What was simulated."""
-        return self.run.scenario
-
-    @property
-    def summary(self) -> Mapping[str, Any]:
-        """The run's statistics, as in `summary.json`; `artist explain KEY` gives formulas."""
-        return self.run.summary
-
-    @cached_property
-    def jobs(self) -> pd.DataFrame:
-        """One row per job, in the order of arrival."""
-        return self.table("jobs")
-
-    @cached_property
-    def placements(self) -> pd.DataFrame:
-        """One row per job, GPUs and constant speed, in the order in which they ended."""
-        return self.table("placements")
-
-    @cached_property
-    def timeline(self) -> pd.DataFrame:
-        """The cluster's state, one row per change."""
-        return self.table("timeline")
-
-    def table(self, name: str) -> pd.DataFrame:
-        """A fresh copy of any table of the run; Dally adds `autotuner`.
-
-        Raises:
-            UnknownNameError: the run has no table of that name.
-        """
-        if name not in self.run.tables:
-            known = ", ".join(self.run.tables)
-            raise UnknownNameError("table", name, self.run.tables, f"this run has {known}")
-        frame: pd.DataFrame = arrow_table(self.run.tables[name]).to_pandas()
-        return frame
-
-    def save(self, out: str | Path) -> None:
-        """Write a run directory as `artist sim --out` does; an earlier run there is replaced.
-
-        Raises:
-            ConfigError: the path holds something else, or cannot be written.
-        """
-        write_run(self.run, Path(out), ["artist.Result.save"])
-
-
 def load_scenario(path: str | Path, **changes: Any) -> Scenario:
     """A scenario file, some of its settings changed by name.
 
@@ -127,7 +69,7 @@ def simulate(scenario: Scenario, *, check: bool = False, cache: bool = True) -> 
         ArtistError: whatever is wrong with the scenario, by the kind of mistake.
     """
     with open_store(enabled=cache and scenario.backend != "none") as store:
-        return Result(run.simulate(scenario, check=check, store=store))
+        return run.simulate(scenario, check=check, store=store)
 
 
 def latency(

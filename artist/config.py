@@ -1,4 +1,9 @@
-"""What a run is made of: the scenario, checked once at the border."""
+"""The scenario: every setting that decides a run's result, checked once when it is read.
+
+A setting comes from one of four places, the later ones win: the default, the scenario file, a
+flag such as `--racks`, and `--set KEY=VALUE`. Experiments (grids of scenarios) are in
+`artist/experiments/experiment.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +16,15 @@ from pydantic import Field, ValidationError, field_validator
 
 from artist.errors import ConfigError, did_you_mean, shortened
 from artist.io.documents import Document, explain, load_yaml, validate
+from artist.io.fields import NonNegative
 from artist.io.yaml_text import parse_yaml
 
 ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)")
 
+# How `--set` names the settings that are mappings: `policy.KEY` is in `policy_options`.
 _GROUPS = {"policy": "policy_options", "system": "system"}
 
 Size = Annotated[int, Field(ge=1)]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class _ExplainedErrors(type(Document)):  # type: ignore[misc]  # pydantic does not export it
@@ -31,7 +37,8 @@ class _ExplainedErrors(type(Document)):  # type: ignore[misc]  # pydantic does n
             raise ConfigError(f"scenario: {explain(cause, Scenario)}") from cause
 
 
-if TYPE_CHECKING:  # checkers take fields as arguments only where they can follow the metaclass
+# Type checkers derive the constructor's arguments from the fields, but not through this metaclass.
+if TYPE_CHECKING:
     _Explained = Document
 else:
 
@@ -58,25 +65,26 @@ class Scenario(_Explained):
     arrivals: str = Field(default="trace", description="trace, batch or poisson:JOBS_PER_HOUR")
     jobs: Size | None = Field(default=None, description="only the first N jobs")
     fabric: str = Field(default="dally2025", description="a fabric of `artist list fabrics`")
-    backend: str = Field(default="analytical", description="who answers communication times")
+    backend: str = Field(default="analytical", description="a latency backend of `artist list backends`")
     fallback: str | None = Field(
-        default=None, description="who answers what a recorded table lacks, e.g. analytical"
+        default=None,
+        description="a second backend, for queries that a recorded table lacks, e.g. analytical",
     )
     system: dict[str, Any] = Field(
         default_factory=dict,
         description="ASTRA-sim system settings instead of the fabric's (--set system.KEY=VALUE)",
     )
     calibration: str = Field(default="none", description="a calibration by name or file, or none")
-    restart_s: Seconds | None = Field(
+    restart_s: NonNegative | None = Field(
         default=None, description="cost of a restart for every job, instead of the trace's"
     )
     permutation: int = Field(
         default=0,
         ge=0,
         lt=2**63,
-        description="another order of visiting machines and simultaneous arrivals; 0 is natural",
+        description="another order of visiting machines and simultaneous arrivals; 0 is the natural order",
     )
-    seed: int = Field(default=0, ge=0, lt=2**63, description="seed of everything that is drawn")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="seed of all random draws")
 
     @field_validator("arrivals")
     @classmethod
@@ -88,7 +96,9 @@ class Scenario(_Explained):
 
 
 def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> Scenario:
-    """A scenario file (or the defaults), overridden by flags and `--set`.
+    """A scenario file (or the defaults), overridden by flags and then by `--set` (`KEY=VALUE`).
+
+    A flag that is None was not given.
 
     Raises:
         ConfigError: unreadable file, unknown key or bad value.
@@ -109,7 +119,10 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
 
 
 def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
-    """Scenario settings with one changed; `policy.KEY` and `system.KEY` reach into options.
+    """A copy of scenario settings with one changed.
+
+    `policy.KEY` sets an option of the policy, `system.KEY` a system setting of ASTRA-sim. In a
+    policy that takes another policy inside, `policy.host.KEY` sets an option of the inner one.
 
     Raises:
         ConfigError: no such setting.
@@ -117,9 +130,20 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     group, _, option = key.partition(".")
     if group in _GROUPS and option:
         field = _GROUPS[group]
-        return {**base, field: {**base.get(field, {}), option: value}}
+        return {**base, field: _with(base.get(field, {}), option, value)}
     known = [name for name in Scenario.model_fields if name not in _GROUPS.values()]
     if key in known:
         return {**base, key: value}
     hint = did_you_mean(key, ["policy.*", "system.*", *known])
     raise ConfigError(f"unknown setting {shortened(key)} ({hint})")
+
+
+def _with(options: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """A copy of options with one changed; `host.KEY` is the option KEY of the mapping `host`."""
+    outer, dot, inner = key.partition(".")
+    if not dot:
+        return {**options, key: value}
+    inner_options = options.get(outer, {})
+    if not isinstance(inner_options, Mapping):
+        raise ConfigError(f"option {key}: {outer} is {shortened(inner_options)}, expected options")
+    return {**options, outer: _with(inner_options, inner, value)}

@@ -1,14 +1,20 @@
-"""The contract between engine and policies: a read-only view in, decisions out.
+"""What the engine, policies and rate functions agree on.
 
-A policy never moves a GPU and never sees the future. The engine asks it once per
-instant at which something happened, after everything of that instant has
-happened, and applies the decisions of one answer together, releases before
-claims. A job is addressed by its `order`, its position in the order of arrival:
-names cannot influence a decision.
+    engine --ClusterView--> policy        --Decision-->     engine    at a question
+    engine --JobView-->     rate function --Rate-->         engine    when jobs change
+                            event source  --OutsideEvent--> engine    what no trace tells
+
+The engine owns time and GPUs. A policy never moves a GPU and never sees the future. The engine
+asks it at most once per instant, after everything of that instant has happened. It applies the
+decisions of one answer together: first it releases GPUs, then it claims GPUs.
+
+A job is addressed by its **handle**: its position in the order of arrival. Policies and rate
+functions get no other name of a job, so a name cannot influence a result.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -16,32 +22,53 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
+from artist.errors import InvariantError
 from artist.io.documents import Document
 from artist.units import Tick
 from artist.workload.job import Job
+
+# -- decisions -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
     """Give a waiting job these GPUs."""
 
-    job: int
+    handle: int
     placement: Placement
 
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
-    """Take a running job's GPUs; it waits again and keeps its whole iterations."""
+    """Take a running job's GPUs. It waits again and keeps its whole iterations.
 
-    job: int
+    `reason`, if given, is written beside the end of the job's interval.
+    """
+
+    handle: int
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Migrate:
-    """Move a running job to other GPUs; it keeps its whole iterations."""
+    """Move a running job to other GPUs. It keeps its whole iterations; `reason` as in `Preempt`."""
 
-    job: int
+    handle: int
     placement: Placement
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Let a job keep its GPUs and stand still until a tick; `reason` as in `Preempt`.
+
+    The job runs, or the same answer starts or migrates it. The iteration in progress goes on
+    afterwards where it stopped. A shorter hold does not end a longer one.
+    """
+
+    handle: int
+    until: Tick
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +82,99 @@ class Wake:
     at: Tick
 
 
-Decision: TypeAlias = Start | Preempt | Migrate | Wake
+Decision: TypeAlias = Start | Preempt | Migrate | Hold | Wake
+
+# -- rates ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How fast a job runs on its GPUs until the engine is told otherwise.
+
+    An iteration takes `iteration_s` seconds and is worth `worth` iterations of the job as
+    submitted: 1 on the GPUs that it asked for, 0.5 on half of them. `alone_iteration_s` is what
+    an iteration would take if no other job used the network. The rate function is asked again
+    when `until_iteration` submitted iterations are done, or at the tick `until`, if given.
+    """
+
+    iteration_s: float
+    worth: float
+    source: str
+    alone_iteration_s: float
+    until_iteration: float | None = None
+    until: Tick | None = None
+
+    def __post_init__(self) -> None:
+        if not (0 < self.iteration_s < math.inf and 0 < self.worth < math.inf):
+            raise InvariantError(
+                f"rate function {self.source!r} gave an iteration of {self.iteration_s} s that is "
+                f"worth {self.worth} submitted iterations, expected positive numbers"
+            )
+
+    def same_speed(self, other: Rate) -> bool:
+        """Whether the other rate differs at most in when to ask again."""
+        return (
+            self.iteration_s == other.iteration_s
+            and self.worth == other.worth
+            and self.source == other.source
+            and self.alone_iteration_s == other.alone_iteration_s
+        )
+
+    @property
+    def submitted_iteration_s(self) -> float:
+        """Seconds per iteration of the job as submitted."""
+        return self.iteration_s / self.worth
+
+
+class RateFunction(Protocol):
+    """How fast jobs run: the one source of speed."""
+
+    def __call__(
+        self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
+    ) -> Mapping[int, Rate]:
+        """Rates by handle.
+
+        `changed` holds the jobs that started, moved, were held, asked to be asked again, lost
+        their GPUs or finished at this instant. The answer must name every one of them that runs,
+        and may name any other running job. `JobView.former_placement` tells which GPUs a changed
+        job has left.
+        """
+        ...
+
+    def alone(self, job: Job, placement: Placement) -> Rate:
+        """The rate of a job on some GPUs if no other job used the network. A policy may ask."""
+        ...
+
+
+# -- what a policy sees --------------------------------------------------------------
 
 
 class JobView(Protocol):
-    """What a policy may know of a job that has arrived and not finished."""
+    """What a policy or rate function may know of a job that has arrived and not finished."""
 
     @property
     def job(self) -> Job:
         """The job as submitted."""
 
     @property
-    def order(self) -> int:
-        """Position in the order of arrival: the job's handle."""
+    def handle(self) -> int:
+        """Position in the order of arrival: how decisions and mappings name the job."""
 
     @property
     def entered(self) -> Tick:
-        """When it last entered the queue (arrival or preemption)."""
+        """When it last entered the queue (arrival, or loss of its GPUs)."""
 
     @property
     def started(self) -> Tick:
-        """When it got its present GPUs; of a waiting job, meaningless."""
+        """When it got its present GPUs. Without meaning for a waiting job."""
 
     @property
     def placement(self) -> Placement | None:
         """Its GPUs; None while it waits."""
+
+    @property
+    def former_placement(self) -> Placement | None:
+        """The GPUs that it held before its present ones, or last if it waits; None if none."""
 
     @property
     def gpus(self) -> int:
@@ -87,7 +182,7 @@ class JobView(Protocol):
 
     @property
     def tier(self) -> int:
-        """Level index of the outermost level its placement spans; -1 while it waits."""
+        """Index of the outermost level that its placement spans; -1 while it waits."""
 
     def run_ticks(self, now: Tick) -> Tick:
         """Time for which it has held GPUs."""
@@ -100,23 +195,24 @@ class JobView(Protocol):
 
 
 class ClusterView(NamedTuple):
-    """The state of the cluster at a question; valid until it is answered."""
+    """The state of the cluster at a question; valid until the question is answered."""
 
     now: Tick
     free: FreeGpus
-    """Read it; take a `copy()` to try placements on."""
+    """Read it. Take a `copy()` to try placements on."""
     waiting: Mapping[int, JobView]
-    """By `order`, in the order in which they entered the queue."""
+    """By handle, in the order in which the jobs entered the queue."""
     running: Mapping[int, JobView]
+    """By handle."""
     entered: Sequence[JobView]
-    """Jobs that entered the queue since the last question: arrived, or preempted by its answer."""
+    """Jobs that entered the queue since the last question. They arrived or lost their GPUs."""
     lease_ended: Sequence[JobView]
-    """Running jobs whose lease ends now. Unless preempted or migrated they keep their
+    """Running jobs whose lease ends now. A job that is neither preempted nor migrated keeps its
     GPUs for another lease, at no cost."""
     finished: Sequence[int]
-    """Jobs that finished since the last question."""
-    alone_iteration_s: Callable[[Job, Placement], float]
-    """What one iteration of a job would take on some GPUs without other jobs, in seconds."""
+    """Handles of the jobs that finished since the last question."""
+    alone: Callable[[Job, Placement], Rate]
+    """The rate of a job on some GPUs if no other job used the network (`RateFunction.alone`)."""
 
     @property
     def cluster(self) -> ClusterTree:
@@ -124,15 +220,11 @@ class ClusterView(NamedTuple):
         return self.free.tree
 
 
-Contests: TypeAlias = Callable[[Sequence[JobView], FreeGpus, Tick], bool]
-"""Whether somebody contests the GPUs of jobs whose lease ends now, see `BasePolicy.contests`."""
+# -- policies ------------------------------------------------------------------------
 
 
 class Policy(Protocol):
-    """A scheduler. State that it keeps must survive pickling and deep copies.
-
-    One that has no method `contests` is asked at the end of every lease.
-    """
+    """A scheduler. State that it keeps must survive pickling and deep copies."""
 
     lease: Tick | None
     """How long an allocation holds before the job competes again; None for ever."""
@@ -141,28 +233,66 @@ class Policy(Protocol):
         """Answer one question."""
         ...
 
+    def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
+        """Whether leases that end matter, at an instant at which nothing else happens.
+
+        The answer False spares the question: the jobs keep their GPUs for another lease. False
+        is right only where `decide` would answer nothing and learn nothing.
+        """
+        ...
+
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Extra result tables by name (rows as dicts), written to NAME.parquet."""
         ...
 
 
 class Options(Document):
-    """Base of a policy's options; every field carries help text and a sourced default."""
+    """Base of a policy's options. Every field has help text and a default with its source."""
 
 
 class BasePolicy:
-    """What most policies share: no lease, no extra tables."""
+    """What most policies share: no lease, every end of a lease is a question, no extra tables."""
 
     lease: Tick | None = None
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
-        """Whether leases that end, at an instant at which nothing else happens, matter.
-
-        False spares the question: the jobs keep their GPUs for another lease. It must be no
-        less than the truth: only where `decide` would answer nothing and learn nothing.
-        """
+        """Always: a policy that knows better overrides this (`Policy.contests`)."""
         return True
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """No extra tables."""
         return {}
+
+
+# -- events from outside the trace ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Take GPUs out of service at a tick. Jobs that hold any of them lose all their GPUs."""
+
+    at: Tick
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Bring withdrawn GPUs back at a tick."""
+
+    at: Tick
+    placement: Placement
+
+
+OutsideEvent: TypeAlias = Withdraw | Restore
+
+
+class EventSource(Protocol):
+    """Events that the trace does not tell, such as outages of machines."""
+
+    def next_event(self, now: Tick) -> OutsideEvent | None:
+        """The next event, at `now` or later; None if there is no other.
+
+        The engine asks once at the start, and then whenever it has handled the last one. Its
+        `at` never goes back.
+        """
+        ...

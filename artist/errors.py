@@ -1,8 +1,14 @@
-"""Every error a user of artist can meet, and the exit code it ends the command with.
+"""Every error that a user of artist can meet, its exit code, and the words of its message.
 
-A message is one sentence: what happened, where, what was got, what was
-expected, what to do. Code inside the package raises these; the command line
-prints the message and leaves with `exit_code`.
+A message is one sentence: what happened, where (file and line, or field), the value, what was
+expected, what to do. Code inside the package raises these errors. The command line prints the
+message and ends with `exit_code`.
+
+The message about a misspelt name, of a policy for example, is worded here by `UnknownNameError`:
+
+    unknown policy 'daly': did you mean 'dally'? (artist list policies)
+
+For policies, backends and built-in traces, `artist.registry` raises it.
 """
 
 from __future__ import annotations
@@ -15,38 +21,10 @@ _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 60
 
 
-def shortened(value: object) -> str:
-    """A value as it stands in a message: `repr`, as long as a sentence can bear."""
-    try:
-        return one_line(_REPR.repr(value), most=80)
-    except ValueError:  # a number of more digits than Python writes
-        return f"a {type(value).__name__} of too many digits"
-
-
-def one_line(text: str, most: int = 120) -> str:
-    """A text in one line of printable characters; the middle goes where it is too long."""
-    if len(text) > most:
-        text = f"{text[: most * 2 // 3]} ... {text[-(most // 3 - 5) :]}"
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a misspelt one most likely stands for; None if none is near."""
-    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
-    return near[0] if near else None
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the nearest one, else all known ones."""
-    known = list(known)
-    near = nearest(name, known)
-    return f"did you mean {near!r}?" if near else "known: " + ", ".join(known)
-
-
 class ArtistError(Exception):
     """Root of all errors that artist raises on purpose.
 
-    Whatever a file held that a message quotes, the message is one line of printable text.
+    A message may quote a file. Whatever the file holds, the message is one line of printable text.
     """
 
     exit_code = 2
@@ -63,7 +41,11 @@ class ConfigError(ArtistError):
 
 
 class UnknownNameError(ConfigError):
-    """A name is not registered; the message suggests the nearest one."""
+    """A name is not known. The message suggests the nearest known name.
+
+    `kind` says what is named (`policy`). `remedy` says where the known names are listed
+    (`artist list policies`).
+    """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], remedy: str) -> None:
         near = nearest(name, known)
@@ -71,6 +53,8 @@ class UnknownNameError(ConfigError):
         super().__init__(f"unknown {kind} {shortened(name)}: {hint}({remedy})")
         self.name = name
 
+    # Errors cross processes. An exception is unpickled by calling its class with `args`, which
+    # holds only the message, and this class takes four arguments.
     def __reduce__(self) -> tuple[object, ...]:
         return (ConfigError, (str(self),))
 
@@ -88,7 +72,7 @@ class BackendError(ArtistError):
 
 
 class BackendSettingError(BackendError):
-    """A backend would crash, hang or answer nonsense on this query.
+    """A backend would crash, hang or give a wrong answer to this query.
 
     `reason` is a short machine-readable word (`zero-endpoint-delay`,
     `deadlock`, `bad-setting`, `unsupported-backend`).
@@ -110,3 +94,37 @@ class InvariantError(ArtistError):
 
 class PolicyError(InvariantError):
     """A policy returned an unlawful decision or stopped making progress."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a misspelt one most likely stands for; None if none is near."""
+    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    return near[0] if near else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the nearest known name, or all of them.
+
+    >>> did_you_mean("lease", ["lease_s", "order"])
+    "did you mean 'lease_s'?"
+    >>> did_you_mean("racks", ["lease_s", "order"])
+    'known: lease_s, order'
+    """
+    known = list(known)
+    near = nearest(name, known)
+    return f"did you mean {near!r}?" if near else "known: " + ", ".join(known)
+
+
+def shortened(value: object) -> str:
+    """A value for a message: its `repr`, at most 80 characters long."""
+    try:
+        return one_line(_REPR.repr(value), most=80)
+    except ValueError:  # Python refuses to print an integer of more than 4300 digits
+        return f"a {type(value).__name__} of too many digits"
+
+
+def one_line(text: str, most: int = 120) -> str:
+    """The text as one line of printable characters; `...` replaces the middle of a long text."""
+    if len(text) > most:
+        text = f"{text[: most * 2 // 3]} ... {text[-(most // 3 - 5) :]}"
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -1,7 +1,13 @@
-"""Plugins as rows of data.
+"""Tables of what users choose by name: policies, backends, built-in traces.
 
-A registry maps an id to where its implementation lives, as text, so that
-listing is free and nothing is imported before it is used.
+A registry maps an id to the place of its implementation, written as text. So listing a table
+imports nothing, and an implementation is imported when it is first used. The rows are in
+`policies/table.py`, `estimates/backends.py` and `trace/named.py`.
+
+    POLICIES["dally"].load()    # the class Dally
+    POLICIES["daly"]            # UnknownNameError: unknown policy 'daly': did you mean 'dally'? ...
+
+The words of that message are in `errors.py`.
 """
 
 from __future__ import annotations
@@ -16,13 +22,22 @@ from artist.errors import UnknownNameError
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row: `target` is `module:attribute`; `preset` are fixed options of that target."""
+    """One row: `target` is `module:attribute`; `preset` holds fixed options of that target.
+
+    `wraps` marks a policy that takes another policy inside: `NAME(POLICY)`.
+    """
 
     id: str
     target: str
     summary: str
     paper: str = ""
     preset: Mapping[str, Any] = field(default_factory=dict)
+    wraps: bool = False
+
+    @property
+    def usage(self) -> str:
+        """The form in which a user writes the name: `NAME`, or `NAME(POLICY)`."""
+        return f"{self.id}(POLICY)" if self.wraps else self.id
 
     def load(self) -> Any:
         """Import and return the target."""
@@ -31,7 +46,11 @@ class Entry:
 
 
 class Registry:
-    """An ordered table of entries with unique ids."""
+    """An ordered table of entries with unique ids.
+
+    Two parts of the message about an unknown name: `kind` says what the entries are (`policy`),
+    `remedy` says where they are listed (`artist list policies`).
+    """
 
     def __init__(self, kind: str, remedy: str, entries: list[Entry]) -> None:
         self.kind = kind

@@ -1,55 +1,62 @@
-"""The composition root: a scenario in, a result out.
+"""The composition root: a scenario in, a result out, in three steps.
 
-The only room that turns names into implementations.
+    Scenario -> prepare -> Prepared -> drive -> rows -> collect -> Result
+
+The only room that turns names into implementations. `simulate` does all three steps. A driver
+outside calls `prepare`, asks and answers `Prepared.simulator` itself, and calls `collect`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from artist import __version__
 from artist.cluster.fabric import Fabric, load_fabric
-from artist.cluster.order import VisitingOrder
 from artist.cluster.tree import ClusterTree, nested
+from artist.cluster.visiting_order import VisitingOrder
 from artist.config import Scenario
-from artist.contract import Policy
+from artist.contract import EventSource, Policy
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError, PolicyError
 from artist.estimates.backends import BACKENDS
 from artist.estimates.calibration import Calibration, load_calibration
 from artist.estimates.query import LatencyBackend
 from artist.estimates.service import EstimateStore, LatencyService, NoCommunication
+from artist.io.digests import sha256
 from artist.io.documents import validate
 from artist.network.alone import AloneRates
 from artist.policies.table import POLICIES
-from artist.results.metrics import Table, job_table, placement_table, summarise, timeline_table
+from artist.results.metrics import (
+    Table,
+    job_table,
+    placement_table,
+    summarise,
+    timeline_table,
+)
+from artist.results.result import Result
 from artist.rng import stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.named import open_trace
 from artist.trace.native.trace import Trace, check_models, check_sizes, head
 from artist.workload.layers import Workload
 
+OnQuestion = Callable[[Simulator], None]
+
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """One finished run: the summary, the tables behind it, and where it all came from."""
+class Prepared:
+    """Everything that a run needs, checked; nothing has been simulated yet."""
 
     scenario: Scenario
-    summary: Mapping[str, Any]
-    tables: Mapping[str, Table]
-    """`jobs`, `placements`, `timeline`, and what the policy adds."""
-    inputs: Mapping[str, str]
-    """SHA-256 of each input."""
-    store_hits: int
-    """Estimates that came from the disk cache instead of the backend."""
-    trace_filled: Sequence[str]
-    """What the trace does not tell and was filled in: by which rule, in how many jobs."""
-    trace_dropped: Mapping[str, int]
-    """Rows of the trace that were left out, by reason."""
+    fabric: Fabric
+    calibration: Calibration | None
+    trace: Trace
+    policy: Policy
+    estimates: LatencyService | NoCommunication
+    simulator: Simulator
 
 
 def simulate(
@@ -57,25 +64,69 @@ def simulate(
     *,
     check: bool = False,
     store: EstimateStore | None = None,
-    on_question: Callable[[Simulator], None] | None = None,
+    on_question: OnQuestion | None = None,
 ) -> Result:
-    """Run a scenario.
+    """Run a scenario: prepare, drive, collect.
 
     Raises:
-        ArtistError: whatever is wrong with it, before anything is written.
+        ArtistError: whatever is wrong with the scenario, before anything is written.
+    """
+    prepared = prepare(scenario, check=check, store=store)
+    wall_s = drive(prepared, on_question)
+    return collect(prepared, wall_s)
+
+
+def prepare(
+    scenario: Scenario,
+    *,
+    check: bool = False,
+    store: EstimateStore | None = None,
+    events: EventSource | None = None,
+) -> Prepared:
+    """Turn a scenario's names into a simulator and a policy.
+
+    `events` come from outside the trace.
+
+    Raises:
+        ArtistError: whatever is wrong with the scenario.
     """
     fabric = load_fabric(scenario.fabric)
     tree = build_cluster(scenario, fabric)
     policy = build_policy(scenario)
     calibration = load_calibration(scenario.calibration)
     trace = build_trace(scenario, tree)
-    service = build_latency(scenario, fabric, calibration, store)
-    rates = AloneRates(tree, service.estimate)
-    order = VisitingOrder(tree, scenario.permutation)
-    simulator = Simulator(tree, trace.jobs, rates, lease=policy.lease, order=order, check=check)
+    estimates = build_latency(scenario, fabric, calibration, store)
+    simulator = Simulator(
+        tree,
+        trace.jobs,
+        AloneRates(tree, estimates.estimate),
+        lease=policy.lease,
+        visiting_order=VisitingOrder(tree, scenario.permutation),
+        events=events,
+        check=check,
+    )
+    return Prepared(scenario, fabric, calibration, trace, policy, estimates, simulator)
+
+
+def drive(prepared: Prepared, on_question: OnQuestion | None = None) -> float:
+    """Let the policy answer every question until all jobs have finished; seconds that it took.
+
+    Raises:
+        PolicyError: an unlawful decision, or jobs are left over.
+    """
     started = time.perf_counter()
-    rows = simulator.run(policy, on_question)
-    wall_s = time.perf_counter() - started
+    prepared.simulator.run(prepared.policy, on_question)
+    return time.perf_counter() - started
+
+
+def collect(prepared: Prepared, wall_s: float) -> Result:
+    """The result of a simulator that has come to its end. `wall_s` goes into the summary.
+
+    Raises:
+        PolicyError: some jobs have not finished.
+    """
+    scenario, trace, simulator = prepared.scenario, prepared.trace, prepared.simulator
+    rows, tree = simulator.rows, simulator.tree
     if len(rows.jobs) != len(trace.jobs):
         raise PolicyError(f"{scenario.policy} finished {len(rows.jobs)} of {len(trace.jobs)} jobs")
     jobs, timeline = job_table(rows), timeline_table(rows, tree)
@@ -83,9 +134,9 @@ def simulate(
         "policy": scenario.policy,
         "trace": trace.name,
         **summarise(rows, tree, jobs, timeline, len(trace.jobs)),
-        "latency_queries": service.queries,
-        "latency_backend_calls": service.distinct,
-        "latency_fallback_uses": service.fallback_uses,
+        "latency_queries": prepared.estimates.queries,
+        "latency_backend_calls": prepared.estimates.distinct,
+        "latency_fallback_uses": prepared.estimates.fallback_uses,
         "wall_s": wall_s,
         "seed": scenario.seed,
         "artist_version": __version__,
@@ -95,13 +146,19 @@ def simulate(
         "placements": placement_table(rows, tree, [job.id for job in trace.jobs]),
         "timeline": timeline,
     }
-    for name, found in policy.tables().items():
-        tables[name] = {key: [row[key] for row in found] for key in (found[0] if found else {})}
-    inputs = {"trace": trace.digest, "fabric": _digest(fabric.model_dump_json())}
-    if calibration is not None:
-        inputs["calibration"] = _digest(calibration.model_dump_json())
+    for name, dicts in prepared.policy.tables().items():
+        tables[name] = {key: [row[key] for row in dicts] for key in (dicts[0] if dicts else {})}
+    inputs = {"trace": trace.digest, "fabric": sha256(prepared.fabric.model_dump_json())}
+    if prepared.calibration is not None:
+        inputs["calibration"] = sha256(prepared.calibration.model_dump_json())
     return Result(
-        scenario, summary, tables, inputs, service.store_hits, trace.filled, trace.dropped
+        scenario,
+        summary,
+        tables,
+        inputs,
+        prepared.estimates.store_hits,
+        trace.filled,
+        trace.dropped,
     )
 
 
@@ -124,13 +181,42 @@ def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
 
 
 def build_policy(scenario: Scenario) -> Policy:
-    """The policy by name, with its preset and the scenario's options."""
-    entry = POLICIES[scenario.policy]
+    """The scenario's policy with its options.
+
+    Raises:
+        ConfigError: unknown name or option.
+    """
+    return open_policy(scenario.policy, scenario.policy_options)
+
+
+def open_policy(name: str, options: Mapping[str, Any]) -> Policy:
+    """A policy by name, with its preset and options: `NAME`, or `WRAPPER(NAME)`.
+
+    The options of the policy inside a wrapper stand under the key `host`.
+
+    Raises:
+        ConfigError: unknown name or option, or brackets where there is nothing to wrap.
+    """
+    outer, bracket, inner = name.partition("(")
+    entry = POLICIES[outer.strip()]
+    if entry.wraps != bool(bracket) or (bracket and not inner.endswith(")")):
+        form = f"{entry.id}(POLICY)" if entry.wraps else entry.id
+        raise ConfigError(f"policy {name!r}: write {form}")
+    chosen = {**entry.preset, **options}
+    if "rules" in chosen:
+        known = ", ".join(entry.id for entry in POLICIES if entry.id.endswith("-original"))
+        raise ConfigError(
+            f"policy.rules={chosen['rules']}: the original simulator's schedulers are policies of "
+            f"their own: {known}"
+        )
     implementation = entry.load()
-    chosen = {**entry.preset, **scenario.policy_options}
-    options = validate(chosen, implementation.Options, f"policy {entry.id}")
-    policy: Policy = implementation(options)
-    return policy
+    if not entry.wraps:
+        plain: Policy = implementation(validate(chosen, implementation.Options, f"policy {name}"))
+        return plain
+    host = open_policy(inner[:-1], chosen.pop("host", {}))
+    settings = validate(chosen, implementation.Options, f"policy {entry.id}")
+    wrapper: Policy = implementation(settings, host)
+    return wrapper
 
 
 def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
@@ -167,8 +253,8 @@ class _Workloads:
     def __call__(self, model: str) -> Workload:
         from artist.workload.models import canonical, workload
 
-        found = workload(canonical(model))
-        return self.calibration.apply(found) if self.calibration else found
+        catalogued = workload(canonical(model))
+        return self.calibration.apply(catalogued) if self.calibration else catalogued
 
 
 def build_latency(
@@ -216,7 +302,3 @@ def with_system(fabric: Fabric, changes: Mapping[str, Any]) -> Fabric:
     merged = fabric.system.model_dump() | dict(changes)
     system = validate(merged, type(fabric.system), "system settings")
     return fabric.model_copy(update={"system": system})
-
-
-def _digest(text: str) -> str:
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

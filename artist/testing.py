@@ -18,8 +18,7 @@ from functools import partial
 
 from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree, nested
-from artist.contract import ClusterView, JobView, Policy
-from artist.engine.progress import Rate
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Policy, Rate
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import PolicyError
@@ -60,20 +59,21 @@ class LevelRates:
     ) -> Mapping[int, Rate]:
         """Rates of the changed jobs, or of all when restless."""
         self._asked += 1
-        orders = running if self._restless else [v.order for v in changed if v.order in running]
-        return {order: self._rate(running[order]) for order in orders}
+        jobs = running.values() if self._restless else changed
+        return {view.handle: self._rate(view) for view in jobs if view.placement is not None}
 
-    def alone_iteration_s(self, job: Job, placement: Placement) -> float:
+    def alone(self, job: Job, placement: Placement) -> Rate:
         """Compute time, longer by the level that the placement spans."""
-        return job.compute_s * (1 + self._slowdown * tier(self._tree, placement))
+        alone_s = job.compute_s * (1 + self._slowdown * tier(self._tree, placement))
+        return Rate(alone_s, placement.gpus / job.gpus, "testing", alone_s)
 
     def _rate(self, view: JobView) -> Rate:
         assert view.placement is not None  # running jobs have GPUs
-        alone_s = self.alone_iteration_s(view.job, view.placement)
-        stretch = 1 + (self._asked * 7 + view.order * 3) % 5 / 4 if self._restless else 1.0
-        iteration_s = alone_s * stretch
-        share = view.placement.gpus / view.job.gpus
-        return Rate(iteration_s, share / iteration_s, "testing", alone_s)
+        rate = self.alone(view.job, view.placement)
+        if not self._restless:
+            return rate
+        stretch = 1 + (self._asked * 7 + view.handle * 3) % 5 / 4
+        return replace(rate, iteration_s=rate.iteration_s * stretch)
 
 
 def situations(seed: int = 0) -> list[Situation]:
@@ -109,14 +109,14 @@ def check_policy(make: Callable[[], Policy], *, seed: int = 0) -> None:
         _work_is_conserved(situation, _clause(situation, "right at changing speeds", shaken))
 
 
-class _Watched:
+class _Watched(BasePolicy):
     """A policy that is caught when it changes what it is shown; it is asked at all lease ends."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self.lease = policy.lease
 
-    def decide(self, view: ClusterView) -> Sequence[object]:
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
         before = _fingerprint(view)
         decisions = self._policy.decide(view)
         if _fingerprint(view) != before:
@@ -130,12 +130,12 @@ def _fingerprint(view: ClusterView) -> object:
         [tuple(view.free.counts(level).tolist()) for level in range(len(view.cluster.levels))],
         list(view.waiting),
         list(view.running),
-        [(s.order, s.placement, s.entered, s.run_ticks(view.now)) for s in states],
+        [(s.handle, s.placement, s.entered, s.run_ticks(view.now)) for s in states],
         [len(view.entered), len(view.lease_ended), len(view.finished)],
     )
 
 
-def _run(situation: Situation, policy: object, rates: LevelRates | None = None) -> Rows:
+def _run(situation: Situation, policy: Policy, rates: LevelRates | None = None) -> Rows:
     simulator = _simulator(situation, policy, rates)
     limit = QUESTIONS_PER_JOB * len(situation.jobs)
 
@@ -143,15 +143,15 @@ def _run(situation: Situation, policy: object, rates: LevelRates | None = None) 
         if running.rows.questions > limit:
             raise PolicyError(f"no end after {limit} questions")
 
-    return simulator.run(policy, watch)  # type: ignore[arg-type]  # _Watched has no tables
+    return simulator.run(policy, watch)
 
 
-def _simulator(situation: Situation, policy: object, rates: LevelRates | None) -> Simulator:
+def _simulator(situation: Situation, policy: Policy, rates: LevelRates | None) -> Simulator:
     return Simulator(
         situation.tree,
         situation.jobs,
         rates or LevelRates(situation.tree),
-        lease=policy.lease,  # type: ignore[attr-defined]  # every policy has one
+        lease=policy.lease,
         check=True,
     )
 
@@ -189,12 +189,12 @@ def _work_is_conserved(situation: Situation, rows: Rows) -> None:
         raise PolicyError(f"jobs are left unfinished ({situation.name})")
     done = dict.fromkeys(range(len(situation.jobs)), 0.0)
     for row in rows.placements:
-        done[row.job] += row.iterations * row.placement.gpus / situation.jobs[row.job].gpus
-    for order, job in enumerate(situation.jobs):
+        done[row.handle] += row.iterations * row.placement.gpus / situation.jobs[row.handle].gpus
+    for handle, job in enumerate(situation.jobs):
         # The last iteration of an elastic job may be worth more than what was left.
-        if not job.iterations - 1e-9 <= done[order] < job.iterations + job.gpus_max / job.gpus:
+        if not job.iterations - 1e-9 <= done[handle] < job.iterations + job.gpus_max / job.gpus:
             raise PolicyError(
-                f"job {order} did {done[order]} of {job.iterations} iterations ({situation.name})"
+                f"job {handle} did {done[handle]} of {job.iterations} iterations ({situation.name})"
             )
 
 

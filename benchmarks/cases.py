@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from artist.cluster.fabric import load_fabric
-from artist.cluster.order import VisitingOrder
+from artist.cluster.visiting_order import VisitingOrder
 from artist.config import Scenario
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
@@ -69,6 +69,6 @@ def loop(trace: Path, racks: int, policy: str) -> Callable[[], Rows]:
     chosen = build_policy(scenario)
     jobs = build_trace(scenario, tree).jobs
     rates = AloneRates(tree, NoCommunication().estimate)
-    order = VisitingOrder(tree, scenario.permutation)
-    simulator = Simulator(tree, jobs, rates, lease=chosen.lease, order=order)
+    visits = VisitingOrder(tree, scenario.permutation)
+    simulator = Simulator(tree, jobs, rates, lease=chosen.lease, visiting_order=visits)
     return lambda: simulator.run(chosen)

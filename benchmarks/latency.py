@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from artist.astra.files.cases import run_cases
+from artist.astra.files.case_table import run_cases
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
 from artist.run import open_backend
 from artist.workload.layers import quantised

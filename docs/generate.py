@@ -230,13 +230,13 @@ def names() -> str:
 
     from artist.cluster.fabric import fabric_names, load_fabric
     from artist.estimates.backends import BACKENDS
-    from artist.trace.detect import KINDS
+    from artist.trace.detect import FORMATS
     from artist.trace.named import builtin_traces
     from artist.workload.models import model_names, summary
 
     fabrics = [load_fabric(name) for name in fabric_names()]
     models = [asdict(summary(name)) for name in model_names()]
-    formats = [(f"`{one.id}`", one.title, getattr(one, "source", "")) for one in KINDS.values()]
+    formats = [(f"`{one.id}`", one.title, getattr(one, "source", "")) for one in FORMATS.values()]
     entries = ("id", "what it does", "source")
     parts = {
         "Backends": table(entries, [(f"`{e.id}`", e.summary, e.paper) for e in BACKENDS]),

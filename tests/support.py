@@ -6,13 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from artist.cluster.placement import Placement
+from artist.cluster.shape import Shape
 from artist.cluster.tree import ClusterTree, Nested, nested
-from artist.contract import BasePolicy, ClusterView, Decision, JobView, Policy
-from artist.engine.progress import Rate
+from artist.contract import (
+    BasePolicy,
+    ClusterView,
+    Decision,
+    EventSource,
+    JobView,
+    OutsideEvent,
+    Policy,
+    Rate,
+    RateFunction,
+)
 from artist.engine.rows import PlacementRow, Rows
 from artist.engine.simulator import Simulator
 from artist.estimates.query import Estimate
-from artist.network.alone import AloneRates, RateFunction
+from artist.network.alone import AloneRates
 from artist.policies.table import POLICIES
 from artist.units import TICKS_PER_S, Tick, seconds, ticks
 from artist.workload.job import Job
@@ -37,16 +47,23 @@ def on(taken: Mapping[int, int]) -> Placement:
 
 
 class EstimateByLevel:
-    """Communication over compute, by the level that a signature spans."""
+    """Communication over compute, by the level that a shape spans: rack, or anything outside."""
 
-    def __init__(self, rack: float = 0.0, network: float = 0.0) -> None:
+    def __init__(self, tree: ClusterTree, rack: float = 0.0, network: float = 0.0) -> None:
+        self.machine = tree.machine
         self.rack = rack
         self.network = network
 
-    def __call__(self, model: str, signature: str) -> Estimate:
+    def __call__(self, model: str, shape: Shape) -> Estimate:
         """So many nanoseconds more than a second of compute."""
-        ratio = self.network if "/" in signature else self.rack if "," in signature else 0.0
+        level = depth(shape) - self.machine
+        ratio = 0.0 if level < 1 else self.rack if level == 1 else self.network
         return Estimate(round(S * (1 + ratio)), S, "by-level")
+
+
+def depth(shape: Shape) -> int:
+    """How many levels a shape spans: 0 inside a leaf, 1 in several leaves of one unit, ..."""
+    return 0 if isinstance(shape, int) else 1 + depth(shape[0])
 
 
 class Script(BasePolicy):
@@ -61,14 +78,14 @@ class Script(BasePolicy):
         """Answer what the script says for now."""
         self.asked.append(view.now)
         if view.lease_ended:
-            self.lease_ends.append((seconds(view.now), [job.order for job in view.lease_ended]))
+            self.lease_ends.append((seconds(view.now), [job.handle for job in view.lease_ended]))
         return self.decisions.get(view.now, ())
 
 
 class Speeds:
-    """A rate function out of `speed(now, order) -> iterations per second`, for every running job.
+    """A rate function out of `speed(now, handle) -> iterations per second`, for every running job.
 
-    It keeps its calls: (now, orders of the changed jobs).
+    It keeps its calls: (now, handles of the changed jobs).
     """
 
     def __init__(self, speed: Callable[[Tick, int], float]) -> None:
@@ -79,18 +96,29 @@ class Speeds:
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
         """Rates of all running jobs."""
-        self.calls.append((now, [view.order for view in changed]))
-        speeds = {order: self.speed(now, order) for order in running}
-        return {order: rate(1 / speed) for order, speed in speeds.items()}
+        self.calls.append((now, [view.handle for view in changed]))
+        speeds = {handle: self.speed(now, handle) for handle in running}
+        return {handle: rate(1 / speed) for handle, speed in speeds.items()}
 
-    def alone_iteration_s(self, job: Job, placement: Placement) -> float:
-        """One second."""
-        return 1.0
+    def alone(self, job: Job, placement: Placement) -> Rate:
+        """An iteration a second."""
+        return rate(1.0)
+
+
+class Outage:
+    """An event source out of a list."""
+
+    def __init__(self, *events: OutsideEvent) -> None:
+        self.events = list(events)
+
+    def next_event(self, now: Tick) -> OutsideEvent | None:
+        """The next one."""
+        return self.events.pop(0) if self.events else None
 
 
 def rate(iteration_s: float, share: float = 1.0, until: float | None = None) -> Rate:
     """Iterations of so many seconds, each worth a share of a submitted one."""
-    return Rate(iteration_s, share / iteration_s, "test", iteration_s, until)
+    return Rate(iteration_s, share, "test", iteration_s, until)
 
 
 def simulator(
@@ -99,11 +127,12 @@ def simulator(
     rates: RateFunction | None = None,
     *,
     lease_s: float | None = None,
+    events: EventSource | None = None,
 ) -> Simulator:
     """A checked simulator; without rates there is no communication."""
-    rates = rates or AloneRates(tree, EstimateByLevel())
+    rates = rates or AloneRates(tree, EstimateByLevel(tree))
     lease = None if lease_s is None else ticks(lease_s)
-    return Simulator(tree, jobs, rates, lease=lease, check=True)
+    return Simulator(tree, jobs, rates, lease=lease, events=events, check=True)
 
 
 def run(
@@ -132,6 +161,6 @@ def finishes(rows: Rows) -> dict[str, float]:
     return {row.job.id: seconds(row.finish) for row in rows.jobs}
 
 
-def intervals(rows: Rows, order: int) -> list[PlacementRow]:
+def intervals(rows: Rows, handle: int) -> list[PlacementRow]:
     """A job's rows in the order of time."""
-    return [row for row in rows.placements if row.job == order]
+    return [row for row in rows.placements if row.handle == handle]

@@ -1,22 +1,23 @@
-"""Calibrating a fabric: a level's numbers from a log, written as a fabric of its own."""
+"""Calibrates a fabric: fits the numbers of one level to a log and makes a new fabric of them.
+
+`regression.py` fits a line to the log, `fit_level.py` turns the line into numbers of the level.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from artist.calibrate.levels import FittedLevel, fit_level, with_level
+from artist.calibrate.fit_level import FittedLevel, fit_level, with_level
 from artist.calibrate.nccl import Log
 from artist.calibrate.regression import CONFIDENCE, Line, fit_line
 from artist.cluster.fabric import Fabric
-from artist.errors import ConfigError
+from artist.errors import ConfigError, did_you_mean
 from artist.estimates.query import LatencyBackend
-
-GB_PER_GIB = 2**30 / 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class FabricFit:
-    """A log, its line, and the fabric with the level that follows."""
+    """A log, the line fitted to it, the level that follows from the line, and the new fabric."""
 
     log: Log
     line: Line
@@ -25,7 +26,7 @@ class FabricFit:
 
     @property
     def facts(self) -> dict[str, float | int | str]:
-        """What is printed: numbers with units in their names, intervals beside them."""
+        """The facts to print. Names end in the unit; `low` and `high` bound an interval."""
         alpha, beta = self.line.alpha_us, self.line.beta_us_per_byte
         bandwidth, latency = self.level.bandwidth_gib_per_s, self.level.latency_ns
         return {
@@ -38,6 +39,7 @@ class FabricFit:
             "alpha_high_us": alpha.high,
             "algbw_gb_per_s": 1e-3 / beta.value,
             "algbw_low_gb_per_s": 1e-3 / beta.high,
+            # If the slope's interval reaches below zero, no bandwidth is too high.
             "algbw_high_gb_per_s": 1e-3 / beta.low if beta.low > 0 else float("inf"),
             "bandwidth_gib_per_s": bandwidth.value,
             "bandwidth_low_gib_per_s": bandwidth.low,
@@ -56,26 +58,28 @@ class FabricFit:
 def calibrate_fabric(
     log: Log, name: str, base: Fabric, level: str, backend: LatencyBackend
 ) -> FabricFit:
-    """Fit a level of `base` to a log; the result is called `name`.
+    """Fit one level of the fabric `base` to a log. The new fabric is called `name`.
 
     Raises:
         ConfigError: the fabric has no such level.
-        TraceError: the log does not fit the level, or no line fits the log.
+        TraceError: the log was not measured on this level, or no line fits the log.
     """
     if level not in base.level_names:
-        known = ", ".join(base.level_names)
-        raise ConfigError(f"--level {level!r}: fabric {base.name!r} has levels {known}")
+        hint = did_you_mean(level, base.level_names)
+        raise ConfigError(f"--level {level!r}: fabric {base.name!r} has no such level; {hint}")
     line = fit_line(log.points(), str(log.path))
     fitted = fit_level(log, line, base, level, backend)
     changed = with_level(
-        base, level, _digits(fitted.latency_ns.value), _digits(fitted.bandwidth_gib_per_s.value)
+        base,
+        level,
+        _six_digits(fitted.latency_ns.value),
+        _six_digits(fitted.bandwidth_gib_per_s.value),
     )
     levels = tuple(
         one.model_copy(update={"source": _source(log, line, fitted)}) if one.name == level else one
         for one in changed.levels
     )
-    summary = base.summary
-    update = {"name": name, "levels": levels, "summary": summary}
+    update = {"name": name, "levels": levels}
     return FabricFit(log, line, fitted, changed.model_copy(update=update))
 
 
@@ -90,5 +94,5 @@ def _source(log: Log, line: Line, fitted: FittedLevel) -> str:
     )
 
 
-def _digits(value: float) -> float:
+def _six_digits(value: float) -> float:
     return float(f"{value:.6g}")

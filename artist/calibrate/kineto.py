@@ -1,19 +1,17 @@
 """Traces of PyTorch's profiler (Kineto JSON): what one training step computes and exposes.
 
-Of each `ProfilerStep#N` (`profiler.step()` writes them), times in microseconds:
+A step is a range `ProfilerStep#N`, which `profiler.step()` writes. For each step, in microseconds:
 
-    compute   union of all kernels that are no collectives (CPU runs: of all operators)
-    comm      union of the collectives' kernels ("nccl...", "gloo:...")
-    exposed   comm during which nothing computes
+    compute   the union of all kernels that are not collectives (CPU runs: of all operators)
+    comm      the union of the collectives' kernels ("nccl...", "gloo:...")
+    exposed   the part of comm during which nothing computes
 
-A kernel belongs to the layer whose range, `record_function("layer:NAME")`, encloses the
-operator that launched it; in the backward pass, to that of the forward operator with the same
-autograd sequence number. Copies between host and GPU count as neither.
+Copies between host and GPU count as neither. `kineto_events.py` reads the file and finds the layer
+of each kernel.
 """
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
@@ -21,15 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from artist.calibrate.intervals import Interval, length, minus, union
 from artist.calibrate.kineto_events import Event, Layers, events, is_collective, kernels, steps
+from artist.calibrate.time_spans import Span, length, minus, union
 from artist.errors import TraceError
 from artist.io.data_files import read_bytes
+from artist.io.digests import sha256
 
 
 @dataclass(frozen=True, slots=True)
 class LayerTime:
-    """Median compute of a layer's kernels in one step, microseconds."""
+    """Compute time of a layer's kernels in one step, microseconds; medians over the steps."""
 
     name: str
     forward_us: float
@@ -57,57 +56,58 @@ def read_kineto(path: Path) -> StepTimes:
     """Read a trace, `.json` or `.json.gz`.
 
     Raises:
-        TraceError: cut off, no profiler trace, or nothing in it to measure.
+        TraceError: the file is cut off, is no profiler trace, or has nothing to measure.
     """
     data = read_bytes(path)
     all_events = events(path, data)
     spans, work = steps(path, all_events), kernels(path, all_events)
-    found = [_step(work, span) for span in spans]
-    if min(compute for compute, _, _ in found) <= 0:
+    times = [_step(work, span) for span in spans]
+    if min(compute for compute, _, _ in times) <= 0:
         raise TraceError(
             f"{path}: a step without computation; profile whole steps with "
             "schedule(wait=1, warmup=1, active=3)"
         )
     return StepTimes(
-        digest="sha256:" + hashlib.sha256(data).hexdigest(),
+        digest=sha256(data),
         steps=len(spans),
-        compute_us=median(compute for compute, _, _ in found),
-        comm_us=median(comm for _, comm, _ in found),
-        exposed_us=median(exposed for _, _, exposed in found),
+        compute_us=median(compute for compute, _, _ in times),
+        comm_us=median(comm for _, comm, _ in times),
+        exposed_us=median(exposed for _, _, exposed in times),
         layers=_layer_times(work, spans, Layers(all_events)),
     )
 
 
-def _step(work: list[Event], span: Interval) -> tuple[float, float, float]:
-    """(compute, comm, exposed) of one step; what reaches beyond its end is cut."""
+def _step(work: list[Event], span: Span) -> tuple[float, float, float]:
+    """(compute, comm, exposed) of one step. It counts the kernels that start in the step."""
     inside = [event for event in work if span[0] <= event.start < span[1]]
     busy = union(_spans(event for event in inside if not is_collective(event)))
     comm = union(_spans(event for event in inside if is_collective(event)))
     return length(busy), length(comm), length(minus(comm, busy))
 
 
-def _spans(found: Iterable[Event]) -> list[Interval]:
-    return [(event.start, event.end) for event in found]
+def _spans(events_: Iterable[Event]) -> list[Span]:
+    return [(event.start, event.end) for event in events_]
 
 
-def _layer_times(
-    work: list[Event], steps_at: list[Interval], layers: Layers
-) -> tuple[LayerTime, ...]:
-    spans: dict[str, dict[tuple[int, bool], list[Interval]]] = {}
+def _layer_times(work: list[Event], steps_at: list[Span], layers: Layers) -> tuple[LayerTime, ...]:
+    # Layer -> (step, whether in the backward pass) -> spans of its kernels.
+    spans: dict[str, dict[tuple[int, bool], list[Span]]] = {}
     starts = [start for start, _ in steps_at]
     for event in work:
         step = bisect_right(starts, event.start) - 1
         if step < 0 or event.start >= steps_at[step][1] or is_collective(event):
             continue
-        found = layers.of(event)
-        if found is not None:
-            one = spans.setdefault(found[0], defaultdict(list))
-            one[step, found[1]].append((event.start, event.end))
+        layer = layers.of(event)
+        if layer is not None:
+            name, backward = layer
+            passes = spans.setdefault(name, defaultdict(list))
+            passes[step, backward].append((event.start, event.end))
     return tuple(
-        LayerTime(name, *(_median(one, len(steps_at), backward) for backward in (False, True)))
-        for name, one in spans.items()
+        LayerTime(name, *(_median(passes, len(steps_at), backward) for backward in (False, True)))
+        for name, passes in spans.items()
     )
 
 
-def _median(one: dict[tuple[int, bool], list[Interval]], steps: int, backward: bool) -> float:
-    return median(length(union(one.get((step, backward), []))) for step in range(steps))
+def _median(passes: dict[tuple[int, bool], list[Span]], count: int, backward: bool) -> float:
+    """The median over the steps of a layer's compute time in one pass."""
+    return median(length(union(passes.get((step, backward), []))) for step in range(count))

@@ -1,4 +1,10 @@
-"""Events of a Kineto trace, and which layer of the model each belongs to."""
+"""Reads the events of a Kineto trace and finds the layer of the model that each belongs to.
+
+A kernel of the forward pass belongs to the layer whose range `record_function("layer:NAME")`
+encloses the launch of the kernel. In the backward pass there is no such range. There the operator
+that encloses the launch has an autograd sequence number; the kernel belongs to the layer of the
+forward operator with the same number.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from artist.calibrate.intervals import Interval
+from artist.calibrate.time_spans import Span
 from artist.errors import TraceError
 
 LAYER = "layer:"
@@ -34,16 +40,16 @@ class Event:
     start: float
     end: float
     args: dict[str, object]
-    """Those of `_ARGS`."""
+    """Only the arguments in `_ARGS`."""
 
 
 def events(path: Path, data: bytes) -> list[Event]:
-    """All ranges of a trace.
+    """All events of a trace that have a duration.
 
     Raises:
-        TraceError: cut off, no profiler trace, or an event without times.
+        TraceError: the file is cut off, is no profiler trace, or has an event without times.
     """
-    found = []
+    ranges = []
     for number, event in enumerate(_raw_events(path, data), 1):
         if not isinstance(event, dict) or event.get("ph") != "X":
             continue
@@ -62,8 +68,8 @@ def events(path: Path, data: bytes) -> list[Event]:
         raw = event.get("args")
         args = {key: _plain(raw[key]) for key in _ARGS if key in raw} if _is_dict(raw) else {}
         thread = (_plain(event.get("pid")), _plain(event.get("tid")))
-        found.append(Event(name, category, thread, start, start + duration, args))
-    return found
+        ranges.append(Event(name, category, thread, start, start + duration, args))
+    return ranges
 
 
 def _is_dict(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -71,7 +77,7 @@ def _is_dict(value: Any) -> TypeGuard[dict[str, Any]]:
 
 
 def _plain(value: Any) -> object:
-    """An id as it can be looked up: whatever is no number or text, as text."""
+    """An id as a key of a dict: numbers and texts stay, anything else becomes text."""
     return value if isinstance(value, int | float | str) else str(value)
 
 
@@ -93,30 +99,35 @@ def _raw_events(path: Path, data: bytes) -> list[Any]:
     return raw
 
 
-def steps(path: Path, events: list[Event]) -> list[Interval]:
-    """Spans of the steps, on the GPU where the trace has them, else on the CPU."""
+def steps(path: Path, events: list[Event]) -> list[Span]:
+    """The spans of the steps: those on the GPU if the trace has them, else those on the CPU.
+
+    Raises:
+        TraceError: the trace has no steps.
+    """
     for category in ("gpu_user_annotation", "user_annotation"):
-        found = [
+        spans = [
             (event.start, event.end)
             for event in events
             if event.category == category and event.name.startswith(STEP)
         ]
-        if found:
-            return sorted(found)
+        if spans:
+            return sorted(spans)
     raise TraceError(f"{path}: no '{STEP}N' ranges; call profiler.step() after each training step")
 
 
-def kernels(path: Path, found: list[Event]) -> list[Event]:
-    """What runs on the GPU; in a CPU run the operators and gloo's collectives.
+def kernels(path: Path, events: list[Event]) -> list[Event]:
+    """The kernels on the GPU. In a CPU run: the operators and gloo's collectives.
 
     Raises:
         TraceError: the trace has neither.
     """
-    work = [event for event in found if event.category == "kernel"]
+    work = [event for event in events if event.category == "kernel"]
     if not work:
         work = [
             event
-            for event in found
+            for event in events
+            # `c10d::` operators only start a collective; its time is that of the `gloo:` range.
             if event.name.startswith(_GLOO)
             or (event.category == "cpu_op" and not event.name.startswith("c10d::"))
         ]
@@ -128,12 +139,12 @@ def kernels(path: Path, found: list[Event]) -> list[Event]:
 
 
 def is_collective(event: Event) -> bool:
-    """Whether it communicates."""
+    """Whether the event is a collective of NCCL, RCCL or gloo."""
     return event.name.lower().startswith(_COLLECTIVES)
 
 
 class Layers:
-    """Finds the layer of a kernel."""
+    """Finds the layer of a kernel, as the module's docstring describes."""
 
     def __init__(self, events: list[Event]) -> None:
         self._launches = {
@@ -148,17 +159,18 @@ class Layers:
                 ranges[event.thread].append(event)
             elif event.category == "cpu_op" and _SEQUENCE in event.args:
                 operators[event.thread].append(event)
-        self._ranges = {thread: _Nested(found) for thread, found in ranges.items()}
-        self._operators = {thread: _Nested(found) for thread, found in operators.items()}
+        self._ranges = {thread: _Nested(nested) for thread, nested in ranges.items()}
+        self._operators = {thread: _Nested(nested) for thread, nested in operators.items()}
         self._sequences: dict[Any, str] = {}
-        for found in operators.values():
-            for event in found:
+        # A sequence number belongs to the first layer that has an operator with it.
+        for of_thread in operators.values():
+            for event in of_thread:
                 name = self._forward(event)
                 if name is not None:
                     self._sequences.setdefault(event.args[_SEQUENCE], name)
 
     def of(self, kernel: Event) -> tuple[str, bool] | None:
-        """(layer, whether in its backward pass), None outside all layers."""
+        """(layer, whether in its backward pass); None outside all layers."""
         launch = kernel
         if kernel.category == "kernel":
             launch = self._launches.get(kernel.args.get(_CORRELATION), kernel)
@@ -179,7 +191,10 @@ class Layers:
 
 
 class _Nested:
-    """Ranges of one thread, which are nested or apart."""
+    """The ranges of one thread, any two of which are nested or disjoint.
+
+    Each range knows the range around it, so that looking up a time does not visit all ranges.
+    """
 
     def __init__(self, events: list[Event]) -> None:
         self._events = sorted(events, key=lambda event: (event.start, -event.end))
@@ -194,10 +209,10 @@ class _Nested:
 
     def around(self, time: float) -> list[Event]:
         """The ranges that hold a time, innermost first."""
-        found = []
+        ranges = []
         index = bisect_right(self._starts, time) - 1
         while index >= 0:
             if self._events[index].end > time:
-                found.append(self._events[index])
+                ranges.append(self._events[index])
             index = self._parents[index]
-        return found
+        return ranges

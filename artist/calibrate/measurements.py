@@ -1,4 +1,4 @@
-"""Measured communication shares, as a small CSV file.
+"""Reads measured communication shares from a small CSV file.
 
     # source: where the figures come from (required)
     # hardware: 8 x NVIDIA A100, NVSwitch
@@ -8,16 +8,15 @@
     resnet50,4+4,12,fit,
     resnet50,4/4,38,compare,why the simulation may differ
 
-`comm_percent` is the exposed communication of one iteration as a percentage of its
-compute. Instead of it the columns `compute_ms` and `exposed_comm_ms` may be given, as
-`artist measure` does. `use` says whether a row is fitted to or compared with (default
-fit), `note` what is known about it. `placement` is that of `artist latency`.
+`comm_percent` is the exposed communication of one iteration as a percentage of its compute. The
+columns `compute_ms` and `exposed_comm_ms` may replace it; `artist measure` writes those. `use` is
+`fit` (default) or `compare`: the scales are fitted to a row, or the simulation is only compared
+with it. `note` is free text. `placement` is written as for `artist latency`.
 """
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import math
 import re
 from collections.abc import Iterator
@@ -26,11 +25,12 @@ from pathlib import Path
 
 from artist.errors import ConfigError, TraceError
 from artist.io.data_files import decode, read_bytes
+from artist.io.digests import sha256
 from artist.io.shipped import resource
 from artist.workload.models import canonical
 
 DEFAULT = "dally2025-table1"
-"""Shipped: Table I of the Dally paper."""
+"""The name of the shipped measurements: Table I of the Dally paper."""
 
 _HEADER = ("source", "hardware", "who", "when")
 _COLUMNS = ("model", "placement", "comm_percent", "compute_ms", "exposed_comm_ms", "use", "note")
@@ -61,11 +61,11 @@ class MeasurementSet:
     rows: tuple[Measurement, ...]
 
     def models(self) -> list[str]:
-        """Models with a row to fit to, in the order of the file."""
+        """Models that have a row to fit to, in the order of the file."""
         return list(dict.fromkeys(row.model for row in self.rows if row.fitted))
 
     def of(self, model: str) -> tuple[Measurement, ...]:
-        """Rows of a model; those of `resnet50` serve `resnet50@batch=64` if it has none.
+        """The rows of a model. If `resnet50@batch=64` has none, it gets the rows of `resnet50`.
 
         Raises:
             ConfigError: there is nothing to fit this model to.
@@ -83,11 +83,11 @@ class MeasurementSet:
 
 
 def from_trace(path: Path, digest: str, model: str, placement: str, share: float) -> MeasurementSet:
-    """One iteration measured with PyTorch's profiler.
+    """One measurement from a trace of PyTorch's profiler.
 
     Raises:
-        ConfigError: unknown model.
-        TraceError: the trace exposes no communication.
+        ConfigError: the model is unknown.
+        TraceError: the trace has no exposed communication.
     """
     if share <= 0:
         raise TraceError(
@@ -100,7 +100,7 @@ def from_trace(path: Path, digest: str, model: str, placement: str, share: float
 
 
 def default_measurements() -> MeasurementSet:
-    """Table I of the Dally paper; its machine column is what models are fitted to."""
+    """Table I of the Dally paper. The models are fitted to its machine column."""
     return read_measurements(resource("astra_configs", "calibrations", f"{DEFAULT}.csv"))
 
 
@@ -108,7 +108,7 @@ def read_measurements(path: Path) -> MeasurementSet:
     """Read a file of measurements.
 
     Raises:
-        TraceError: unreadable or malformed; names file, line and what to do.
+        TraceError: the file is unreadable or malformed; names file, line and what to do.
     """
     data = read_bytes(path)
     lines = decode(path, data).splitlines()
@@ -122,7 +122,7 @@ def read_measurements(path: Path) -> MeasurementSet:
         raise TraceError(f"{path}:{len(lines)}: no row to fit to; add one with use 'fit'")
     return MeasurementSet(
         name=path.stem,
-        digest="sha256:" + hashlib.sha256(data).hexdigest(),
+        digest=sha256(data),
         source=header["source"],
         hardware=header.get("hardware", ""),
         who=header.get("who", ""),
@@ -162,13 +162,13 @@ def _rows(path: Path, lines: list[str]) -> Iterator[Measurement]:
                 f"{path}:{number}: {len(cells)} cells for {len(names)} columns; "
                 "quote a cell that holds a comma"
             )
-        found = _row(f"{path}:{number}", dict(zip(names, cells, strict=True)))
-        if (found.model, found.placement) in seen:
+        row = _row(f"{path}:{number}", dict(zip(names, cells, strict=True)))
+        if (row.model, row.placement) in seen:
             raise TraceError(
-                f"{path}:{number}: {found.model} on {found.placement} has a row already; keep one"
+                f"{path}:{number}: {row.model} on {row.placement} has a row already; keep one"
             )
-        seen.add((found.model, found.placement))
-        yield found
+        seen.add((row.model, row.placement))
+        yield row
 
 
 def _row(where: str, cells: dict[str, str]) -> Measurement:

@@ -1,4 +1,7 @@
-"""Calibrating models: from measured shares to a calibration file and a table beside them."""
+"""Calibrates models: fits scales to measured shares and predicts every measured placement.
+
+`fit_scales.py` does the fitting, `shares.py` the simulation.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from artist import __version__
-from artist.calibrate.fit import Target, fit
+from artist.calibrate.fit_scales import Target, fit
 from artist.calibrate.measurements import Measurement, MeasurementSet
-from artist.calibrate.shares import Scales, ShareModel, digest
+from artist.calibrate.shares import Scales, ShareModel
 from artist.cluster.fabric import Fabric
 from artist.estimates.calibration import Calibration, ModelCalibration
 from artist.estimates.query import LatencyBackend
-from artist.workload.layers import Parallelism, Workload, to_text
+from artist.io.digests import sha256
+from artist.workload.astra_text import to_text
+from artist.workload.layers import Parallelism, Workload
 from artist.workload.models import canonical, workload
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
-    """One measured placement beside the calibrated simulation.
+class PlacementResult:
+    """The measured and the simulated share of one placement.
 
-    Percentages are exposed communication over compute; `deviation` is simulated over
-    measured, minus one (None where nothing was measured exposed).
+    Percentages are exposed communication over compute. `role` is `fitted` or `predicted`.
+    `deviation` is simulated over measured share, minus one; None if the measured share is zero.
     """
 
     placement: str
@@ -35,24 +40,29 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """A calibrated model. `error` is relative, the worst over the levels fitted to."""
+class FittedModel:
+    """A calibrated model.
+
+    `error` is the largest relative error of the placements fitted to. `quantisation` is the largest
+    relative change of their shares by whole microseconds.
+    """
 
     model: str
     error: float
     quantisation: float
     calibration: ModelCalibration
-    levels: tuple[Level, ...]
+    levels: tuple[PlacementResult, ...]
 
 
 def calibrate(
     model: str, measured: MeasurementSet, fabric: Fabric, backend: LatencyBackend
-) -> Fitted:
+) -> FittedModel:
     """Fit one model (a spec) and predict every placement it was measured on.
 
     Raises:
-        ConfigError: unknown model, nothing measured for it, or a placement the fabric lacks.
-        TraceError: a share that no scale gives.
+        ConfigError: the model is unknown, has no measurements, or was measured on a placement that
+            the fabric does not have.
+        TraceError: no scale gives a measured share.
     """
     name = canonical(model)
     rows = measured.of(name)
@@ -62,28 +72,28 @@ def calibrate(
     targets = [
         Target(row.placement, row.share, shares[row.placement]) for row in rows if row.fitted
     ]
-    found = fit(targets)
-    scales = Scales(found.compute_scale, found.comm_scale)
-    return Fitted(
+    calibration = fit(targets)
+    scales = Scales(calibration.compute_scale, calibration.comm_scale)
+    return FittedModel(
         model=name,
-        error=max(point.error for point in found.fit),
-        quantisation=max(point.quantisation for point in found.fit),
-        calibration=found,
-        levels=tuple(_level(row, shares[row.placement], scales) for row in rows),
+        error=max(point.error for point in calibration.fit),
+        quantisation=max(point.quantisation for point in calibration.fit),
+        calibration=calibration,
+        levels=tuple(_placement_result(row, shares[row.placement], scales) for row in rows),
     )
 
 
 def calibration_of(
     name: str,
-    fitted: Sequence[Fitted],
+    fitted: Sequence[FittedModel],
     measured: MeasurementSet,
     fabric: Fabric,
     backend: LatencyBackend,
 ) -> Calibration:
-    """What is written: all fits with where they come from."""
-    inputs = {"measurements": measured.digest, "fabric": digest(fabric.model_dump_json())}
+    """The document to write: all fits, and the measurements and inputs that they come from."""
+    inputs = {"measurements": measured.digest, "fabric": sha256(fabric.model_dump_json())}
     for one in fitted:
-        inputs[f"workload {one.model}"] = digest(_text(workload(one.model)))
+        inputs[f"workload {one.model}"] = sha256(_text(workload(one.model)))
     return Calibration(
         name=name,
         source=measured.source,
@@ -98,10 +108,10 @@ def calibration_of(
     )
 
 
-def _level(row: Measurement, shares: ShareModel, scales: Scales) -> Level:
+def _placement_result(row: Measurement, shares: ShareModel, scales: Scales) -> PlacementResult:
     simulated = shares.simulated(scales)
     compute_ms = shares.compute_us(scales) / 1000
-    return Level(
+    return PlacementResult(
         placement=row.placement,
         role="fitted" if row.fitted else "predicted",
         measured_percent=_plain(100 * row.share),
@@ -117,7 +127,8 @@ def _plain(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _text(found: Workload) -> str:
-    """Everything that a workload's shares depend on, as text."""
-    layers = to_text(replace(found, parallelism=Parallelism.DATA))
-    return f"{found.parallelism} {found.degrees}\n{layers}"
+def _text(workload_: Workload) -> str:
+    """Everything that the shares of a workload depend on, as text."""
+    # The text format knows data-parallel workloads only; the first line holds the real kind.
+    layers = to_text(replace(workload_, parallelism=Parallelism.DATA))
+    return f"{workload_.parallelism} {workload_.degrees}\n{layers}"

@@ -1,17 +1,17 @@
-"""Logs of nccl-tests (`all_reduce_perf` and its siblings).
+"""Reads logs of nccl-tests (`all_reduce_perf` and its siblings).
 
-A log has a line per rank, one block of rows (size, count, type, operation, then time,
-algbw, busbw and #wrong out of place and in place) and a closing average. Sizes are
+A log has one line per rank, one block of rows, and an average at the end. A row has size, count,
+type and operation, then time, algbw, busbw and #wrong twice: out of place and in place. Sizes are
 bytes, times microseconds, bandwidths 10^9 bytes/s (nccl-tests, doc/PERFORMANCE.md):
 
     algbw = size / time        busbw = algbw x factor(operation, ranks)
 
-A log is refused, with its line, if it is cut off, holds more than one run, or cannot be true.
+A log is refused if it is cut off, holds more than one run, or contradicts itself; the error names
+the line. `nccl_rows.py` reads and checks the rows.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections import Counter
@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from artist.calibrate.nccl_rows import Row, check_columns, check_physics, parse_row
+from artist.calibrate.nccl_rows import Row, check_columns, check_numbers, parse_row
 from artist.errors import TraceError
 from artist.io.data_files import decode, read_bytes
+from artist.io.digests import sha256
 from artist.workload.layers import Collective
 
 OPERATIONS = {
@@ -41,7 +42,7 @@ _TROUBLE = re.compile(r"NCCL failure|NCCL WARN|Test failure|CUDA failure|Segment
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """One run. `hosts` holds the number of ranks on each host."""
+    """The log of one run. `hosts` holds the number of ranks on each host."""
 
     path: Path
     digest: str
@@ -51,7 +52,7 @@ class Log:
 
     @property
     def ranks(self) -> int:
-        """GPUs that took part."""
+        """The number of GPUs that took part."""
         return sum(self.hosts)
 
     def points(self) -> list[tuple[float, float]]:
@@ -60,10 +61,11 @@ class Log:
 
 
 def read_log(path: Path, operation: str | None = None) -> Log:
-    """Read a log; `operation` where the log does not name it.
+    """Read a log. `operation` is needed only if the log does not name its program.
 
     Raises:
-        TraceError: cut off, mixed or impossible; names file, line and what to do.
+        TraceError: the log is cut off, holds several runs or contradicts itself; names file, line
+            and what to do.
     """
     data = read_bytes(path)
     lines = decode(path, data).splitlines()
@@ -73,9 +75,8 @@ def read_log(path: Path, operation: str | None = None) -> Log:
     rows = tuple(_rows(path, lines, header))
     _check_end(path, lines, rows)
     name = _operation(path, lines, header, operation, (rows, sum(hosts)))
-    check_physics(path, rows, name, sum(hosts))
-    digest = "sha256:" + hashlib.sha256(data).hexdigest()
-    return Log(path, digest, name, hosts, rows)
+    check_numbers(path, rows, name, sum(hosts))
+    return Log(path, sha256(data), name, hosts, rows)
 
 
 def _check_trouble(path: Path, lines: list[str]) -> None:
@@ -85,19 +86,21 @@ def _check_trouble(path: Path, lines: list[str]) -> None:
 
 
 def _header(path: Path, lines: list[str]) -> int:
-    """Index of the line that names the columns."""
-    found = [
+    """The index of the line that names the columns."""
+    headers = [
         index for index, line in enumerate(lines) if re.match(r"#\s+size\s+count\s+type", line)
     ]
-    if not found:
+    if not headers:
         raise TraceError(
             f"{path}:1: no line '# size count type ...': not a log of nccl-tests; give the whole "
             "output of e.g. all_reduce_perf"
         )
-    if len(found) > 1:
-        raise TraceError(f"{path}:{found[1] + 1}: a second run begins here; give one log per file")
-    check_columns(f"{path}:{found[0] + 1}", lines[found[0]])
-    return found[0]
+    if len(headers) > 1:
+        raise TraceError(
+            f"{path}:{headers[1] + 1}: a second run begins here; give one log per file"
+        )
+    check_columns(f"{path}:{headers[0] + 1}", lines[headers[0]])
+    return headers[0]
 
 
 def _hosts(path: Path, lines: list[str], header: int) -> tuple[int, ...]:
@@ -167,7 +170,10 @@ def _check_end(path: Path, lines: list[str], rows: tuple[Row, ...]) -> None:
 
 
 def _guessed(rows: tuple[Row, ...], ranks: int) -> str | None:
-    """The operation that the factor between the bandwidths leaves no doubt about."""
+    """`all_reduce` if busbw / algbw is its factor; otherwise None.
+
+    The other operations share one factor, so it does not tell them apart.
+    """
     _, algbw, busbw = rows[-1].results[0]
     if algbw and math.isclose(busbw / algbw, 2 * (ranks - 1) / ranks, rel_tol=0.02):
         return "all_reduce"

@@ -1,4 +1,4 @@
-"""The rows of an nccl-tests log, and whether they can be true."""
+"""Reads the rows of an nccl-tests log and checks that their numbers agree with each other."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _TYPE_BYTES = {
     "fp8_e5m2": 1,
 }
 
-# Printed with two decimals (newer versions: a fixed number of digits), hence a
-# tolerance of one unit of the last printed digit and 2 % beside it.
+# Times and bandwidths are printed with two decimals (newer versions: a fixed number of digits).
+# So they agree to one unit of the last printed digit and 2 %.
 _ROUNDING = 0.02
 _LAST_DIGIT = 0.011
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One size. `results` is (time_us, algbw, busbw) out of place and in place."""
+    """The results of one size. `results` is (time_us, algbw, busbw) out of place and in place."""
 
     line: int
     size_bytes: int
@@ -47,7 +47,11 @@ class Row:
 
 
 def check_columns(where: str, line: str) -> None:
-    """Refuse a header whose columns are others than those of nccl-tests."""
+    """Check that a header has the columns of nccl-tests.
+
+    Raises:
+        TraceError: it has others.
+    """
     names = line.lstrip("#").split()
     blocks = [name for name in names if name in ("time", "algbw", "busbw")]
     if blocks != ["time", "algbw", "busbw"] * 2:
@@ -58,7 +62,11 @@ def check_columns(where: str, line: str) -> None:
 
 
 def parse_row(where: str, line: str, number: int) -> Row:
-    """A row: size, count, type, [operation, [root]], twice (time, algbw, busbw, #wrong)."""
+    """Read a row: size, count, type, [operation, [root]], twice (time, algbw, busbw, #wrong).
+
+    Raises:
+        TraceError: the row is cut off, a cell is malformed, or the run computed wrong results.
+    """
     cells = line.split()
     if not 11 <= len(cells) <= 13:
         raise TraceError(
@@ -76,14 +84,15 @@ def parse_row(where: str, line: str, number: int) -> Row:
     return Row(number, size, count, cells[2], " ".join(cells[3:-8]), results)
 
 
-def check_physics(path: Path, rows: tuple[Row, ...], operation: str, ranks: int) -> None:
-    """Refuse rows that contradict themselves or the operation.
+def check_numbers(path: Path, rows: tuple[Row, ...], operation: str, ranks: int) -> None:
+    """Check the rows against the definitions of algbw and busbw.
 
     Raises:
-        TraceError: names the line.
+        TraceError: a row contradicts itself or the operation; names the line.
     """
     share = (ranks - 1) / ranks
     expected = 2 * share if operation == "all_reduce" else share
+    # The count of an all-gather, for example, is that of one rank, its size that of all ranks.
     parts = {1} if operation == "all_reduce" else {1, ranks}
     for row in rows:
         where = f"{path}:{row.line}"
@@ -132,7 +141,7 @@ def _result(where: str, block: list[str]) -> tuple[float, float, float]:
 
 
 def _check_right(where: str, text: str) -> None:
-    """The column #wrong: a count, N/A, or in old versions the largest error, e.g. 4e-07."""
+    """Refuse wrong results. #wrong is a count, N/A, or the largest error (old versions)."""
     if text == "N/A":
         return
     try:

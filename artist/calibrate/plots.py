@@ -1,4 +1,4 @@
-"""Figures of fits. The only door to matplotlib here; `artist-sim[plot]` brings it."""
+"""Draws the fit of a fabric level with matplotlib (extra `plot`)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from pathlib import Path
 
 from artist.calibrate.fabrics import FabricFit
 from artist.errors import ConfigError
+from artist.io.writing import whole_file
 
 
 def plot_fabric(fit: FabricFit, path: Path) -> None:
-    """Measured times over size, the fitted line and its confidence band.
+    """Draw the measured times over the size, the fitted line and its confidence band.
 
     Raises:
         ConfigError: matplotlib is missing, or the file cannot be written.
@@ -38,7 +39,10 @@ def plot_fabric(fit: FabricFit, path: Path) -> None:
     axes.set_ylabel("time, us")
     axes.grid(True, which="major", alpha=0.3)
     axes.legend()
+    # The temporary name has no format that matplotlib knows, so it is given here.
+    target = path if path.suffix else path.with_name(f"{path.name.rstrip('.')}.png")
     try:
-        figure.savefig(path)
-    except (OSError, ValueError) as cause:
+        with whole_file(target) as partial:
+            figure.savefig(partial, format=target.suffix[1:])
+    except ValueError as cause:  # a format that matplotlib does not know
         raise ConfigError(f"--plot {path}: cannot be written ({cause})") from cause

@@ -50,7 +50,7 @@ def astra(
     logging_folder: Annotated[Path | None, typer.Option(help="Folder for log.log.")] = None,
 ) -> None:
     """Answer as ASTRA-sim's congestion-unaware analytical binary does, with its flags."""
-    from artist.astra.files.read_back import ABORTED, AstraInputError, read_query
+    from artist.astra.files.input_reader import ABORTED, AstraInputError, read_query
     from artist.astra.model.analytical import finishes
 
     if context.args:
@@ -97,6 +97,6 @@ def _print(lines: list[str], folder: Path | None) -> None:
 
 
 def _refused(message: str) -> Exception:
-    from artist.astra.files.read_back import REFUSED, AstraInputError
+    from artist.astra.files.input_reader import REFUSED, AstraInputError
 
     return AstraInputError(message, REFUSED)

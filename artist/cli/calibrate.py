@@ -12,7 +12,7 @@ from artist.errors import ConfigError
 
 if TYPE_CHECKING:
     from artist.calibrate.measurements import MeasurementSet
-    from artist.calibrate.models import Fitted
+    from artist.calibrate.models import FittedModel
 
 DEFAULT_FABRIC = "dally2025"
 
@@ -119,9 +119,9 @@ def _models(
     name: str | None,
     format_: Format,
 ) -> None:
-    from artist.calibrate import files
     from artist.calibrate.models import calibrate as calibrate_model
     from artist.calibrate.models import calibration_of
+    from artist.calibrate.output_files import write_document
     from artist.cluster.fabric import load_fabric
     from artist.run import open_backend
 
@@ -131,7 +131,7 @@ def _models(
     whole = names == figures.models()
     called = name or (figures.name if whole else f"{fitted[0].model}-{figures.name}")
     document = calibration_of(called, fitted, figures, chosen, answering)
-    path = files.write_document(
+    path = write_document(
         document, "calibrations", called, "Written by `artist calibrate`; shares are percentages."
     )
     if format_ is Format.JSON:
@@ -151,9 +151,9 @@ def _fabric(
     plot: Path | None,
     format_: Format,
 ) -> None:
-    from artist.calibrate import files
     from artist.calibrate.fabrics import calibrate_fabric
     from artist.calibrate.nccl import read_log
+    from artist.calibrate.output_files import write_document
     from artist.cluster.fabric import fabric_names, load_fabric
     from artist.run import open_backend
 
@@ -172,7 +172,7 @@ def _fabric(
     header = (
         f"Level {level} was fitted by `artist calibrate` to {log.name}; the rest is {base or name}."
     )
-    path = files.write_document(fit.fabric, "fabrics", name, header)
+    path = write_document(fit.fabric, "fabrics", name, header)
     if format_ is Format.JSON:
         print_json(fit.facts)
     else:
@@ -185,7 +185,7 @@ def _fabric(
     note(f"wrote {path}; use it with --fabric {name}")
 
 
-def _as_json(name: str, fitted: list[Fitted]) -> dict[str, Any]:
+def _as_json(name: str, fitted: list[FittedModel]) -> dict[str, Any]:
     from dataclasses import asdict
 
     return {
@@ -204,7 +204,7 @@ def _as_json(name: str, fitted: list[Fitted]) -> dict[str, Any]:
     }
 
 
-def _print(name: str, fitted: list[Fitted]) -> None:
+def _print(name: str, fitted: list[FittedModel]) -> None:
     print_table(
         f"calibration {name}",
         ("model", "compute scale", "comm scale", "error %", "whole microseconds %"),

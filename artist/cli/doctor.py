@@ -45,7 +45,7 @@ def _analytical() -> str:
     from artist.workload.models import workload
 
     service = LatencyService(load_fabric("dally2025"), open_backend("analytical"), workload)
-    return f"resnet50 on 4+4: {service.estimate('resnet50', '4+4').finish_ns} ns"
+    return f"resnet50 on 4+4: {service.estimate('resnet50', (4, 4)).finish_ns} ns"
 
 
 def _cache() -> str:

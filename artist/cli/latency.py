@@ -85,14 +85,14 @@ def render(
     dialect: Annotated[str, typer.Option(help="astra2 or astra1.")] = "astra2",
 ) -> None:
     """Write the exact files that ASTRA-sim is given, of divided models a folder per collective."""
-    from artist.astra.files.layer_wise import render_parts
     from artist.astra.files.render import render
+    from artist.astra.files.render_collectives import render_collectives
     from artist.estimates.layer_wise import composed
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
     question = _question(model, workload, placement, fabric, columns, system or [])
     if composed(question.query):
-        render_parts(question.query, out, dialect)
+        render_collectives(question.query, out, dialect)
     else:
         render(question.query, out, dialect)
     note(f"wrote {out}")
@@ -108,7 +108,7 @@ def _question(
 ) -> Question:
     from artist.cluster.fabric import load_fabric
     from artist.estimates.query_from_text import on_dimensions, on_placement, parse_system
-    from artist.workload.layers import read_text
+    from artist.workload.astra_text import read_text
     from artist.workload.models import workload as model_workload
 
     if (model is None) == (workload is None):
@@ -125,7 +125,7 @@ def _question(
 
 
 def _cases(cases: Path, workloads: Path | None, out: Path | None) -> None:
-    from artist.astra.files.cases import run_cases
+    from artist.astra.files.case_table import run_cases
 
     if workloads is None or out is None:
         raise ConfigError("--cases needs --workloads DIR and --out RESULTS.csv")

@@ -33,8 +33,9 @@ def measure(
     format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
 ) -> None:
     """Measure a model's step and the all-reduces of this machine (extra `torch`)."""
-    from artist.measure.run import measure as run
-    from artist.measure.run import plan, write
+    from artist.measure.output_files import write_measured
+    from artist.measure.processes import measure as run
+    from artist.measure.processes import plan
 
     chosen = plan(
         model,
@@ -47,7 +48,7 @@ def measure(
     found = run(chosen)
     if found is None:
         return
-    paths = write(chosen, found)
+    paths = write_measured(chosen, found)
     facts = {
         "model": chosen.model,
         "hardware": f"{len(found.hosts)} x {found.hardware}",

@@ -47,11 +47,11 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Show runs on one self-contained HTML page, or as figures for papers."""
+    from artist.io.writing import check_file, write_whole
     from artist.report.grouping import group
     from artist.report.page import page
-    from artist.report.papers import check_folder, write_figures
+    from artist.report.paper_figures import check_folder, write_figures
     from artist.report.reader import read_runs
-    from artist.report.writing import check_file, write_whole
 
     target = output or (None if figures else Path("report.html"))
     if target:
@@ -61,7 +61,7 @@ def report(
     study = group(read_runs(runs), baseline)
     if target:
         content = page(study, title)
-        write_whole(target, content, "-o")
+        write_whole(target, content)
         _tell(quiet, f"{target}: {_counted(len(study.runs), 'run')}, {len(content) / 1e6:.1f} MB")
     if figures:
         count = write_figures(study, figures, figure_format.value)
@@ -77,16 +77,16 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write a run in another program's format (perfetto: open it on ui.perfetto.dev)."""
+    from artist.io.writing import check_file, write_whole
     from artist.report.perfetto import perfetto_trace
     from artist.report.reader import read_runs
-    from artist.report.writing import check_file, write_whole
 
     check_file(output, "-o")
     found = read_runs([run])
     if len(found) > 1:
         raise ConfigError(f"{run}: holds {len(found)} runs; name one of them, e.g. {found[0].name}")
     content = perfetto_trace(found[0])
-    write_whole(output, content, "-o")
+    write_whole(output, content)
     _tell(quiet, f"{output}: {len(content) / 1e6:.1f} MB, in {format_.value} format")
 
 

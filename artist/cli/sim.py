@@ -14,7 +14,7 @@ from artist.cli.output import Format, note, print_facts, print_json
 from artist.cli.progress import Watch
 
 if TYPE_CHECKING:
-    from artist.run import Result
+    from artist.results.result import Result
 
 
 def sim(

@@ -11,16 +11,24 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from artist.cluster.order import VisitingOrder
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
+from artist.cluster.visiting_order import VisitingOrder
 from artist.errors import PolicyError
 
 Counts = npt.NDArray[np.int32]
+
+
+class Unit(NamedTuple):
+    """A unit of the cluster: a level's index and the unit's number in it."""
+
+    level: int
+    unit: int
 
 
 class FreeGpus:
@@ -28,9 +36,9 @@ class FreeGpus:
 
     __slots__ = ("_buckets", "_free", "_order", "_sizes", "_upward", "total", "tree")
 
-    def __init__(self, tree: ClusterTree, order: VisitingOrder | None = None) -> None:
+    def __init__(self, tree: ClusterTree, visiting_order: VisitingOrder | None = None) -> None:
         self.tree = tree
-        self._order = order or VisitingOrder(tree)
+        self._order = visiting_order or VisitingOrder(tree)
         self.total = tree.gpus
         self._free = [array("i", level.gpus) for level in tree.levels]
         self._buckets = [
@@ -75,7 +83,7 @@ class FreeGpus:
         return self._free[level][unit]
 
     def children(self, level: int, unit: int) -> tuple[Sequence[int], list[int]]:
-        """The units inside a unit, in the order of visits, and the free GPUs of each."""
+        """The units inside a unit, in visiting order, and the free GPUs of each."""
         inside = self.tree.children(level, unit)
         visited = self._order.sorted(level - 1, inside)
         free = self._free[level - 1]
@@ -102,38 +110,58 @@ class FreeGpus:
                 best, least = child, count
         return best
 
-    def at_least(self, level: int, gpus: int) -> Iterator[int]:
-        """The units of a level (machine or outer) with at least `gpus` free, as visited."""
+    def at_least(self, level: int, gpus: int, inside: Unit | None = None) -> Iterator[int]:
+        """The units of a level (machine or outer) with at least `gpus` free, in visiting order.
+
+        `inside` keeps those that lie inside a unit of an outer level (or are that unit).
+        """
         units = self._order.units[level]
-        found = 0
+        turns = 0
         for bits in self._sized(level, gpus):
-            found |= bits
-        while found:
-            yield units[_lowest(found)]
-            found &= found - 1
+            turns |= bits
+        if inside is not None:
+            turns &= self._order.inside(level, *inside)
+        while turns:
+            yield units[_lowest(turns)]
+            turns &= turns - 1
 
     def turn(self, level: int, unit: int) -> int:
         """When a unit is visited among those of its level: ties go to the smallest turn."""
         return self._order.turns[level][unit]
 
-    def fits_one(self, level: int, gpus: int) -> bool:
-        """Whether some unit of a level (machine or outer) has at least `gpus` free."""
+    def fits_one(self, level: int, gpus: int, inside: Unit | None = None) -> bool:
+        """Whether some unit of a level (machine or outer) has at least `gpus` free.
+
+        `inside` as in `at_least`.
+        """
+        if inside is not None:
+            return self.best_fit(level, gpus, inside) is not None
         if level == self.tree.root:
             return self.total >= gpus
         return self._sizes[level] >> gpus > 0
 
-    def best_fit(self, level: int, gpus: int) -> int | None:
-        """The unit with the fewest free GPUs that are at least `gpus`; the first among equals."""
+    def best_fit(self, level: int, gpus: int, inside: Unit | None = None) -> int | None:
+        """The unit with the fewest free GPUs that are at least `gpus`; the first among equals.
+
+        `inside` as in `at_least`.
+        """
         if level == self.tree.root:
             return 0 if self.total >= gpus else None
         sizes = self._sizes[level] >> gpus
-        if not sizes:
-            return None
-        return self._order.units[level][_lowest(self._buckets[level][gpus + _lowest(sizes)])]
+        buckets, units = self._buckets[level], self._order.units[level]
+        if inside is None:
+            return units[_lowest(buckets[gpus + _lowest(sizes)])] if sizes else None
+        within = self._order.inside(level, *inside)
+        while sizes:
+            turns = buckets[gpus + _lowest(sizes)] & within
+            if turns:
+                return units[_lowest(turns)]
+            sizes &= sizes - 1
+        return None
 
-    def first_fit(self, level: int, gpus: int) -> int | None:
-        """The first unit with at least `gpus` free."""
-        return next(self.at_least(level, gpus), None)
+    def first_fit(self, level: int, gpus: int, inside: Unit | None = None) -> int | None:
+        """The first unit with at least `gpus` free; `inside` as in `at_least`."""
+        return next(self.at_least(level, gpus, inside), None)
 
     def has(self, placement: Placement) -> bool:
         """Whether every GPU of a placement is free."""

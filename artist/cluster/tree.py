@@ -6,8 +6,8 @@ GPUs; every other unit holds units of the level below it. Units of a level are
 numbered from 0 in depth-first order and have no other name, so renaming
 a machine cannot change a result.
 
-Children may differ in size. What the links between units can do is a fabric's
-matter (`fabric.py`); who holds which GPU is the state's (`state.py`).
+Children may differ in size. `fabric.py` describes the links between units, `free_gpus.py` counts
+free GPUs, and the engine keeps who holds which GPU (`artist.engine.holdings`).
 """
 
 from __future__ import annotations
@@ -96,13 +96,17 @@ class ClusterTree:
         first = self.levels[level].first_child
         return range(first[unit], first[unit + 1])
 
+    def units_inside(self, level: int, unit: int, inner: int) -> range:
+        """The units of an inner level (or the same) that a unit of `level` holds."""
+        units = range(unit, unit + 1)
+        for outer in range(level, inner, -1):
+            first = self.levels[outer].first_child
+            units = range(first[units.start], first[units.stop])
+        return units
+
     def leaves(self, level: int, unit: int) -> range:
         """The leaves below a unit."""
-        below = range(unit, unit + 1)
-        for inner in range(level, 0, -1):
-            first = self.levels[inner].first_child
-            below = range(first[below.start], first[below.stop])
-        return below
+        return self.units_inside(level, unit, 0)
 
     def ancestor(self, level: int, unit: int, outer: int) -> int:
         """The unit of level `outer` that holds `unit` of `level`."""

@@ -1,17 +1,17 @@
-"""A policy's answer, checked before anything changes.
+"""A policy's answer: checked before anything changes, then its GPUs change hands together.
 
-An unlawful decision is an error that says which job and value, never repaired. The
-GPUs of one answer change hands together, releases before claims, or not at all.
+An unlawful decision is an error that names the job and the value. It is never repaired.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.contract import Decision, Migrate, Preempt, Start, Wake
+from artist.contract import Decision, Hold, Migrate, Preempt, Start, Wake
+from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.errors import PolicyError
 from artist.units import Tick
@@ -20,83 +20,78 @@ from artist.workload.job import Job
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The lawful decisions of one answer. A job that migrates is in `moved` and in `placed`."""
+    """The decisions of one answer by kind. A job that migrates is in `moved` and in `placed`."""
 
     preempted: list[JobState] = field(default_factory=list)
     moved: list[JobState] = field(default_factory=list)
     placed: list[tuple[JobState, Placement]] = field(default_factory=list)
+    held: list[tuple[JobState, Hold]] = field(default_factory=list)
     wakes: list[Tick] = field(default_factory=list)
+    reasons: dict[int, str] = field(default_factory=dict)
+    """By handle: why a job is preempted or migrated, where the policy says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Jobs:
-    """The jobs that a decision may be about."""
-
-    all: Sequence[Job]
-    waiting: Mapping[int, JobState]
-    running: Mapping[int, JobState]
-
-    def that_waits(self, order: int) -> JobState:
-        """A waiting job.
-
-        Raises:
-            PolicyError: it does not wait.
-        """
-        return self._among(self.waiting, order, "waiting")
-
-    def that_runs(self, order: int) -> JobState:
-        """A running job.
-
-        Raises:
-            PolicyError: it does not run.
-        """
-        return self._among(self.running, order, "running")
-
-    def name(self, order: int) -> str:
-        """How a message calls a job, which may not exist."""
-        known = order in range(len(self.all))
-        return f"job {self.all[order].id!r}" if known else f"unknown job {order!r}"
-
-    def _among(self, jobs: Mapping[int, JobState], order: int, what: str) -> JobState:
-        state = jobs.get(order)
-        if state is None:
-            raise PolicyError(f"{self.name(order)} is not {what}")
-        return state
-
-
-def checked(decisions: Sequence[Decision], jobs: Jobs, now: Tick) -> Answer:
-    """Decisions that are lawful but for what GPUs are free.
+def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Answer:
+    """Check everything about decisions except whether their GPUs are free.
 
     Raises:
         PolicyError: naming the job and the value that is wrong.
     """
     answer = Answer()
     decided: set[int] = set()
+    holds: list[Hold] = []
     for decision in decisions:
-        if isinstance(decision, Wake):
-            if decision.at <= now:
-                raise PolicyError(f"wake-up at tick {decision.at} is not after now ({now})")
-            answer.wakes.append(decision.at)
-            continue
-        if not isinstance(decision, (Start, Preempt, Migrate)):
-            raise PolicyError(f"{decision!r} is not a decision")
-        if decision.job in decided:
-            raise PolicyError(f"{jobs.name(decision.job)} is decided upon twice")
-        decided.add(decision.job)
-        if isinstance(decision, Start):
-            state = jobs.that_waits(decision.job)
-            answer.placed.append((state, _lawful(state.job, decision.placement)))
-        elif isinstance(decision, Migrate):
-            state = jobs.that_runs(decision.job)
-            answer.placed.append((state, _lawful(state.job, decision.placement)))
-            answer.moved.append(state)
-        else:
-            answer.preempted.append(jobs.that_runs(decision.job))
+        match decision:
+            case Wake(at):
+                if at <= now:
+                    raise PolicyError(f"wake-up at tick {at} is not after now ({now})")
+                answer.wakes.append(at)
+                continue
+            case Hold():
+                holds.append(decision)
+                continue
+            case Start(handle, placement):
+                state = holdings.waiting_job(handle)
+                answer.placed.append((state, _lawful(state.job, placement)))
+            case Migrate(handle, placement, reason):
+                state = holdings.running_job(handle)
+                answer.placed.append((state, _lawful(state.job, placement)))
+                answer.moved.append(state)
+                answer.reasons[handle] = reason
+            case Preempt(handle, reason):
+                answer.preempted.append(holdings.running_job(handle))
+                answer.reasons[handle] = reason
+            case _:
+                raise PolicyError(f"{decision!r} is not a decision")
+        if handle in decided:
+            raise PolicyError(f"{holdings.name(handle)} is decided upon twice")
+        decided.add(handle)
+    if holds:
+        _check_holds(holds, answer, holdings, now)
     return answer
+
+
+def _check_holds(holds: Sequence[Hold], answer: Answer, holdings: Holdings, now: Tick) -> None:
+    """A job may be held that runs once the rest of the answer is applied."""
+    placed = {state.handle: state for state, _ in answer.placed}
+    preempted = {state.handle for state in answer.preempted}
+    seen: set[int] = set()
+    for hold in holds:
+        if hold.handle in seen:
+            raise PolicyError(f"{holdings.name(hold.handle)} is held twice")
+        seen.add(hold.handle)
+        state = placed.get(hold.handle) or holdings.running_job(hold.handle)
+        if hold.handle in preempted:
+            raise PolicyError(f"{holdings.name(hold.handle)} is preempted and held")
+        if hold.until <= now:
+            raise PolicyError(f"job {state.job.id!r} held until {hold.until}, not after {now}")
+        answer.held.append((state, hold))
 
 
 def _lawful(job: Job, placement: Placement) -> Placement:
     leaves, counts = placement.leaves, placement.counts
+    # Other kinds of numbers (numpy's, booleans) would compare equal and hash alike, and then
+    # print differently in the rows.
     if {type(number) for number in (*leaves, *counts)} != {int}:
         raise PolicyError(f"job {job.id!r}: {placement} holds other numbers than Python's integers")
     if len(leaves) != len(counts) or (len(leaves) > 1 and list(leaves) != sorted(set(leaves))):
@@ -110,10 +105,10 @@ def _lawful(job: Job, placement: Placement) -> Placement:
 
 
 def exchange(free: FreeGpus, answer: Answer) -> None:
-    """Release what the answer takes from jobs, then claim what it gives to jobs.
+    """Release the GPUs that the answer takes from jobs, then claim those that it gives to jobs.
 
     Raises:
-        PolicyError: GPUs are not free; no GPU has changed hands.
+        PolicyError: a GPU to be claimed is not free; no GPU has changed hands then.
     """
     released = [state.placement for state in (*answer.preempted, *answer.moved) if state.placement]
     for placement in released:

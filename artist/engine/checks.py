@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.tree import ClusterTree
-from artist.engine.job_state import JobState
+from artist.engine.holdings import Holdings
 from artist.engine.rows import Rows
 from artist.errors import InvariantError
 from artist.units import Tick
 
 
-def check(
-    tree: ClusterTree,
-    free: FreeGpus,
-    waiting: Mapping[int, JobState],
-    running: Mapping[int, JobState],
-) -> None:
-    """Free + held = all GPUs of every leaf; a job is in one place; the index is true.
+def check(holdings: Holdings) -> None:
+    """Free + held + withdrawn = all GPUs of every leaf; a job is in one place; the index is true.
 
     Raises:
         InvariantError: naming the law that is broken.
     """
-    both = waiting.keys() & running.keys()
+    tree, free = holdings.tree, holdings.free
+    both = holdings.waiting.keys() & holdings.running.keys()
     if both:
         raise InvariantError(f"jobs {sorted(both)} wait and run at once")
-    leaves: list[int] = []
-    counts: list[int] = []
-    for state in running.values():
+    leaves = list(holdings.withdrawn)
+    counts = list(holdings.withdrawn.values())
+    for state in holdings.running.values():
         if state.placement is None:
             raise InvariantError(f"job {state.job.id!r} runs without GPUs")
         leaves += state.placement.leaves
         counts += state.placement.counts
-    held = np.bincount(leaves, weights=counts, minlength=len(tree.levels[0]))
-    for state in waiting.values():
+    taken = np.bincount(leaves, weights=counts, minlength=len(tree.levels[0]))
+    for state in holdings.waiting.values():
         if state.placement is not None:
             raise InvariantError(f"job {state.job.id!r} waits and holds GPUs")
-    if not np.array_equal(held + free.counts(0), tree.leaf_gpus):
-        raise InvariantError("free + held differs from the GPUs that exist")
+    if not np.array_equal(taken + free.counts(0), tree.leaf_gpus):
+        raise InvariantError("free + held + withdrawn differs from the GPUs that exist")
     _check_index(tree, free)
 
 
@@ -74,12 +68,12 @@ def check_rows(rows: Rows) -> None:
     held: dict[int, Tick] = {}
     until: dict[int, Tick] = {}
     for row in rows.placements:
-        if row.start < until.get(row.job, 0) or row.end < row.start:
-            raise InvariantError(f"job of order {row.job} is in two places at tick {row.start}")
-        until[row.job] = row.end
-        held[row.job] = held.get(row.job, 0) + row.end - row.start
+        if row.start < until.get(row.handle, 0) or row.end < row.start:
+            raise InvariantError(f"job of handle {row.handle} is in two places at tick {row.start}")
+        until[row.handle] = row.end
+        held[row.handle] = held.get(row.handle, 0) + row.end - row.start
     for job in rows.jobs:
-        if job.start < job.arrival or until[job.order] != job.finish:
+        if job.start < job.arrival or until[job.handle] != job.finish:
             raise InvariantError(f"job {job.job.id!r} ran when it was not there")
-        if job.run != held[job.order]:
+        if job.run != held[job.handle]:
             raise InvariantError(f"job {job.job.id!r} ran {job.run} ticks, its rows say otherwise")

@@ -19,22 +19,24 @@ class EventKind(IntEnum):
     """What can happen, in the order in which simultaneous events are handled."""
 
     FINISH = 0
-    """First: a job that is done frees its GPUs whatever else ends at this tick."""
+    """First: a job that is done frees its GPUs whatever else happens at this tick."""
     LEASE_END = 1
     """Before anything that could compete for the GPUs arrives."""
     RATE_END = 2
-    """A rate asked to be asked again: after jobs have left, before others come."""
-    ARRIVAL = 3
+    """A rate asked to be asked again: after finished jobs have left."""
+    OUTSIDE = 3
+    """GPUs leave or enter service: after jobs have left, before others come."""
+    ARRIVAL = 4
     """After everything that frees GPUs, so that a new job sees them."""
-    WAKE = 4
+    WAKE = 5
     """Last: whoever wanted to look at the cluster sees the whole instant."""
 
 
 # By themselves: looking a member up in its class takes ten times as long.
-FINISH, LEASE_END, RATE_END, ARRIVAL, WAKE = EventKind
+FINISH, LEASE_END, RATE_END, OUTSIDE, ARRIVAL, WAKE = EventKind
 
 Event: TypeAlias = tuple[Tick, EventKind, int, int, int]
-"""Tick, kind, serial, order of the job (-1 for a wake-up), epoch of the job."""
+"""Tick, kind, serial, handle of the job (-1 where there is none), epoch of the job."""
 
 
 class EventQueue:
@@ -47,9 +49,9 @@ class EventQueue:
         """Read only; the first entry is the next event."""
         self._serial = 0
 
-    def push(self, tick: Tick, kind: EventKind, job: int, epoch: int = 0) -> None:
+    def push(self, tick: Tick, kind: EventKind, handle: int, epoch: int = 0) -> None:
         """Schedule an event."""
-        heappush(self.heap, (tick, kind, self._serial, job, epoch))
+        heappush(self.heap, (tick, kind, self._serial, handle, epoch))
         self._serial += 1
 
     def pop(self) -> Event:

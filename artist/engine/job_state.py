@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from artist.cluster.placement import Placement
-from artist.engine.progress import Progress, Rate
+from artist.contract import Rate
+from artist.engine.progress import Progress
 from artist.engine.rows import HELD, RE_RATED, EndReason, JobRow, PlacementRow
 from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
@@ -25,12 +26,13 @@ class JobState:
         "epoch",
         "finish",
         "first_start",
+        "former_placement",
         "gpus",
+        "handle",
         "interval_start",
         "job",
         "lease_due",
         "migrations",
-        "order",
         "placement",
         "preemptions",
         "productive_from",
@@ -40,9 +42,9 @@ class JobState:
         "tier",
     )
 
-    def __init__(self, job: Job, order: int, arrival: Tick) -> None:
+    def __init__(self, job: Job, handle: int, arrival: Tick) -> None:
         self.job = job
-        self.order = order
+        self.handle = handle
         self.arrival = arrival
         self.entered = arrival
         self.started: Tick = 0
@@ -52,6 +54,7 @@ class JobState:
         self.finish: Tick = 0
         self.productive_from: Tick = 0
         self.placement: Placement | None = None
+        self.former_placement: Placement | None = None
         self.gpus = 0
         self.tier = -1
         self.rate: Rate | None = None
@@ -94,12 +97,17 @@ class JobState:
         held = now - self.started
         self._run_ticks += held
         self._gpu_ticks += held * self.gpus
-        self.placement = None
+        self.former_placement, self.placement = self.placement, None
         self.gpus = 0
         self.tier = -1
         self.rate = None
 
-    def close_interval(self, now: Tick, reason: EndReason) -> PlacementRow | None:
+    def hold(self, until: Tick) -> None:
+        """Stand still until a tick; the interval's row is already written."""
+        self.progress.hold(until)
+        self.productive_from = max(self.productive_from, until)
+
+    def close_interval(self, now: Tick, reason: EndReason, note: str) -> PlacementRow | None:
         """Settle the progress at the end of an interval of constant rate, and write its row.
 
         Every stay on GPUs has a last row; else an interval without length has none.
@@ -115,7 +123,7 @@ class JobState:
         if now == start and not drops:
             return None
         return PlacementRow(
-            self.order,
+            self.handle,
             self.placement,
             self.tier,
             start,
@@ -127,6 +135,7 @@ class JobState:
             lost,
             rate.source,
             reason,
+            note,
         )
 
     def row(self, finish: Tick) -> JobRow:
@@ -134,7 +143,7 @@ class JobState:
         assert self.first_start is not None  # it ran, so it started
         return JobRow(
             self.job,
-            self.order,
+            self.handle,
             self.arrival,
             self.first_start,
             finish,

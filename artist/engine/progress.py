@@ -14,42 +14,17 @@ Re-rating keeps the phase; preemption and migration drop it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from artist.errors import InvariantError
+from artist.contract import Rate
 from artist.units import TICKS_PER_S, Tick
 
 _PHASE_BITS = 64  # 2**-64 of an iteration of 10^6 s is less than 10^-4 ticks
 _PHASE_MASK = (1 << _PHASE_BITS) - 1
-# What an iteration is worth is rounded up to 2**-44: three iterations of a job on a third of
-# its GPUs complete one. Finer than that, the product progress_per_s * iteration_s is noise.
+# What an iteration is worth is rounded up to 2**-44, so that three iterations of a job on a
+# third of its GPUs complete one. A third of one is not exact in binary.
 _WORK_BITS = 44
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """How fast a job runs on its GPUs until told otherwise.
-
-    `progress_per_s` counts iterations of the job as submitted: a job on half of its
-    GPUs may complete iterations that are worth half of one. `until_iteration`, if given,
-    is the count of submitted iterations at which the rate function wants to be asked
-    again. `alone_iteration_s` is what an iteration would take without other jobs.
-    """
-
-    iteration_s: float
-    progress_per_s: float
-    source: str
-    alone_iteration_s: float
-    until_iteration: float | None = None
-
-    def __post_init__(self) -> None:
-        if not (0 < self.iteration_s < math.inf and 0 < self.progress_per_s < math.inf):
-            raise InvariantError(
-                f"rate function {self.source!r} gave an iteration of {self.iteration_s} s and "
-                f"{self.progress_per_s} iterations per second, expected positive numbers"
-            )
 
 
 @lru_cache(maxsize=1024)
@@ -76,7 +51,7 @@ class Progress:
     def set_rate(self, rate: Rate) -> None:
         """Run at another rate from the anchor on, keeping the phase."""
         self._num, self._den = _iteration_ticks(rate.iteration_s)
-        self._work = math.ceil(rate.progress_per_s * rate.iteration_s * (1 << _WORK_BITS))
+        self._work = math.ceil(rate.worth * (1 << _WORK_BITS))
 
     def start(self, at: Tick) -> None:
         """Begin a whole iteration at a tick, at the next `set_rate`'s rate."""

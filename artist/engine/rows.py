@@ -1,6 +1,6 @@
 """What the engine writes down: facts, one row per thing that happened.
 
-Statistics are computed from these rows afterwards (`metrics.py`), never here.
+Statistics are computed from these rows afterwards (`artist.results.metrics`), never here.
 Ticks stay integers; files are written in seconds.
 """
 
@@ -24,16 +24,17 @@ class EndReason(StrEnum):
     MIGRATED = "migrated"
     RE_RATED = "re-rated"
     HELD = "held"
+    WITHDRAWN = "withdrawn"
 
 
 # By themselves: looking a member up in its class takes ten times as long.
-FINISHED, LEASE_ENDED, PREEMPTED, MIGRATED, RE_RATED, HELD = EndReason
+FINISHED, LEASE_ENDED, PREEMPTED, MIGRATED, RE_RATED, HELD, WITHDRAWN = EndReason
 
 
 class PlacementRow(NamedTuple):
     """A job on some GPUs at a constant rate, from `start` to `end`."""
 
-    job: int
+    handle: int
     placement: Placement
     tier: int
     start: Tick
@@ -45,13 +46,15 @@ class PlacementRow(NamedTuple):
     lost: Tick
     source: str
     reason: EndReason
+    note: str = ""
+    """Why, in the policy's words; empty where it gave no reason."""
 
 
 class JobRow(NamedTuple):
     """A finished job."""
 
     job: Job
-    order: int
+    handle: int
     arrival: Tick
     start: Tick
     finish: Tick

@@ -3,14 +3,14 @@
 One instant goes through these stages:
 
 1. drain: handle every event of this tick, in the written order (`events.py`);
-2. ask: if a job arrived, finished, ended its lease or a policy asked to be woken,
-   stop with a question (`next_question`);
-3. answer: check the decisions, apply them together, releases before claims;
+2. ask: stop with a question (`next_question`) if a job arrived or finished, a lease ended that
+   somebody contests, GPUs left or entered service, or a policy asked to be woken;
+3. answer: check the decisions (`answers.py`), move GPUs, then apply everything else;
 4. rate: ask the rate function once about the jobs that changed.
 
-`run` is the loop over that; anybody else may drive it from outside. At a question the
-whole simulator can be copied (`copy.deepcopy`, or pickled in memory), and the copy goes on
-to the same rows.
+`run` is the loop over these stages. A driver outside may use them one by one. At a question the
+whole simulator can be copied (`copy.deepcopy`, or pickled in memory); the copy goes on to the
+same rows.
 """
 
 from __future__ import annotations
@@ -18,14 +18,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
-from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.order import VisitingOrder
 from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree
-from artist.contract import ClusterView, Contests, Decision, Policy
+from artist.cluster.visiting_order import VisitingOrder
+from artist.contract import (
+    ClusterView,
+    Decision,
+    EventSource,
+    OutsideEvent,
+    Policy,
+    RateFunction,
+    Withdraw,
+)
 from artist.engine import checks
-from artist.engine.answers import Jobs, checked, exchange
-from artist.engine.events import ARRIVAL, FINISH, LEASE_END, RATE_END, WAKE, Event, EventQueue
+from artist.engine.answers import checked, exchange
+from artist.engine.events import (
+    ARRIVAL,
+    FINISH,
+    LEASE_END,
+    OUTSIDE,
+    RATE_END,
+    WAKE,
+    Event,
+    EventQueue,
+)
+from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.engine.livelock import Livelock
 from artist.engine.rows import (
@@ -35,12 +52,12 @@ from artist.engine.rows import (
     MIGRATED,
     PREEMPTED,
     RE_RATED,
+    WITHDRAWN,
     EndReason,
     Rows,
 )
 from artist.errors import InvariantError, PolicyError
 from artist.garbage import many_objects
-from artist.network.alone import RateFunction
 from artist.units import Tick, ticks
 from artist.workload.job import Job
 
@@ -48,9 +65,9 @@ from artist.workload.job import Job
 class Simulator:
     """One run of a list of jobs on a cluster.
 
-    `jobs` come in order of arrival; a job's index is its `order`. `lease` is how long
-    an allocation holds, None for ever; `order` breaks ties between units. With `check`
-    every invariant is verified after every event, at a price.
+    `jobs` come in order of arrival; a job's position is its handle. `lease` is how long an
+    allocation holds, None for ever. `visiting_order` breaks ties between units. `events` come
+    from outside the trace. With `check` every invariant is verified after every event, at a price.
     """
 
     def __init__(
@@ -60,7 +77,8 @@ class Simulator:
         rates: RateFunction,
         *,
         lease: Tick | None = None,
-        order: VisitingOrder | None = None,
+        visiting_order: VisitingOrder | None = None,
+        events: EventSource | None = None,
         check: bool = False,
     ) -> None:
         self.tree = tree
@@ -69,13 +87,12 @@ class Simulator:
         self.lease = lease
         self._jobs = jobs
         self._rates = rates
+        self._events = events
         self._check = check
-        self._free = FreeGpus(tree, order)
+        self._holdings = Holdings(tree, jobs, visiting_order)
         self._queue = EventQueue()
-        self._waiting: dict[int, JobState] = {}
-        self._running: dict[int, JobState] = {}
-        self._known = Jobs(jobs, self._waiting, self._running)
         self._arrived = 0
+        self._outside: OutsideEvent | None = None
         self._entered: list[JobState] = []
         self._lease_ended: list[JobState] = []
         self._finished: list[int] = []
@@ -83,6 +100,7 @@ class Simulator:
         self._asking = False
         self._livelock = Livelock()
         self._schedule_arrival()
+        self._schedule_outside()
 
     # -- driving -----------------------------------------------------------------
 
@@ -93,31 +111,30 @@ class Simulator:
             PolicyError: an unlawful decision, or jobs wait and nothing will ever happen.
         """
         name = type(policy).__name__
-        contests = getattr(policy, "contests", None)
         with many_objects():
-            while (view := self.next_question(contests)) is not None:
+            while (view := self.next_question(policy)) is not None:
                 self.answer(policy.decide(view), name)
                 if on_question is not None:
                     on_question(self)
-        if self._waiting:
-            first = next(iter(self._waiting.values()))
+        if waiting := self._holdings.waiting:
+            first = next(iter(waiting.values()))
             raise PolicyError(
-                f"{name} left {len(self._waiting)} jobs waiting with nothing to wait for "
+                f"{name} left {len(waiting)} jobs waiting with nothing to wait for "
                 f"(the first is job {first.job.id!r}, {first.job.gpus} GPUs, "
-                f"{self._free.total} free)"
+                f"{self._holdings.free.total} free)"
             )
         return self.rows
 
-    def next_question(self, contests: Contests | None = None) -> ClusterView | None:
+    def next_question(self, policy: Policy | None = None) -> ClusterView | None:
         """Advance to the next instant at which a policy must be asked; None at the end.
 
-        A question that is not answered yet is asked again. Lease ends are questions, unless
-        `contests` (the policy's, see `BasePolicy.contests`) says that nobody contests them.
+        A question that is not answered yet is asked again. The end of a lease is a question,
+        unless `policy` is given and says that nobody contests it (`Policy.contests`).
         """
         heap = self._queue.heap
         while not self._asking:
             if not heap:
-                if self._check and not self._waiting:
+                if self._check and not self._holdings.waiting:
                     checks.check_rows(self.rows)
                 return None
             tick = heap[0][0]
@@ -127,16 +144,17 @@ class Simulator:
             while heap and heap[0][0] == tick:
                 self._handle(self._queue.pop())
                 if self._check:
-                    checks.check(self.tree, self._free, self._waiting, self._running)
+                    checks.check(self._holdings)
             if self._lease_ended and not self._asking:
-                self._ask_about_leases(contests)
+                self._ask_about_leases(policy)
             if self._changed and not self._asking:
                 self._rate_changed()
         return self.view()
 
-    def _ask_about_leases(self, contests: Contests | None) -> None:
+    def _ask_about_leases(self, policy: Policy | None) -> None:
         """Leases ended and nothing else happened: ask, or renew what nobody contests."""
-        if contests is None or self._entered or contests(self._lease_ended, self._free, self.now):
+        free = self._holdings.free
+        if policy is None or self._entered or policy.contests(self._lease_ended, free, self.now):
             self._asking = True
         else:
             self._renew_leases()
@@ -145,13 +163,13 @@ class Simulator:
         """The question that is being asked."""
         return ClusterView(
             self.now,
-            self._free,
-            MappingProxyType(self._waiting),
-            MappingProxyType(self._running),
+            self._holdings.free,
+            MappingProxyType(self._holdings.waiting),
+            MappingProxyType(self._holdings.running),
             self._entered,
             self._lease_ended,
             self._finished,
-            self._rates.alone_iteration_s,
+            self._rates.alone,
         )
 
     def answer(self, decisions: Sequence[Decision], policy: str = "the driver") -> None:
@@ -173,13 +191,12 @@ class Simulator:
             self._rate_changed()
         self._asking = False
         if self._livelock.suspected:
-            seen = len(self.rows.jobs) + len(self._waiting)
+            seen = len(self.rows.jobs) + self.jobs_waiting
             self._livelock.check(policy, self.now, dead=seen == len(self._jobs))
-        held = self.tree.gpus - self._free.total
-        self.rows.note(self.now, held, len(self._running), len(self._waiting))
+        self.rows.note(self.now, self._holdings.gpus_held, self.jobs_running, self.jobs_waiting)
         self.rows.questions += 1
         if self._check:
-            checks.check(self.tree, self._free, self._waiting, self._running)
+            checks.check(self._holdings)
 
     @property
     def jobs_total(self) -> int:
@@ -189,41 +206,28 @@ class Simulator:
     @property
     def jobs_running(self) -> int:
         """Number of running jobs."""
-        return len(self._running)
+        return len(self._holdings.running)
 
     @property
     def jobs_waiting(self) -> int:
         """Number of waiting jobs."""
-        return len(self._waiting)
-
-    def hold(self, order: int, until: Tick) -> None:
-        """Let a running job stand still, with its GPUs, until a tick; the phase is kept.
-
-        Raises:
-            PolicyError: the job does not run, or the tick is not in the future.
-        """
-        state = self._known.that_runs(order)
-        if until <= self.now:
-            raise PolicyError(f"job {state.job.id!r} held until {until}, not after {self.now}")
-        self._close_interval(state, HELD)
-        state.progress.hold(until)
-        state.productive_from = max(state.productive_from, until)
-        self._reschedule(state)
-        self._changed[order] = state
-        if not self._asking:
-            self._rate_changed()
+        return len(self._holdings.waiting)
 
     # -- events ------------------------------------------------------------------
 
     def _handle(self, event: Event) -> None:
-        _, kind, _, order, epoch = event
+        _, kind, _, handle, epoch = event
         if kind is ARRIVAL:
-            self._arrive(order)
+            self._arrive(handle)
         elif kind is WAKE:
             self._asking = True
             self._livelock.woken(self.now, self.rows.events)
+        elif kind is OUTSIDE:
+            if len(self.rows.jobs) == len(self._jobs):
+                return  # nobody is left whom it could matter to
+            self._happen_outside()
         else:
-            state = self._running.get(order)
+            state = self._holdings.running.get(handle)
             if state is None or state.epoch != epoch:
                 return
             if kind is LEASE_END:
@@ -231,12 +235,12 @@ class Simulator:
             elif kind is FINISH:
                 self._finish(state)
             else:
-                self._changed[order] = state
+                self._changed[handle] = state
         self.rows.events += 1
 
-    def _arrive(self, order: int) -> None:
-        state = JobState(self._jobs[order], order, self.now)
-        self._waiting[order] = state
+    def _arrive(self, handle: int) -> None:
+        state = JobState(self._jobs[handle], handle, self.now)
+        self._holdings.waiting[handle] = state
         self._entered.append(state)
         self._asking = True
         self._schedule_arrival()
@@ -250,13 +254,42 @@ class Simulator:
 
     def _finish(self, state: JobState) -> None:
         assert state.placement is not None  # running jobs have GPUs
-        self._free.release(state.placement)
+        self._holdings.free.release(state.placement)
         self._stop(state, FINISHED)
         if not state.progress.complete:
             raise InvariantError(f"job {state.job.id!r} finished before its last iteration")
-        self._finished.append(state.order)
+        self._finished.append(state.handle)
         self._asking = True
         self.rows.jobs.append(state.row(self.now))
+
+    def _happen_outside(self) -> None:
+        """Withdraw or restore GPUs, then wait for the next event from outside the trace."""
+        assert self._outside is not None  # its event was in the queue
+        placement = self._outside.placement
+        if isinstance(self._outside, Withdraw):
+            for state in self._holdings.victims(placement):
+                assert state.placement is not None  # victims run
+                self._holdings.free.release(state.placement)
+                self._stop(state, WITHDRAWN)
+                self._enter_again(state)
+            # A job without GPUs has no lease to ask about.
+            self._lease_ended = [state for state in self._lease_ended if state.gpus]
+            self._holdings.withdraw(placement)
+        else:
+            self._holdings.restore(placement)
+        self._asking = True
+        self._schedule_outside()
+
+    def _schedule_outside(self) -> None:
+        """Keep one event from outside the trace in the queue: the next one."""
+        self._outside = None if self._events is None else self._events.next_event(self.now)
+        if self._outside is not None:
+            if self._outside.at < self.now:
+                raise InvariantError(
+                    f"event source gave {self._outside!r} at tick {self.now}, expected an event "
+                    "that is not in the past"
+                )
+            self._queue.push(self._outside.at, OUTSIDE, -1)
 
     # -- decisions ---------------------------------------------------------------
 
@@ -265,58 +298,76 @@ class Simulator:
         if not decisions:
             self._entered, self._finished = [], []
             return
-        answer = checked(decisions, self._known, self.now)
-        exchange(self._free, answer)
+        answer = checked(decisions, self._holdings, self.now)
+        exchange(self._holdings.free, answer)
         self._entered, self._finished = [], []
-        if answer.placed or answer.preempted:
+        if answer.placed or answer.preempted or answer.held:
             self._livelock.decided()
         for tick in answer.wakes:
             self._queue.push(tick, WAKE, -1)
-        ended = {state.order for state in self._lease_ended} if answer.preempted else ()
+        ended = {state.handle for state in self._lease_ended} if answer.preempted else ()
         for state in answer.preempted:
-            self._stop(state, LEASE_ENDED if state.order in ended else PREEMPTED)
-            state.entered = self.now
-            self._waiting[state.order] = state
-            self._entered.append(state)
+            why = LEASE_ENDED if state.handle in ended else PREEMPTED
+            self._stop(state, why, answer.reasons[state.handle])
+            self._enter_again(state)
         for state in answer.moved:
-            self._stop(state, MIGRATED)
+            self._stop(state, MIGRATED, answer.reasons[state.handle])
         for state, placement in answer.placed:
             self._place(state, placement)
+        for state, hold in answer.held:
+            self._hold(state, hold.until, hold.reason)
 
     def _place(self, state: JobState, placement: Placement) -> None:
         """Start or restart a job on GPUs that are already claimed for it."""
         restart = 0 if state.first_start is None else ticks(state.job.restart_s)
-        self._waiting.pop(state.order, None)
-        self._running[state.order] = state
+        self._holdings.waiting.pop(state.handle, None)
+        self._holdings.running[state.handle] = state
         state.place(placement, tier(self.tree, placement), self.now, restart)
-        self._changed[state.order] = state
+        self._changed[state.handle] = state
         if self.lease is not None:
             state.lease_due = self.now + self.lease
 
-    def _stop(self, state: JobState, reason: EndReason) -> None:
+    def _stop(self, state: JobState, reason: EndReason, note: str = "") -> None:
         """End a job's stay on GPUs that are already released."""
-        self._close_interval(state, reason)
+        self._close_interval(state, reason, note)
         state.unplace(self.now)
-        del self._running[state.order]
+        del self._holdings.running[state.handle]
         if reason is MIGRATED:
             state.migrations += 1
         elif reason is not FINISHED:
             state.preemptions += 1
-        self._changed[state.order] = state
+        self._changed[state.handle] = state
+
+    def _enter_again(self, state: JobState) -> None:
+        """A job that lost its GPUs waits."""
+        state.entered = self.now
+        self._holdings.waiting[state.handle] = state
+        self._entered.append(state)
+
+    def _hold(self, state: JobState, until: Tick, note: str) -> None:
+        """Let a running job stand still, with its GPUs, until a tick; the phase is kept."""
+        if state.rate is not None:  # else it starts at this tick, and has no interval to close
+            self._close_interval(state, HELD, note)
+        state.hold(until)
+        if state.rate is not None:
+            self._reschedule(state)
+        self._changed[state.handle] = state
 
     # -- rates, leases and rows ----------------------------------------------------
 
     def _rate_changed(self) -> None:
-        """Ask the rate function once, and reschedule whoever runs at another rate."""
+        """Ask the rate function once, and reschedule the jobs that run at another rate."""
         changed, self._changed = list(self._changed.values()), {}
-        answers = self._rates(self.now, MappingProxyType(self._running), changed)
-        for order, rate in answers.items():
-            if order not in self._running:
-                raise InvariantError(f"a rate for {self._known.name(order)}, which does not run")
-            state = self._running[order]
+        running = self._holdings.running
+        for handle, rate in self._rates(self.now, MappingProxyType(running), changed).items():
+            if handle not in running:
+                raise InvariantError(
+                    f"a rate for {self._holdings.name(handle)}, which does not run"
+                )
+            state = running[handle]
             if rate == state.rate:
                 continue
-            if state.rate is not None:
+            if state.rate is not None and not rate.same_speed(state.rate):
                 self._close_interval(state, RE_RATED)
             state.rate = rate
             state.progress.set_rate(rate)
@@ -328,21 +379,23 @@ class Simulator:
     def _reschedule(self, state: JobState) -> None:
         """Put the events of a job's present rate into the queue; older ones become stale."""
         state.epoch += 1
-        progress, order, epoch = state.progress, state.order, state.epoch
+        progress, handle, epoch, rate = state.progress, state.handle, state.epoch, state.rate
         state.finish = finish = progress.finish()
-        self._queue.push(finish, FINISH, order, epoch)
+        self._queue.push(finish, FINISH, handle, epoch)
         if self.lease is not None:
             self._schedule_lease(state)
-        if state.rate is not None and state.rate.until_iteration is not None:
-            until = progress.reach(state.rate.until_iteration)
+        if rate is not None and rate.until_iteration is not None:
+            until = progress.reach(rate.until_iteration)
             if self.now < until < finish:
-                self._queue.push(until, RATE_END, order, epoch)
+                self._queue.push(until, RATE_END, handle, epoch)
+        if rate is not None and rate.until is not None and self.now < rate.until < finish:
+            self._queue.push(rate.until, RATE_END, handle, epoch)
 
     def _schedule_lease(self, state: JobState) -> None:
         """A lease ends at the first iteration boundary at or after it is due."""
         end = state.progress.boundary(state.lease_due)
         if end < state.finish:
-            self._queue.push(end, LEASE_END, state.order, state.epoch)
+            self._queue.push(end, LEASE_END, state.handle, state.epoch)
 
     def _end_lease(self, state: JobState) -> None:
         """The next lease is due at the next multiple of its length since the job started."""
@@ -353,13 +406,13 @@ class Simulator:
         self._lease_ended.append(state)
 
     def _renew_leases(self) -> None:
-        """Jobs whose lease ended and that nobody touched keep their GPUs."""
+        """Jobs whose lease ended and whose GPUs nobody took keep them."""
         ended, self._lease_ended = self._lease_ended, []
         for state in ended:
             if state.gpus and state.started < self.now:
                 self._schedule_lease(state)
 
-    def _close_interval(self, state: JobState, reason: EndReason) -> None:
-        row = state.close_interval(self.now, reason)
+    def _close_interval(self, state: JobState, reason: EndReason, note: str = "") -> None:
+        row = state.close_interval(self.now, reason, note)
         if row is not None:
             self.rows.placements.append(row)

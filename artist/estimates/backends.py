@@ -18,7 +18,7 @@ BACKENDS = Registry(
         ),
         Entry(
             "astra-binary",
-            "artist.astra.programs.binary:binary_backend",
+            "artist.astra.programs.binary_backend:binary_backend",
             "astra-binary:PATH runs an ASTRA-sim executable",
             "github.com/astra-sim/astra-sim",
         ),

@@ -40,9 +40,12 @@ def cache_dir() -> Path:
     return base / "artist"
 
 
-def query_key(query: LatencyQuery, source: str) -> str:
-    """SHA-256 over everything that the answer depends on, the answering source included."""
-    whole = [SCHEMA, source, query]
+def query_key(query: LatencyQuery, source: str, *, profile: bool = False) -> str:
+    """SHA-256 over everything that the answer depends on, the answering source included.
+
+    An answer with its traffic profile has a key of its own.
+    """
+    whole = [SCHEMA, source, query, *(["profile"] if profile else [])]
     text = json.dumps(whole, default=_fields, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -59,9 +62,9 @@ class DiskStore:
         self._folder = folder
         self._cache = _open(folder)
 
-    def get(self, query: LatencyQuery, source: str) -> Estimate | None:
+    def get(self, query: LatencyQuery, source: str, *, profile: bool = False) -> Estimate | None:
         """A kept answer, or None where there is none that can be trusted."""
-        key = query_key(query, source)
+        key = query_key(query, source, profile=profile)
         try:
             text = self._cache.get(key)
             return None if text is None else _decode(text, key, source)
@@ -69,9 +72,9 @@ class DiskStore:
             self._drop(key)
             return None
 
-    def put(self, query: LatencyQuery, estimate: Estimate) -> None:
+    def put(self, query: LatencyQuery, estimate: Estimate, *, profile: bool = False) -> None:
         """Keep an answer; a cache that cannot be written is left alone."""
-        key = query_key(query, estimate.source)
+        key = query_key(query, estimate.source, profile=profile)
         try:
             self._cache.set(key, _encode(estimate, key))
         except _DAMAGE:

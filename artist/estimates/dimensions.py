@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from artist.cluster.fabric import Fabric
-from artist.cluster.placement import Shape
+from artist.cluster.shape import Shape
 from artist.estimates.query import Dimension, SystemSettings, Topology
 
 

@@ -1,7 +1,7 @@
 """Iterations that are more than one all-reduce per layer, from any backend's collectives.
 
 FSDP, tensor, pipeline and expert parallelism order computations and collectives as
-`artist.workload.graph` says. A GPU runs one collective at a time, so the iteration
+`artist.workload.iteration_graph` says. A GPU runs one collective at a time, so the iteration
 follows from how long each takes alone, which the backend is asked as a MICRO workload
 over the dimensions of the GPUs that take part. DATA and MICRO pass through unchanged.
 """
@@ -17,7 +17,7 @@ from artist.estimates.query import (
     LatencyBackend,
     LatencyQuery,
 )
-from artist.workload.graph import Node, Span, nodes, schedule
+from artist.workload.iteration_graph import Node, Span, nodes, schedule
 from artist.workload.layers import (
     Collective,
     Layer,

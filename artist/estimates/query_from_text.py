@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from artist.cluster.fabric import Fabric
-from artist.cluster.placement import parse_signature, shape_text
+from artist.cluster.shape import parse_signature, shape_text
 from artist.errors import ConfigError
 from artist.estimates.dimensions import dimensions, system_settings
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology

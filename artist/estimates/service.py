@@ -1,7 +1,6 @@
-"""The engine's door to latency: (model, placement signature) -> estimate.
+"""The engine's door to estimates: (model, shape of the placement) -> estimate.
 
-The way of a question: memo -> disk cache -> backend. What a single GPU answers needs none
-of them.
+The way of a query: memo -> disk cache -> backend. A single GPU needs none of them.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from artist.cluster.fabric import Fabric
-from artist.cluster.placement import parse_signature
+from artist.cluster.shape import Shape, shape_text
 from artist.errors import BackendError
 from artist.estimates.dimensions import dimensions, system_settings
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
@@ -18,22 +17,22 @@ from artist.workload.layers import Parallelism, Workload, quantised
 
 
 class EstimateStore(Protocol):
-    """Answers kept between runs."""
+    """Estimates kept between runs."""
 
-    def get(self, query: LatencyQuery, source: str) -> Estimate | None:
-        """A kept answer of that source, or None."""
+    def get(self, query: LatencyQuery, source: str, *, profile: bool = False) -> Estimate | None:
+        """A kept estimate of that source, or None. One with its profile is kept apart."""
         ...
 
-    def put(self, query: LatencyQuery, estimate: Estimate) -> None:
-        """Keep an answer."""
+    def put(self, query: LatencyQuery, estimate: Estimate, *, profile: bool = False) -> None:
+        """Keep an estimate. `profile` says whether its profile was asked for."""
         ...
 
 
 class LatencyService:
-    """Answers for one fabric and one backend.
+    """Estimates on one fabric by one backend.
 
-    `queries` counts all questions, `distinct` the different ones among them as ASTRA-sim
-    sees them, and `store_hits` those of these that came from the store.
+    `queries` counts all that was asked. `distinct` counts what ASTRA-sim can tell apart, and
+    `store_hits` those of them that came from the store.
     """
 
     def __init__(
@@ -50,69 +49,67 @@ class LatencyService:
         self._workload_of = workload_of
         self._store = store
         self._workloads: dict[str, Workload] = {}
-        self._by_signature: dict[tuple[str, str], Estimate] = {}
-        self._by_dimensions: dict[tuple[str, tuple[Dimension, ...]], Estimate] = {}
+        self._by_shape: dict[tuple[str, Shape, bool], Estimate] = {}
+        # Two shapes may lie on the same dimensions: one query then serves both.
+        self._by_dimensions: dict[tuple[str, tuple[Dimension, ...], bool], Estimate] = {}
 
     @property
     def distinct(self) -> int:
-        """Number of different questions."""
+        """Number of different queries."""
         return len(self._by_dimensions)
 
     @property
     def fallback_uses(self) -> int:
-        """Questions that a recorded table lacked and its fallback answered."""
+        """Queries that a recorded table lacked and its fallback answered."""
         return int(getattr(self._backend, "fallback_uses", 0))
 
-    def estimate(self, model: str, signature: str) -> Estimate:
-        """One iteration of a model on a placement of that shape.
+    def estimate(self, model: str, shape: Shape, *, profile: bool = False) -> Estimate:
+        """One iteration of a model on a placement of that shape; on request with its traffic.
 
         Raises:
             BackendError: the backend cannot answer; the message names model and placement.
         """
         self.queries += 1
-        key = (model, signature)
-        found = self._by_signature.get(key)
-        if found is None:
-            found = self._by_signature[key] = self._on_shape(model, signature)
-        return found
+        key = (model, shape, profile)
+        estimate = self._by_shape.get(key)
+        if estimate is None:
+            estimate = self._by_shape[key] = self._on_shape(model, shape, profile)
+        return estimate
 
-    def _on_shape(self, model: str, signature: str) -> Estimate:
-        shape = parse_signature(signature, self._fabric.level_names, self._fabric.gpus_per_socket)
+    def _on_shape(self, model: str, shape: Shape, profile: bool) -> Estimate:
         dims = dimensions(shape, self._fabric)
-        found = self._by_dimensions.get((model, dims))
-        if found is None:
-            workload = self._workload(model)
-            query = LatencyQuery(workload, dims, system_settings(dims, self._fabric))
+        key = (model, dims, profile)
+        if key not in self._by_dimensions:
+            query = LatencyQuery(self._workload(model), dims, system_settings(dims, self._fabric))
             try:
-                found = self._ask(query)
+                self._by_dimensions[key] = self._ask(query, profile)
             except BackendError as cause:
+                signature = shape_text(shape, self._fabric.level_names)
                 cause.args = (f"model {model!r} on placement {signature}: {cause}",)
                 raise
-            self._by_dimensions[model, dims] = found
-        return found
+        return self._by_dimensions[key]
 
     def _workload(self, model: str) -> Workload:
-        found = self._workloads.get(model)
-        if found is None:
-            found = self._workloads[model] = quantised(self._workload_of(model))
-        return found
+        if model not in self._workloads:
+            self._workloads[model] = quantised(self._workload_of(model))
+        return self._workloads[model]
 
-    def _ask(self, query: LatencyQuery) -> Estimate:
+    def _ask(self, query: LatencyQuery, profile: bool) -> Estimate:
         store = self._store if query.dimensions else None
-        kept = store.get(query, self._backend.source) if store else None
+        kept = store.get(query, self._backend.source, profile=profile) if store else None
         if kept is not None:
             self.store_hits += 1
             return kept
-        estimate = answer(self._backend, query)
+        estimate = answer(self._backend, query, profile=profile)
         if store:
-            store.put(query, estimate)
+            store.put(query, estimate, profile=profile)
         return estimate
 
 
-def answer(backend: LatencyBackend, query: LatencyQuery) -> Estimate:
-    """Ask a backend; what a single GPU needs no backend for is answered here."""
+def answer(backend: LatencyBackend, query: LatencyQuery, *, profile: bool = False) -> Estimate:
+    """Ask a backend. A query about a single GPU needs no backend and is answered here."""
     if query.dimensions:
-        return backend.estimate(query)
+        return backend.estimate(query, profile=profile)
     compute_ns = single_gpu_ns(query.workload) * query.passes
     return Estimate(compute_ns, compute_ns, "single-gpu", (), ())
 
@@ -125,7 +122,7 @@ class NoCommunication:
 
     queries = distinct = store_hits = fallback_uses = 0
 
-    def estimate(self, model: str, signature: str) -> Estimate:
+    def estimate(self, model: str, shape: Shape, *, profile: bool = False) -> Estimate:
         """No communication."""
         return _ALONE
 

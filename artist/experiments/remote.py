@@ -24,8 +24,9 @@ from artist.estimates.cache import open_store
 from artist.experiments.executors import run_on_ray
 from artist.experiments.task import Outcome, Task, lost, outcome_of
 from artist.io.shipped import resource
+from artist.results.result import Result
 from artist.results.run_directory import write_run
-from artist.run import Result, simulate
+from artist.run import simulate
 
 # What the numbers in a run directory are computed and written with.
 _LIBRARIES = ("numpy", "pandas", "pyarrow", "pydantic")

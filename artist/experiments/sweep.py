@@ -1,13 +1,18 @@
-"""Run an experiment: results appear run by run, whole, and survive any interruption.
+"""Runs all scenarios of an experiment. Results survive any interruption.
 
-A sweep's folder holds `runs/ID/`, one run directory each, and at the end `results.parquet`
-and `results.csv`, one row per run. A run is done when its directory is there; that appears
-by one rename. Killed at any moment, a sweep resumes with what is missing.
+A sweep's folder holds
+
+    experiment.json                   the experiment, to recognise it on a resume
+    runs/ID/                          one run directory per run
+    results.csv, results.parquet      one row per run, written at the end
+
+A run is done when its directory exists, and the directory appears by one rename. So a sweep that
+is killed at any moment can resume with the runs that are missing. The grid of runs is in
+`experiment.py`, one run is in `task.py`, and the workers are in `executors.py`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
@@ -23,23 +28,29 @@ from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment, Run, runs
 from artist.experiments.task import Outcome, Task, locally
 from artist.io.reading import read_text
+from artist.io.writing import partial_files, whole_file, write_whole
 from artist.results.arrow_tables import arrow_table
 from artist.results.run_directory import MANIFEST
 
 EXPERIMENT = "experiment.json"
+RESULTS = "results.csv"
+RESULTS_PARQUET = "results.parquet"
 LOCK = ".lock"
 
 Engine = Callable[[Sequence[Task], int | None], Generator[Outcome]]
-"""Who runs the tasks, with how many workers: `locally`, or `remote.on_ray`."""
+"""Runs tasks with so many workers: `task.locally` or `remote.on_ray`."""
 
 
 @dataclass(slots=True)
 class SweepResult:
-    """How the sweep ended."""
+    """How far the sweep has come."""
 
     total: int
+    """Runs of the experiment."""
     skipped: int
+    """Runs that an earlier sweep had done."""
     done: int = 0
+    """Runs done by this sweep."""
     failures: list[Outcome] = field(default_factory=list)
 
 
@@ -53,15 +64,16 @@ def sweep(
     on_done: Callable[[SweepResult], None] | None = None,
     engine: Engine = locally,
 ) -> SweepResult:
-    """Run what is not done yet; a failing run does not stop the others.
+    """Run the runs that are not done yet; a failing run does not stop the others.
 
     Raises:
-        ConfigError: a bad grid, a folder of something else, or one that is in use.
+        ConfigError: a bad grid, or a folder that holds something else, is in use, or cannot be
+            written.
     """
-    cells = runs(experiment)
+    grid = runs(experiment)
     try:
         with _claimed(experiment, out, resume):
-            return _carry_on(cells, out, command, workers, on_done, engine)
+            return _run_missing(grid, out, command, workers, on_done, engine)
     except OSError as cause:
         raise ConfigError(
             f"--out {out}: cannot be written ({cause.strerror or cause}); make room, or choose "
@@ -69,26 +81,27 @@ def sweep(
         ) from cause
 
 
-def _carry_on(
-    cells: Sequence[Run],
+def _run_missing(
+    grid: Sequence[Run],
     out: Path,
     command: Sequence[str],
     workers: int | None,
     on_done: Callable[[SweepResult], None] | None,
     engine: Engine,
 ) -> SweepResult:
-    """Run the cells that have no directory yet, then write the rows of all."""
+    """Run the runs that have no directory yet, then write the rows of all."""
     folder = out / "runs"
-    _sweep_up(folder)
-    missing = [run for run in cells if not (folder / run.id / MANIFEST).is_file()]
-    result = SweepResult(len(cells), len(cells) - len(missing))
+    _remove_leftovers(out)
+    missing = [run for run in grid if not (folder / run.id / MANIFEST).is_file()]
+    result = SweepResult(len(grid), len(grid) - len(missing))
     if on_done:
         on_done(result)
     tasks = [
         Task(run.id, run.scenario, folder / run.id, tuple(command), os.getpid()) for run in missing
     ]
     try:
-        # Closed at once where we are interrupted, or the workers would go on to the end.
+        # `closing` stops the workers at once when we are interrupted. Without it they would go on
+        # until Python collects the generator.
         with closing(engine(tasks, workers)) as outcomes:
             for outcome in outcomes:
                 if outcome.error:
@@ -98,19 +111,22 @@ def _carry_on(
                 if on_done:
                     on_done(result)
     finally:
-        _sweep_up(folder)
+        _remove_leftovers(out)
     failed = {outcome.id for outcome in result.failures}
-    _write_results([run for run in cells if run.id not in failed], folder, out)
+    _write_results([run for run in grid if run.id not in failed], folder, out)
     return result
 
 
 @contextmanager
 def _claimed(experiment: Experiment, out: Path, resume: bool) -> Iterator[None]:
-    """Have the folder to ourselves, as this experiment's; the system frees a killed sweep's."""
+    """Lock the folder for this sweep and mark it as this experiment's.
+
+    The operating system releases the lock when the process ends, also when it is killed.
+    """
     import fcntl
 
-    # Refused before anything is put there; what a sweep killed at its first breath left is ours.
-    if out.exists() and not (out / EXPERIMENT).is_file() and _foreign(out):
+    # Refuse before anything is written there.
+    if out.exists() and not (out / EXPERIMENT).is_file() and _holds_other_files(out):
         raise ConfigError(f"--out {out}: exists and holds no experiment; choose another folder")
     out.mkdir(parents=True, exist_ok=True)
     with (out / LOCK).open("w") as lock:
@@ -122,18 +138,18 @@ def _claimed(experiment: Experiment, out: Path, resume: bool) -> Iterator[None]:
         yield
 
 
-def _foreign(out: Path) -> bool:
-    """Whether there is anything in a folder that no sweep puts there first."""
-    ours = (LOCK, _partial(out / EXPERIMENT).name)
-    return not out.is_dir() or any(path.name not in ours for path in out.iterdir())
+def _holds_other_files(out: Path) -> bool:
+    """Whether `out` holds more than a sweep leaves that was killed before its marker was there."""
+    ours = [out / LOCK, *partial_files(out / EXPERIMENT)]
+    return not out.is_dir() or any(path not in ours for path in out.iterdir())
 
 
 def _mark(experiment: Experiment, out: Path, resume: bool) -> None:
-    """Write the experiment into the folder, or find it there."""
+    """Write the experiment into the folder, or compare it with the one that is there."""
     text = experiment.model_dump_json(indent=2) + "\n"
     marker = out / EXPERIMENT
     if not marker.is_file():
-        _write_whole(marker, text.encode())
+        write_whole(marker, text)
     elif read_text(marker) != text:
         raise ConfigError(
             f"--out {out}: holds another experiment or version of it; choose another folder"
@@ -142,8 +158,15 @@ def _mark(experiment: Experiment, out: Path, resume: bool) -> None:
         raise ConfigError(f"--out {out}: holds this experiment already; add --resume to go on")
 
 
-def _sweep_up(folder: Path) -> None:
-    """Remove what a killed sweep left half-written: the scratch folders of `write_run`."""
+def _remove_leftovers(out: Path) -> None:
+    """Remove what a killed sweep left half-written: its temporary files and `write_run`'s folders.
+
+    Called under the lock only: no other sweep is writing.
+    """
+    for name in (EXPERIMENT, RESULTS, RESULTS_PARQUET):
+        for partial in partial_files(out / name):
+            partial.unlink(missing_ok=True)
+    folder = out / "runs"
     folder.mkdir(exist_ok=True)
     for scratch in folder.glob(".*"):
         shutil.rmtree(scratch, ignore_errors=True)
@@ -151,7 +174,6 @@ def _sweep_up(folder: Path) -> None:
 
 def _write_results(done: Sequence[Run], folder: Path, out: Path) -> None:
     """One row per run: its point in the grid, then its summary (without `wall_s`)."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     rows = [_row(run, folder / run.id) for run in done]
@@ -161,30 +183,16 @@ def _write_results(done: Sequence[Run], folder: Path, out: Path) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows([row.get(name) for name in columns] for row in rows)
-    _write_whole(out / "results.csv", text.getvalue().encode())
-    sink = pa.BufferOutputStream()
-    pq.write_table(arrow_table(table), sink)
-    _write_whole(out / "results.parquet", sink.getvalue().to_pybytes())
+    write_whole(out / RESULTS, text.getvalue())
+    with whole_file(out / RESULTS_PARQUET) as partial:
+        pq.write_table(arrow_table(table), partial)
 
 
 def _row(run: Run, folder: Path) -> Mapping[str, Any]:
+    """A run's row. A setting of the grid stands for the figure of the same name (`policy`)."""
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     summary.pop("wall_s")
     point = {
         key: value if isinstance(value, int | float) else str(value) for key, value in run.point
     }
     return {"run": run.id, **point, **{k: v for k, v in summary.items() if k not in point}}
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    partial = _partial(path)
-    try:
-        partial.write_bytes(data)
-        partial.replace(path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            partial.unlink()
-
-
-def _partial(path: Path) -> Path:
-    return path.with_name(f".{path.name}.partial")

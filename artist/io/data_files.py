@@ -1,4 +1,7 @@
-"""Reading a data file whole, with one clear sentence when that is not possible."""
+"""Data files (traces, recorded tables): read whole and decoded, or one `TraceError` says why not.
+
+YAML settings are read by `documents.py`.
+"""
 
 from __future__ import annotations
 

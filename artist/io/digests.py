@@ -1,4 +1,4 @@
-"""Digests of inputs: SHA-256, written `sha256:` and 64 hexadecimal digits."""
+"""Digests that identify inputs: SHA-256, written as `sha256:` and 64 hexadecimal digits."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ PREFIX = "sha256:"
 
 
 def sha256(content: bytes | str) -> str:
-    """The digest of some bytes, or of a text as UTF-8."""
+    """The digest of bytes, or of a text encoded as UTF-8."""
     data = content.encode() if isinstance(content, str) else content
     return PREFIX + hashlib.sha256(data).hexdigest()

@@ -1,4 +1,10 @@
-"""YAML files read into pydantic models, with errors that name file and line."""
+"""Settings that users write: pydantic models, read from YAML or built from flags.
+
+`Document` is the base of scenario, experiment, fabric, calibration and other settings. An error
+names file and line, and for a misspelt key the nearest known one:
+
+    mine.yaml:2: unknown setting 'polcy': did you mean 'policy'?
+"""
 
 from __future__ import annotations
 
@@ -19,13 +25,16 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class Document(BaseModel):
-    """Base of everything a user writes: immutable, and a misspelt key is an error."""
+    """Base of everything that a user writes: immutable, and a misspelt key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _times_fit_the_clock(self) -> Self:
-        """A field named `..._s` holds seconds, which become ticks; one `..._gpu_s` does not."""
+        """Check every time in seconds against the largest time that the engine's clock holds.
+
+        These are the fields named `..._s`, except `..._gpu_s` (GPU-seconds), which is no time.
+        """
         for name in type(self).model_fields:
             value = getattr(self, name)
             times = value if isinstance(value, tuple) else (value,)
@@ -42,7 +51,7 @@ def load_yaml(path: Path, model: type[Model]) -> Model:
     """Read a YAML file and validate it.
 
     Raises:
-        ConfigError: unreadable, not YAML (`parse_yaml`) or not valid; names file and line.
+        ConfigError: unreadable, not YAML (see `parse_yaml`) or not valid; names file and line.
     """
     node, data = parse_yaml(read_text(path), str(path))
     if not isinstance(data, dict):
@@ -55,7 +64,7 @@ def load_yaml(path: Path, model: type[Model]) -> Model:
 
 
 def validate(data: Mapping[str, Any], model: type[Model], where: str) -> Model:
-    """Validate settings that came from flags; `where` starts the message.
+    """Validate settings that come from flags. The message starts with `where`.
 
     Raises:
         ConfigError: a setting is unknown or out of range.
@@ -67,51 +76,55 @@ def validate(data: Mapping[str, Any], model: type[Model], where: str) -> Model:
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
-    """The first problem of a validation error, in one sentence."""
-    first = _worst(error)
-    key = one_line(".".join(str(part) for part in first["loc"]))
-    if first["type"] == "extra_forbidden":
-        known = _fields(model, first["loc"][:-1])
-        return f"unknown setting '{key}': {did_you_mean(str(first['loc'][-1]), known)}"
-    if first["type"] == "missing":
+    """The most useful problem of a validation error, in one sentence."""
+    problem = _worst(error)
+    key = one_line(".".join(str(part) for part in problem["loc"]))
+    if problem["type"] == "extra_forbidden":
+        known = _fields(model, problem["loc"][:-1])
+        return f"unknown setting '{key}': {did_you_mean(str(problem['loc'][-1]), known)}"
+    if problem["type"] == "missing":
         return f"setting '{key}' is missing"
-    message = one_line(first["msg"].removeprefix("Value error, "), most=300)
-    subject = f"'{key}': " if key else ""
-    return f"{subject}{message}, got {shortened(first['input'])}" if key else message
+    message = one_line(problem["msg"].removeprefix("Value error, "), most=300)
+    return f"'{key}': {message}, got {shortened(problem['input'])}" if key else message
 
 
 def _worst(error: ValidationError) -> ErrorDetails:
-    """The problem to tell: a misspelt key before the key that is missing because of it."""
-    found = error.errors()
-    return next((one for one in found if one["type"] == "extra_forbidden"), found[0])
+    """The problem to report: a misspelt key before the key that is missing because of it."""
+    problems = error.errors()
+    return next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
 
 
 def _fields(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
-    """Fields of the model at a place inside a document; none where it is not one model."""
-    kinds: list[Any] = [model]
+    """Names of the fields that a model has at a place inside a document.
+
+    A place may allow several models (a union). Then the fields of all are given.
+    """
+    types: list[Any] = [model]
     for part in location:
-        inner = [kind.model_fields[part].annotation for kind in kinds if part in _names(kind)]
-        kinds = inner if isinstance(part, str) and inner else kinds
-        while any(get_args(kind) for kind in kinds):
-            kinds = [arg for kind in kinds for arg in get_args(kind) or (kind,)]
-    return [name for kind in kinds for name in _names(kind)]
+        inner = [one.model_fields[part].annotation for one in types if part in _own_fields(one)]
+        # A number is an index into a list. The list's type is unpacked below.
+        types = inner if isinstance(part, str) and inner else types
+        while any(get_args(one) for one in types):
+            types = [arg for one in types for arg in get_args(one) or (one,)]
+    return [name for one in types for name in _own_fields(one)]
 
 
-def _names(kind: Any) -> list[str]:
-    is_model = isinstance(kind, type) and issubclass(kind, BaseModel)
-    return list(kind.model_fields) if is_model else []
+def _own_fields(type_: Any) -> list[str]:
+    """The field names of a model; none if the type is not a model."""
+    is_model = isinstance(type_, type) and issubclass(type_, BaseModel)
+    return list(type_.model_fields) if is_model else []
 
 
 def _line(node: yaml.Node | None, location: tuple[int | str, ...]) -> int:
-    """Line of the innermost part of `location` that the document holds."""
+    """The line of the innermost part of `location` that the document holds."""
     line = node.start_mark.line if node else 0
     for part in location:
         if isinstance(node, yaml.MappingNode):
-            found = [pair for pair in node.value if pair[0].value == str(part)]
-            if not found:
+            pairs = [pair for pair in node.value if pair[0].value == str(part)]
+            if not pairs:
                 break
-            line = found[0][0].start_mark.line
-            node = found[0][1]
+            key, node = pairs[0]
+            line = key.start_mark.line
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
             if part >= len(node.value):
                 break

@@ -1,4 +1,4 @@
-"""Types of fields that several documents have, with their bounds and units."""
+"""Types of fields that several documents have, with their bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Opening what users name: no waiting, no surprises, one sentence when it cannot be read."""
+"""Opens and reads the files that users name. Never waits, never reads a device.
+
+`read_text` is for settings and other small texts. Data files, which may be large, are read by
+`data_files.py`.
+"""
 
 from __future__ import annotations
 
@@ -10,48 +14,48 @@ from typing import BinaryIO
 
 from artist.errors import ArtistError, ConfigError
 
-# The largest document shipped has 8 kB; a cluster that lists each of a million machines on its
-# own has 3 MB. What is larger is a mistake.
+# The largest shipped document has 8 kB. A document that lists a million machines one by one has
+# 3 MB. A larger file is a mistake.
 MAX_DOCUMENT_BYTES = 4 * 2**20
 
 
 def open_binary(path: Path) -> BinaryIO:
-    """Open a file, or a pipe that somebody writes to, for reading.
+    """Open a file, or a pipe that has a writer, for reading.
 
     Raises:
-        OSError: it cannot be read, is a folder, a device, or a pipe without a writer (which
-            would be waited for until the end of days).
+        OSError: it cannot be read, or it is a folder, a device, or a pipe without a writer.
         ValueError: the path holds a zero byte.
     """
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
+    # Without O_NONBLOCK, opening a pipe that has no writer would wait for ever.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
     try:
-        mode = os.fstat(handle).st_mode
+        mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
             raise OSError(errno.EINVAL, "a device, not a file")
-        os.set_blocking(handle, True)
-        return os.fdopen(handle, "rb")
+        os.set_blocking(descriptor, True)
+        return os.fdopen(descriptor, "rb")
     except BaseException:
-        os.close(handle)
+        os.close(descriptor)
         raise
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; False too for names that no file can have."""
-    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises where a name is too long
+    """Whether the file exists. False also for a name that no file can have."""
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises when a name is too long
 
 
 def exists(path: Path) -> bool:
-    """Whether there is anything of this name; False too for names that nothing can have."""
+    """Whether a file or folder exists. False also for a name that none can have."""
     return os.path.exists(path)  # noqa: PTH110 - as above
 
 
 def read_text(path: Path, error: type[ArtistError] = ConfigError) -> str:
-    """A text file's content.
+    r"""The content of a text file, with `\r\n` as `\n` and without a byte order mark.
 
     Raises:
-        ArtistError: of class `error`, when it cannot be read as UTF-8 text or is larger
+        ArtistError: of class `error`, when the file cannot be read as UTF-8 text or is larger
             than `MAX_DOCUMENT_BYTES`.
     """
     try:

@@ -1,4 +1,7 @@
-"""Where the files that ship with artist lie: in the wheel or in a checkout."""
+"""Paths of the files that ship with artist: `astra_configs`, `templates`, `traces`.
+
+In an installed package they are in `artist/_data`, in a checkout in the repository's root.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def resource(*parts: str) -> Path:
-    """Path of a shipped file or folder, e.g. `resource("astra_configs", "fabrics")`."""
+    """The path of a shipped file or folder, e.g. `resource("astra_configs", "fabrics")`."""
     packaged = _PACKAGE / "_data"
     root = packaged if packaged.is_dir() else _PACKAGE.parent
     return root.joinpath(*parts)

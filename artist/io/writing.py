@@ -1,11 +1,13 @@
 """Output files: whole or not at all.
 
 Everything that artist writes for a user appears under its name only when it is complete. It is
-written under a temporary name in the same folder and then renamed.
+written under a temporary name in the same folder and then renamed. Whole run directories are
+written the same way by `artist/results/run_directory.py`.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +15,11 @@ from pathlib import Path
 
 from artist.errors import ConfigError
 
+_PARTIAL = ".partial"
+
 
 def check_file(path: Path, option: str) -> None:
-    """Refuse a file that could not be written, before the work that it is to hold.
+    """Refuse a path that cannot be written, before the work on the file's content begins.
 
     Raises:
         ConfigError: the path is a folder, or its folder is missing or not writable.
@@ -34,8 +38,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     Raises:
         ConfigError: the file cannot be written.
     """
-    # Some file systems allow names of 255 bytes only.
-    partial = path.with_name(f".{path.name[:40]}.{os.getpid()}.partial")
+    # The process id keeps two writers of one path apart.
+    partial = path.with_name(f"{_partial_prefix(path)}{os.getpid()}{_PARTIAL}")
     try:
         try:
             yield partial
@@ -45,7 +49,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     except OSError as cause:
         reason = cause.strerror or str(cause)
         raise ConfigError(
-            f"{path}: cannot be written ({reason}); give a path in a writable folder"
+            f"{path}: cannot be written ({reason}); make room, or give a path in a writable folder"
         ) from cause
 
 
@@ -58,3 +62,13 @@ def write_whole(path: Path, content: bytes | str) -> None:
     data = content.encode() if isinstance(content, str) else content
     with whole_file(path) as partial:
         partial.write_bytes(data)
+
+
+def partial_files(path: Path) -> list[Path]:
+    """Temporary files of writers of `path` that are still writing or were killed."""
+    return sorted(path.parent.glob(f"{glob.escape(_partial_prefix(path))}*{_PARTIAL}"))
+
+
+def _partial_prefix(path: Path) -> str:
+    """How the temporary names for `path` begin. Some file systems allow 255 bytes in a name."""
+    return f".{path.name[:40]}."

@@ -1,4 +1,8 @@
-"""YAML text into plain data, refused before it can exhaust time, stack or memory."""
+"""Parses YAML text into plain data. Refuses text that would exhaust time, stack or memory.
+
+A few lines of YAML can stand for billions of values, because an alias repeats all that its anchor
+holds. So size and depth are counted before any data is built.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +12,26 @@ import yaml
 
 from artist.errors import ConfigError, one_line, shortened
 
-# Scenarios nest five deep. PyYAML's composer recurses, libyaml's in C.
+# Scenarios nest five levels deep. PyYAML and libyaml recurse, and a deep text ends the process.
 MAX_DEPTH = 100
-# Values with aliases written out; a cluster of a million machines, each listed, has two million.
+# Counted with aliases written out. A document that lists a million machines has two million.
 MAX_VALUES = 2_000_000
 
-# No count or size needs more, in base two either; Python does not even print 5000 of them.
+# No count or size needs more digits, not even in base two. Python refuses to print 5000 of them.
 MAX_DIGITS = 100
 
 _INTEGER = "tag:yaml.org,2002:int"
 _MERGE = "tag:yaml.org,2002:merge"
 
-# libyaml where PyYAML has it: ten times faster, the same documents.
+# libyaml, if PyYAML was built with it: ten times faster, with the same results.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def parse_yaml(text: str, where: str) -> tuple[yaml.Node | None, Any]:
-    """The node tree of a YAML text and the plain data in it; `where` starts messages.
+    """The node tree of a YAML text and the plain data in it. Messages start with `where`.
 
     Raises:
-        ConfigError: not YAML, a key given twice, or absurdly large or deep; names the line.
+        ConfigError: not YAML, a key given twice, or beyond a limit above; names the line.
     """
     try:
         _check_depth(text, where)
@@ -42,12 +46,12 @@ def parse_yaml(text: str, where: str) -> tuple[yaml.Node | None, Any]:
         problem = getattr(cause, "problem", None) or str(cause)
         raise ConfigError(f"{where}{line}: not valid YAML ({one_line(problem)})") from cause
     except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as cause:
-        # What PyYAML's constructors raise for `!!int ""`, `2001-99-99` and their like.
+        # PyYAML's constructors raise these for `!!int ""`, `2001-99-99` and the like.
         raise ConfigError(f"{where}: not valid YAML ({one_line(str(cause))})") from cause
 
 
 def _check_depth(text: str, where: str) -> None:
-    """Refuse nesting that would exhaust the stack, before anything is built."""
+    """Refuse nesting that would exhaust the stack. Events are parsed without recursion."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -60,35 +64,43 @@ def _check_depth(text: str, where: str) -> None:
 
 
 class _Census:
-    """Counts what a document holds with its aliases written out, and finds keys given twice."""
+    """Counts the values of a document with its aliases written out; finds keys given twice."""
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._sizes: dict[int, tuple[int, int]] = {}
+        self._counted: dict[int, tuple[int, int]] = {}
+        """Of each node, by its identity: size and depth. A node with aliases is counted once."""
         self._open: list[int] = []
+        """Identities of the nodes from the root to the current one."""
 
     def count(self, node: yaml.Node) -> tuple[int, int]:
-        """Nodes below and including this one, and how deep they nest."""
+        """Size (nodes below and including this one) and depth of a node.
+
+        Raises:
+            ConfigError: a key given twice, or beyond a limit; names the line.
+        """
         if not isinstance(node, yaml.CollectionNode):
             if node.tag == _INTEGER and len(node.value) > MAX_DIGITS:
                 raise self._error(node, f"a number of {len(node.value)} digits; correct it")
             return 1, 1
-        known = self._sizes.get(id(node))
-        if known is None:
-            if id(node) in self._open:
-                raise self._error(node, "an alias inside what it stands for; write it out")
-            self._open.append(id(node))
-            found = [self.count(inner) for inner in self._inside(node)]
-            self._open.pop()
-            known = 1 + sum(size for size, _ in found), 1 + max((d for _, d in found), default=0)
-            self._sizes[id(node)] = known
-        if known[0] > MAX_VALUES:
+        if id(node) in self._counted:
+            return self._counted[id(node)]
+        if id(node) in self._open:
+            raise self._error(node, "an alias inside what it stands for; write it out")
+        self._open.append(id(node))
+        children = [self.count(child) for child in self._children(node)]
+        self._open.pop()
+        size = 1 + sum(child_size for child_size, _ in children)
+        depth = 1 + max((child_depth for _, child_depth in children), default=0)
+        if size > MAX_VALUES:
             raise self._error(node, f"more than {MAX_VALUES} values; list less")
-        if known[1] > MAX_DEPTH:
+        if depth > MAX_DEPTH:
             raise self._error(node, f"aliases nest more than {MAX_DEPTH} deep; write them out")
-        return known
+        self._counted[id(node)] = size, depth
+        return size, depth
 
-    def _inside(self, node: yaml.CollectionNode) -> list[yaml.Node]:
+    def _children(self, node: yaml.CollectionNode) -> list[yaml.Node]:
+        """The nodes of a sequence, or the keys and values of a mapping."""
         if not isinstance(node, yaml.MappingNode):
             return list(node.value)
         seen: set[str] = set()
@@ -97,7 +109,7 @@ class _Census:
                 if key.value in seen:
                     raise self._error(key, f"{shortened(key.value)} is given twice; keep one")
                 seen.add(key.value)
-        return [inner for pair in node.value for inner in pair]
+        return [child for pair in node.value for child in pair]
 
     def _error(self, node: yaml.Node, problem: str) -> ConfigError:
         return ConfigError(f"{self._where}:{node.start_mark.line + 1}: {problem}")

@@ -1,8 +1,8 @@
-"""A catalogue model as torch layers of its real shapes.
+"""A model of the catalogue as torch layers with the model's real shapes.
 
-Every operator runs on an input of its own shape, so that a step needs no knowledge of how
-a network is wired: kernels, gradients and their sizes are real, residual additions,
-activations and pooling are left out, as they are in the catalogue.
+Every operator gets a random input of its own shape, not the output of the operator before it. So
+a step needs no knowledge of how the network is connected. Kernels, gradients and their sizes are
+real. Residual additions, activations and pooling are left out, as in the catalogue.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from artist.workload.gpus import Precision
 from artist.workload.operators import Kind, Operator
 
+# Attention is measured with heads of this width, as in BERT and GPT-2.
 _HEAD_WIDTH = 64
 
 
@@ -25,10 +26,10 @@ class MeasuredLayer:
     inputs: Any
     gradient: Any
     attention: tuple[int, int, int] | None = None
-    """(batch x heads, positions, width) of the scores that count with this layer."""
+    """(batch x heads, positions, head width) of the attention counted with this operator."""
 
     def forward(self) -> Any:
-        """The layer's output, with the graph for its backward pass."""
+        """The layer's output; torch keeps what the backward pass needs."""
         from torch.nn import functional
 
         output = self.module(self.inputs)
@@ -36,29 +37,30 @@ class MeasuredLayer:
             return output
         heads, positions, width = self.attention
         shape = (heads, positions, width)
+        # Attention's time depends on the shapes only, so one tensor is query, key and value.
         query = output.reshape(-1)[: heads * positions * width].reshape(shape)
         scores = functional.scaled_dot_product_attention(query, query, query)
         return output.sum() + scores.sum()
 
 
 def build(
-    found: tuple[Operator, ...], batch: int, device: str, precision: Precision
+    operators: tuple[Operator, ...], batch: int, device: str, precision: Precision
 ) -> list[MeasuredLayer]:
-    """The layers of a model on a device; small random weights and inputs."""
+    """The layers of a model on a device, with random weights and inputs."""
     import torch
 
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("high")  # TF32, where a GPU has it
-    kind = torch.bfloat16 if precision is Precision.BF16 else torch.float32
+    dtype = torch.bfloat16 if precision is Precision.BF16 else torch.float32
     layers = []
-    for operator in found:
+    for operator in operators:
         module, inputs = _module(operator, batch)
-        gradient = torch.zeros(operator.parameters, device=device, dtype=kind)
-        inputs = inputs.to(device) if operator.kind is Kind.LOOKUP else _leaf(inputs, device, kind)
+        gradient = torch.zeros(operator.parameters, device=device, dtype=dtype)
+        inputs = inputs.to(device) if operator.kind is Kind.LOOKUP else _leaf(inputs, device, dtype)
         layers.append(
             MeasuredLayer(
                 operator.name,
-                module.to(device, kind),
+                module.to(device, dtype),
                 inputs,
                 gradient,
                 _attention(operator, batch),
@@ -67,12 +69,13 @@ def build(
     return layers
 
 
-def _leaf(inputs: Any, device: str, kind: Any) -> Any:
-    """On the device, with a gradient of its own: as from a layer before it."""
-    return inputs.to(device, kind).requires_grad_()
+def _leaf(inputs: Any, device: str, dtype: Any) -> Any:
+    """Inputs on the device that get a gradient, like the output of an earlier layer would."""
+    return inputs.to(device, dtype).requires_grad_()
 
 
 def _module(operator: Operator, batch: int) -> tuple[Any, Any]:
+    """The torch module of an operator, and a random input."""
     import torch
 
     if operator.conv is not None:
@@ -100,7 +103,11 @@ def _module(operator: Operator, batch: int) -> tuple[Any, Any]:
 
 
 def _attention(operator: Operator, batch: int) -> tuple[int, int, int] | None:
-    """Of operators whose arithmetic is more than their matrix."""
+    """The shape of the attention that an operator's arithmetic includes; None if it has none.
+
+    The catalogue adds the multiply-adds of attention to those of a matrix. So such an operator has
+    more of them than its matrix alone.
+    """
     if operator.kind is not Kind.MATMUL or operator.rows == 1:
         return None
     hidden = operator.outputs // operator.rows

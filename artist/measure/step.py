@@ -1,10 +1,11 @@
-"""One training step, layer by layer, with and without its all-reduces.
+"""Measures one training step, layer by layer, with and without its all-reduces.
 
-    compute   the step without collectives
-    exposed   what the step takes longer with them, each layer's gradient all-reduced
-              while earlier layers compute their backward pass (as DistributedDataParallel)
+    compute   the time of the step without collectives
+    exposed   the extra time of the step with collectives
 
-Times are medians over the steps of the slowest process.
+In the step with collectives, each layer's gradient is all-reduced while the layers before it
+compute their backward pass, as in torch's DistributedDataParallel. Each time is the median over the
+steps; the largest median of all processes counts.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ WARMUP = 2
 
 @dataclass(frozen=True, slots=True)
 class LayerTimes:
-    """Milliseconds of one layer's passes, and its gradient's bytes."""
+    """Milliseconds of a layer's forward and backward pass, and the bytes of its gradient."""
 
     name: str
     forward_ms: float
@@ -40,21 +41,23 @@ class StepTimes:
 
 
 def measure_step(layers: list[MeasuredLayer], steps: int, device: str) -> StepTimes:
-    """Time a step on this process; all processes of the group call it together."""
+    """Measure the step. All processes of the group must call it together."""
     wait = _synchroniser(device)
-    alone, together, tails = [], [], []
+    without, with_reduces, tails = [], [], []
     for number in range(WARMUP + steps):
-        # In turns, so that both see the same machine.
+        # Steps with and without all-reduces take turns, so that both see the same clock rates and
+        # the same load.
         plain_ms, _ = _step(layers, wait, reduce=False)
         whole_ms, tail_ms = _step(layers, wait, reduce=True)
         if number >= WARMUP:
-            alone.append(plain_ms)
-            together.append(whole_ms)
+            without.append(plain_ms)
+            with_reduces.append(whole_ms)
             tails.append(tail_ms)
-    compute_ms, total_ms = _slowest(median(alone)), _slowest(median(together))
+    compute_ms, total_ms = _slowest(median(without)), _slowest(median(with_reduces))
     return StepTimes(
         compute_ms=compute_ms,
-        # What is waited for behind the last layer is exposed, however noisy the rest.
+        # The wait after the last layer is exposed for certain. The difference of two noisy times
+        # may be smaller.
         exposed_comm_ms=max(total_ms - compute_ms, _slowest(median(tails))),
         layers=tuple(_layer_times(layer, steps, wait) for layer in layers),
     )
@@ -63,7 +66,10 @@ def measure_step(layers: list[MeasuredLayer], steps: int, device: str) -> StepTi
 def _step(
     layers: list[MeasuredLayer], wait: Callable[[], None], *, reduce: bool
 ) -> tuple[float, float]:
-    """Milliseconds of a step, and of its wait for collectives after the last layer."""
+    """Milliseconds of a step, and of its wait for collectives after the last layer.
+
+    On a GPU the wait is not known; then it is 0.
+    """
     import torch.distributed as dist
 
     wait()
@@ -80,12 +86,13 @@ def _step(
         work.wait()
     wait()
     ended = time.perf_counter()
-    # On a GPU the processor runs ahead: only the whole step can be told there.
+    # The processor only queues the work of a GPU, so it cannot tell when the GPU has computed.
     tail = 0.0 if layers[0].gradient.is_cuda else ended - computed
     return 1e3 * (ended - begun), 1e3 * tail
 
 
 def _layer_times(layer: MeasuredLayer, steps: int, wait: Callable[[], None]) -> LayerTimes:
+    """The passes of one layer, each timed on its own."""
     forward, backward = [], []
     for _ in range(steps):
         wait()
@@ -102,17 +109,18 @@ def _layer_times(layer: MeasuredLayer, steps: int, wait: Callable[[], None]) -> 
 
 
 def _slowest(value: float) -> float:
-    """The largest value of all processes."""
+    """The largest value among all processes."""
     import torch
     import torch.distributed as dist
 
     device = "cuda" if dist.get_backend() == "nccl" else "cpu"
-    held: Any = torch.tensor([value], dtype=torch.float64, device=device)
-    dist.all_reduce(held, op=dist.ReduceOp.MAX)
-    return float(held.item())
+    tensor: Any = torch.tensor([value], dtype=torch.float64, device=device)
+    dist.all_reduce(tensor, op=dist.ReduceOp.MAX)
+    return float(tensor.item())
 
 
 def _synchroniser(device: str) -> Callable[[], None]:
+    """A function that waits until the device has done all queued work."""
     import torch
 
     def on_cuda() -> None:

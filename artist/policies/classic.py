@@ -33,24 +33,22 @@ from pydantic import Field
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
-from artist.contract import BasePolicy, ClusterView, Decision, JobView, Options, Start
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start
 from artist.policies.shared.contest import Contest, run_contest
-from artist.policies.shared.placers import PlacerName, best_level, placer
+from artist.policies.shared.options import LeaseOptions
+from artist.policies.shared.packing import best_level
+from artist.policies.shared.placers import PlacerName, placer
 from artist.policies.shared.ranking import LastRanked, Rank, RankedQueue, behind, gpus_held
 from artist.units import Tick, ticks
 
 
-class ClassicOptions(Options):
+class ClassicOptions(LeaseOptions):
     """Options of every classic policy; the registry row presets the first three."""
 
     order: Literal["arrival", "length", "remaining", "area", "service"] = "arrival"
     preemption: Literal["never", "lease", "at-once"] = "never"
     strict: bool = False
     placement: PlacerName = Field(default="pack", description="where GPUs are taken")
-    # One hour: the lease for which Dally's delay timers of 12 and 24 h were tuned.
-    lease_s: float = Field(
-        default=3600.0, ge=1e-9, allow_inf_nan=False, description="lease, seconds"
-    )
 
 
 class Classic(BasePolicy):
@@ -70,8 +68,8 @@ class Classic(BasePolicy):
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Serve the waiting jobs in order."""
         if self._last is not None:
-            for order in view.finished:
-                self._last.forget(order)
+            for handle in view.finished:
+                self._last.forget(handle)
         for job in view.entered:
             self._queue.add(job, self._rank(job, view.now))
         if not self._queue:
@@ -92,8 +90,8 @@ class Classic(BasePolicy):
         if self._last is not None:
             for decision in decisions:
                 if isinstance(decision, Start):
-                    job = view.waiting[decision.job]
-                    self._last.add(job.order, self._rank(job, view.now))
+                    job = view.waiting[decision.handle]
+                    self._last.add(job.handle, self._rank(job, view.now))
         return decisions
 
     def _start_without_contest(self, contest: Contest) -> None:
@@ -107,9 +105,9 @@ class Classic(BasePolicy):
             if placement is None or tier(tree, placement) > best_level(tree, job.job.gpus):
                 break
             contest.start(job, placement)
-            started.append(job.order)
-        for order in started:
-            self._queue.remove(order)
+            started.append(job.handle)
+        for handle in started:
+            self._queue.remove(handle)
 
     def _contestable(self, view: ClusterView, free: FreeGpus) -> list[tuple[Rank, JobView]]:
         """The running jobs whose GPUs may go to somebody who comes before them."""
@@ -130,7 +128,7 @@ class Classic(BasePolicy):
         first = self._queue.first(free.total + gpus_held(ended))
         if first is None:
             return False
-        return any(first < (self._rank(job, now), job.order) for job in ended)
+        return any(first < (self._rank(job, now), job.handle) for job in ended)
 
     def _place(self, job: JobView, free: FreeGpus) -> Placement | None:
         return self._placer.place(free, job.job.gpus)

@@ -4,6 +4,7 @@ from artist.registry import Entry, Registry
 
 DALLY = "Sharma et al., Dally, IEEE Big Data 2025"
 TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
+ORIGINAL = "the simulator of Dally's authors; docs/reference.md"
 
 POLICIES = Registry(
     "policy",
@@ -102,6 +103,39 @@ POLICIES = Registry(
             "artist.policies.themis.policy:Themis",
             "finish-time fairness by auctions of leased GPUs",
             "Mahajan et al., Themis, NSDI 2020",
+        ),
+        Entry(
+            "dally-original",
+            "artist.policies.original.dally:OriginalDally",
+            "Dally as the original simulator has it",
+            ORIGINAL,
+        ),
+        Entry(
+            "dally-manual-original",
+            "artist.policies.original.dally:OriginalDally",
+            "dally-manual as the original simulator has it",
+            ORIGINAL,
+            {"timers": "manual"},
+        ),
+        Entry(
+            "dally-no-wait-original",
+            "artist.policies.original.dally:OriginalDally",
+            "dally-no-wait as the original simulator has it",
+            ORIGINAL,
+            {"timers": "none"},
+        ),
+        Entry(
+            "dally-fully-consolidated-original",
+            "artist.policies.original.dally:OriginalDally",
+            "dally-fully-consolidated as the original simulator has it",
+            ORIGINAL,
+            {"timers": "unbounded"},
+        ),
+        Entry(
+            "tiresias-original",
+            "artist.policies.original.tiresias:OriginalTiresias",
+            "Tiresias as the original simulator has it",
+            ORIGINAL,
         ),
     ],
 )

@@ -1,4 +1,12 @@
-"""The comparison table: every policy in every metric, against the first one, in pairs."""
+"""The numbers of the comparison table: every metric of every policy against a baseline policy.
+
+For each replicate (a seed and a permutation) that both policies have, the relative difference is
+
+    (metric of the policy - metric of the baseline) / metric of the baseline
+
+The table shows the mean of these differences with a bootstrap interval. `tables.py` turns the
+numbers into HTML.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +17,7 @@ import numpy as np
 
 from artist.experiments.compare import Difference, bootstrap
 from artist.report.grouping import Setting
-from artist.report.wording import plain
+from artist.report.page_text import plain
 from artist.results.glossary import METRICS, Term
 
 MAIN = (
@@ -17,19 +25,23 @@ MAIN = (
     "queue_delay_p95_s", "queue_delay_p99_s", "comm_time_mean_s", "gpu_utilization", "preemptions",
     "migrations",
 )  # fmt: skip
-"""What people compare first."""
+"""The metrics that the page shows at once. It shows the others after a click."""
 
-# About the simulation, not about the cluster; the wall clock differs between equal runs.
+# These metrics describe the simulation, not the cluster. `wall_s` even differs between equal
+# runs, and equal runs must give the same page.
 _LEFT_OUT = frozenset({"latency_queries", "latency_backend_calls", "events", "wall_s"})
 
-
-# From here on "x 209" says more than "+20800.0%".
+# From ten times on, "x 209" is easier to read than "+20800.0%".
 _TENFOLD = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A policy in one metric: over its replicates, and against the baseline on shared ones."""
+    """One metric of one policy.
+
+    `mean`, `low`, `high` and `count` describe all replicates of the policy. `difference` uses
+    only the replicates that the baseline has too.
+    """
 
     mean: float
     low: float
@@ -39,29 +51,31 @@ class Cell:
 
     @property
     def spread(self) -> str:
-        """The range over replicates, if they differ."""
+        """The range over the replicates as text; empty if all are equal."""
         return f"[{plain(self.low)} .. {plain(self.high)}]" if self.low < self.high else ""
 
     @property
     def against(self) -> str:
-        """The relative difference, with its interval if replicates differ."""
-        found = self.difference
-        if found is None or np.isnan(found.mean):
+        """The relative difference as text, with its interval if the replicates differ."""
+        difference = self.difference
+        if difference is None or np.isnan(difference.mean):
             return ""
-        mean = relative(found.mean)
-        within = f" [{relative(found.low)} .. {relative(found.high)}]"
-        return mean + within if found.low < found.high else mean
+        mean = relative(difference.mean)
+        interval = f" [{relative(difference.low)} .. {relative(difference.high)}]"
+        return mean + interval if difference.low < difference.high else mean
 
     @property
     def sure(self) -> bool:
-        """Is the difference larger than what replicates differ by?"""
-        found = self.difference
-        return found is not None and found.low < found.high and not found.low <= 0 <= found.high
+        """Whether zero lies outside the interval of the difference."""
+        difference = self.difference
+        if difference is None or not difference.low < difference.high:
+            return False
+        return not difference.low <= 0 <= difference.high
 
 
 def compare_setting(setting: Setting, baseline: str) -> Iterator[tuple[Term, dict[str, Cell]]]:
-    """A row per metric that all runs of a setting have."""
-    runs = [run for found in setting.runs.values() for run in found.values()]
+    """One row per metric that all runs of a setting have: the metric, and a cell per policy."""
+    runs = [run for replicates in setting.runs.values() for run in replicates.values()]
     for term in METRICS:
         if term.name in _LEFT_OUT or any(term.name not in run.summary for run in runs):
             continue
@@ -69,8 +83,8 @@ def compare_setting(setting: Setting, baseline: str) -> Iterator[tuple[Term, dic
 
 
 def replicate_count(setting: Setting) -> int:
-    """Replicates that all policies of a setting share."""
-    return len(set.intersection(*(set(found) for found in setting.runs.values())))
+    """The number of replicates that all policies of a setting have."""
+    return len(set.intersection(*(set(replicates) for replicates in setting.runs.values())))
 
 
 def _cell(setting: Setting, policy: str, baseline: str, metric: str) -> Cell:
@@ -83,7 +97,10 @@ def _cell(setting: Setting, policy: str, baseline: str, metric: str) -> Cell:
 
 
 def _difference(pairs: Sequence[tuple[float, float]], metric: str) -> Difference:
-    """Relative to the baseline; NaN where that is zero and we are not."""
+    """The relative difference of pairs (policy, baseline).
+
+    It is NaN if a baseline value is zero and the policy's value is not.
+    """
     ours, theirs = np.array(pairs).T
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(ours == theirs, 0.0, (ours - theirs) / theirs)

@@ -1,4 +1,7 @@
-"""Figures drawn by matplotlib, in the colours of the page."""
+"""Draws figures with matplotlib, in the colours of the page.
+
+`paper_figures.py` decides which figures are drawn and writes the files.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artist.report.figure import TIME_TICKS, Figure, Kind, Series, time_unit
-from artist.report.lanes import machines, strips_of
 from artist.report.reader import Run
+from artist.report.timeline_lanes import machines, strips_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,20 +24,23 @@ if TYPE_CHECKING:
 
 @cache
 def palette() -> Mapping[str, str]:
-    """The page's light colours by name; they are written down in its style sheet only."""
+    """The page's light colours by name, e.g. `s0`. Only the style sheet lists them."""
     css = files("artist.report").joinpath("assets", "page.css").read_text(encoding="utf-8")
     return dict(re.findall(r"--([slo]\d): (#[0-9a-f]{6});", css))
 
 
 def style(tone: str) -> tuple[str, bool]:
-    """A tone's colour, and whether it is used for the second time."""
+    """The colour of a tone, and whether an earlier tone has the same colour.
+
+    The page has eight policy colours, so `s8` has the colour of `s0`.
+    """
     family, index = tone[0], int(tone[1:])
     count = sum(name[0] == family for name in palette())
     return palette()[f"{family}{index % count}"], index >= count
 
 
 def draw(figure: Figure, canvas: Canvas) -> None:
-    """Draw a figure; its title is left to the paper's caption."""
+    """Draw a figure without its title: a paper has captions."""
     if figure.kind is Kind.ROWS:
         _rows(figure, canvas)
         return
@@ -84,6 +90,7 @@ def _bars(figure: Figure, axes: Axes) -> None:
         axes.bar(x, series.y, width * 0.9, color=colour, alpha=0.55 if again else 1.0,
                  label=series.name)  # fmt: skip
         _whiskers(axes, x, series)
+    # Long names would overlap, so they are set aslant.
     long = max(len(name) for name in figure.categories) * len(figure.categories) > 48
     rotation: dict[str, Any] = {"rotation": 30, "ha": "right"} if long else {}
     axes.set_xticks(places, list(figure.categories), **rotation)
@@ -126,7 +133,10 @@ def _rows(figure: Figure, canvas: Canvas) -> None:
 
 
 def cluster_timeline(run: Run, canvas: Canvas) -> None:
-    """Machines by time, coloured by level; rectangles as pixels, or the file would be huge."""
+    """Draw which machines jobs held over time, coloured by level.
+
+    The rectangles are drawn as pixels even in SVG and PDF: a run may have hundreds of thousands.
+    """
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Patch
 

@@ -1,6 +1,7 @@
-"""What a figure is, whoever draws it: the page's script or matplotlib.
+"""The description of a figure, independent of the program that draws it.
 
-Values are in the unit of their axis; `source` says which file and columns they come from.
+The page's script draws figures on the page, matplotlib draws them for papers. Values are in the
+unit of their axis. `source` names the file and the columns that the values come from.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What is shown along an axis. `time_log`: seconds on a logarithmic scale."""
+    """The quantity along an axis. `time_log`: seconds on a logarithmic scale."""
 
     label: str
     unit: str = ""
     time_log: bool = False
     top: float | None = None
-    """Where the axis ends, if not at the largest value."""
+    """The end of the axis; None: the largest value."""
 
     @property
     def title(self) -> str:
@@ -52,15 +53,15 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One curve or one colour of bars; a NaN is a gap.
+    """One curve or one colour of bars. A NaN is a gap.
 
-    For bars and stacks `y` has a value per category, `low` and `high` its interval. For
-    rows `x` has one edge more than `y`.
+    For bars and stacks, `y` has a value per category, and `low` and `high` bound its interval.
+    For rows, `y` has a value per bin, and `x` holds the edges of the bins: one more than `y`.
     """
 
     name: str
     tone: str
-    """`s0`, `s1` ...: a policy; `l0` ...: a level; `o0` ... `o5`: an ordered colour."""
+    """The name of its colour: `s0` ... for policies, `l0` ... for levels, `o0` ... for an order."""
     y: Sequence[float]
     x: Sequence[float] = ()
     low: Sequence[float] = ()
@@ -81,18 +82,18 @@ class Figure:
     source: str
     categories: Sequence[str] = ()
     setting: int | None = None
-    """Shown for this setting only."""
+    """The figure is shown for this setting only; None: for all."""
     policy: int | None = None
-    """Shown for this policy (series of runs) only."""
+    """The figure is shown for this policy only; None: for all."""
     note: str = ""
     step: bool = False
-    """Lines: a value holds until the next one."""
+    """For lines: a value holds until the next point."""
     broad: bool = False
-    """Lines: short pieces that a thin line would hide."""
+    """For lines: draw thick lines, because short pieces of a thin line cannot be seen."""
 
 
 def time_unit(largest_s: float) -> tuple[float, str]:
-    """Seconds per unit, and the unit's name, for times up to `largest_s`."""
+    """A unit that suits times up to `largest_s`: its length in seconds, and its name."""
     if largest_s >= 3 * DAY:
         return DAY, "days"
     if largest_s >= 3 * HOUR:
@@ -108,7 +109,7 @@ def largest(values: Sequence[Numbers]) -> float:
 
 
 def rounded(values: Numbers) -> list[float]:
-    """Five significant digits: more cannot be seen, and the page stays light."""
+    """The values with five significant digits: more cannot be seen and would enlarge the page."""
     return [float(f"{value:.5g}") for value in values.tolist()]
 
 

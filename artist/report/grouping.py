@@ -1,8 +1,9 @@
-"""Which runs may be compared: settings, policies within them, replicates within those.
+"""Groups runs into settings, policies and replicates, so that only like runs are compared.
 
 A **setting** is a scenario without its policy, seed and permutation: the same cluster and
-the same kind of work. Within it, runs of one policy (with the same options) under
-different seeds and permutations are **replicates**.
+the same kind of work. Runs of one policy with the same options in one setting are **replicates**;
+they differ in seed or permutation. Example: two policies, two cluster sizes and two seeds make
+eight runs: two settings, each with two policies of two replicates.
 """
 
 from __future__ import annotations
@@ -19,25 +20,26 @@ from artist.report.reader import Run
 Replicate = tuple[int, int]
 """Seed and permutation."""
 
+# Scenario keys in which the runs of one setting may differ.
 _WITHIN = ("policy", "policy_options", "seed", "permutation")
 _LONGEST = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Runs on one cluster and one kind of work."""
+    """The runs on one cluster and one kind of work."""
 
     index: int
     label: str
     slug: str
     """The label as part of a file name, unique."""
     differs: Mapping[str, str]
-    """What tells it from other settings: key -> value in words."""
+    """Scenario keys in which settings of the study differ -> this setting's value in words."""
     runs: Mapping[str, Mapping[Replicate, Run]]
     """Policy label -> replicate -> run."""
 
     def first(self, policy: str) -> Run:
-        """The replicate that stands for a policy where only one can be shown."""
+        """The first replicate of a policy, for figures that can show only one."""
         return next(iter(self.runs[policy].values()))
 
 
@@ -65,32 +67,36 @@ def group(runs: Sequence[Run], baseline: str | None = None) -> Study:
     keys = [_setting_key(run) for run in runs]
     differing = _differing([_setting_values(run) for run in runs])
     policy_labels = _policy_labels(runs)
-    found: dict[str, dict[str, dict[Replicate, Run]]] = {}
+    grouped: dict[str, dict[str, dict[Replicate, Run]]] = {}
     firsts: dict[str, Run] = {}
     for run, key, label in zip(runs, keys, policy_labels, strict=True):
         firsts.setdefault(key, run)
-        replicates = found.setdefault(key, {}).setdefault(label, {})
+        replicates = grouped.setdefault(key, {}).setdefault(label, {})
         replicate = (int(run.scenario.get("seed", 0)), int(run.scenario.get("permutation", 0)))
         if replicate in replicates:
-            # The same scenario twice (say, of two versions of artist): both are shown.
-            replicates = found[key].setdefault(f"{label} ({run.name})", {})
+            # The same scenario ran twice, e.g. with two versions of artist: show both.
+            replicates = grouped[key].setdefault(f"{label} ({run.name})", {})
         replicates[replicate] = run
-    ordered = sorted(found, key=lambda key: _order(_setting_values(firsts[key]), differing))
-    policies = _ordered(dict.fromkeys(p for key in found for p in found[key]), baseline)
+    ordered = sorted(grouped, key=lambda key: _order(_setting_values(firsts[key]), differing))
+    policies = _ordered(dict.fromkeys(p for key in grouped for p in grouped[key]), baseline)
     words = [_words(_setting_values(firsts[key]), differing) for key in ordered]
     labels = [
-        " · ".join(w.values()) or _alone(_setting_values(firsts[key]))
+        " · ".join(w.values()) or _only_label(_setting_values(firsts[key]))
         for w, key in zip(words, ordered, strict=True)
     ]
     settings = [
-        Setting(index, label, slug, words[index], _sorted(found[ordered[index]], policies))
+        Setting(index, label, slug, words[index], _sorted(grouped[ordered[index]], policies))
         for index, (label, slug) in enumerate(zip(labels, _slugs(labels), strict=True))
     ]
     return Study(runs, policies, tuple(settings), tuple(_slugs(policies)))
 
 
 def _ordered(policies: Iterable[str], baseline: str | None) -> tuple[str, ...]:
-    """The baseline first."""
+    """The policies with the baseline first.
+
+    Raises:
+        UnknownNameError: no run has that policy.
+    """
     known = tuple(policies)
     if baseline is not None and baseline not in known:
         raise UnknownNameError("policy", baseline, known, "the runs have " + ", ".join(known))
@@ -105,14 +111,14 @@ def _sorted(
 
 def _slugs(labels: Sequence[str]) -> list[str]:
     """The labels as parts of file names: letters, digits and hyphens, no two alike."""
-    found: dict[str, None] = {}
+    slugs: dict[str, None] = {}
     for label in labels:
         plain = re.sub("[^a-z0-9]+", "-", label.lower()).strip("-")[:60] or "run"
         slug, count = plain, 2
-        while slug in found:
+        while slug in slugs:
             slug, count = f"{plain}-{count}", count + 1
-        found[slug] = None
-    return list(found)
+        slugs[slug] = None
+    return list(slugs)
 
 
 def _setting_values(run: Run) -> Mapping[str, Any]:
@@ -124,13 +130,16 @@ def _setting_key(run: Run) -> str:
 
 
 def _differing(scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Keys whose values are not the same in all scenarios, in the first one's order."""
+    """Keys whose values differ between the scenarios, in order of appearance."""
     keys = dict.fromkeys(key for scenario in scenarios for key in scenario)
     return [key for key in keys if len({_text(s.get(key)) for s in scenarios}) > 1]
 
 
 def _order(values: Mapping[str, Any], differing: Iterable[str]) -> list[tuple[bool, float, str]]:
-    """Numbers by size, before words by spelling; the cluster's size varies fastest."""
+    """The sort key of a setting: numbers by size, then words by spelling.
+
+    `racks` comes last among the keys, so neighbouring settings differ in their racks first.
+    """
     named = sorted(differing, key=lambda key: (key == "racks", key))
     return [_sortable(values.get(key)) for key in named]
 
@@ -141,11 +150,11 @@ def _sortable(value: Any) -> tuple[bool, float, str]:
 
 
 def _policy_labels(runs: Sequence[Run]) -> list[str]:
-    """The policy's name, with those options in which runs of that policy differ."""
+    """For each run its policy's name and the options in which runs of that policy differ."""
     options: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:
         options.setdefault(_policy(run), []).append(_options(run))
-    differing = {policy: _differing(found) for policy, found in options.items()}
+    differing = {policy: _differing(given) for policy, given in options.items()}
     labels = []
     for run in runs:
         given = _options(run)
@@ -159,8 +168,8 @@ def _policy(run: Run) -> str:
 
 
 def _options(run: Run) -> Mapping[str, Any]:
-    found = run.scenario.get("policy_options") or {}
-    return found if isinstance(found, dict) else {}
+    options = run.scenario.get("policy_options") or {}
+    return options if isinstance(options, dict) else {}
 
 
 def _words(values: Mapping[str, Any], differing: Iterable[str]) -> Mapping[str, str]:
@@ -177,8 +186,8 @@ def _in_words(key: str, value: Any) -> str:
     return f"{key.replace('_', ' ')}: {_short(value)}"
 
 
-def _alone(values: Mapping[str, Any]) -> str:
-    """The label of the only setting."""
+def _only_label(values: Mapping[str, Any]) -> str:
+    """The label where there is only one setting, so that nothing differs."""
     racks = _in_words("racks", values["racks"]) if values.get("racks") else ""
     return " · ".join(part for part in (racks, str(values.get("trace", ""))) if part)
 

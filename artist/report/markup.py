@@ -1,4 +1,7 @@
-"""HTML in which every text is escaped, because only `Html` is taken as it is."""
+"""Builds HTML. Every text is escaped unless it has the type `Html`.
+
+Example: `tag("p", "a < b", Html("<br>"))` is `<p>a &lt; b<br></p>`.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,16 @@ from html import escape
 
 
 class Html(str):
-    """Markup that may stand in the page as it is."""
+    """Markup that goes into the page without escaping."""
 
     __slots__ = ()
 
 
 def tag(name: str, *children: str, **attributes: str) -> Html:
-    """An element; `class_` is class, `data_x` is data-x. Text children are escaped."""
+    """An element with its children.
+
+    Attributes are named like Python arguments: `class_` is `class`, `data_x` is `data-x`.
+    """
     shown = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
@@ -22,12 +28,12 @@ def tag(name: str, *children: str, **attributes: str) -> Html:
 
 
 def join(parts: Iterable[str]) -> Html:
-    """Several parts in a row."""
+    """The parts one after the other; those that are not `Html` are escaped."""
     return Html("".join(part if isinstance(part, Html) else escape(part) for part in parts))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], class_: str = "") -> Html:
-    """A table whose first column names the row; it scrolls sideways on its own."""
+    """A table. Its first column names the row. A wide table scrolls inside the page."""
     body = [
         tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:]))
         for row in rows
@@ -35,5 +41,5 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], class_: str = "") 
     top = (
         [tag("thead", tag("tr", *(tag("th", cell, scope="col") for cell in head)))] if head else []
     )
-    found = tag("table", *top, tag("tbody", *body), class_=class_ or "data")
-    return tag("div", found, class_="scroll", tabindex="0", role="group", aria_label="Table")
+    element = tag("table", *top, tag("tbody", *body), class_=class_ or "data")
+    return tag("div", element, class_="scroll", tabindex="0", role="group", aria_label="Table")

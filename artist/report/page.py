@@ -1,4 +1,8 @@
-"""One HTML page about some runs: self-contained, no network, the same bytes for the same runs."""
+"""The HTML page about some runs: one file that loads nothing else.
+
+The same runs give the same bytes. `page_sections.py` makes the text of the page, the modules
+`figures_...` make its figures, and `assets/` holds the script and the style sheet.
+"""
 
 from __future__ import annotations
 
@@ -9,36 +13,36 @@ from importlib.resources import files
 from typing import Any
 
 from artist import __version__
-from artist.report.distributions import distributions, level_names
-from artist.report.embedding import figure_data, script_json
 from artist.report.figure import TIME_TICKS, Figure
+from artist.report.figure_json import figure_data, script_json
+from artist.report.figures_across_settings import overview
+from artist.report.figures_of_jobs import distributions, level_names
+from artist.report.figures_over_time import of_one_run, over_time
 from artist.report.grouping import Study
 from artist.report.markup import Html, join, tag
-from artist.report.over_time import of_one_run, over_time
-from artist.report.overview import overview
-from artist.report.packing import pack
-from artist.report.parts import details, header, numbers, opening
-from artist.report.wording import title
+from artist.report.page_sections import details, header, numbers, opening
+from artist.report.page_text import title
+from artist.report.timeline_data import pack
 
 PAGE_BYTES = 4_800_000
-"""Cluster timelines are left out, last ones first, where the page would grow beyond this."""
+"""The largest page. Beyond it the cluster timelines that come last are left out."""
 
 _SCRIPTS = ("base.js", "axes.js", "charts.js", "bars.js", "timeline.js", "gestures.js", "page.js")
 
 
 def figures(study: Study) -> list[Figure]:
-    """Every figure of a report but the cluster timelines."""
-    found = list(overview(study))
+    """Every figure of a report except the cluster timelines."""
+    drawn = list(overview(study))
     for setting in study.settings:
-        found += distributions(study, setting)
-        found += over_time(study, setting)
+        drawn += distributions(study, setting)
+        drawn += over_time(study, setting)
         for policy in setting.runs:
-            found += of_one_run(study, setting, policy)
-    return found
+            drawn += of_one_run(study, setting, policy)
+    return drawn
 
 
 def page(study: Study, heading: str | None = None) -> bytes:
-    """The whole page."""
+    """The whole page as bytes. `heading` replaces the title that the runs would give."""
     shown = figures(study)
     name = heading or title(study)
     levels = dict.fromkeys(level for s in study.settings for level in level_names(s))
@@ -62,20 +66,21 @@ def page(study: Study, heading: str | None = None) -> bytes:
 
 
 def _bytes(text: str) -> bytes:
-    return text.encode(errors="replace")  # JSON can name half a character
+    # JSON may hold one half of a surrogate pair, which UTF-8 cannot encode.
+    return text.encode(errors="replace")
 
 
 def _packs(study: Study, budget: int) -> Mapping[str, str]:
-    """Cluster timelines by setting and policy, as many as fit."""
-    found: dict[str, str] = {}
+    """The cluster timelines that fit into `budget` bytes, by `SETTING-POLICY` (indices)."""
+    packs: dict[str, str] = {}
     for setting in study.settings:
         for policy in setting.runs:
             packed = pack(setting.first(policy))
-            budget -= len(packed) + 16
+            budget -= len(packed) + 16  # 16: the key, quotes, colon and comma
             if budget < 0:
-                return found
-            found[f"{setting.index}-{study.policies.index(policy)}"] = packed
-    return found
+                return packs
+            packs[f"{setting.index}-{study.policies.index(policy)}"] = packed
+    return packs
 
 
 def _asset(name: str) -> str:
@@ -87,7 +92,7 @@ def _script() -> str:
 
 
 def _style() -> str:
-    """Dark colours twice: as the system's choice and as the reader's."""
+    """The style sheet, with the dark colours twice: for the system's and the reader's choice."""
     dark = _asset("dark.css")
     rules = (
         f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{\n{dark}}} }}\n"
@@ -99,7 +104,7 @@ def _style() -> str:
 def _document(name: str, body: Html, data: str) -> str:
     script = _script()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # Whatever a run's names contain, nothing but our script runs and nothing is loaded.
+    # With this policy only our script runs and nothing is loaded, whatever names a trace contains.
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     head = join([
         Html('<meta charset="utf-8">'),

@@ -1,8 +1,9 @@
 """A run as a trace for ui.perfetto.dev (the Chrome trace event format).
 
-A process per machine, with as many threads as jobs share it at a time: slices of a thread
-must not overlap. A slice is a row of `placements.parquet`; counters are `timeline.parquet`.
-Times are simulated microseconds.
+Perfetto shows processes with threads, and slices of one thread must not overlap. So each machine
+is a process, with as many threads as jobs share the machine at one time. A row of
+`placements.parquet` is one slice on each of its machines. The counters come from
+`timeline.parquet`. Times are simulated microseconds.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from artist.report.lanes import machines, parse_placement
 from artist.report.reader import Run
+from artist.report.timeline_lanes import machines, parse_placement
 
 _CLUSTER = 1
 _FIRST_MACHINE = 2
@@ -22,7 +23,7 @@ _US = 1e6
 
 
 def perfetto_trace(run: Run) -> bytes:
-    """The trace as JSON, one event a line."""
+    """The trace as JSON, with one event per line."""
     events = [*_names(run), *_slices(run), *_counters(run)]
     lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in events)
     other = {"policy": run.scenario["policy"], "trace": run.scenario.get("trace")}
@@ -42,12 +43,12 @@ def _names(run: Run) -> Iterator[dict[str, Any]]:
         yield _meta("process_sort_index", pid, sort_index=machine + 1)
 
 
-def _meta(what: str, pid: int, **args: Any) -> dict[str, Any]:
-    return {"ph": "M", "name": what, "pid": pid, "tid": 0, "args": args}
+def _meta(event: str, pid: int, **args: Any) -> dict[str, Any]:
+    return {"ph": "M", "name": event, "pid": pid, "tid": 0, "args": args}
 
 
 def _slices(run: Run) -> Iterator[dict[str, Any]]:
-    """In the order of time; a thread is the first that is free on the machine."""
+    """Slices in the order of time. Each gets the first thread of its machine that is idle then."""
     rows = run.placements
     models = dict(zip(run.jobs.text["job_id"], run.jobs.text["model"], strict=True))
     busy: dict[int, list[float]] = {}
@@ -63,7 +64,7 @@ def _slices(run: Run) -> Iterator[dict[str, Any]]:
         for machine, gpus in parse_placement(rows.text["placement"][index], where).items():
             threads = busy.setdefault(machine, [])
             thread = next((i for i, until in enumerate(threads) if until <= start), len(threads))
-            threads[thread : thread + 1] = [end]
+            threads[thread : thread + 1] = [end]  # replaces the thread, or appends a new one
             yield {
                 "ph": "X", "name": f"job {job}", "cat": level,
                 "pid": _FIRST_MACHINE + machine, "tid": thread + 1,
@@ -84,5 +85,5 @@ def _counters(run: Run) -> Iterator[dict[str, Any]]:
 
 
 def _us(time_s: float) -> int:
-    """Whole microseconds, so that a slice ends exactly where the next one begins."""
+    """Whole microseconds, so that a slice ends exactly where the next slice begins."""
     return round(time_s * _US)

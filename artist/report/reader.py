@@ -1,4 +1,4 @@
-"""Run directories, read and checked: everything a report shows comes from here."""
+"""Reads and checks run directories. Everything that a report shows comes from here."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Run:
     """One run directory."""
 
     name: str
-    """The path as the user gave it; inside a sweep, from the sweep's folder on."""
+    """The path of the directory; it begins with the path that the user gave."""
     scenario: Mapping[str, Any]
     manifest: Mapping[str, Any]
     summary: Mapping[str, Any]
@@ -67,10 +67,10 @@ class Run:
         """A number of `summary.json`.
 
         Raises:
-            TraceError: it is not there or no number.
+            TraceError: the summary lacks it, or it is not a number.
         """
         value = self.summary.get(key)
-        # Larger than any time, count or share; a sum of some stays finite.
+        # 1e100 is larger than any time, count or share, and sums of such numbers stay finite.
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e100:
             got = shortened(value)
             raise TraceError(f"{self.name}/summary.json: {key} should be a number, got {got}")
@@ -78,43 +78,44 @@ class Run:
 
 
 def read_runs(paths: Sequence[Path]) -> list[Run]:
-    """The runs of all folders: run directories, or folders that hold some.
+    """The runs of all paths. A path is a run directory or a folder that contains some.
 
     Raises:
-        ConfigError: a folder is no run directory and holds none.
+        ConfigError: a path is no run directory and contains none.
         TraceError: a file in a run directory is missing or damaged.
     """
-    found: dict[Path, Run] = {}
+    runs: dict[Path, Run] = {}
     for path in paths:
-        inside = [read_run(run) for run in find_runs(path) if run not in found]
-        # A folder has no order of its own: policies by name, then directories by name.
+        inside = [read_run(run) for run in find_runs(path) if run not in runs]
+        # A folder has no order, so runs are sorted by policy; equal policies stay in the order of
+        # their directory names.
         inside.sort(key=lambda run: str(run.scenario["policy"]))
-        found |= {Path(run.name): run for run in inside}
-    return list(found.values())
+        runs |= {Path(run.name): run for run in inside}
+    return list(runs.values())
 
 
 def find_runs(path: Path) -> list[Path]:
     """The run directories at or below a path, in the order of their names.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: the path does not exist, is a file, or contains no run directory.
     """
     if not path.is_dir():
-        kind = "is a file" if path.exists() else "does not exist"
-        raise ConfigError(f"{path}: {kind}; expected a run directory (artist sim --out DIR)")
+        problem = "is a file" if path.exists() else "does not exist"
+        raise ConfigError(f"{path}: {problem}; expected a run directory (artist sim --out DIR)")
     if _is_run(path):
         return [path]
-    found = sorted(
+    runs = sorted(
         folder
         for folder in (manifest.parent for manifest in path.rglob(MANIFEST))
         if _is_run(folder) and not _hidden(folder.relative_to(path).parts)
     )
-    if not found:
+    if not runs:
         raise ConfigError(
             f"{path}: not a run directory and holds none (no {MANIFEST} with jobs.parquet); "
             "make one with artist sim --out DIR"
         )
-    return found
+    return runs
 
 
 def read_run(path: Path) -> Run:
@@ -143,7 +144,7 @@ def read_run(path: Path) -> Run:
 
 
 def _check_scenario(scenario: Mapping[str, Any], path: Path) -> None:
-    """What this version knows must be lawful; settings of other versions pass."""
+    """Check the settings that this version knows. Settings of other versions are not checked."""
     known = {key: value for key, value in scenario.items() if key in Scenario.model_fields}
     try:
         validate(known, Scenario, f"{path}: scenario")
@@ -156,7 +157,7 @@ def _is_run(path: Path) -> bool:
 
 
 def _hidden(parts: Iterable[str]) -> bool:
-    """Half-written runs have names that begin with a dot."""
+    """Whether a folder's name begins with a dot, as the names of half-written runs do."""
     return any(part.startswith(".") for part in parts)
 
 
@@ -178,7 +179,7 @@ def _read_rows(folder: Path, name: str) -> Rows | None:
     if not path.exists() and name in _OPTIONAL:
         return None
     wanted = (*_TEXT[name], *_NUMBERS[name])
-    if path.exists() and not is_file(path):  # Arrow would wait for a pipe's writer
+    if path.exists() and not is_file(path):  # on a pipe Arrow would wait forever
         raise TraceError(f"{path}: cannot be read (not a file)")
     try:
         file = pq.ParquetFile(path)

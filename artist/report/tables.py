@@ -1,4 +1,7 @@
-"""The page's tables: comparison, configuration, provenance."""
+"""The tables of the page: comparison, configuration, provenance.
+
+`comparison.py` computes the numbers of the comparison.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,16 @@ from typing import Any
 from artist.report.comparison import MAIN, Cell, compare_setting, replicate_count
 from artist.report.grouping import Setting, Study
 from artist.report.markup import Html, join, table, tag
+from artist.report.page_text import plain
 from artist.report.reader import Run
-from artist.report.wording import plain
 from artist.results.glossary import Term
 
 _FOLDED = 6
+"""Tables with more rows than this are closed at first."""
 
 
 def comparison_tables(study: Study) -> Iterator[Html]:
-    """A table per setting; the page shows the one that is looked at."""
+    """One table per setting. The page's script shows the table of the chosen setting."""
     for setting in study.settings:
         baseline = next(p for p in study.policies if p in setting.runs)
         compared = list(compare_setting(setting, baseline))
@@ -50,9 +54,10 @@ def _how_compared(setting: Setting, baseline: str) -> str:
     if count < 2:
         return f"{setting.label}. Differences to {baseline}; one replicate has no interval."
     return (
-        f"{setting.label}. Mean over replicates and [range]; differences to {baseline}, paired "
-        f"over {count} replicates (seed x permutation), with 95 % bootstrap intervals; bold where "
-        "the interval leaves out zero. No range or interval: all replicates are equal."
+        f"{setting.label}. Mean over replicates and [range]. Differences to {baseline} are paired "
+        f"over {count} replicates (seed x permutation), with 95 % bootstrap intervals. They are "
+        "bold where the interval does not contain zero. No range or interval: all replicates are "
+        "equal."
     )
 
 
@@ -64,7 +69,7 @@ def _cell(cell: Cell) -> Html:
 
 
 def configuration(study: Study) -> Html:
-    """Every key of the scenarios; where runs differ, all values."""
+    """A row for every key of the scenarios. Where runs differ, it lists all values."""
     keys = dict.fromkeys(key for run in study.runs for key in run.scenario)
     rows = []
     for key in keys:
@@ -74,7 +79,7 @@ def configuration(study: Study) -> Html:
 
 
 def provenance(study: Study) -> Html:
-    """One row per run directory: what it is, what it was made of, how it was made."""
+    """For every run directory: its setting and replicate, its inputs, its command, the versions."""
     head = [
         "run directory",
         "policy",
@@ -102,10 +107,10 @@ def provenance(study: Study) -> Html:
 
 
 def _digests(run: Run) -> list[Html]:
-    """The first digits; the whole digest on pointing at it."""
+    """The first digits of each digest. The page shows the whole digest under the pointer."""
     inputs = run.manifest.get("inputs")
-    found = inputs if isinstance(inputs, dict) else {}
-    texts = [str(found.get(key, "-")).removeprefix("sha256:") for key in ("trace", "fabric")]
+    digests = inputs if isinstance(inputs, dict) else {}
+    texts = [str(digests.get(key, "-")).removeprefix("sha256:") for key in ("trace", "fabric")]
     return [tag("code", text[:12], title=text) for text in texts]
 
 
@@ -126,8 +131,8 @@ def _by_size(text: str) -> tuple[float, str]:
 
 
 def _versions(run: Run) -> str:
-    found = run.manifest.get("versions")
-    named = found.items() if isinstance(found, dict) else ()
+    versions = run.manifest.get("versions")
+    named = versions.items() if isinstance(versions, dict) else ()
     return " \u00b7 ".join(f"{name} {version}" for name, version in named) or "-"
 
 

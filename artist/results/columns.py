@@ -87,8 +87,9 @@ TABLES: dict[str, tuple[Term, ...]] = {
         Term(
             "ended",
             "",
-            "why: finished, lease-ended, preempted, migrated, re-rated (another speed follows) or "
-            "held (the job keeps its GPUs and stands still for a while)",
+            "why: finished, lease-ended, preempted, migrated, re-rated (another speed follows), "
+            "held (the job keeps its GPUs and stands still for a while) or withdrawn (its GPUs "
+            "left service); after a colon the policy's reason, where it gives one",
         ),
     ),
     "timeline": (

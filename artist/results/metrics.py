@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from artist.cluster.placement import Placement, machine_counts, signature
+from artist.cluster.placement import Placement, machine_counts
+from artist.cluster.shape import signature
 from artist.cluster.tree import ClusterTree
 from artist.engine.rows import EndReason, PlacementRow, Rows
 from artist.results.fragmentation import fragmented_gpus
@@ -33,11 +34,11 @@ def seconds_column(ticks: Sequence[int]) -> npt.NDArray[np.float64]:
 
 def job_table(rows: Rows) -> Table:
     """One row per finished job, in the order of arrival."""
-    jobs = sorted(rows.jobs, key=lambda row: row.order)
-    parts = _parts(rows.placements, {row.order: row.job.compute_s for row in jobs})
+    jobs = sorted(rows.jobs, key=lambda row: row.handle)
+    parts = _parts(rows.placements, {row.handle: row.job.compute_s for row in jobs})
     jct = seconds_column([row.finish - row.arrival for row in jobs])
     ideal = np.array([row.job.ideal_s for row in jobs])
-    found = [parts[row.order] for row in jobs]
+    found = [parts[row.handle] for row in jobs]
     table: Table = {
         "job_id": [row.job.id for row in jobs],
         "user": [row.job.user for row in jobs],
@@ -71,7 +72,7 @@ def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Ta
     """One row per interval of constant rate, in the order in which they ended."""
     found = rows.placements
     return {
-        "job_id": [job_ids[row.job] for row in found],
+        "job_id": [job_ids[row.handle] for row in found],
         "gpus": np.array([row.placement.gpus for row in found], dtype=np.int32),
         "level": [tree.levels[row.tier].name for row in found],
         "signature": [signature(tree, row.placement) for row in found],
@@ -84,8 +85,13 @@ def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Ta
         "stalled_s": seconds_column([row.stalled for row in found]),
         "lost_s": seconds_column([row.lost for row in found]),
         "source": [row.source for row in found],
-        "ended": [row.reason.value for row in found],
+        "ended": [_ended(row) for row in found],
     }
+
+
+def _ended(row: PlacementRow) -> str:
+    """Why an interval ended, with the policy's reason where it gave one."""
+    return f"{row.reason.value}: {row.note}" if row.note else row.reason.value
 
 
 def timeline_table(rows: Rows, tree: ClusterTree) -> Table:
@@ -178,10 +184,10 @@ def weighted_percentile(
     values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], percentile: float
 ) -> float:
     """The smallest value whose share of the weight, with all smaller ones, is enough."""
-    order = np.argsort(values, kind="stable")
-    share = np.cumsum(weights[order])
+    ranked = np.argsort(values, kind="stable")
+    share = np.cumsum(weights[ranked])
     index = int(np.searchsorted(share, share[-1] * percentile / 100))
-    return float(values[order][min(index, len(values) - 1)])
+    return float(values[ranked][min(index, len(values) - 1)])
 
 
 def _fairness(rho: npt.NDArray[np.float64]) -> Mapping[str, float]:
@@ -223,11 +229,11 @@ def _parts(
     placements: Sequence[PlacementRow], compute_s: Mapping[int, float]
 ) -> Mapping[int, _Parts]:
     """Per job order; `compute_s` is each job's compute time of one iteration."""
-    found = {order: _Parts() for order in compute_s}
+    found = {handle: _Parts() for handle in compute_s}
     for row in placements:
-        part = found[row.job]
+        part = found[row.handle]
         productive_s = (row.end - row.start - row.stalled) / TICKS_PER_S
-        share = compute_s[row.job] / row.iteration_s
+        share = compute_s[row.handle] / row.iteration_s
         part.compute_s += productive_s * share
         part.comm_s += productive_s * (1.0 - share)
         part.stalled += row.stalled

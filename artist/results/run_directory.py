@@ -22,7 +22,7 @@ from artist import __version__
 from artist.errors import ConfigError
 from artist.results.arrow_tables import arrow_table
 from artist.results.metrics import Table
-from artist.run import Result
+from artist.results.result import Result
 
 MANIFEST = "manifest.json"
 

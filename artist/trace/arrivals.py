@@ -15,10 +15,10 @@ _S_PER_HOUR = 3600
 
 
 def with_arrivals(trace: Trace, spec: str, seed: int) -> Trace:
-    """The trace with other arrivals; the jobs keep their order.
+    """The trace with other arrival times; the jobs keep their order.
 
-    `trace` leaves them, `batch` puts all at 0, `poisson:R` draws exponential
-    gaps for R jobs per hour.
+    `spec` is `trace` (no change), `batch` (all jobs arrive at 0) or `poisson:R` (exponential
+    gaps, R jobs per hour on average).
 
     Raises:
         ConfigError: `spec` is none of these.
@@ -41,7 +41,7 @@ def _jobs_per_hour(spec: str) -> float:
         jobs_per_hour = float(rate)
     except ValueError:
         jobs_per_hour = math.nan
-    # A job in a million hours at the least keeps any trace within MAX_TIME_S.
+    # At least one job in a million hours: then a mean gap, 3.6e9 s, is below MAX_TIME_S, 4e9 s.
     if kind != "poisson" or not 1e-6 <= jobs_per_hour <= 1e9:
         raise ConfigError(
             f"--arrivals is {spec!r}, expected trace, batch or poisson:JOBS_PER_HOUR "

@@ -1,4 +1,7 @@
-"""Which format a file is of: by the columns it has or, without a header, by its first line."""
+"""Finding out the format of a file.
+
+A file with a header is recognised by its columns, a file without one by its first line.
+"""
 
 from __future__ import annotations
 
@@ -6,79 +9,81 @@ from pathlib import Path
 from typing import TypeAlias
 
 from artist.errors import TraceError, UnknownNameError
-from artist.trace.foreign.formats import EXTERNALS, External, Layout
-from artist.trace.native.cells import first_line, read_csv, read_lines, read_table
+from artist.trace.foreign.formats import FOREIGN_FORMATS, ForeignFormat, Layout
 from artist.trace.native.file_bytes import is_json, is_parquet
-from artist.trace.native.schemas import SCHEMAS, Schema, check_columns
+from artist.trace.native.formats import OWN_FORMATS, OwnFormat, check_columns
+from artist.trace.native.read_table import first_line, read_csv, read_lines, read_table
 from artist.trace.native.table import Table
 
-Kind: TypeAlias = Schema | External
+Format: TypeAlias = OwnFormat | ForeignFormat
 
-KINDS: dict[str, Kind] = {kind.id: kind for kind in (*SCHEMAS, *EXTERNALS)}
+FORMATS: dict[str, Format] = {format_.id: format_ for format_ in (*OWN_FORMATS, *FOREIGN_FORMATS)}
 
 
-def named(format_: str) -> Kind:
+def format_named(name: str) -> Format:
     """A format by name.
 
     Raises:
-        UnknownNameError: there is none of this name.
+        UnknownNameError: no format has this name.
     """
-    if format_ not in KINDS:
-        raise UnknownNameError("trace format", format_, KINDS, f"one of {', '.join(KINDS)}")
-    return KINDS[format_]
+    if name not in FORMATS:
+        raise UnknownNameError("trace format", name, FORMATS, f"one of {', '.join(FORMATS)}")
+    return FORMATS[name]
 
 
-def open_table(path: Path, data: bytes, forced: Kind | None) -> tuple[Table, Kind]:
-    """The cells of a file and the format they are in; `forced` settles the format.
+def open_table(path: Path, data: bytes, forced: Format | None) -> tuple[Table, Format]:
+    """The cells of a file and its format. If the user named the format, it is `forced`.
 
     Raises:
-        TraceError: no format explains the file, or more than one does.
+        TraceError: no format fits the file, or more than one does.
     """
     if not is_parquet(path, data) and not is_json(path, data):
         line = first_line(data)
         fitting = [
-            (kind, layout)
-            for kind in ((forced,) if forced else EXTERNALS)
-            if isinstance(kind, External)
-            for layout in kind.layouts
+            (format_, layout)
+            for format_ in ((forced,) if forced else FOREIGN_FORMATS)
+            if isinstance(format_, ForeignFormat)
+            for layout in format_.layouts
             if _fits(layout, line)
         ]
         if len(fitting) > 1:
-            raise _ambiguous(path, [kind for kind, _ in fitting])
+            raise _ambiguous(path, [format_ for format_, _ in fitting])
         if fitting:
-            (kind, layout) = fitting[0]
-            return _headerless(path, data, layout), kind
-        if isinstance(forced, External) and forced.layouts:
-            _check_shape(path, data, line, forced)
+            (format_, layout) = fitting[0]
+            return _headerless(path, data, layout), format_
+        if isinstance(forced, ForeignFormat) and forced.layouts:
+            _check_first_line(path, data, line, forced)
     table = read_table(path, data)
     return table, recognise(table, forced)
 
 
-def recognise(table: Table, forced: Kind | None) -> Kind:
-    """The format whose columns a table has.
+def recognise(table: Table, forced: Format | None) -> Format:
+    """The format of a table, judged by its columns.
 
     Raises:
-        TraceError: none or more than one; a column is missing or means nothing.
+        TraceError: no format fits, or more than one does; a column is missing or unknown.
     """
     names = set(table.columns)
-    kinds = (forced,) if forced else tuple(KINDS.values())
-    complete = [kind for kind in kinds if names.issuperset(kind.required)]
+    candidates = (forced,) if forced else tuple(FORMATS.values())
+    complete = [x for x in candidates if names.issuperset(x.required)]
     if not forced:
-        complete = [x for x in complete if isinstance(x, Schema) or not names & x.unless]
+        complete = [x for x in complete if isinstance(x, OwnFormat) or not names & x.unless]
     if len(complete) > 1:
         raise _ambiguous(table.path, complete)
-    # The first of those that fit best: artist's own come first.
-    kind = complete[0] if complete else max(kinds, key=lambda x: _share(x, names))
-    if isinstance(kind, Schema):
-        kind.check(table)
+    # If no format is complete, the error below is about the one that comes closest. Of those
+    # that come equally close, `max` takes the first, which is an own format.
+    format_ = complete[0] if complete else max(candidates, key=lambda x: _share(x, names))
+    if isinstance(format_, OwnFormat):
+        format_.check(table)
     else:
-        extra = [name for name in table.columns if name not in kind.required]
-        check_columns(table, kind.id, kind.required, f"{table.path}: header", extra)
-    return kind
+        extra = [name for name in table.columns if name not in format_.required]
+        check_columns(table, format_.id, format_.required, f"{table.path}: header", extra)
+    return format_
 
 
-def _share(kind: Kind, names: set[str]) -> float:
-    return len(names.intersection(kind.required)) / len(kind.required)
+def _share(format_: Format, names: set[str]) -> float:
+    """Which share of its required columns a format finds among `names`."""
+    return len(names.intersection(format_.required)) / len(format_.required)
 
 
 def _fits(layout: Layout, line: str) -> bool:
@@ -92,19 +97,19 @@ def _headerless(path: Path, data: bytes, layout: Layout) -> Table:
     return read_lines(path, data, layout.columns, layout.delimiter)
 
 
-def _check_shape(path: Path, data: bytes, line: str, kind: External) -> None:
-    """Refuse a file that has neither the shape nor the header of the format it is said to be."""
-    if set(kind.required).issubset(name.strip() for name in line.split(",")):
+def _check_first_line(path: Path, data: bytes, line: str, format_: ForeignFormat) -> None:
+    """Refuse a file whose first `line` fits no layout of a headerless format and is no header."""
+    if set(format_.required).issubset(name.strip() for name in line.split(",")):
         return
-    delimiter = kind.layouts[0].delimiter
-    widths = " or ".join(str(len(layout.columns)) for layout in kind.layouts)
+    delimiter = format_.layouts[0].delimiter
+    widths = " or ".join(str(len(layout.columns)) for layout in format_.layouts)
     number = data[: data.find(line.encode())].count(b"\n") + 1 if line else 1
     raise TraceError(
         f"{path}:{number}: {len(line.split(delimiter))} fields, expected {widths} of the "
-        f"{kind.id} format ({kind.source}); give such a file or another --from"
+        f"{format_.id} format ({format_.source}); give such a file or another --from"
     )
 
 
-def _ambiguous(path: Path, kinds: list[Kind]) -> TraceError:
-    names = ", ".join(dict.fromkeys(kind.id for kind in kinds))
+def _ambiguous(path: Path, formats: list[Format]) -> TraceError:
+    names = ", ".join(dict.fromkeys(format_.id for format_ in formats))
     return TraceError(f"{path}: it could be of several formats: {names}; choose one with --from")

@@ -1,4 +1,7 @@
-"""Traces by name: generated ones and the small samples that ship with artist."""
+"""Traces by name: the built-in ones (generated, or samples that ship), and `open_trace`.
+
+`open_trace` is what `--trace` means: the name of a built-in trace or of a file.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ builtin_traces = Registry(
 
 
 def builtin(name: str, seed: int = 0) -> Trace:
-    """The trace registered under `name`; a sample is the same for every seed.
+    """The built-in trace of this name. Samples do not depend on the seed.
 
     Raises:
         UnknownNameError: no trace has this name.
@@ -61,13 +64,13 @@ def builtin(name: str, seed: int = 0) -> Trace:
 def open_trace(
     name_or_file: str, seed: int = 0, *, format_: str | None = None, rules: Rules | None = None
 ) -> Trace:
-    """What `--trace` means: a file if there is one of this name, else a built-in trace.
+    """The trace in a file if there is one of this name, else the built-in trace of this name.
 
-    A file may be of any format that `read_trace` knows. What foreign ones lack is
-    filled in by `rules`, by default the usual ones with this seed.
+    A file may have any format that `read_trace` knows. `rules` fill in what a foreign format
+    lacks; without them the default rules apply, with this seed.
 
     Raises:
-        UnknownNameError: neither exists, or no such format.
+        UnknownNameError: neither exists, or the format is unknown.
         TraceError: the file is malformed.
     """
     path = Path(name_or_file)
@@ -88,6 +91,6 @@ def generated_week(*, seed: int) -> Trace:
 
 
 def sample(*, seed: int, file: str) -> Trace:
-    """A shipped file, which has no use for a seed."""
+    """A shipped file; the seed has no effect."""
     del seed
     return read_trace(resource("traces", file))

@@ -1,38 +1,36 @@
-"""Reading a job trace of any known format; `external.py` lists the foreign ones.
+"""Reading a trace file of any known format.
+
+artist's own formats (`native/formats.py`), fields after the semicolon are optional:
 
 | format | fields |
 |---|---|
 | native (CSV, Parquet) | job_id, arrival_s, gpus, model, iterations, compute_s; user, gpus_min, gpus_max, restart_s, hint_* |
-| simple (CSV, Parquet) | job_id, submit_time, num_gpus, duration; model, iterations, user or vc, hint_* |
-| SenseTime (JSON) | job_id, total_iterations, time_per_iteration, max_parallelism, model, arrival_time or start_time; user |
+| simple (CSV, Parquet) | job_id, submit_time, num_gpus, duration; model, iterations, user or vc, gpus_min, gpus_max, restart_s, hint_* |
+| sensetime (JSON) | job_id, total_iterations, time_per_iteration, max_parallelism, model, arrival_time or start_time; user, gpus_min, gpus_max, restart_s |
 
-Those after the semicolon are optional. Times are seconds. A reader refuses what
-it cannot explain and keeps a model's name as written; `base.check_models` holds
-it against the catalogue.
+`foreign/formats.py` lists the foreign formats. Times are seconds. A name of a model stays as
+the file has it; `native.trace.check_models` compares it with the catalogue.
 """  # noqa: E501  (a table row is one line)
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from artist.errors import TraceError
-from artist.trace.detect import named, open_table, recognise
-from artist.trace.foreign.formats import External
+from artist.trace.detect import format_named, open_table, recognise
+from artist.trace.foreign.formats import ForeignFormat
 from artist.trace.foreign.rules import Rules
-from artist.trace.native.assemble import assemble
+from artist.trace.native.assemble import assemble_own
 from artist.trace.native.file_bytes import read_data
+from artist.trace.native.formats import OwnFormat
 from artist.trace.native.plain_csv import plain_table
-from artist.trace.native.schemas import UNKNOWN_MODEL, Schema
-from artist.trace.native.trace import Trace
-
-__all__ = ["UNKNOWN_MODEL", "read_trace"]
+from artist.trace.native.trace import Trace, content_digest
 
 
 def read_trace(path: Path, *, format_: str | None = None, rules: Rules | None = None) -> Trace:
-    """Read a trace; its format shows in its content, unless `format_` names it.
+    """Read a trace. The content shows its format, unless `format_` names it.
 
-    `rules` fill in what foreign formats do not tell; see `artist.trace.foreign.records.Rules`.
+    `rules` say how to fill in what foreign formats lack.
 
     Raises:
         TraceError: the file cannot be read or a job in it is malformed. One
@@ -44,32 +42,32 @@ def read_trace(path: Path, *, format_: str | None = None, rules: Rules | None = 
         from artist.trace.foreign.fill import check_rule
 
         check_rule(rules.model)
-    forced = named(format_) if format_ else None
+    forced = format_named(format_) if format_ else None
     data = read_data(path)
-    digest = hashlib.sha256(data).hexdigest()
-    plain = None if isinstance(forced, External) else plain_table(path, data)
+    digest = content_digest(data)
+    plain = None if isinstance(forced, ForeignFormat) else plain_table(path, data)
     if plain is not None:
         try:
-            schema = recognise(plain, forced)
-            if isinstance(schema, Schema):
-                del data
-                return _refilled(assemble(plain, schema, digest), rules)
+            plain_format = recognise(plain, forced)
+            if isinstance(plain_format, OwnFormat):
+                del data  # frees its memory before the jobs take theirs
+                return _with_models(assemble_own(plain, plain_format, digest), rules)
         except TraceError:
             pass
-        data = read_data(path)  # the careful reader below words the error
-    table, kind = open_table(path, data, forced)
+        data = read_data(path)  # the careful reader below reads again and words the error
+    table, recognised = open_table(path, data, forced)
     del data
-    if isinstance(kind, Schema):
-        return _refilled(assemble(table, kind, digest), rules)
-    from artist.trace.foreign.convert import foreign_trace
+    if isinstance(recognised, OwnFormat):
+        return _with_models(assemble_own(table, recognised, digest), rules)
+    from artist.trace.foreign.assemble import assemble_foreign
 
-    return foreign_trace(table, kind, rules, digest)
+    return assemble_foreign(table, recognised, rules, digest)
 
 
-def _refilled(trace: Trace, rules: Rules) -> Trace:
-    """Only a rule needs the catalogue of models."""
+def _with_models(trace: Trace, rules: Rules) -> Trace:
+    """As `fill.with_models`, but only a rule loads the catalogue of models."""
     if rules.model is None:
         return trace
-    from artist.trace.foreign.convert import refill
+    from artist.trace.foreign.fill import with_models
 
-    return refill(trace, rules)
+    return with_models(trace, rules)

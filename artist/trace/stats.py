@@ -1,16 +1,16 @@
-"""What a trace holds, in numbers: for `artist trace stats` and `validate`."""
+"""Facts about a trace: its statistics (`artist trace stats`) and what its reader reports
+(`artist trace validate`).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from artist.trace.foreign.fill import known_model
 from artist.trace.native.trace import Trace
-from artist.workload.job import Job
 
 Value: TypeAlias = str | int | float | list[str] | dict[str, int] | dict[str, float] | None
 
@@ -19,9 +19,10 @@ _S_PER_HOUR = 3600
 
 
 def stats(trace: Trace) -> dict[str, Value]:
-    """Figures of a trace, units in their names.
+    """Statistics of a trace. Their names end in their units.
 
-    Ideal JCT is iterations x compute time. Percentiles are linear-interpolated.
+    The ideal JCT of a job is iterations x compute time: no waiting, no communication.
+    Percentiles are interpolated linearly.
     """
     jobs = trace.jobs
     gpus = np.array([job.gpus for job in jobs])
@@ -50,19 +51,8 @@ def stats(trace: Trace) -> dict[str, Value]:
     }
 
 
-def offered_load(jobs: Sequence[Job], gpus: int) -> float | None:
-    """GPU-seconds demanded per GPU-second of the time over which jobs arrive.
-
-    None where all arrive at once. The span is from 0 to the last arrival.
-    """
-    span_s = max(job.arrival_s for job in jobs)
-    if not span_s:
-        return None
-    return sum(job.gpus * job.ideal_s for job in jobs) / (gpus * span_s)
-
-
 def validate(trace: Trace) -> dict[str, Value]:
-    """What reading a trace found out; models that the catalogue lacks are named."""
+    """What the reader of a trace reports, and the names of models that the catalogue lacks."""
     return {
         "trace": trace.name,
         "format": trace.format,

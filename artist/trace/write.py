@@ -1,4 +1,4 @@
-"""Writing a trace in any format that artist writes, and saying what that format cannot say."""
+"""Writing a trace in any format that artist can write, with a report of what is lost in it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from artist.errors import ConfigError, UnknownNameError
+from artist.io.writing import whole_file
 from artist.trace.foreign.swf import swf_lines
 from artist.trace.native.trace import Trace
-from artist.trace.native.writer import write_csv, write_parquet, write_simple, write_text
+from artist.trace.native.writer import write_csv, write_parquet, write_simple
 from artist.workload.job import Job
 
 OUTPUTS = ("native", "simple", "swf")
@@ -18,13 +19,13 @@ _PARQUET = ".parquet"
 
 
 class Loss(NamedTuple):
-    """Something that a format cannot say, and which jobs have it."""
+    """Information that a format has no place for, and which jobs have it."""
 
-    what: str
+    information: str
     has: Callable[[Job], bool]
 
 
-# A step of `simple` is the duration divided by the iterations, the same to rounding.
+# `simple` loses nothing that counts: duration / iterations is `compute_s` but for rounding.
 _LOSSES: dict[str, tuple[Loss, ...]] = {
     "native": (),
     "simple": (),
@@ -41,7 +42,7 @@ _LOSSES: dict[str, tuple[Loss, ...]] = {
 
 
 def output_format(path: Path, to: str | None) -> str:
-    """The format to write: `to`, else SWF for a name in `.swf`, else native.
+    """The format to write: `to`, else SWF for a name that ends in `.swf`, else native.
 
     Raises:
         ConfigError: there is no such format, or it has no Parquet form.
@@ -55,17 +56,17 @@ def output_format(path: Path, to: str | None) -> str:
 
 
 def write_trace(trace: Trace, path: Path, to: str | None = None) -> tuple[str, ...]:
-    """Write a trace, whole or not at all; answers what the format could not say.
+    """Write a trace, whole or not at all, and return what was lost, with numbers of jobs.
 
-    Native goes to Parquet where the name ends in `.parquet`, else to CSV. What is
-    lost is counted in jobs.
+    Native is written as Parquet if the name ends in `.parquet`, else as CSV.
 
     Raises:
         ConfigError: no such format, or the file cannot be written there.
     """
     chosen = output_format(path, to)
     if chosen == "swf":
-        write_text(swf_lines(trace.jobs), path)
+        with whole_file(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(f"{line}\n" for line in swf_lines(trace.jobs))
     elif chosen == "simple":
         write_simple(trace.jobs, path)
     else:
@@ -75,5 +76,5 @@ def write_trace(trace: Trace, path: Path, to: str | None = None) -> tuple[str, .
 
 
 def _lost(jobs: Sequence[Job], to: str) -> tuple[str, ...]:
-    counts = ((loss.what, sum(map(loss.has, jobs))) for loss in _LOSSES[to])
-    return tuple(f"{what}: {count} jobs" for what, count in counts if count)
+    counts = ((loss.information, sum(map(loss.has, jobs))) for loss in _LOSSES[to])
+    return tuple(f"{information}: {count} jobs" for information, count in counts if count)

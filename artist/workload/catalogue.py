@@ -1,9 +1,12 @@
-"""The rows of the catalogue: which network, from which paper, trained how.
+"""The catalogue of models: one row for each, with its network, its paper and how it is trained.
 
-Batches of the first five image models are those of torchvision's published recipes
-(references/classification, 8 GPUs), as are those of the larger ones; BERT's is the one of
-the trace's BERT jobs and of NVIDIA's SQuAD figures. Others say where theirs comes from;
-"assumed" ones fill a GPU of 80 GB in training.
+The operators of the networks stand in `convnets.py`, `encoders.py`, `decoders.py` and
+`sparse_inputs.py`. `models.py` finds a row by name.
+
+Sources of the batch sizes: those of image models are from torchvision's published recipes
+(references/classification, 8 GPUs). That of BERT is the batch of the BERT jobs in Dally's
+workloads and of NVIDIA's SQuAD figures. For the others, a comment at the row names the source.
+A batch that its row calls "assumed" fills a GPU of 80 GB in training.
 """
 
 from __future__ import annotations
@@ -11,16 +14,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from artist.workload import convnets, decoders, sparse, transformers
+from artist.workload import convnets, decoders, encoders, sparse_inputs
 from artist.workload.operators import Operator
-from artist.workload.spec import Settings
+from artist.workload.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One row. `aliases` are other spellings, compared without case, `-`, `_` and spaces.
+    """One row of the catalogue.
 
-    `positions` is the longest sequence that the model knows (0 for any).
+    - `build`: makes the operators, given `sequence` and `experts` if the model has them.
+    - `settings`: how the model is trained unless a spec says otherwise.
+    - `aliases`: other names. Names are compared without case, hyphens, underscores and spaces.
+    - `positions`: the longest sequence that the model accepts; 0 means any length.
     """
 
     id: str
@@ -31,19 +37,14 @@ class Model:
     aliases: tuple[str, ...] = ()
     positions: int = 0
 
-    @property
-    def batch_per_gpu(self) -> int:
-        """Samples of a replica in one iteration."""
-        return self.settings.batch
-
     def operators(self, settings: Settings) -> tuple[Operator, ...]:
-        """The layers under these settings."""
-        shape = {"sequence": settings.sequence, "experts": settings.experts}
-        return self.build(**{key: value for key, value in shape.items() if value is not None})
+        """The operators of the model under these settings."""
+        sizes = {"sequence": settings.sequence, "experts": settings.experts}
+        return self.build(**{key: value for key, value in sizes.items() if value is not None})
 
 
-# The six models of Dally's Table I are timed by arithmetic alone, as they always were: their
-# calibrations and every result with them rest on these layer tables.
+# The six models of Dally's Table I are timed by arithmetic alone, without the roofline. Their
+# calibrations, and all results that use them, are based on these times.
 _PLAIN = Settings(batch=32, timing="arithmetic")
 _IMAGE = Settings(batch=32)
 _TEXT = Settings(batch=8, sequence=512)
@@ -67,7 +68,7 @@ ROWS = (
         "bert-large",
         "BERT-large uncased with embeddings and pooler, sequences of 384",
         "arXiv:1810.04805",
-        transformers.bert_large,
+        encoders.bert_large,
         replace(_PLAIN, sequence=384),
         ("bert",),
         positions=512,
@@ -89,7 +90,7 @@ ROWS = (
         "roberta-base",
         "RoBERTa-base",
         "arXiv:1907.11692",
-        transformers.roberta_base,
+        encoders.roberta_base,
         _TEXT,
         ("roberta",),
         positions=512,
@@ -98,7 +99,7 @@ ROWS = (
         "roberta-large",
         "RoBERTa-large",
         "arXiv:1907.11692",
-        transformers.roberta_large,
+        encoders.roberta_large,
         _TEXT,
         positions=512,
     ),
@@ -107,17 +108,17 @@ ROWS = (
         "camembert",
         "CamemBERT-base",
         "arXiv:1911.03894",
-        transformers.camembert,
+        encoders.camembert,
         replace(_TEXT, batch=32),
         ("camembert-base",),
         positions=512,
     ),
-    # Streams of 256 tokens, 64 of them per GPU (arXiv:1901.07291, section 5.1).
+    # 64 streams of 256 tokens per GPU (arXiv:1901.07291, section 5.1).
     Model(
         "xlm",
         "XLM-100, 100 languages",
         "arXiv:1901.07291",
-        transformers.xlm,
+        encoders.xlm,
         Settings(batch=64, sequence=256),
         ("xlm-100",),
         positions=512,
@@ -127,7 +128,7 @@ ROWS = (
         "transformer-xl",
         "Transformer-XL base for WikiText-103, with memory",
         "arXiv:1901.02860",
-        transformers.transformer_xl,
+        decoders.transformer_xl,
         Settings(batch=15, sequence=150),
         ("txl",),
     ),
@@ -164,8 +165,8 @@ ROWS = (
         Settings(batch=4, sequence=2048, precision="bf16", experts=128),
         positions=2048,
     ),
-    # 96 GPUs hold a replica; 1,536 sequences on 384 GPUs, one at a time (arXiv:2104.04473,
-    # section 5.2).
+    # A replica takes 96 GPUs. 1,536 sequences on 384 GPUs are 384 per replica, in microbatches of
+    # one sequence (arXiv:2104.04473, section 5.2).
     Model(
         "gpt3-175b",
         "GPT-3 175B over tensor groups of 8 and 12 pipeline stages",
@@ -198,14 +199,20 @@ ROWS = (
             ("llama3-8b", "3 8B", "arXiv:2407.21783", ()),
         )
     ),
-    # Mini-batch of the authors' benchmark script for this data set.
-    Model("dlrm", "DLRM, Criteo Kaggle", "arXiv:1906.00091", sparse.dlrm, Settings(batch=128)),
-    # Mini-batch of the authors' (arXiv:1706.02216, section 4).
+    # The mini-batch in the authors' benchmark script for this data set.
+    Model(
+        "dlrm",
+        "DLRM, Criteo Kaggle",
+        "arXiv:1906.00091",
+        sparse_inputs.dlrm,
+        Settings(batch=128),
+    ),
+    # The authors' mini-batch (arXiv:1706.02216, section 4).
     Model(
         "graphsage",
         "GraphSAGE (mean), Reddit",
         "arXiv:1706.02216",
-        sparse.graphsage,
+        sparse_inputs.graphsage,
         Settings(batch=512),
         ("gnn",),
     ),

@@ -1,6 +1,6 @@
-"""Image classifiers, layer by layer (ImageNet: 224 x 224, 1000 classes).
+"""Convolutional image classifiers, layer by layer, for ImageNet (224 x 224 pixels, 1000 classes).
 
-Each follows torchvision, whose parameter counts are the published ones.
+Each follows torchvision's implementation, whose parameter counts are the published ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _CLASSES = 1000
 
 
 class _Net:
-    """Layers appended one after another, with the shape that flows between them."""
+    """A network built layer by layer. `image` is the shape of the last layer's output."""
 
     def __init__(self) -> None:
         self.image = _INPUT
@@ -31,7 +31,7 @@ class _Net:
         self.image = replace(self.image, side=side)
 
     def classifier(self, *widths: int) -> tuple[Operator, ...]:
-        """Close with fully connected layers of the given widths."""
+        """All layers of the network, ended by fully connected layers of these widths."""
         inputs = self.image.channels * self.image.side**2
         for number, outputs in enumerate(widths, 1):
             self.operators.append(linear(f"fc{number}", inputs, outputs))
@@ -84,7 +84,10 @@ def resnet18() -> tuple[Operator, ...]:
 
 
 def resnet50() -> tuple[Operator, ...]:
-    """ResNet-50 v1.5: bottleneck blocks, stride in the 3 x 3 (arXiv:1512.03385, table 1)."""
+    """ResNet-50 v1.5: bottleneck blocks (arXiv:1512.03385, table 1).
+
+    In v1.5, the stride of a block is in its 3 x 3 convolution.
+    """
     return _resnet(blocks=(3, 4, 6, 3), bottleneck=True)
 
 
@@ -99,7 +102,7 @@ def resnet152() -> tuple[Operator, ...]:
 
 
 def wide_resnet101() -> tuple[Operator, ...]:
-    """WideResNet-101-2: the inner convolutions twice as wide (arXiv:1605.07146)."""
+    """WideResNet-101-2: inner convolutions are twice as wide (arXiv:1605.07146)."""
     return _resnet(blocks=(3, 4, 23, 3), bottleneck=True, widening=2)
 
 
@@ -119,12 +122,14 @@ def _resnet(blocks: tuple[int, ...], bottleneck: bool, widening: int = 1) -> tup
 
 
 def _branch(inner: int, out: int, stride: int, bottleneck: bool) -> list[Conv]:
+    """The convolutions of one residual block."""
     if bottleneck:
         return [Conv(inner, 1), Conv(inner, 3, stride), Conv(out, 1)]
     return [Conv(inner, 3, stride), Conv(out, 3)]
 
 
 def _residual(net: _Net, name: str, branch: list[Conv], stride: int) -> None:
+    """Append a residual block, with a shortcut convolution if the block changes the shape."""
     entry = net.image
     for number, conv in enumerate(branch, 1):
         net.conv(f"{name}.conv{number}", conv)
@@ -168,6 +173,7 @@ def mobilenetv3_large() -> tuple[Operator, ...]:
 def _inverted_residual(
     net: _Net, name: str, kernel: int, expanded: int, out: int, squeeze: bool, stride: int
 ) -> None:
+    """Append a block of MobileNetV3: expand, depthwise, squeeze-and-excite if asked, project."""
     if expanded != net.image.channels:
         net.conv(f"{name}.expand", Conv(expanded, kernel=1))
     net.conv(f"{name}.depthwise", Conv(expanded, kernel, stride, groups=expanded))
@@ -182,6 +188,9 @@ def _inverted_residual(
 
 
 def _multiple_of_8(channels: int) -> int:
-    """Nearest multiple of 8 that is not more than a tenth below (arXiv:1905.02244's code)."""
+    """The nearest multiple of 8, or the next one if that is more than a tenth below `channels`.
+
+    This is the rule in the code of arXiv:1905.02244.
+    """
     nearest = max(8, (channels + 4) // 8 * 8)
     return nearest + 8 if nearest < 0.9 * channels else nearest

@@ -1,9 +1,12 @@
-"""Transformer decoders: GPT-2, GPT-3, GPT-2 with experts, and Llama.
+"""Transformer decoders, layer by layer: Transformer-XL, GPT-2, GPT-3, GPTs with experts, Llama.
 
-A sample is one sequence. Scores and their use, 2 sequence^2 hidden multiply-accumulates,
-count with the attention's output (the causal half is not left out, as is usual). The
-output layer's arithmetic counts with the last normalisation; where its table is that of
-the embeddings, so does its gradient there.
+Parameter counts are those of the released models. A sample is one sequence.
+
+The attention scores and their product with the values, 2 sequence^2 hidden MACs, are counted with
+the output layer of the attention. As usual, the half that the causal mask hides is counted too.
+
+The last normalisation and the output layer form one operator, `head`. If the output layer shares
+its table with the embeddings, the parameters of the table are counted with the embeddings.
 """
 
 from __future__ import annotations
@@ -16,23 +19,23 @@ from artist.workload.operators import Kind, Operator, Role, linear, lookup
 
 @dataclass(frozen=True, slots=True)
 class Gpt:
-    """Sizes of a GPT. Every `every`-th block has experts instead of one feed-forward."""
+    """Sizes of a GPT. Every `experts_every`-th block has experts; 0 means no block has."""
 
     layers: int
     hidden: int
     vocabulary: int = 50_257
     positions: int = 1024
-    every: int = 0
+    experts_every: int = 0
 
     def build(self, sequence: int, experts: int = 1) -> tuple[Operator, ...]:
-        """Embeddings, blocks, last normalisation with the (tied) output layer."""
+        """The embeddings, the blocks and the head, whose table is that of the embeddings."""
         hidden = self.hidden
         rows = self.vocabulary + self.positions
         operators = [replace(lookup("embeddings", rows, hidden, rows=sequence), role=Role.ROW)]
         for number in range(self.layers):
-            moe = self.every and number % self.every == self.every - 1
+            every = self.experts_every
             operators += _attention(f"h{number}", hidden, sequence)
-            if moe:
+            if every and number % every == every - 1:
                 operators += _experts(f"h{number}", hidden, sequence, experts)
             else:
                 operators += _feed_forward(f"h{number}", hidden, sequence)
@@ -42,34 +45,55 @@ class Gpt:
 
 @dataclass(frozen=True, slots=True)
 class Llama:
-    """Sizes of a Llama: no biases, gated feed-forward of `inner`, `groups` of shared keys."""
+    """Sizes of a Llama. It has no biases. `inner` is the width of its gated feed-forward layer."""
 
     layers: int
     hidden: int
     inner: int
     vocabulary: int
-    shared: int = 1
-    """Query heads per head of keys and values."""
+    heads_per_key: int = 1
+    """Number of query heads that share one head of keys and values."""
 
     def build(self, sequence: int) -> tuple[Operator, ...]:
-        """Embeddings, blocks, last normalisation with an output layer of its own."""
-        hidden, keys = self.hidden, self.hidden // self.shared
+        """The embeddings, the blocks and the head, which has a table of its own."""
+        hidden, keys = self.hidden, self.hidden // self.heads_per_key
         table = replace(lookup("embeddings", self.vocabulary, hidden, rows=sequence), role=Role.ROW)
         operators = [table]
         for number in range(self.layers):
             name = f"h{number}"
-            qkv = _plain(f"{name}.qkv", hidden, hidden + 2 * keys, sequence, Role.COLUMN, hidden)
-            output = _plain(f"{name}.attention.output", hidden, hidden, sequence, Role.ROW)
+            qkv = _no_bias(f"{name}.qkv", hidden, hidden + 2 * keys, sequence, Role.COLUMN, hidden)
+            output = _no_bias(f"{name}.attention.output", hidden, hidden, sequence, Role.ROW)
             macs = output.macs + 2 * sequence**2 * hidden
             operators += [
                 qkv,
                 replace(output, macs=macs),
-                _plain(f"{name}.gate_up", hidden, 2 * self.inner, sequence, Role.COLUMN, hidden),
-                _plain(f"{name}.down", self.inner, hidden, sequence, Role.ROW),
+                _no_bias(f"{name}.gate_up", hidden, 2 * self.inner, sequence, Role.COLUMN, hidden),
+                _no_bias(f"{name}.down", self.inner, hidden, sequence, Role.ROW),
             ]
         weights = hidden + hidden * self.vocabulary
         operators.append(_head(weights, hidden, self.vocabulary, sequence))
         return tuple(operators)
+
+
+def transformer_xl(sequence: int = 150) -> tuple[Operator, ...]:
+    """Transformer-XL base for WikiText-103 (arXiv:1901.02860 and its released recipe).
+
+    Its memory is as long as a segment. Of the adaptive softmax, only the first cluster (20,000
+    words and three entries for the other clusters) counts as arithmetic. The tables of softmax
+    and embeddings are shared.
+    """
+    layers, hidden, inner, vocabulary, clusters = 16, 410, 2100, 267_735, 3
+    # All layers share the two biases of relative attention: `extra` parameters, counted once.
+    operators = [lookup("embeddings", vocabulary, hidden, rows=sequence, extra=2 * hidden)]
+    for number in range(layers):
+        operators += _recurrent_layer(f"layer{number}", hidden, inner, sequence)
+    weights = (hidden + 1) * clusters + vocabulary
+    macs = sequence * hidden * (20_000 + clusters)
+    outputs = sequence * (20_000 + clusters)
+    operators.append(
+        Operator("softmax", Kind.MATMUL, weights, macs, sequence * hidden, outputs, rows=sequence)
+    )
+    return tuple(operators)
 
 
 _GPT2 = {
@@ -81,8 +105,11 @@ _GPT2 = {
 
 
 def gpt2(size: str) -> Callable[..., tuple[Operator, ...]]:
-    """GPT-2 of a size (Radford et al. 2019, "Language Models are Unsupervised Multitask
-    Learners", table 2; the released models' vocabulary and positions)."""
+    """A function that builds GPT-2 of this size.
+
+    Sizes: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", table 2.
+    Vocabulary and positions: the released models.
+    """
 
     def build(sequence: int = 1024) -> tuple[Operator, ...]:
         return _GPT2[size].build(sequence)
@@ -96,25 +123,28 @@ def gpt3(sequence: int = 2048) -> tuple[Operator, ...]:
 
 
 def gpt2_moe(sequence: int = 1024, experts: int = 8) -> tuple[Operator, ...]:
-    """GPT-2 small, experts in every other block, one expert per token (arXiv:2101.03961)."""
-    return Gpt(12, 768, every=2).build(sequence, experts)
+    """GPT-2 small with experts in every other block, one per token (arXiv:2101.03961)."""
+    return Gpt(12, 768, experts_every=2).build(sequence, experts)
 
 
 def gpt_moe(sequence: int = 2048, experts: int = 128) -> tuple[Operator, ...]:
     """The 350M+MoE-128 of DeepSpeed-MoE: experts in every other block (arXiv:2201.05596)."""
-    return Gpt(24, 1024, positions=2048, every=2).build(sequence, experts)
+    return Gpt(24, 1024, positions=2048, experts_every=2).build(sequence, experts)
 
 
 _LLAMA = {
     "llama2-7b": Llama(32, 4096, 11_008, 32_000),
     "llama2-13b": Llama(40, 5120, 13_824, 32_000),
-    "llama2-70b": Llama(80, 8192, 28_672, 32_000, shared=8),
-    "llama3-8b": Llama(32, 4096, 14_336, 128_256, shared=4),
+    "llama2-70b": Llama(80, 8192, 28_672, 32_000, heads_per_key=8),
+    "llama3-8b": Llama(32, 4096, 14_336, 128_256, heads_per_key=4),
 }
 
 
 def llama(size: str) -> Callable[..., tuple[Operator, ...]]:
-    """Llama 2 (arXiv:2307.09288) or 3 (arXiv:2407.21783) of a size, as released."""
+    """A function that builds Llama 2 (arXiv:2307.09288) or 3 (arXiv:2407.21783) of this size.
+
+    Sizes are those of the released models.
+    """
 
     def build(sequence: int = 4096) -> tuple[Operator, ...]:
         return _LLAMA[size].build(sequence)
@@ -122,8 +152,28 @@ def llama(size: str) -> Callable[..., tuple[Operator, ...]]:
     return build
 
 
+def _recurrent_layer(name: str, hidden: int, inner: int, sequence: int) -> list[Operator]:
+    """One layer of Transformer-XL."""
+    # Keys, values and relative positions cover the memory and the segment.
+    span = 2 * sequence
+    query = linear(f"{name}.query", hidden, hidden, rows=sequence, bias=False)
+    output = linear(f"{name}.attention.output", hidden, hidden, rows=sequence, bias=False)
+    # The scores of contents, the scores of positions, and the product with the values.
+    attention_macs = 3 * sequence * span * hidden
+    return [
+        query,
+        linear(f"{name}.key_value", hidden, 2 * hidden, rows=span, bias=False),
+        linear(f"{name}.position", hidden, hidden, rows=span, bias=False),
+        replace(
+            output, macs=output.macs + attention_macs, parameters=output.parameters + 2 * hidden
+        ),
+        linear(f"{name}.intermediate", hidden, inner, rows=sequence),
+        linear(f"{name}.output", inner, hidden, rows=sequence, norm=True),
+    ]
+
+
 def _attention(name: str, hidden: int, sequence: int) -> list[Operator]:
-    """The normalisation before the block counts with its first layer."""
+    """The attention of a GPT block. The normalisation before it counts with its first layer."""
     qkv = linear(f"{name}.qkv", hidden, 3 * hidden, rows=sequence, role=Role.COLUMN)
     output = linear(f"{name}.attention.output", hidden, hidden, rows=sequence, role=Role.ROW)
     return [
@@ -133,13 +183,14 @@ def _attention(name: str, hidden: int, sequence: int) -> list[Operator]:
 
 
 def _feed_forward(name: str, hidden: int, sequence: int) -> list[Operator]:
+    """The feed-forward part of a GPT block, with the normalisation before it."""
     up = linear(f"{name}.up", hidden, 4 * hidden, rows=sequence, role=Role.COLUMN)
     down = linear(f"{name}.down", 4 * hidden, hidden, rows=sequence, role=Role.ROW)
     return [replace(up, parameters=up.parameters + 2 * hidden), down]
 
 
 def _experts(name: str, hidden: int, sequence: int, experts: int) -> list[Operator]:
-    """A router with the normalisation, then as many feed-forwards as there are experts."""
+    """A router with the normalisation before it, then `experts` feed-forward parts."""
     router = linear(f"{name}.router", hidden, experts, rows=sequence, bias=False)
     one = [
         linear(f"{name}.experts.up", hidden, 4 * hidden, rows=sequence, role=Role.EXPERT),
@@ -149,15 +200,16 @@ def _experts(name: str, hidden: int, sequence: int, experts: int) -> list[Operat
     return [replace(router, parameters=router.parameters + 2 * hidden), *many]
 
 
-def _plain(
+def _no_bias(
     name: str, inputs: int, outputs: int, sequence: int, role: Role, extra: int = 0
 ) -> Operator:
-    """Without biases; `extra` parameters of the normalisation before it."""
-    found = linear(name, inputs, outputs, rows=sequence, bias=False, role=role)
-    return replace(found, parameters=found.parameters + extra)
+    """A linear layer without biases; `extra` parameters are of the normalisation before it."""
+    layer = linear(name, inputs, outputs, rows=sequence, bias=False, role=role)
+    return replace(layer, parameters=layer.parameters + extra)
 
 
 def _head(parameters: int, hidden: int, vocabulary: int, sequence: int) -> Operator:
+    """The last normalisation and the output layer."""
     macs = sequence * hidden * vocabulary
     sizes = (sequence * hidden, sequence * vocabulary)
     return Operator("head", Kind.MATMUL, parameters, macs, *sizes, Role.COLUMN, rows=sequence)

@@ -1,15 +1,18 @@
-"""GPUs: how long one pass of an operator takes on them.
+"""GPUs: the time of one pass of an operator, by a roofline model.
 
     flops = 2 macs batch         bytes = width (batch (inputs + outputs) + parameters)
-    time  = max(flops / (peak x share), bytes / memory bandwidth)         (a roofline)
+    time  = max(flops / (peak x share), bytes / memory bandwidth)
 
-for each of forward, input gradient and weight gradient; `width` is that of an element. A
-table lookup reads only the rows it needs. The memory term is the bandwidth's upper limit and
-leaves caches out; without it (`memory_bytes_per_s` None) time is arithmetic alone.
+`macs`, `inputs`, `outputs` and `parameters` are those of the operator, `width` is the size of an
+element in bytes. The three passes (forward, input gradient, weight gradient) take the same time.
+A table lookup reads only the rows that it needs. The memory term uses the full bandwidth of the
+data sheet and ignores caches. Without it (`memory_bytes_per_s` None), only arithmetic takes time.
 
-Peaks are dense (without sparsity); vendors' decimal units. Sources:
-A100: NVIDIA A100 80GB data sheet. H100, H200: NVIDIA H100 SXM and H200 SXM data sheets, which
-state twice the dense rates. B200: NVIDIA HGX B200 data sheet (a baseboard's figures over 8).
+Peaks are dense rates (without sparsity), in the vendor's decimal units. Sources:
+
+- A100: NVIDIA A100 80GB data sheet.
+- H100, H200: NVIDIA H100 SXM and H200 SXM data sheets, which state twice the dense rates.
+- B200: NVIDIA HGX B200 data sheet (the figures of a baseboard divided by its 8 GPUs).
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from artist.workload.operators import Kind, Operator
 
 
 class Precision(StrEnum):
-    """Of arithmetic, activations and gradients."""
+    """The precision of arithmetic, activations and gradients."""
 
     TF32 = "tf32"
     BF16 = "bf16"
@@ -36,7 +39,11 @@ class Precision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """What sets compute times: the peak, the share of it that training reaches, the memory."""
+    """What determines compute times on a GPU.
+
+    `efficiency` is the share of `peak_flops` that training reaches, by kind of operator. `width`
+    is the size of an element in bytes.
+    """
 
     name: str
     peak_flops: float
@@ -45,7 +52,7 @@ class Gpu:
     width: int = 4
 
     def compute_us(self, operator: Operator, batch: float) -> float:
-        """Microseconds of one pass over one batch."""
+        """Microseconds of one pass over a batch of `batch` samples."""
         flops = 2 * operator.macs * batch
         arithmetic_us = (
             flops / (self.peak_flops * self.efficiency[operator.kind]) * 1e6 if flops else 0.0
@@ -60,18 +67,19 @@ class Gpu:
         return max(arithmetic_us, self.width * elements / self.memory_bytes_per_s * 1e6)
 
 
-# Shares of the peak in TF32: single-GPU training throughput that NVIDIA's
-# DeepLearningExamples publish for the A100-80GB, times the FLOPs counted here: ResNet-50
-# v1.5 at 938 images/s is 23.0 TFLOP/s, BERT-large on SQuAD at 61.5 sequences/s is
-# 45.4 TFLOP/s. Depthwise convolutions and small batches reach less, which this leaves out.
+# Shares of the peak in TF32. They follow from the training throughput on one A100-80GB that
+# NVIDIA's DeepLearningExamples publish, times the FLOPs counted here: ResNet-50 v1.5 at
+# 938 images/s is 23.0 TFLOP/s, BERT-large on SQuAD at 61.5 sequences/s is 45.4 TFLOP/s.
+# Depthwise convolutions and small batches reach less; this is left out.
 _TF32_SHARES = MappingProxyType({Kind.CONVOLUTION: 0.147, Kind.MATMUL: 0.291})
-# In BF16 matrix multiplications reach 137 of 312 TFLOP/s in training a GPT of 1.7
-# billion parameters (arXiv:2104.04473, table 1); convolutions are assumed to reach the
-# same share as in TF32.
+# Shares of the peak in BF16. Matrix multiplications reach 137 of 312 TFLOP/s when a GPT of
+# 1.7 billion parameters is trained (arXiv:2104.04473, table 1). Convolutions are assumed to
+# reach the same share as in TF32.
 _BF16_SHARES = MappingProxyType({Kind.CONVOLUTION: 0.147, Kind.MATMUL: 0.44})
 
-# (peak TF32, peak BF16, memory) in FLOP/s and bytes/s. The shares above were measured on
-# the A100 and are assumed for the others, which reach less in practice: calibrate.
+# (name, peak TF32, peak BF16, memory) in FLOP/s and bytes/s. The shares above were measured on
+# the A100 and are assumed for the other GPUs. In practice those reach smaller shares, so
+# calibrate before you compare GPUs.
 _DATA_SHEETS = {
     "a100": ("NVIDIA A100", 156e12, 312e12, 2.039e12),
     "h100": ("NVIDIA H100 SXM", 494.7e12, 989.4e12, 3.35e12),
@@ -83,7 +91,7 @@ GPU_NAMES = tuple(_DATA_SHEETS)
 
 
 def gpu(name: str, precision: Precision, *, roofline: bool) -> Gpu:
-    """A GPU of `GPU_NAMES`; without `roofline` memory takes no time."""
+    """The GPU with this name, one of `GPU_NAMES`. Without `roofline`, memory takes no time."""
     full, tf32, bf16, memory = _DATA_SHEETS[name]
     is_tf32 = precision is Precision.TF32
     return Gpu(
@@ -93,6 +101,3 @@ def gpu(name: str, precision: Precision, *, roofline: bool) -> Gpu:
         memory_bytes_per_s=memory if roofline else None,
         width=precision.width,
     )
-
-
-A100 = gpu("a100", Precision.TF32, roofline=False)

@@ -1,4 +1,4 @@
-"""A training job as its user submitted it: what every other room agrees to call a job."""
+"""A training job as its user submitted it. All parts of artist share this definition."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# Not given; `Job.__post_init__` puts the job's own `gpus` in its place.
+# Stands for "not given": `Job.__post_init__` replaces it with the job's own `gpus`.
 _AS_GPUS: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job of a trace. Readers check it; the engine takes it as lawful.
+    """One job of a trace. The readers of traces check its values, the engine does not.
 
-    All times are seconds. A data-parallel job runs `iterations` synchronous
-    steps on `gpus` GPUs; `compute_s` is the compute time of one step, without
-    communication. An elastic job may run on any number of GPUs from `gpus_min`
-    to `gpus_max`, both `gpus` where not given.
+    All times are seconds. A job runs `iterations` synchronous steps on `gpus` GPUs. `compute_s`
+    is the compute time of one step, without communication. An elastic job may run on any number
+    of GPUs from `gpus_min` to `gpus_max`; both are `gpus` if they are not given.
     """
 
     id: str
@@ -29,10 +28,10 @@ class Job:
     user: str = ""
     gpus_min: int = _AS_GPUS
     gpus_max: int = _AS_GPUS
-    # Checkpoint and restore when the job restarts after a preemption or a
-    # migration. Dally, section IV-B, calls it negligible, hence 0.
+    # Time to save and restore the job when it restarts after a preemption or a migration. The
+    # default is 0, because Dally, section IV-B, calls it negligible.
     restart_s: float = 0.0
-    # Columns named hint_*, by their full name; only policies read them.
+    # The columns hint_* of a trace, by their full name. Only policies read them.
     hints: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:

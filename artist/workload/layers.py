@@ -1,29 +1,18 @@
-"""A model as ASTRA-sim sees it: layers with compute times and collectives.
+"""A workload: one training iteration as ASTRA-sim sees it, layers with times and collectives.
 
-Reads and writes ASTRA-sim's text workload format. Compute times are in
-microseconds (floats until `quantised`), collective sizes in bytes.
+Compute times are microseconds: floats, or whole numbers after `quantised`. Sizes are bytes.
 
-The format: the parallelism, the number of layers, then one line per layer with
-twelve fields: name, -1 (reserved), three passes (forward, input gradient,
-weight gradient) of compute time, collective and bytes, and the update time.
+    Workload("resnet50", Parallelism.DATA, (Layer("conv1", forward, input_grad, weight_grad), ...))
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
-from typing import TypeVar
-
-from artist.errors import ConfigError, TraceError
-from artist.io.data_files import decode, read_bytes
-from artist.units import MAX_TIME_S
 
 
 class Collective(StrEnum):
-    """Collectives by the names of ASTRA-sim's text format."""
+    """Collectives, with the names that ASTRA-sim's text format gives them."""
 
     NONE = "NONE"
     ALL_REDUCE = "ALLREDUCE"
@@ -33,11 +22,11 @@ class Collective(StrEnum):
 
 
 class Parallelism(StrEnum):
-    """How an iteration is ordered; see `artist.workload.graph`.
+    """How the steps of an iteration are ordered; `iteration_graph.py` has the orders.
 
-    DATA and MICRO are first lines of ASTRA-sim's text format. FSDP and LAYERWISE are
-    not: it has no collectives before a layer, none over some of the GPUs, and takes
-    NONE for an all-reduce.
+    ASTRA-sim's text format can express DATA and MICRO. It cannot express FSDP and LAYERWISE: it
+    has no collective before a layer and none over only some of the GPUs, and it runs NONE as an
+    all-reduce.
     """
 
     DATA = "DATA"
@@ -47,22 +36,28 @@ class Parallelism(StrEnum):
 
 
 class Scope(StrEnum):
-    """Which GPUs of the job take part in a collective; see `Degrees`."""
+    """Which GPUs of a job take part in a collective. `Degrees` divides the job into groups."""
 
     ALL = "all"
     TENSOR = "tensor"
+    """The GPUs that share each matrix of a stage."""
     DATA = "data"
+    """The GPUs that hold the same part of the model, in different replicas."""
     STAGE = "stage"
+    """Two neighbours of a pipeline."""
     EXPERT = "expert"
+    """The GPUs over which the experts of a layer are spread."""
     REPLICA = "replica"
+    """The GPUs that hold the same expert."""
 
 
 @dataclass(frozen=True, slots=True)
 class Degrees:
-    """How a job's GPUs are divided: tensor-parallel groups innermost, pipeline stages outermost.
+    """Into how many parts a job's GPUs are divided.
 
-    `experts` is the number of experts of a layer, spread over that many neighbouring GPUs
-    (or over all of a smaller job).
+    Neighbouring GPUs form tensor-parallel groups; the pipeline stages are the outermost division.
+    `experts` is the number of experts of a layer. They are spread over that many neighbouring
+    GPUs, or over all GPUs of a smaller job.
     """
 
     tensor: int = 1
@@ -72,10 +67,10 @@ class Degrees:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Forward, input-gradient or weight-gradient pass of one layer.
+    """One pass of one layer: forward, input gradient or weight gradient.
 
-    `comm_bytes` is ASTRA-sim's size for DATA and MICRO (of an all-gather, what one GPU
-    contributes); for FSDP and LAYERWISE it is the whole buffer, also of an all-gather.
+    `comm_bytes` is the size of the collective. For DATA and MICRO it is ASTRA-sim's: an
+    all-gather's is what one GPU contributes. For FSDP and LAYERWISE it is always the whole buffer.
     """
 
     compute_us: float = 0.0
@@ -86,7 +81,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer. `update_us` is the weight-update time, which DATA workloads ignore."""
+    """One layer. `update_us` is the time of the weight update; DATA workloads ignore it."""
 
     name: str
     forward: Phase
@@ -106,19 +101,19 @@ class Workload:
 
 
 def quantised(workload: Workload) -> Workload:
-    """The workload with whole microseconds, the only ones ASTRA-sim 2.x reads.
+    """The workload with whole microseconds, because ASTRA-sim 2.x reads no others.
 
-    The rounding error of one pass is carried into the next one executed
-    (forward from the first layer, then weight and input gradient from the last),
-    so every moment of the iteration is right within half a microsecond. Rounding
-    each alone would turn a model of many small layers into one of none.
+    The rounding error of one pass is carried into the pass that runs next. So the start and the
+    end of every pass are right within half a microsecond. If each pass were rounded alone, many
+    layers of less than half a microsecond would add up to nothing.
     """
-    spans = _Diffusion()
-    forward = [replace(x.forward, compute_us=spans.next(x.forward)) for x in workload.layers]
+    rounding = _CarriedRounding()
+    # In the order of execution: forward from the first layer, then backward from the last.
+    forward = [replace(x.forward, compute_us=rounding.next(x.forward)) for x in workload.layers]
     backward = [
         (
-            replace(x.weight_grad, compute_us=spans.next(x.weight_grad)),
-            replace(x.input_grad, compute_us=spans.next(x.input_grad)),
+            replace(x.weight_grad, compute_us=rounding.next(x.weight_grad)),
+            replace(x.input_grad, compute_us=rounding.next(x.input_grad)),
         )
         for x in reversed(workload.layers)
     ]
@@ -131,8 +126,8 @@ def quantised(workload: Workload) -> Workload:
     return replace(workload, layers=layers)
 
 
-class _Diffusion:
-    """Differences of rounded running sums."""
+class _CarriedRounding:
+    """Rounds a series of times. Each result is the difference of two rounded running sums."""
 
     def __init__(self) -> None:
         self._exact_us = 0.0
@@ -143,127 +138,3 @@ class _Diffusion:
         whole_us = round(self._exact_us) - self._rounded_us
         self._rounded_us += whole_us
         return float(whole_us)
-
-
-_TEXT = (Parallelism.DATA, Parallelism.MICRO)
-
-
-def to_text(workload: Workload) -> str:
-    """ASTRA-sim's text form. Fractions of a microsecond are kept; see `quantised`.
-
-    Raises:
-        ConfigError: the text format cannot hold this parallelism.
-    """
-    if workload.parallelism not in _TEXT:
-        raise ConfigError(
-            f"workload {workload.name!r} is {workload.parallelism}: ASTRA-sim's text format holds "
-            f"{' and '.join(_TEXT)} alone; use a data-parallel model or backend analytical"
-        )
-    lines = [str(workload.parallelism), str(len(workload.layers))]
-    lines += ["\t".join(_fields(layer)) for layer in workload.layers]
-    return "\n".join(lines) + "\n"
-
-
-def _fields(layer: Layer) -> Iterator[str]:
-    yield layer.name
-    yield "-1"
-    for phase in (layer.forward, layer.input_grad, layer.weight_grad):
-        yield _microseconds(phase.compute_us)
-        yield str(phase.collective)
-        yield str(phase.comm_bytes)
-    yield _microseconds(layer.update_us)
-
-
-def _microseconds(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
-
-
-def read_text(path: Path) -> Workload:
-    """Read a workload in ASTRA-sim's text format; it is named after the file.
-
-    Stricter than ASTRA-sim, which takes an unknown collective for an all-reduce.
-
-    Raises:
-        TraceError: the file cannot be read or is malformed; names file, line and field.
-    """
-    lines = decode(path, read_bytes(path)).rstrip().split("\n")
-    first = _Line(path, 1, [lines[0].strip()])
-    if first.tokens[0] not in _TEXT:
-        raise first.error(0, "parallelism", "one of " + ", ".join(_TEXT))
-    parallelism = Parallelism(first.tokens[0])
-    if len(lines) < 2:
-        raise TraceError(f"{path}:2: the file ends here, expected the number of layers")
-    count = _Line(path, 2, [lines[1].strip()]).integer(0, "number of layers", at_least=1)
-    if count != len(lines) - 2:
-        raise TraceError(
-            f"{path}:2: number of layers is {count}, but {len(lines) - 2} layer lines follow; "
-            "correct line 2 or the lines after it"
-        )
-    rows = (_Line(path, number, line.split()) for number, line in enumerate(lines[2:], 3))
-    return Workload(path.stem, parallelism, tuple(row.layer() for row in rows))
-
-
-_Name = TypeVar("_Name", bound=StrEnum)
-
-_FIELDS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One line of the file, which knows how to complain about its fields."""
-
-    path: Path
-    number: int
-    tokens: list[str]
-
-    def layer(self) -> Layer:
-        if len(self.tokens) != _FIELDS:
-            raise TraceError(
-                f"{self.path}:{self.number}: {len(self.tokens)} fields, expected {_FIELDS} "
-                "(name, -1, three times 'compute collective bytes', update); separate by tabs"
-            )
-        if self.tokens[1] != "-1":
-            raise self.error(1, "reserved field", "-1")
-        return Layer(
-            self.tokens[0],
-            self.phase(2, "forward"),
-            self.phase(5, "input gradient"),
-            self.phase(8, "weight gradient"),
-            self.microseconds(11, "update time"),
-        )
-
-    def phase(self, first: int, name: str) -> Phase:
-        return Phase(
-            self.microseconds(first, f"{name} compute"),
-            self.choice(first + 1, f"{name} collective", Collective),
-            self.integer(first + 2, f"{name} bytes", at_least=0),
-        )
-
-    def microseconds(self, index: int, name: str) -> float:
-        try:
-            value = float(self.tokens[index])
-        except ValueError:
-            value = math.nan
-        if not 0 <= value <= MAX_TIME_S * 1e6:
-            raise self.error(index, name, "microseconds, zero or more")
-        return value
-
-    def integer(self, index: int, name: str, at_least: int) -> int:
-        token = self.tokens[index]
-        # ASTRA-sim holds counts in signed 64 bits: 18 digits always fit.
-        plain = token.isascii() and token.isdigit() and len(token) <= 18
-        if not plain or int(token) < at_least:
-            raise self.error(index, name, f"a whole number, {at_least} or more")
-        return int(token)
-
-    def choice(self, index: int, name: str, of: type[_Name]) -> _Name:
-        try:
-            return of(self.tokens[index])
-        except ValueError:
-            raise self.error(index, name, "one of " + ", ".join(of)) from None
-
-    def error(self, index: int, name: str, expected: str) -> TraceError:
-        return TraceError(
-            f"{self.path}:{self.number}: {name} is {self.tokens[index][:40]!r}, "
-            f"expected {expected}; correct the line"
-        )

@@ -1,8 +1,8 @@
-"""The catalogue of models: from an architecture to one training iteration.
+"""Models by name: from `resnet50` or `gpt2@batch=4` to one training iteration.
 
-A row names how the network is built and how it is trained unless a spec says otherwise
-(`artist.workload.spec`). Compute times come from `artist.workload.gpus`, collectives
-from `artist.workload.parallel`.
+A name selects a row of the catalogue (`catalogue.py`), and settings after an `@` change how the
+model is trained (`settings.py`). From the row's operators, the iteration follows with compute
+times (`gpus.py`) and collectives (`parallel.py`).
 """
 
 from __future__ import annotations
@@ -15,22 +15,21 @@ from types import MappingProxyType
 
 from artist.errors import UnknownNameError
 from artist.workload.catalogue import ROWS, Model
-from artist.workload.gpus import A100, Gpu, Precision, gpu
+from artist.workload.gpus import Precision, gpu
 from artist.workload.layers import Degrees, Workload
 from artist.workload.operators import Operator, Role
 from artist.workload.parallel import Division, data_parallel, divided, fully_sharded
-from artist.workload.spec import HELP, Settings, parse, refuse, text_of
-
-__all__ = ["A100", "Gpu", "Model", "catalogue", "data_parallel", "workload"]
+from artist.workload.settings import Settings, parse, refuse, text_of
 
 catalogue: Mapping[str, Model] = MappingProxyType({row.id: row for row in ROWS})
 
 
-def _plain(name: str) -> str:
+def _normalised(name: str) -> str:
+    """A name without hyphens, underscores and spaces, in lower case."""
     return re.sub(r"[-_\s]", "", name).casefold()
 
 
-_SPELLINGS = {_plain(name): row.id for row in ROWS for name in (row.id, *row.aliases)}
+_SPELLINGS = {_normalised(name): row.id for row in ROWS for name in (row.id, *row.aliases)}
 
 
 def model_names() -> list[str]:
@@ -39,8 +38,9 @@ def model_names() -> list[str]:
 
 
 def canonical(name: str) -> str:
-    """The one name of a spec: `BERT large` is `bert-large`, `VGG@gpu=A100,batch=64` is
-    `vgg11@batch=64`.
+    """The one name that all spellings of a model share, with its settings.
+
+    `BERT large` becomes `bert-large`, and `VGG@gpu=A100,batch=64` becomes `vgg11@batch=64`.
 
     Raises:
         UnknownNameError: no model has this name, or a setting is wrong.
@@ -52,7 +52,7 @@ def workload(name: str) -> Workload:
     """One training iteration of a model (any spelling, with settings).
 
     Raises:
-        ConfigError: unknown model, or settings that do not go together.
+        ConfigError: the model is unknown, or its settings do not go together.
     """
     return _workload(canonical(name))
 
@@ -75,7 +75,7 @@ def parameters(name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ModelSummary:
-    """What a listing shows of a model."""
+    """What `artist list models` shows of a model."""
 
     id: str
     summary: str
@@ -88,15 +88,14 @@ class ModelSummary:
 
 
 def summary(name: str) -> ModelSummary:
-    """One line of the list of models."""
+    """The summary of a model (any spelling, with settings)."""
     spec, row, chosen = _resolved(name)
-    found = _workload(spec)
     return ModelSummary(
         spec,
         row.summary,
         row.paper,
         parameters(spec),
-        len(found.layers),
+        len(_workload(spec).layers),
         chosen.batch,
         chosen.sequence,
         _division_text(chosen),
@@ -105,11 +104,11 @@ def summary(name: str) -> ModelSummary:
 
 @cache
 def _resolved(name: str) -> tuple[str, Model, Settings]:
-    """(canonical spec, row, settings)."""
+    """The canonical name, the row of the catalogue and the settings of a model."""
     spelling, at, text = name.partition("@")
-    identity = _SPELLINGS.get(_plain(spelling))
+    identity = _SPELLINGS.get(_normalised(spelling))
     if identity is None:
-        raise UnknownNameError("model", spelling.casefold(), catalogue, HELP)
+        raise UnknownNameError("model", spelling.casefold(), catalogue, "artist list models")
     row = catalogue[identity]
     chosen = parse(name, text, row.settings) if at else row.settings
     _check(name, row, chosen)
@@ -117,14 +116,20 @@ def _resolved(name: str) -> tuple[str, Model, Settings]:
 
 
 def _check(spec: str, row: Model, chosen: Settings) -> None:
+    """Refuse settings that do not suit the model or do not go together.
+
+    Raises:
+        UnknownNameError: says why.
+    """
     if chosen.sequence is not None and row.positions and chosen.sequence > row.positions:
         refuse(spec, f"sequence is {chosen.sequence}, but the model has {row.positions} positions")
-    shared = chosen.tensor * chosen.stages
-    if chosen.parallel == "fsdp" and (shared > 1 or chosen.experts is not None):
+    replica_gpus = chosen.tensor * chosen.stages
+    if chosen.parallel == "fsdp" and (replica_gpus > 1 or chosen.experts is not None):
         refuse(spec, "fsdp does not go with tensor, stages or experts")
-    if chosen.experts is not None and shared > 1:
+    if chosen.experts is not None and replica_gpus > 1:
         refuse(spec, "experts do not go with tensor or stages")
-    if shared > 1 and not any(x.role is Role.ROW for x in row.operators(chosen)):
+    # Only transformers have operators of a role that can be divided.
+    if replica_gpus > 1 and not any(x.role is Role.ROW for x in row.operators(chosen)):
         refuse(spec, "only transformers divide into tensor or stages")
     if chosen.batch % chosen.microbatches:
         refuse(
@@ -138,17 +143,18 @@ def _workload(spec: str) -> Workload:
     _, row, chosen = _resolved(spec)
     precision = Precision(chosen.precision)
     device = gpu(chosen.gpu, precision, roofline=chosen.timing == "roofline")
-    found = row.operators(chosen)
+    row_operators = row.operators(chosen)
     if chosen.parallel == "fsdp":
-        return fully_sharded(spec, found, chosen.batch, device)
+        return fully_sharded(spec, row_operators, chosen.batch, device)
     if chosen.tensor * chosen.stages > 1 or chosen.experts is not None:
         degrees = Degrees(chosen.tensor, chosen.stages, chosen.experts or 1)
         division = Division(chosen.batch, degrees, chosen.microbatches)
-        return divided(spec, found, division, device)
-    return data_parallel(spec, found, chosen.batch, device)
+        return divided(spec, row_operators, division, device)
+    return data_parallel(spec, row_operators, chosen.batch, device)
 
 
 def _division_text(chosen: Settings) -> str:
+    """How the model is divided, as in `data, tensor 8, stages 12`."""
     parts = [f"{name} {getattr(chosen, name)}" for name in ("tensor", "stages")]
     shown = [part for part in parts if not part.endswith(" 1")]
     if chosen.experts is not None:

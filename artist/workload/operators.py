@@ -1,9 +1,11 @@
-"""The few operators that deep networks are built of, and what they cost.
+"""Operators: the building blocks of networks, with their sizes and costs.
 
-An operator knows its trainable parameters, its multiply-accumulates and the activations
-it reads and writes for one sample. Parameters of a normalisation are folded into the
-operator next to it, so a layer has one gradient and one all-reduce; its arithmetic, like
-that of activations and pooling, is left out as negligible.
+An operator has trainable parameters, and for one sample the multiply-accumulates (MACs) of its
+forward pass and the elements that it reads and writes.
+
+The parameters of a normalisation are counted with the operator next to it, so that a layer has
+one gradient and one all-reduce. The arithmetic of normalisations, activations and pooling is
+negligible and left out.
 """
 
 from __future__ import annotations
@@ -13,47 +15,45 @@ from enum import Enum, auto
 
 
 class Kind(Enum):
-    """How an operator uses the GPU; decides what share of the peak it reaches."""
+    """How an operator uses the GPU. This decides which share of the peak it reaches."""
 
     CONVOLUTION = auto()
     MATMUL = auto()
     LOOKUP = auto()
-    """Rows of a table: no arithmetic, and only the rows looked up are read."""
+    """Rows of a table: no arithmetic, and only the rows that are looked up are read."""
 
 
 class Role(Enum):
-    """How an operator is divided among GPUs where a model is (see `artist.workload.parallel`)."""
+    """How an operator is divided if the model is divided among GPUs (see `parallel.py`)."""
 
     WHOLE = auto()
     COLUMN = auto()
-    """Tensor parallel by outputs: its input gradient is summed over the group."""
+    """Tensor parallel by outputs: the input gradient is summed over the tensor group."""
     ROW = auto()
-    """Tensor parallel by inputs: its output is summed over the group."""
+    """Tensor parallel by inputs: the output is summed over the tensor group."""
     EXPERT = auto()
-    """One of many experts on each GPU; samples travel to them and back."""
+    """One of many experts, which are spread over GPUs: samples are sent to them and back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A layer with parameters. The rest is the forward pass of one sample.
-
-    `parameters` of an EXPERT are those of all `experts` together.
-    """
+    """A layer with parameters. `macs`, `inputs` and `outputs` are for one sample, forward."""
 
     name: str
     kind: Kind
     parameters: int
+    """Trainable parameters. For an EXPERT, those of all `experts` together."""
     macs: int
     inputs: int = 0
-    """Elements of its input."""
+    """Elements of the input."""
     outputs: int = 0
-    """Elements of its output."""
+    """Elements of the output."""
     role: Role = Role.WHOLE
     experts: int = 1
     rows: int = 1
-    """Positions of a sample that it is applied to (1 for a convolution)."""
+    """Number of positions of a sample to which it is applied (1 for a convolution)."""
     conv: tuple[Conv, Image] | None = None
-    """A convolution's sizes and its input's shape."""
+    """For a convolution: its sizes and the shape of its input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +69,16 @@ class Image:
         return self.channels * self.side**2
 
     def reduced(self, kernel: int, stride: int, padding: int) -> Image:
-        """After a sliding window, with partial windows at the edge dropped."""
+        """The shape after a sliding window. Partial windows at the edge are dropped."""
         return Image(self.channels, (self.side + 2 * padding - kernel) // stride + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Conv:
-    """A square convolution. `padding` keeps the size at stride 1 unless given.
+    """A square convolution.
 
-    `groups` equal to the channels makes it depthwise. `norm` adds a batch
+    Without `padding`, the padding is half the kernel, which keeps the size at stride 1. With
+    `groups` equal to the channels, the convolution is depthwise. `norm` adds a batch
     normalisation (scale and shift per channel), `bias` a bias per channel.
     """
 
@@ -90,7 +91,7 @@ class Conv:
     bias: bool = False
 
     def output(self, image: Image) -> Image:
-        """Shape after this convolution."""
+        """The shape after this convolution."""
         padding = self.kernel // 2 if self.padding is None else self.padding
         return Image(self.out, image.reduced(self.kernel, self.stride, padding).side)
 
@@ -120,9 +121,9 @@ def linear(
     bias: bool = True,
     role: Role = Role.WHOLE,
 ) -> Operator:
-    """A fully connected layer, applied to `rows` positions of each sample.
+    """A fully connected layer that is applied to `rows` positions of each sample.
 
-    `norm` adds a layer normalisation of the outputs.
+    `norm` adds a layer normalisation of the outputs (scale and shift).
     """
     weights = inputs * outputs
     per_output = bias + 2 * norm
@@ -139,9 +140,9 @@ def linear(
 
 
 def lookup(name: str, table_rows: int, width: int, *, rows: int = 1, extra: int = 0) -> Operator:
-    """A table of which `rows` rows are looked up per sample, and `extra` other parameters.
+    """A table with `table_rows` rows of `width` elements and `extra` other parameters.
 
-    Its gradient is sent dense.
+    `rows` of its rows are looked up per sample. Its gradient is sent dense, as a whole table.
     """
     parameters = table_rows * width + extra
     return Operator(name, Kind.LOOKUP, parameters, 0, rows, rows * width, rows=rows)

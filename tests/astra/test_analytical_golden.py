@@ -1,7 +1,7 @@
 """Does every figure of the real ASTRA-sim come out exactly?
 
 The whole table is not part of the repository; a sample of it is tested in any case
-(see `test_cases.py`).
+(see `test_case_table.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from artist.astra.files.cases import run_cases
+from artist.astra.files.case_table import run_cases
 
 FIDELITY = Path(__file__).parents[3] / "shared" / "fidelity"
 GOLDEN = FIDELITY / "golden_astra2.csv"

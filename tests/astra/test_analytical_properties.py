@@ -10,10 +10,10 @@ from analytical_queries import A2A, AG, AR, FULL, RING, RS, SWITCH, data, dims, 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from artist.astra.model.all_npus import AllNpus
 from artist.astra.model.analytical import AnalyticalBackend
-from artist.astra.model.npus import Machine
-from artist.astra.model.refusals import prepare
-from artist.astra.model.streams import StreamMaker
+from artist.astra.model.prepared_query import prepare
+from artist.astra.model.queues import StreamMaker
 from artist.errors import BackendSettingError
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, Topology
 from artist.workload.layers import Workload
@@ -72,7 +72,7 @@ def play(asked: LatencyQuery) -> list[int | None]:
     setup = prepare(asked)
     work = setup.work.repeated(setup.passes)
     maker = StreamMaker(setup.cuts, setup.queues, work.collectives)
-    return Machine(setup.network, setup.delays, setup.slots, maker, work).run()
+    return AllNpus(setup.network, setup.delays, setup.slots, maker, work).run()
 
 
 @settings(max_examples=150)
@@ -134,10 +134,10 @@ def test_a_profile_says_when_which_dimension_is_busy() -> None:
     estimate = AnalyticalBackend().estimate(asked, profile=True)
     scatter_ns, reduce_ns = 2010 + 2 * 5 + 6000, 2 * 1010 + 3 * 5 + 3000
     gather_ns = 2010 + 2 * 5
-    found = [
+    bursts = [
         (b.dimension, b.offset_ns, b.duration_ns, b.size_bytes) for b in estimate.profile or ()
     ]
-    assert found == [
+    assert bursts == [
         (0, 3000, scatter_ns, 2000),
         (1, 3000 + scatter_ns, reduce_ns, 2000),
         (0, 3000 + scatter_ns + reduce_ns, gather_ns, 2000),

@@ -14,18 +14,19 @@ import pytest
 from analytical_queries import A2A, AG, AR, RING, RS, dims, micro, query
 from rendered_queries import tiny
 
-from artist.astra.files.chakra_reader import (
+from artist.astra.files.chakra_graph import nodes, workload_of
+from artist.astra.files.chakra_reader import decode_node, decode_nodes
+from artist.astra.files.chakra_schema import (
     InexpressibleTraceError,
     MalformedTraceError,
-    decode_node,
-    decode_nodes,
-    workload_of,
+    Node,
+    NodeKind,
 )
-from artist.astra.files.chakra_writer import Node, NodeKind, encode_node, encode_workload, nodes
-from artist.astra.files.read_back import read_query
+from artist.astra.files.chakra_writer import encode_node, encode_workload
+from artist.astra.files.input_reader import read_query
 from artist.astra.files.render import render
 from artist.astra.model.analytical import AnalyticalBackend, finishes
-from artist.astra.programs.binary import BinaryBackend
+from artist.astra.programs.binary_backend import BinaryBackend
 from artist.cli.main import main
 from artist.errors import BackendError, BackendSettingError
 from artist.estimates.query import Dimension, LatencyQuery, Topology
@@ -86,16 +87,16 @@ def random_query(seed: int) -> LatencyQuery:
 
 def answerable(count: int) -> list[LatencyQuery]:
     """The first random queries that ASTRA-sim answers."""
-    found: list[LatencyQuery] = []
+    queries: list[LatencyQuery] = []
     seed = 0
-    while len(found) < count:
+    while len(queries) < count:
         asked = random_query(seed := seed + 1)
         try:
             AnalyticalBackend().estimate(asked)
         except BackendSettingError:
             continue
-        found.append(asked)
-    return found
+        queries.append(asked)
+    return queries
 
 
 @pytest.fixture
@@ -134,26 +135,26 @@ FLAGS = (
 def test_a_binary_that_is_artist_answers_as_artist(backend: BinaryBackend) -> None:
     asked = answerable(30)
     assert {x.workload.parallelism for x in asked} == {Parallelism.DATA, Parallelism.MICRO}
-    for found, one in zip(backend.estimate_many(asked), asked, strict=True):
+    for answer, one in zip(backend.estimate_many(asked), asked, strict=True):
         expected = AnalyticalBackend().estimate(one)
-        assert (found.finish_ns, found.compute_ns) == (expected.finish_ns, expected.compute_ns)
+        assert (answer.finish_ns, answer.compute_ns) == (expected.finish_ns, expected.compute_ns)
 
 
 def test_a_query_reads_back_but_for_names(tmp_path: Path) -> None:
     for number, asked in enumerate(answerable(60)):
         folder = tmp_path / str(number)
         render(asked, folder)
-        found = read_query(
+        read = read_query(
             folder / "workload",
             folder / "system.json",
             folder / "network.yml",
             folder / "memory.json",
             asked.system.queues_per_dimension,
         )
-        assert (found.dimensions, found.system) == (asked.dimensions, asked.system)
-        assert finishes(found) == finishes(asked)
+        assert (read.dimensions, read.system) == (asked.dimensions, asked.system)
+        assert finishes(read) == finishes(asked)
         if asked.workload.parallelism is Parallelism.DATA:
-            assert found.passes == asked.passes
+            assert read.passes == asked.passes
 
 
 def test_deadlock_is_one_to_the_caller_too(backend: BinaryBackend) -> None:
@@ -196,9 +197,9 @@ def test_lines_are_astra_sims(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_bad_arguments(arguments: tuple[str, ...], code: int, why: str, run: Run) -> None:
-    found = run(*arguments)
-    assert (found[0], found[1]) == (code, "")
-    assert why in found[2]
+    ended = run(*arguments)
+    assert ended[:2] == (code, "")
+    assert why in ended[2]
 
 
 @pytest.mark.parametrize(
@@ -223,9 +224,9 @@ def test_bad_system_settings(key: str, value: object, code: int, run: Run) -> No
     if value is None:
         del document[key]
     Path("system.json").write_text(json.dumps(document))
-    found = run(*FLAGS)
-    assert (found[0], found[1]) == (code, "")
-    assert key[:9] in found[2].replace("_", "-")
+    ended = run(*FLAGS)
+    assert ended[:2] == (code, "")
+    assert key[:9] in ended[2].replace("_", "-")
 
 
 @pytest.mark.parametrize(
@@ -242,10 +243,10 @@ def test_bad_system_settings(key: str, value: object, code: int, run: Run) -> No
 )
 def test_bad_files(name: str, text: str, code: int, why: str, run: Run) -> None:
     Path(name).write_text(text)
-    found = run(*FLAGS)
-    assert (found[0], found[1]) == (code, "")
-    assert f"{name}: " in found[2]
-    assert why in found[2]
+    ended = run(*FLAGS)
+    assert ended[:2] == (code, "")
+    assert f"{name}: " in ended[2]
+    assert why in ended[2]
 
 
 @pytest.mark.parametrize(
@@ -287,14 +288,14 @@ def test_noise_is_no_trace() -> None:
 
 
 def test_other_graphs_are_refused() -> None:
-    found = list(nodes(tiny().workload, passes=2))
-    collective = next(x for x in found if x.kind is NodeKind.COLLECTIVE)
+    graph = list(nodes(tiny().workload, passes=2))
+    collective = next(x for x in graph if x.kind is NodeKind.COLLECTIVE)
     others = [
-        found[:-1],
-        [replace(found[0], parents=(3,)), *found[1:]],
-        [*found[:-1], replace(found[-1], comm_bytes=1)],
-        [*found[:-1], replace(found[-1], id=0)],
-        [x for x in found if x.kind is NodeKind.COMPUTE],
+        graph[:-1],
+        [replace(graph[0], parents=(3,)), *graph[1:]],
+        [*graph[:-1], replace(graph[-1], comm_bytes=1)],
+        [*graph[:-1], replace(graph[-1], id=0)],
+        [x for x in graph if x.kind is NodeKind.COMPUTE],
         [replace(collective, parents=(0,)), replace(collective, id=9)],
     ]
     for other in others:

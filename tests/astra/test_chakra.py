@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rendered_queries import tiny, with_phase
 
-from artist.astra.files.chakra_writer import Node, NodeKind, encode_node, encode_workload, nodes
+from artist.astra.files.chakra_graph import nodes
+from artist.astra.files.chakra_schema import Node, NodeKind
+from artist.astra.files.chakra_writer import encode_node, encode_workload
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
 
 
@@ -46,10 +48,10 @@ def messages(data: bytes) -> Iterator[bytes]:
 
 
 def decoded(message: bytes) -> Node:
-    found = list(fields(message))
-    one = dict(found)
+    pairs = list(fields(message))
+    one = dict(pairs)
     attributes = {}
-    for key, value in found:
+    for key, value in pairs:
         if key == 10:
             assert isinstance(value, bytes)
             inner = dict(fields(value))
@@ -130,9 +132,9 @@ def test_a_layer_waits_for_its_gradient_of_the_pass_before() -> None:
 def test_micro_workloads_are_collectives_alone() -> None:
     layer = Layer("a", Phase(1), Phase(1), Phase(1, Collective.REDUCE_SCATTER, 64))
     micro = Workload("micro", Parallelism.MICRO, (layer, layer))
-    found = list(nodes(micro, passes=2))
-    assert [node.collective for node in found] == [Collective.REDUCE_SCATTER] * 4
-    assert not any(node.parents for node in found)
+    graph = list(nodes(micro, passes=2))
+    assert [node.collective for node in graph] == [Collective.REDUCE_SCATTER] * 4
+    assert not any(node.parents for node in graph)
 
 
 def test_fractions_of_a_microsecond_are_refused() -> None:

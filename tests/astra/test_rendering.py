@@ -17,7 +17,8 @@ from artist.astra.files.render import render
 from artist.errors import BackendSettingError, ConfigError
 from artist.estimates.query import Dimension, LatencyQuery, Topology
 from artist.estimates.recorded import dimension_type
-from artist.workload.layers import Parallelism, Phase, read_text, to_text
+from artist.workload.astra_text import read_text, to_text
+from artist.workload.layers import Parallelism, Phase
 
 ALL = [(name, file) for name, spoken in DIALECTS.items() for file in spoken.files]
 TRACES = [("astra2", "workload.0.et")]
@@ -59,12 +60,12 @@ def test_traces_are_copied_where_links_are_not_to_be_had(
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_same_query_same_bytes(dialect: str, tmp_path: Path) -> None:
-    found = []
+    rendered = []
     for name in ("a", "b"):
         render(tiny(), tmp_path / name, dialect)
         files = (path for path in (tmp_path / name).rglob("*") if path.is_file())
-        found.append({path.name: path.read_bytes() for path in files})
-    assert found[0] == found[1]
+        rendered.append({path.name: path.read_bytes() for path in files})
+    assert rendered[0] == rendered[1]
 
 
 def test_rendered_workload_reads_back(tmp_path: Path) -> None:

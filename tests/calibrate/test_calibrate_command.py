@@ -33,9 +33,9 @@ def artist(tmp_path: Path) -> Run:
 def test_all_models_as_json(artist: Run, tmp_path: Path) -> None:
     done = artist("calibrate", "--all", "--format", "json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert list(found) == ["models"]
-    models = {row["model"]: row for row in found["models"]}
+    printed = json.loads(done.stdout)
+    assert list(printed) == ["models"]
+    models = {row["model"]: row for row in printed["models"]}
     assert len(models) == 6
     assert all(row["error"] <= 0.01 for row in models.values())
     assert {level["role"] for level in models["vgg11"]["levels"]} == {"fitted", "predicted"}

@@ -3,9 +3,9 @@ import math
 import pytest
 
 from artist.astra.model.analytical import AnalyticalBackend
-from artist.calibrate.fit import pattern_search
+from artist.calibrate.fit_scales import pattern_search
 from artist.calibrate.measurements import Measurement, MeasurementSet, default_measurements
-from artist.calibrate.models import Fitted, calibrate, calibration_of
+from artist.calibrate.models import FittedModel, calibrate, calibration_of
 from artist.calibrate.shares import Scales, ShareModel
 from artist.cluster.fabric import load_fabric
 from artist.errors import ConfigError
@@ -22,25 +22,25 @@ def _measured(*rows: Measurement) -> MeasurementSet:
 
 
 @pytest.fixture(scope="module")
-def fitted() -> dict[str, Fitted]:
+def fitted() -> dict[str, FittedModel]:
     return {model: calibrate(model, TABLE1, FABRIC, BACKEND) for model in TABLE1.models()}
 
 
 @pytest.mark.parametrize("model", TABLE1.models())
 def test_the_machine_column_of_table_1_is_met_within_a_percent(
-    model: str, fitted: dict[str, Fitted]
+    model: str, fitted: dict[str, FittedModel]
 ) -> None:
-    found = fitted[model]
-    assert found.error <= 0.01
-    machine, rack, network = found.levels
+    result = fitted[model]
+    assert result.error <= 0.01
+    machine, rack, network = result.levels
     assert (machine.placement, rack.placement, network.placement) == ("4+4", "4,4", "4/4")
     assert machine.role == "fitted"
     assert machine.simulated_percent == pytest.approx(machine.measured_percent, rel=0.01)
-    # Farther apart is never better.
+    # GPUs that lie farther apart never communicate faster.
     assert machine.simulated_percent < rack.simulated_percent < network.simulated_percent
 
 
-def test_the_shipped_calibration_is_what_the_command_writes(fitted: dict[str, Fitted]) -> None:
+def test_the_shipped_calibration_is_what_the_command_writes(fitted: dict[str, FittedModel]) -> None:
     shipped = load_calibration("dally2025-table1")
     assert shipped is not None
     assert shipped.models == {one.model: one.calibration for one in fitted.values()}
@@ -50,7 +50,7 @@ def test_the_shipped_calibration_is_what_the_command_writes(fitted: dict[str, Fi
 
 @pytest.mark.parametrize("model", TABLE1.models())
 def test_the_exact_share_is_where_rounding_goes(model: str) -> None:
-    """With compute of seconds, a microsecond is nothing: both shares agree."""
+    """If computing takes seconds, rounding to microseconds changes nothing: both shares agree."""
     shares = ShareModel(workload(model), "4,4", FABRIC, BACKEND)
     slow = Scales(100.0)
     assert shares.simulated(slow) == pytest.approx(shares.exact(slow), rel=1e-3)
@@ -73,18 +73,18 @@ def test_two_measurements_find_both_scales() -> None:
         Measurement("alexnet", p, ShareModel(workload("alexnet"), p, FABRIC, BACKEND).exact(truth))
         for p in places
     ]
-    found = calibrate("alexnet", _measured(*rows), FABRIC, BACKEND)
-    assert found.calibration.compute_scale == pytest.approx(truth.compute, rel=0.01)
-    assert found.calibration.comm_scale == pytest.approx(truth.comm, rel=0.01)
-    assert found.error <= 0.01
-    assert len(found.calibration.fit) == 3
+    result = calibrate("alexnet", _measured(*rows), FABRIC, BACKEND)
+    assert result.calibration.compute_scale == pytest.approx(truth.compute, rel=0.01)
+    assert result.calibration.comm_scale == pytest.approx(truth.comm, rel=0.01)
+    assert result.error <= 0.01
+    assert len(result.calibration.fit) == 3
 
 
 def test_contradicting_measurements_leave_residuals() -> None:
     rows = [Measurement("alexnet", "4+4", 0.5), Measurement("alexnet", "4/4", 0.01)]
-    found = calibrate("alexnet", _measured(*rows), FABRIC, BACKEND)
-    assert found.error > 0.1
-    assert {point.placement for point in found.calibration.fit} == {"4+4", "4/4"}
+    result = calibrate("alexnet", _measured(*rows), FABRIC, BACKEND)
+    assert result.error > 0.1
+    assert {point.placement for point in result.calibration.fit} == {"4+4", "4/4"}
 
 
 def test_pattern_search_finds_a_minimum_in_a_bent_valley() -> None:

@@ -1,4 +1,4 @@
-"""`docs/calibration.md`: its commands run, its numbers are the commands'."""
+"""`docs/calibration.md`: its commands run, and its numbers are those that the commands print."""
 
 import json
 import os
@@ -50,8 +50,8 @@ def test_the_page_runs_from_log_to_what_if(tmp_path: Path) -> None:
 
 
 def test_the_table_is_the_commands(tmp_path: Path) -> None:
-    found = json.loads(_artist(tmp_path, "calibrate", "--all", "--format", "json"))
-    for model in found["models"]:
+    printed = json.loads(_artist(tmp_path, "calibrate", "--all", "--format", "json"))
+    for model in printed["models"]:
         cells = [model["model"]]
         for level in model["levels"]:
             deviation = level["deviation"]

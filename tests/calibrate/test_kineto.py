@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.calibrate.intervals import length, minus, union
 from artist.calibrate.kineto import read_kineto
+from artist.calibrate.time_spans import length, minus, union
 from artist.errors import TraceError
 
 
@@ -56,11 +56,11 @@ def _write(folder: Path, events: list[dict[str, Any]]) -> Path:
 
 
 def test_a_step_by_hand(tmp_path: Path) -> None:
-    found = read_kineto(_write(tmp_path, _step(1000) + _step(2000)))
-    assert found.steps == 2
-    assert (found.compute_us, found.comm_us, found.exposed_us) == (70, 60, 30)
-    assert found.share == pytest.approx(3 / 7)
-    layers = {layer.name: (layer.forward_us, layer.backward_us) for layer in found.layers}
+    times = read_kineto(_write(tmp_path, _step(1000) + _step(2000)))
+    assert times.steps == 2
+    assert (times.compute_us, times.comm_us, times.exposed_us) == (70, 60, 30)
+    assert times.share == pytest.approx(3 / 7)
+    layers = {layer.name: (layer.forward_us, layer.backward_us) for layer in times.layers}
     assert layers == {"a": (10, 40), "b": (20, 0)}
 
 
@@ -78,8 +78,8 @@ def test_a_cpu_run(tmp_path: Path) -> None:
         _event("c10d::allreduce_", "cpu_op", 20, 60),
         _event("gloo:all_reduce", "user_annotation", 20, 60, tid=9),
     ]
-    found = read_kineto(_write(tmp_path, events))
-    assert (found.compute_us, found.comm_us, found.exposed_us) == (30, 60, 40)
+    times = read_kineto(_write(tmp_path, events))
+    assert (times.compute_us, times.comm_us, times.exposed_us) == (30, 60, 40)
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,9 @@ _TIMES = st.lists(
 
 
 @given(_TIMES, _TIMES)
-def test_intervals_are_sets_of_time(
-    these: list[tuple[int, int]], those: list[tuple[int, int]]
-) -> None:
-    def points(intervals: list[tuple[int, int]]) -> set[int]:
-        return {time for start, end in intervals for time in range(start, end)}
+def test_spans_are_sets_of_time(these: list[tuple[int, int]], those: list[tuple[int, int]]) -> None:
+    def points(spans: list[tuple[int, int]]) -> set[int]:
+        return {time for start, end in spans for time in range(start, end)}
 
     a, b = union(these), union(those)
     assert length(a) == len(points(these))

@@ -20,10 +20,10 @@ def test_a_file_by_hand(tmp_path: Path) -> None:
         "model,placement,comm_percent,use,note\n"
         'ResNet-50,4+4,12,,\nresnet50,"4,4",0,compare,"hidden, all of it"\n'
     )
-    found = read_measurements(_write(tmp_path, text))
-    assert (found.name, found.source, found.hardware) == ("m", "our machine", "8 x X")
-    assert (found.who, found.when) == ("us", "2026-01")
-    assert [(r.model, r.placement, r.share, r.fitted, r.note) for r in found.rows] == [
+    measured = read_measurements(_write(tmp_path, text))
+    assert (measured.name, measured.source, measured.hardware) == ("m", "our machine", "8 x X")
+    assert (measured.who, measured.when) == ("us", "2026-01")
+    assert [(r.model, r.placement, r.share, r.fitted, r.note) for r in measured.rows] == [
         ("resnet50", "4+4", 0.12, True, ""),
         ("resnet50", "4,4", 0.0, False, "hidden, all of it"),
     ]
@@ -35,9 +35,9 @@ def test_times_instead_of_a_percentage(tmp_path: Path) -> None:
 
 
 def test_table_1_of_the_paper() -> None:
-    found = default_measurements()
-    shares = {(row.model, row.placement): 100 * row.share for row in found.rows}
-    assert {m: shares[m, "4+4"] for m in found.models()} == pytest.approx(
+    table = default_measurements()
+    shares = {(row.model, row.placement): 100 * row.share for row in table.rows}
+    assert {m: shares[m, "4+4"] for m in table.models()} == pytest.approx(
         {
             "vgg11": 1,
             "alexnet": 2,
@@ -48,14 +48,14 @@ def test_table_1_of_the_paper() -> None:
         }
     )
     assert shares["mobilenetv3", "4/4"] == pytest.approx(19592)
-    assert "Table I" in found.source
+    assert "Table I" in table.source
 
 
 def test_a_models_rows_serve_its_other_batches() -> None:
-    found = default_measurements()
-    assert found.of("resnet50@batch=64") == found.of("resnet50")
+    table = default_measurements()
+    assert table.of("resnet50@batch=64") == table.of("resnet50")
     with pytest.raises(ConfigError, match=r"no row to fit model 'gpt2'.*vgg11"):
-        found.of("gpt2")
+        table.of("gpt2")
 
 
 @pytest.mark.parametrize(

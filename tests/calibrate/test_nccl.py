@@ -1,4 +1,4 @@
-"""Logs of nccl-tests: what is read, and what is refused with its line."""
+"""Logs of nccl-tests: what is read, and what is refused with an error that names the line."""
 
 import re
 from collections.abc import Callable
@@ -28,26 +28,26 @@ OLD = """\
 
 
 def test_a_whole_log(write_log: Callable[..., Path]) -> None:
-    found = read_log(write_log(hosts=(8, 8)))
-    assert (found.operation, found.ranks, found.hosts) == ("all_reduce", 16, (8, 8))
-    assert len(found.rows) == 21
-    first = found.rows[0]
+    log = read_log(write_log(hosts=(8, 8)))
+    assert (log.operation, log.ranks, log.hosts) == ("all_reduce", 16, (8, 8))
+    assert len(log.rows) == 21
+    first = log.rows[0]
     assert (first.size_bytes, first.count, first.type, first.reduction) == (
         1024,
         256,
         "float",
         "sum -1",
     )
-    assert len(found.points()) == 42
-    assert found.digest.startswith("sha256:")
+    assert len(log.points()) == 42
+    assert log.digest.startswith("sha256:")
 
 
 def test_an_old_log(tmp_path: Path) -> None:
     path = tmp_path / "old.log"
     path.write_text(OLD)
-    found = read_log(path)
-    assert (found.operation, found.ranks) == ("all_reduce", 2)
-    assert found.points()[-1] == (33554432.0, 39141.0)
+    log = read_log(path)
+    assert (log.operation, log.ranks) == ("all_reduce", 2)
+    assert log.points()[-1] == (33554432.0, 39141.0)
 
 
 def test_a_log_that_does_not_name_its_program(write_log: Callable[..., Path]) -> None:
@@ -137,11 +137,11 @@ BAD: dict[str, tuple[Callable[[str], str], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("damage", BAD)
 def test_bad_logs_are_refused_with_line_and_reason(
-    write_log: Callable[..., Path], kind: str
+    write_log: Callable[..., Path], damage: str
 ) -> None:
-    change, message = BAD[kind]
+    change, message = BAD[damage]
     with pytest.raises(TraceError, match=message):
         read_log(write_log(change))
 

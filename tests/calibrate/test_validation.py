@@ -30,7 +30,7 @@ def test_the_fabric_answers_as_astra_sim_does(size_bytes: int, cycles: int) -> N
 
 
 def test_the_bus_bandwidth_is_near_the_measured_one() -> None:
-    """1 GiB: 353 of 371 GB/s, 5 % below; ASTRA-sim's reductions take the difference."""
+    """1 GiB: 353 of 371 GB/s, 5 % below. ASTRA-sim's reductions take the time of the difference."""
     size = 2**30
     busbw = 2 * 7 / 8 * size / _finish_ns(size)
     assert busbw == pytest.approx(353.1, abs=0.1)

@@ -9,9 +9,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from strategies import placements_on, trees
 from support import cluster, on
 
-from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.free_gpus import FreeGpus, Unit
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree, nested
+from artist.cluster.visiting_order import VisitingOrder
 from artist.errors import PolicyError
 
 
@@ -19,14 +20,16 @@ class AgainstCounting(RuleBasedStateMachine):
     """Any history of claims and releases, beside a dictionary of free GPUs per leaf."""
 
     tree: ClusterTree
+    visits: VisitingOrder
     free: FreeGpus
     naive: dict[int, int]
     held: list[Placement]
 
-    @initialize(tree=trees())
-    def build(self, tree: ClusterTree) -> None:
+    @initialize(tree=trees(), permutation=st.integers(0, 3))
+    def build(self, tree: ClusterTree, permutation: int) -> None:
         self.tree = tree
-        self.free = FreeGpus(tree)
+        self.visits = VisitingOrder(tree, permutation)
+        self.free = FreeGpus(tree, self.visits)
         self.naive = dict(enumerate(tree.levels[0].gpus))
         self.held = []
 
@@ -81,12 +84,31 @@ class AgainstCounting(RuleBasedStateMachine):
             counted = self._counted(level)
             assert self.free.index_is_true(level)
             for gpus in range(1, max(self.tree.levels[level].gpus) + 2):
-                room = [(free, unit) for unit, free in enumerate(counted) if free >= gpus]
-                assert list(self.free.at_least(level, gpus)) == [unit for _, unit in room]
+                room = [unit for unit in self.visits.units[level] if counted[unit] >= gpus]
+                fullest = min(room, key=counted.__getitem__, default=None)
+                assert list(self.free.at_least(level, gpus)) == room
                 assert self.free.fits_one(level, gpus) == bool(room)
-                assert self.free.best_fit(level, gpus) == (min(room)[1] if room else None)
-                first = min((unit for _, unit in room), default=None)
-                assert self.free.first_fit(level, gpus) == first
+                assert self.free.best_fit(level, gpus) == fullest
+                assert self.free.first_fit(level, gpus) == next(iter(room), None)
+
+    @invariant()
+    def inside_a_unit_the_index_answers_as_by_counting(self) -> None:
+        tree, visits = self.tree, self.visits
+        for outer in range(tree.machine, len(tree.levels)):
+            unit = len(tree.levels[outer]) // 2
+            for level in range(tree.machine, outer + 1):
+                if level == tree.root:
+                    continue
+                counted, inside = self._counted(level), Unit(outer, unit)
+                within = [u for u in range(len(counted)) if tree.ancestor(level, u, outer) == unit]
+                within.sort(key=visits.turns[level].__getitem__)
+                for gpus in range(1, max(tree.levels[level].gpus) + 2):
+                    room = [u for u in within if counted[u] >= gpus]
+                    fullest = min(room, key=counted.__getitem__, default=None)
+                    assert list(self.free.at_least(level, gpus, inside)) == room
+                    assert self.free.fits_one(level, gpus, inside) == bool(room)
+                    assert self.free.best_fit(level, gpus, inside) == fullest
+                    assert self.free.first_fit(level, gpus, inside) == next(iter(room), None)
 
     def _counted(self, level: int) -> list[int]:
         counts = [0] * len(self.tree.levels[level])

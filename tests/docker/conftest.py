@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "astra"))  # rendered_queries
+sys.path.append(str(Path(__file__).parents[1]))  # rendered_queries
 
 from containers import BASE, HERE, IMAGE, containers, docker, entry
 

@@ -39,13 +39,13 @@ def here(tmp_path: Path) -> Iterator[Path]:
     for path in (tmp_path, *tmp_path.parents):
         if path.name.startswith("pytest-"):
             path.chmod(0o755)  # the caller passes through
-    found = tmp_path / "here"
-    (found / "tiny").mkdir(parents=True)
-    (found / "tiny" / "experiment.yaml").write_text(EXPERIMENT)
-    (found / "runs").mkdir()
+    folder = tmp_path / "here"
+    (folder / "tiny").mkdir(parents=True)
+    (folder / "tiny" / "experiment.yaml").write_text(EXPERIMENT)
+    (folder / "runs").mkdir()
     if os.getuid() == 0:
-        os.chown(found / "runs", CALLER, CALLER)
-    yield found
+        os.chown(folder / "runs", CALLER, CALLER)
+    yield folder
 
 
 def batch(here: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -76,12 +76,12 @@ def owners(folder: Path) -> set[int]:
 
 
 def test_the_image_is_nobodys_and_looks_after_its_health() -> None:
-    (found,) = json.loads(docker("image", "inspect", "artist:local"))
-    assert found["Config"]["User"] == "65534:65534"
-    check = found["Config"]["Healthcheck"]["Test"][1:]
+    (image,) = json.loads(docker("image", "inspect", "artist:local"))
+    assert image["Config"]["User"] == "65534:65534"
+    check = image["Config"]["Healthcheck"]["Test"][1:]
     answer = docker("run", "--rm", "--network", "none", "--entrypoint", check[0], *_rest(check))
     assert json.loads(answer)
-    assert found["Size"] < 420e6
+    assert image["Size"] < 420e6
 
 
 def _rest(check: list[str]) -> list[str]:
@@ -114,11 +114,11 @@ def test_a_batch_reaches_nothing_and_resumes_after_a_kill(here: Path) -> None:
         time.sleep(0.05)
     ours = ("--filter", "label=com.docker.compose.service=batch", "--filter", f"volume={here}")
     (name,) = docker("ps", "--quiet", *ours).split()
-    (found,) = json.loads(docker("inspect", name))
+    (container,) = json.loads(docker("inspect", name))
     docker("kill", "--signal", "KILL", name)
     first.communicate(timeout=60)
     assert first.returncode != 0
-    host = found["HostConfig"]
+    host = container["HostConfig"]
     assert (host["NetworkMode"], host["ReadonlyRootfs"], host["Privileged"]) == (
         "none",
         True,
@@ -178,9 +178,9 @@ def test_on_astra_sims_image_the_program_answers_natively(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     alone = ("run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp")  # noqa: S108  (in the container)
     case = ("--model", "resnet50", "--placement", "4+4", "--format", "json")
-    found, expected = (
+    answer, expected = (
         json.loads(docker(*alone, "artist-on-astra:test", "latency", *case, "--backend", backend))
         for backend in (f"astra-binary:{ASTRA}", "analytical")
     )
-    assert found["finish_cycles"] == expected["finish_cycles"]
-    assert found["source"].startswith("astra-binary@sha256:")
+    assert answer["finish_cycles"] == expected["finish_cycles"]
+    assert answer["source"].startswith("astra-binary@sha256:")

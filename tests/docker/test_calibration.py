@@ -7,7 +7,7 @@ import pytest
 from artist.astra.programs.docker_client import Engine
 from artist.astra.programs.images import load_image
 from artist.calibrate.measurements import default_measurements
-from artist.calibrate.models import Fitted, calibrate
+from artist.calibrate.models import FittedModel, calibrate
 from artist.cluster.fabric import load_fabric
 from artist.errors import BackendError
 from artist.run import open_backend
@@ -15,7 +15,7 @@ from artist.run import open_backend
 pytestmark = pytest.mark.docker
 
 
-def fitted(backend: str) -> list[Fitted]:
+def fitted(backend: str) -> list[FittedModel]:
     figures, fabric, answering = (
         default_measurements(),
         load_fabric("dally2025"),

@@ -19,10 +19,11 @@ from containers import IMAGE, containers, docker, entry
 from rendered_queries import tiny
 
 from artist.astra.model.analytical import AnalyticalBackend
-from artist.astra.programs.binary import BinaryBackend, TimeLimitError
+from artist.astra.programs.binary_backend import BinaryBackend
+from artist.astra.programs.bounded_run import TimeLimitError
 from artist.astra.programs.docker_backend import DockerBackend
-from artist.astra.programs.docker_client import LABEL
 from artist.astra.programs.images import load_image
+from artist.astra.programs.leftovers import LABEL
 from artist.errors import BackendError, BackendSettingError
 
 pytestmark = pytest.mark.docker
@@ -57,16 +58,16 @@ def test_one_container_serves_all(backend: Make) -> None:
 def test_isolation(backend: Make) -> None:
     backend("well").estimate(tiny())
     (name,) = containers()
-    (found,) = json.loads(docker("inspect", name))
-    host = found["HostConfig"]
+    (inspected,) = json.loads(docker("inspect", name))
+    host = inspected["HostConfig"]
     assert host["NetworkMode"] == "none"
     assert host["ReadonlyRootfs"]
     assert host["Memory"] == 4 * 2**30
     assert host["PidsLimit"] == 256
     assert host["CapDrop"] == ["ALL"]
     assert host["AutoRemove"]
-    assert found["Config"]["User"].split(":")[0] not in ("", "0", "root")
-    assert f":{os.getpid()}:" in found["Config"]["Labels"][LABEL]
+    assert inspected["Config"]["User"].split(":")[0] not in ("", "0", "root")
+    assert f":{os.getpid()}:" in inspected["Config"]["Labels"][LABEL]
 
 
 @pytest.mark.parametrize("mode", ["writes", "root"])
@@ -78,7 +79,7 @@ def test_program_has_no_rights(mode: str, backend: Make) -> None:
 def test_close_leaves_nothing(backend: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     answering = backend("well")
     answering.estimate(tiny())
-    folder = answering._session.folder()
+    folder = answering._container.query_folder().parent
     answering.close()
     assert not containers()
     assert not folder.exists()
@@ -122,14 +123,14 @@ def test_program_that_is_not_in_the_image() -> None:
 
 def test_container_killed_mid_query_is_restarted(backend: Make) -> None:
     answering = backend("slow")
-    found: list[object] = []
-    thread = threading.Thread(target=lambda: found.append(answering.estimate(tiny())))
+    estimates: list[object] = []
+    thread = threading.Thread(target=lambda: estimates.append(answering.estimate(tiny())))
     thread.start()
     wait_until(lambda: bool(running("sleep 2")))
     (first,) = containers()
     docker("kill", first)
     thread.join(60)
-    assert len(found) == 1
+    assert len(estimates) == 1
     assert containers() != [first]
 
 
@@ -200,7 +201,7 @@ def test_image_without_a_shell(tmp_path: Path) -> None:
 
 ARTIST = f"""
 import sys, time
-sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1] / "astra")]!r}
+sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}
 from containers import entry
 from rendered_queries import tiny
 from artist.astra.programs.docker_backend import DockerBackend
@@ -226,7 +227,7 @@ def test_artist_that_is_killed_leaves_no_container(
 
 
 def test_reaper_removes_containers_of_dead_processes() -> None:
-    code = "from artist.astra.programs.docker_client import owner; print(owner())"
+    code = "from artist.astra.programs.leftovers import owner; print(owner())"
     dead = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     label = f"{LABEL}={dead.stdout.strip()}"
     docker("run", "-d", "--label", label, "--network", "none", IMAGE, "sleep", "1000")
@@ -271,8 +272,9 @@ def test_artist_in_an_image_answers_as_in_process() -> None:
     ]
     inside = AnalyticalBackend()
     with DockerBackend(local) as contained:
-        for query, found in zip(queries, contained.estimate_many(queries), strict=True):
+        for query, answer in zip(queries, contained.estimate_many(queries), strict=True):
             expected = inside.estimate(query)
-            assert (found.finish_ns, found.compute_ns) == (expected.finish_ns, expected.compute_ns)
+            times = (answer.finish_ns, answer.compute_ns)
+            assert times == (expected.finish_ns, expected.compute_ns)
         with pytest.raises(BackendSettingError):
             contained.estimate(tiny(1))

@@ -84,7 +84,7 @@ def test_a_page_works_from_top_to_bottom(page: str, tmp_path: Path) -> None:
 
 def _furnish(folder: Path) -> None:
     """What of a checkout the pages name."""
-    for name in ("examples", "docker", "docs", "Makefile", "pyproject.toml"):
+    for name in ("examples", "studies", "docker", "docs", "Makefile", "pyproject.toml"):
         (folder / name).symlink_to(ROOT / name)
 
 

@@ -28,7 +28,7 @@ def fresh() -> tuple[Simulator, BasePolicy]:
         for n in range(10)
     ]
     policy = make_policy("dally", lease_s=10.0, machine_timer_s=15.0, rack_timer_s=30.0)
-    rates = AloneRates(tree, EstimateByLevel(rack=0.3, network=0.8))
+    rates = AloneRates(tree, EstimateByLevel(tree, rack=0.3, network=0.8))
     return simulator(tree, jobs, rates, lease_s=10.0), policy
 
 
@@ -44,7 +44,7 @@ def test_a_copy_taken_at_any_question_goes_on_to_the_same_rows(
     assert sum(row.preemptions for row in expected.jobs) > 3
     engine, policy = fresh()
     questions = 0
-    while (view := engine.next_question(policy.contests)) is not None:
+    while (view := engine.next_question(policy)) is not None:
         assert finish(*duplicate((engine, policy))) == expected
         engine.answer(policy.decide(view))
         assert finish(*duplicate((engine, policy))) == expected  # and between questions

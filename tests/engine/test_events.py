@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import S, Script, Speeds, cluster, finishes, intervals, job, on, run, simulator
+from support import Outage, S, Script, Speeds, cluster, finishes, intervals, job, on, run, simulator
 
-from artist.contract import Preempt, Start, Wake
+from artist.contract import Preempt, Rate, Restore, Start, Wake, Withdraw
 from artist.engine.events import Event, EventKind, EventQueue
 from artist.engine.rows import EndReason
 
@@ -26,6 +26,7 @@ def test_the_written_order_of_kinds() -> None:
         "FINISH",
         "LEASE_END",
         "RATE_END",
+        "OUTSIDE",
         "ARRIVAL",
         "WAKE",
     ]
@@ -36,16 +37,16 @@ def test_of_two_simultaneous_events_the_kind_written_first_comes_first(
     first: EventKind, second: EventKind
 ) -> None:
     queue = EventQueue()
-    queue.push(5, second, job=0)
-    queue.push(5, first, job=1)
+    queue.push(5, second, handle=0)
+    queue.push(5, first, handle=1)
     assert [kind for _, kind, *_ in drained(queue)] == [first, second]
 
 
 def test_of_two_simultaneous_events_of_one_kind_the_one_scheduled_first_comes_first() -> None:
     queue = EventQueue()
-    for order in (3, 1, 2):
-        queue.push(5, EventKind.ARRIVAL, order)
-    assert [order for _, _, _, order, _ in drained(queue)] == [3, 1, 2]
+    for handle in (3, 1, 2):
+        queue.push(5, EventKind.ARRIVAL, handle)
+    assert [handle for _, _, _, handle, _ in drained(queue)] == [3, 1, 2]
 
 
 def test_time_comes_before_kind() -> None:
@@ -98,14 +99,56 @@ def test_at_one_tick_jobs_that_finish_are_reported_before_rates_that_end() -> No
         def __call__(self, now, running, changed):
             rates = super().__call__(now, running, changed)
             return {
-                order: rate if order else type(rate)(1.0, 1.0, "test", 1.0, until_iteration=10)
-                for order, rate in rates.items()
+                handle: rate if handle else type(rate)(1.0, 1.0, "test", 1.0, until_iteration=10)
+                for handle, rate in rates.items()
             }
 
     jobs = [job("long", iterations=20), job("short", iterations=10)]
-    speeds = AskAgain(lambda now, order: 1.0)
+    speeds = AskAgain(lambda now, handle: 1.0)
     run(cluster([8]), jobs, Script({0: [Start(0, on({0: 1})), Start(1, on({0: 1}))]}), speeds)
     assert speeds.calls[1] == (10 * S, [1, 0])
+
+
+class Speak(Script):
+    """A script that notes which jobs it sees waiting."""
+
+    def __init__(self, decisions) -> None:
+        super().__init__(decisions)
+        self.waiting: list[list[int]] = []
+
+    def decide(self, view):
+        self.waiting.append(list(view.waiting))
+        return super().decide(view)
+
+
+def test_a_rate_that_ends_is_handled_before_gpus_leave_service() -> None:
+    class Until(Speeds):
+        def __call__(self, now, running, changed):
+            super().__call__(now, running, changed)
+            return {handle: Rate(1.0, 1.0, "test", 1.0, until=10 * S) for handle in running}
+
+    outage = Outage(Withdraw(10 * S, on({0: 8})), Restore(10 * S, on({0: 8})))
+    speeds = Until(lambda now, handle: 1.0)
+    script = Script({0: [Start(0, on({0: 1}))], 10: [Start(0, on({0: 1}))]})
+    engine = simulator(cluster([8]), [job("a", iterations=20)], speeds, events=outage)
+    rows = engine.run(script)
+    assert finishes(rows) == {"a": 20.0}
+    # Arrival, rate end, two outside, finish. The other way round the rate would have been stale.
+    assert rows.events == 5
+
+
+def test_gpus_leave_service_before_a_simultaneous_arrival_is_seen() -> None:
+    outage = Outage(Withdraw(10 * S, on({0: 8})), Restore(12 * S, on({0: 8})))
+    jobs = [job("a", gpus=8, iterations=20), job("b", arrival_s=10.0)]
+    script = Speak(
+        {
+            0: [Start(0, on({0: 8}))],
+            12: [Start(1, on({0: 1})), Wake(30 * S)],
+            30: [Start(0, on({0: 8}))],
+        }
+    )
+    simulator(cluster([8]), jobs, events=outage).run(script)
+    assert script.waiting[1] == [0, 1]  # the job that lost its GPUs entered first
 
 
 def test_a_wake_up_sees_jobs_that_arrive_at_its_tick() -> None:
@@ -137,7 +180,7 @@ def test_events_of_an_earlier_stay_are_dropped_when_their_tick_comes() -> None:
 
 def test_events_of_an_earlier_rate_are_dropped_when_their_tick_comes() -> None:
     # At twice the speed from 4 s on, the remaining six iterations take three seconds.
-    speeds = Speeds(lambda now, order: 1.0 if now < 4 * S else 2.0)
+    speeds = Speeds(lambda now, handle: 1.0 if now < 4 * S else 2.0)
     jobs = [job("a"), job("b", iterations=1, arrival_s=4.0)]
     script = Script({0: [Start(0, on({0: 1}))], 4: [Start(1, on({0: 1}))]})
     rows = run(cluster([8]), jobs, script, speeds)

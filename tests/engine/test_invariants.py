@@ -24,35 +24,40 @@ def busy() -> Simulator:
 
 
 def forget_a_release(engine: Simulator) -> None:
-    engine._free.claim(on({1: 1}))
+    engine._holdings.free.claim(on({1: 1}))
 
 
 def lose_a_bucket(engine: Simulator) -> None:
-    engine._free._buckets[0][4] = 0
+    engine._holdings.free._buckets[0][4] = 0
 
 
 def miscount_the_cluster(engine: Simulator) -> None:
-    engine._free.total += 1
+    engine._holdings.free.total += 1
 
 
 def miscount_a_rack(engine: Simulator) -> None:
-    engine._free._free[1][0] += 1
+    engine._holdings.free._free[1][0] += 1
 
 
 def wait_and_run(engine: Simulator) -> None:
-    engine._waiting[0] = engine._running[0]
+    engine._holdings.waiting[0] = engine._holdings.running[0]
 
 
 def run_without_gpus(engine: Simulator) -> None:
-    engine._running[1] = engine._waiting.pop(1)
+    engine._holdings.running[1] = engine._holdings.waiting.pop(1)
 
 
 def wait_with_gpus(engine: Simulator) -> None:
-    engine._waiting[1].placement = on({0: 1})
+    engine._holdings.waiting[1].placement = on({0: 1})
+
+
+def forget_gpus_out_of_service(engine: Simulator) -> None:
+    engine._holdings.withdrawn[1] = 2
 
 
 BREAKAGES: dict[Callable[[Simulator], None], str] = {
-    forget_a_release: "free \\+ held differs",
+    forget_a_release: "free \\+ held \\+ withdrawn differs",
+    forget_gpus_out_of_service: "free \\+ held \\+ withdrawn differs",
     lose_a_bucket: "the index of machines is wrong",
     miscount_the_cluster: "of the cluster do not add up",
     miscount_a_rack: "free GPUs per rack do not add up",
@@ -88,7 +93,7 @@ def test_gpu_seconds_by_job_must_equal_the_timelines_integral() -> None:
 
 def test_intervals_of_a_job_must_not_overlap() -> None:
     rows = finished()
-    rows.placements[1] = rows.placements[1]._replace(job=0, start=5, end=5 + 10 * 10**9)
+    rows.placements[1] = rows.placements[1]._replace(handle=0, start=5, end=5 + 10 * 10**9)
     with pytest.raises(InvariantError, match="in two places"):
         check_rows(rows)
 

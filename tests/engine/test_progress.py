@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import S, rate
 
-from artist.engine.progress import Progress, Rate
+from artist.contract import Rate
+from artist.engine.progress import Progress
 from artist.units import Tick
 
 

@@ -21,15 +21,18 @@ from artist.contract import (
     BasePolicy,
     ClusterView,
     Decision,
+    Hold,
     JobView,
     Migrate,
+    OutsideEvent,
     Preempt,
+    Rate,
+    Restore,
     Start,
     Wake,
+    Withdraw,
 )
-from artist.engine.progress import Rate
 from artist.engine.rows import EndReason, JobRow, PlacementRow, Rows
-from artist.engine.simulator import Simulator
 from artist.network.alone import AloneRates
 from artist.policies.table import POLICIES
 from artist.units import TICKS_PER_S, Tick, seconds, ticks
@@ -77,7 +80,7 @@ def simulated(policy: str, tree: ClusterTree, jobs: Sequence[Job]) -> Rows:
     """A checked run; leases of a minute so that jobs compete often."""
     entry = POLICIES[policy].load().Options.model_fields
     chosen = make_policy(policy, **({"lease_s": 60.0} if "lease_s" in entry else {}))
-    rates = AloneRates(tree, EstimateByLevel(rack=0.21, network=1.7))
+    rates = AloneRates(tree, EstimateByLevel(tree, rack=0.21, network=1.7))
     lease_s = None if chosen.lease is None else seconds(chosen.lease)
     return run(tree, jobs, chosen, rates, lease_s=lease_s)
 
@@ -97,9 +100,9 @@ def test_every_job_does_its_work_in_one_place_at_a_time_and_no_faster_than_it_ca
 
 
 def assert_lawful(rows: Rows, jobs: Sequence[Job]) -> None:
-    assert sorted(row.order for row in rows.jobs) == list(range(len(jobs)))
+    assert sorted(row.handle for row in rows.jobs) == list(range(len(jobs)))
     for row in rows.jobs:
-        parts = intervals(rows, row.order)
+        parts = intervals(rows, row.handle)
         assert_work_is_done_once(row, parts)
         assert_no_gaps_or_overlaps(row, parts)
         fastest = row.job.gpus_max / row.job.gpus
@@ -124,7 +127,8 @@ def assert_no_gaps_or_overlaps(row: JobRow, parts: Sequence[PlacementRow]) -> No
     ends = Counter(part.reason for part in parts)
     assert ends[EndReason.FINISHED] == 1
     assert ends[EndReason.MIGRATED] == row.migrations
-    assert ends[EndReason.PREEMPTED] + ends[EndReason.LEASE_ENDED] == row.preemptions
+    lost = (EndReason.PREEMPTED, EndReason.LEASE_ENDED, EndReason.WITHDRAWN)
+    assert sum(ends[reason] for reason in lost) == row.preemptions
 
 
 @every_policy
@@ -159,17 +163,25 @@ class Whims(BasePolicy):
             if whim != "stay":
                 free.release(state.placement)
             if whim == "go":
-                decisions.append(Preempt(state.order))
+                decisions.append(Preempt(state.handle))
             if whim == "move":
                 moving.append(state)
         for state in moving:  # a job that moves has priority, so that it finds room
             placement = self.somewhere(free, state.job.gpus_min, state.job.gpus_max)
-            decisions.append(Migrate(state.order, placement) if placement else Preempt(state.order))
+            move = Migrate(state.handle, placement) if placement else Preempt(state.handle)
+            decisions.append(move)
         for state in view.waiting.values():
             if self.calm or self.random.random() < 0.7:
                 placement = self.somewhere(free, state.job.gpus_min, state.job.gpus_max)
                 if placement:
-                    decisions.append(Start(state.order, placement))
+                    decisions.append(Start(state.handle, placement))
+        if not self.calm:
+            stopped = {choice.handle for choice in decisions if isinstance(choice, Preempt)}
+            decisions += [
+                Hold(handle, view.now + self.random.randint(1, 10**10))
+                for handle in view.running
+                if handle not in stopped and self.random.random() < 0.1
+            ]
         self.random.shuffle(decisions)
         if not self.calm:
             decisions.append(Wake(view.now + self.random.randint(1, 20 * TICKS_PER_S)))
@@ -205,32 +217,55 @@ class Weather:
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
         """At best as fast as the job's compute time."""
-        return {order: self.rate(view) for order, view in running.items()}
+        return {handle: self.rate(view, now) for handle, view in running.items()}
 
-    def rate(self, view: JobView) -> Rate:
+    def rate(self, view: JobView, now: Tick) -> Rate:
         """Sometimes asking to be asked again."""
         iteration_s = view.job.compute_s * self.random.choice([1.0, 1.1, 3.0])
         share = view.placement.gpus / view.job.gpus
-        until = self.random.choice([None, self.random.uniform(0, view.job.iterations)])
-        return Rate(iteration_s, share / iteration_s, "weather", view.job.compute_s, until)
+        iteration = self.random.choice([None, self.random.uniform(0, view.job.iterations)])
+        tick = self.random.choice([None, now + self.random.randint(-(10**9), 10**11)])
+        return Rate(iteration_s, share, "weather", view.job.compute_s, iteration, tick)
 
-    def alone_iteration_s(self, job: Job, placement: Placement) -> float:
+    def alone(self, job: Job, placement: Placement) -> Rate:
         """Good weather."""
-        return job.compute_s
+        return Rate(job.compute_s, placement.gpus / job.gpus, "weather", job.compute_s)
+
+
+class Outages:
+    """Random GPUs leave service for a while, one machine's at a time."""
+
+    def __init__(self, seed: int, tree: ClusterTree) -> None:
+        self.random = Random(seed)
+        self.tree = tree
+        self.out: Placement | None = None
+        self.events = 0
+
+    def next_event(self, now: Tick) -> OutsideEvent | None:
+        """Twenty times out of service and back again."""
+        at = now + self.random.choice([0, self.random.randint(1, 10**11)])
+        if self.out is not None:
+            placement, self.out = self.out, None
+            return Restore(at, placement)
+        self.events += 1
+        if self.events > 20:
+            return None
+        leaf = self.random.randrange(len(self.tree.levels[0]))
+        self.out = Placement.of({leaf: self.random.randint(1, self.tree.levels[0].gpus[leaf])})
+        return Withdraw(at, self.out)
 
 
 @settings(examples, max_examples=50)
-@given(case=cases(), seed=st.integers(0, 1000), lease_s=st.sampled_from([None, 2.0, 45.0]))
-def test_the_engine_keeps_its_laws_under_any_policy_and_any_rates(
-    case: tuple[ClusterTree, list[Job]], seed: int, lease_s: float | None
+@given(
+    case=cases(),
+    seed=st.integers(0, 1000),
+    lease_s=st.sampled_from([None, 2.0, 45.0]),
+    outages=st.booleans(),
+)
+def test_the_engine_keeps_its_laws_under_any_policy_any_rates_and_any_outages(
+    case: tuple[ClusterTree, list[Job]], seed: int, lease_s: float | None, outages: bool
 ) -> None:
     tree, jobs = case
-    random, whims = Random(seed), Whims(seed)
-
-    def hold_one(engine: Simulator) -> None:
-        running = list(engine.view().running)
-        if running and not whims.calm and random.random() < 0.2:
-            engine.hold(random.choice(running), engine.now + random.randint(1, 10**10))
-
-    engine = simulator(tree, jobs, Weather(seed), lease_s=lease_s)
-    assert_lawful(engine.run(whims, hold_one), jobs)
+    events = Outages(seed, tree) if outages else None
+    engine = simulator(tree, jobs, Weather(seed), lease_s=lease_s, events=events)
+    assert_lawful(engine.run(Whims(seed)), jobs)

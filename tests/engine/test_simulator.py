@@ -24,12 +24,14 @@ from artist.contract import (
     BasePolicy,
     ClusterView,
     Decision,
+    Hold,
     Migrate,
     Preempt,
     Start,
     Wake,
 )
 from artist.engine.rows import EndReason, Rows
+from artist.engine.simulator import Simulator
 from artist.errors import InvariantError, PolicyError
 from artist.network.alone import AloneRates
 from artist.units import Tick, seconds
@@ -37,8 +39,8 @@ from artist.units import Tick, seconds
 WHOLE = on({0: 8})
 
 
-def stalls(rows: Rows, order: int) -> list[float]:
-    return [seconds(row.stalled) for row in intervals(rows, order)]
+def stalls(rows: Rows, handle: int) -> list[float]:
+    return [seconds(row.stalled) for row in intervals(rows, handle)]
 
 
 # -- questions ---------------------------------------------------------------------------
@@ -55,13 +57,13 @@ def test_an_instant_is_drained_and_then_asked_about_once() -> None:
     ]
     engine = simulator(cluster([8]), jobs, lease_s=10.0)
     engine.next_question()
-    engine.answer([*(Start(order, on({0: 1})) for order in range(3)), Wake(10 * S)])
+    engine.answer([*(Start(handle, on({0: 1})) for handle in range(3)), Wake(10 * S)])
     view = engine.next_question()
     assert view is not None
     assert view.now == 10 * S
     assert list(view.finished) == [0, 1]
-    assert [state.order for state in view.lease_ended] == [2]
-    assert [state.order for state in view.entered] == [3, 4]
+    assert [state.handle for state in view.lease_ended] == [2]
+    assert [state.handle for state in view.entered] == [3, 4]
     assert list(view.waiting) == [3, 4]
     assert list(view.running) == [2]
     assert view.free.total == 7
@@ -96,7 +98,7 @@ def test_a_preempted_job_enters_the_queue_again_behind_the_others() -> None:
     view = engine.next_question()
     assert view is not None
     assert list(view.waiting) == [1, 0]
-    assert [state.order for state in view.entered] == [0]
+    assert [state.handle for state in view.entered] == [0]
     assert [state.entered for state in view.waiting.values()] == [0, 5 * S]
 
 
@@ -108,12 +110,14 @@ def test_a_wake_up_is_a_question_of_its_own() -> None:
 
 def test_a_policy_may_ask_what_an_iteration_would_take_elsewhere() -> None:
     tree = cluster([8, 8], [8])
-    rates = AloneRates(tree, EstimateByLevel(rack=0.5, network=2.0))
+    rates = AloneRates(tree, EstimateByLevel(tree, rack=0.5, network=2.0))
     view = simulator(tree, [job("a", gpus=2)], rates).next_question()
     assert view is not None
     places = ({0: 2}, {0: 1, 1: 1}, {0: 1, 2: 1})
-    found = [view.alone_iteration_s(job("a", gpus=2), on(place)) for place in places]
-    assert found == [1.0, 1.5, 3.0]
+    rates_there = [view.alone(job("a", gpus=2), on(place)) for place in places]
+    assert [rate.iteration_s for rate in rates_there] == [1.0, 1.5, 3.0]
+    half = view.alone(job("a", gpus=4), on({0: 2}))
+    assert (half.iteration_s, half.worth, half.submitted_iteration_s) == (1.0, 0.5, 2.0)
 
 
 def test_a_view_tells_a_jobs_time_on_gpus_service_and_whole_iterations() -> None:
@@ -267,7 +271,7 @@ def test_after_an_unlawful_answer_the_same_question_can_be_answered_lawfully(cas
                 engine.answer(bad)
         engine.answer([Start(1, on({0: 4}))])
         while (view := engine.next_question()) is not None:
-            engine.answer([Start(order, on({1: 4})) for order in view.waiting])
+            engine.answer([Start(handle, on({1: 4})) for handle in view.waiting])
         results.append(engine.rows)
     assert results[0] == results[1]
 
@@ -292,7 +296,7 @@ class Restless(BasePolicy):
 
     def decide(self, view: ClusterView) -> list[Decision]:
         if self.at is not None and view.now >= self.at:
-            return [Start(order, on({0: 1})) for order in view.waiting]
+            return [Start(handle, on({0: 1})) for handle in view.waiting]
         return [Wake(view.now + self.nap)]
 
 
@@ -352,9 +356,9 @@ def test_a_lease_shorter_than_an_iteration_still_lets_the_job_progress() -> None
 
     class TakeTurns(BasePolicy):
         def decide(self, view):
-            taken = [Preempt(state.order) for state in view.lease_ended if view.waiting]
+            taken = [Preempt(state.handle) for state in view.lease_ended if view.waiting]
             free = taken or not view.running
-            return [*taken, *(Start(order, WHOLE) for order in list(view.waiting)[:1] if free)]
+            return [*taken, *(Start(handle, WHOLE) for handle in list(view.waiting)[:1] if free)]
 
     rows = run(cluster([8]), jobs, TakeTurns(), lease_s=1.0)
     assert [row.iterations for row in intervals(rows, 0)] == [1, 1, 1]
@@ -363,7 +367,7 @@ def test_a_lease_shorter_than_an_iteration_still_lets_the_job_progress() -> None
 
 def test_a_lease_that_is_due_survives_a_re_rating_before_the_boundary() -> None:
     # Iterations of 10 s; the lease is due at 15 s and the speed changes at 16 s, when b arrives.
-    speeds = Speeds(lambda now, order: 0.1 if now < 16 * S else 0.2)
+    speeds = Speeds(lambda now, handle: 0.1 if now < 16 * S else 0.2)
     script = Script({0: [Start(0, on({0: 1}))], 16: [Start(1, on({0: 1}))]})
     jobs = [job("a"), job("b", arrival_s=16.0, iterations=1)]
     run(cluster([8]), jobs, script, speeds, lease_s=15.0)
@@ -417,14 +421,13 @@ def test_a_job_preempted_while_it_restarts_has_stalled_for_that_long_and_lost_no
     assert finishes(rows) == {"a": 19.0}  # 6 s + 5 s + the last eight
 
 
-def held(until_s: int, *, iterations: int = 2, lease_s: float | None = None):
-    """A job of 10 s iterations, held from 4 s on."""
-    jobs = [job("a", iterations=iterations, compute_s=10.0)]
-    engine = simulator(cluster([8]), jobs, lease_s=lease_s)
+def held(until_s: int, *decisions: Decision) -> Simulator:
+    """A job of two iterations of 10 s, held from 4 s on."""
+    engine = simulator(cluster([8]), [job("a", iterations=2, compute_s=10.0)])
     engine.next_question()
     engine.answer([Start(0, on({0: 1})), Wake(4 * S)])
     engine.next_question()
-    engine.hold(0, until_s * S)
+    engine.answer([Hold(0, until_s * S), *decisions])
     return engine
 
 
@@ -438,35 +441,47 @@ def test_a_hold_keeps_the_phase_and_shows_as_stalled_time() -> None:
 
 
 def test_a_hold_ends_with_the_stay() -> None:
-    engine = held(1000)
-    engine.answer([Preempt(0), Wake(10 * S)])
-    rows = engine.run(Script({10: [Start(0, on({0: 1}))]}))
+    engine = held(1000, Wake(6 * S))
+    rows = engine.run(Script({6: [Preempt(0), Wake(10 * S)], 10: [Start(0, on({0: 1}))]}))
     assert finishes(rows) == {"a": 30.0}
-    assert stalls(rows, 0) == [0.0, 0.0, 0.0]
-    # Preempted at the tick at which the hold began: a row of no length says what was lost.
+    assert stalls(rows, 0) == [0.0, 2.0, 0.0]
     ended = intervals(rows, 0)[1]
     assert (ended.start, ended.end, ended.lost, ended.reason) == (
         4 * S,
-        4 * S,
+        6 * S,
         4 * S,
         EndReason.PREEMPTED,
     )
 
 
-def test_a_hold_at_the_tick_of_the_start_writes_no_row() -> None:
-    engine = simulator(cluster([8]), [job("a")])
-    engine.next_question()
-    engine.answer([Start(0, on({0: 1}))])
-    engine.hold(0, 5 * S)
-    rows = engine.run(Script({}))
+def test_a_job_may_be_held_by_the_answer_that_starts_it() -> None:
+    script = Script({0: [Hold(0, 5 * S), Start(0, on({0: 1}))]})
+    rows = run(cluster([8]), [job("a")], script)
     assert stalls(rows, 0) == [5.0]
     assert finishes(rows) == {"a": 15.0}
 
 
+def test_a_job_may_be_held_by_the_answer_that_moves_it() -> None:
+    script = Script(
+        {0: [Start(0, on({0: 1})), Wake(3 * S)], 3: [Migrate(0, on({1: 1})), Hold(0, 7 * S)]}
+    )
+    rows = run(cluster([8, 8]), [job("a")], script)
+    assert stalls(rows, 0) == [0.0, 4.0]
+    assert finishes(rows) == {"a": 14.0}
+
+
+def test_a_restart_goes_on_during_a_hold() -> None:
+    script = Script(
+        {0: [Start(0, on({0: 1})), Wake(3 * S)], 3: [Migrate(0, on({1: 1})), Hold(0, 5 * S)]}
+    )
+    rows = run(cluster([8, 8]), [job("a", restart_s=6.0)], script)
+    assert stalls(rows, 0) == [0.0, 6.0]
+    assert finishes(rows) == {"a": 16.0}
+
+
 def test_a_shorter_hold_does_not_end_a_longer_one() -> None:
-    engine = held(9)
-    engine.hold(0, 6 * S)
-    rows = engine.run(Script({}))
+    engine = held(9, Wake(5 * S))
+    rows = engine.run(Script({5: [Hold(0, 6 * S)]}))
     assert finishes(rows) == {"a": 25.0}
     assert sum(stalls(rows, 0)) == 5.0
 
@@ -476,8 +491,7 @@ def test_a_hold_at_the_end_of_a_lease_ends_no_lease_twice() -> None:
     engine.next_question()
     engine.answer([Start(0, on({0: 1}))])
     engine.next_question()
-    engine.hold(0, 35 * S)
-    engine.answer([])
+    engine.answer([Hold(0, 35 * S)])
     script = Script({})
     rows = engine.run(script)
     # Due at 20 s: ends with the first iteration after the hold; then 40 s, 50 s, ... as before.
@@ -486,21 +500,34 @@ def test_a_hold_at_the_end_of_a_lease_ends_no_lease_twice() -> None:
 
 
 def test_the_rate_function_hears_of_a_hold() -> None:
-    speeds = Speeds(lambda now, order: 1.0)
+    speeds = Speeds(lambda now, handle: 1.0)
     engine = simulator(cluster([8]), [job("a")], speeds)
     engine.next_question()
     engine.answer([Start(0, on({0: 1})), Wake(2 * S)])
-    engine.hold(0, S)  # between questions: at once
     engine.next_question()
-    engine.hold(0, 3 * S)  # at a question: with its answer
-    engine.answer([])
-    assert speeds.calls == [(0, [0]), (0, [0]), (2 * S, [0])]
+    engine.answer([Hold(0, 3 * S)])
+    assert speeds.calls == [(0, [0]), (2 * S, [0])]
 
 
-@pytest.mark.parametrize(("order", "until"), [(1, 9 * S), (0, 4 * S), (0, 0)])
-def test_an_impossible_hold_is_an_error(order: int, until: int) -> None:
-    with pytest.raises(PolicyError, match=r"job 'a' held until|unknown job 1 is not running"):
-        held(9).hold(order, until)
+@pytest.mark.parametrize(
+    ("decisions", "words"),
+    [
+        ([Hold(1, 9 * S)], "unknown job 1 is not running"),
+        ([Hold(0, 4 * S)], "job 'a' held until 4000000000, not after 4000000000"),
+        ([Hold(0, 0)], "job 'a' held until 0"),
+        ([Hold(0, 9 * S), Hold(0, 8 * S)], "job 'a' is held twice"),
+        ([Preempt(0), Hold(0, 9 * S)], "job 'a' is preempted and held"),
+    ],
+)
+def test_an_impossible_hold_is_an_error(decisions: list[Decision], words: str) -> None:
+    engine = simulator(cluster([8]), [job("a", iterations=2, compute_s=10.0)])
+    engine.next_question()
+    engine.answer([Start(0, on({0: 1})), Wake(4 * S)])
+    engine.next_question()
+    with pytest.raises(PolicyError, match=words):
+        engine.answer(decisions)
+    engine.answer([])  # nothing has changed
+    assert finishes(engine.run(Script({}))) == {"a": 20.0}
 
 
 # -- rates ---------------------------------------------------------------------------------
@@ -515,7 +542,7 @@ def test_the_rate_function_is_asked_once_per_instant_with_each_changed_job_once(
             10: [Start(1, on({0: 1})), Start(3, on({0: 1}))],
         }
     )
-    speeds = Speeds(lambda now, order: 1.0)
+    speeds = Speeds(lambda now, handle: 1.0)
     run(cluster([8, 8]), jobs, script, speeds)
     assert [(now / S, sorted(changed)) for now, changed in speeds.calls] == [
         (0, [0, 1]),
@@ -533,9 +560,9 @@ def test_a_rate_that_asks_to_be_asked_again_is() -> None:
 
         def __call__(self, now, running, changed):
             super().__call__(now, running, changed)
-            return {order: rate(1.0, until=4) if now < 4 * S else rate(3.0) for order in running}
+            return {handle: rate(1.0, until=4) if now < 4 * S else rate(3.0) for handle in running}
 
-    speeds = Phases(lambda now, order: 1.0)
+    speeds = Phases(lambda now, handle: 1.0)
     script = Script({0: [Start(0, on({0: 1}))]})
     rows = run(cluster([8]), [job("a")], script, speeds)
     assert [now / S for now, _ in speeds.calls] == [0, 4, 22]
@@ -548,9 +575,9 @@ def test_a_rate_until_an_iteration_that_is_done_is_not_asked_about_at_once() -> 
     class Late(Speeds):
         def __call__(self, now, running, changed):
             super().__call__(now, running, changed)
-            return {order: rate(1.0, until=0) for order in running}
+            return {handle: rate(1.0, until=0) for handle in running}
 
-    speeds = Late(lambda now, order: 1.0)
+    speeds = Late(lambda now, handle: 1.0)
     run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), speeds)
     assert speeds.calls == [(0, [0]), (10 * S, [0])]
 
@@ -558,7 +585,7 @@ def test_a_rate_until_an_iteration_that_is_done_is_not_asked_about_at_once() -> 
 def test_the_same_rate_again_changes_nothing() -> None:
     jobs = [job("a"), job("b", arrival_s=4.5, iterations=1)]
     script = Script({0: [Start(0, on({0: 1}))], 4.5: [Start(1, on({0: 1}))]})
-    rows = run(cluster([8]), jobs, script, Speeds(lambda now, order: 1.0))
+    rows = run(cluster([8]), jobs, script, Speeds(lambda now, handle: 1.0))
     assert len(intervals(rows, 0)) == 1
 
 
@@ -569,16 +596,16 @@ def test_re_rating_at_every_event_conserves_work_to_the_last_iteration() -> None
     class Shared(Speeds):
         def __call__(self, now, running, changed):
             super().__call__(now, running, changed)
-            return {order: rate(0.3 * len(running)) for order in running}
+            return {handle: rate(0.3 * len(running)) for handle in running}
 
     class Eager(BasePolicy):
         def decide(self, view):
-            return [Start(order, on({0: 1})) for order in view.waiting]
+            return [Start(handle, on({0: 1})) for handle in view.waiting]
 
-    rows = run(cluster([16]), jobs, Eager(), Shared(lambda now, order: 1.0))
+    rows = run(cluster([16]), jobs, Eager(), Shared(lambda now, handle: 1.0))
     assert len(rows.placements) > 100
-    for order in range(len(jobs)):
-        parts = intervals(rows, order)
+    for handle in range(len(jobs)):
+        parts = intervals(rows, handle)
         assert sum(row.iterations for row in parts) == 30
         assert [row.end for row in parts[:-1]] == [row.start for row in parts[1:]]
     # Work conserved: the last of 360 iterations of 0.3 s leaves a server that never idles.
@@ -591,7 +618,7 @@ def test_a_running_job_without_a_rate_is_a_broken_law() -> None:
             return {}
 
     with pytest.raises(InvariantError, match="job 'a' runs, but was given no rate"):
-        silent = Silent(lambda now, order: 1.0)
+        silent = Silent(lambda now, handle: 1.0)
         run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), silent)
 
 
@@ -600,20 +627,20 @@ def test_a_rate_for_a_job_that_does_not_run_is_a_broken_law() -> None:
         def __call__(self, now, running, changed):
             return {0: rate(1.0), 1: rate(1.0)}
 
-    chatty = Chatty(lambda now, order: 1.0)
+    chatty = Chatty(lambda now, handle: 1.0)
     with pytest.raises(InvariantError, match="a rate for job 'b', which does not run"):
         run(cluster([8]), [job("a"), job("b")], Script({0: [Start(0, on({0: 1}))]}), chatty)
 
 
 def test_an_iteration_takes_its_compute_time_and_the_networks_share() -> None:
     tree = cluster([4, 4], [4])
-    rates = AloneRates(tree, EstimateByLevel(rack=0.25, network=1.0))
+    rates = AloneRates(tree, EstimateByLevel(tree, rack=0.25, network=1.0))
     jobs = [job("one", gpus=2), job("rack", gpus=2), job("far", gpus=2)]
     places = ({0: 2}, {0: 1, 1: 1}, {0: 1, 2: 1})
-    script = Script({0: [Start(order, on(place)) for order, place in enumerate(places)]})
+    script = Script({0: [Start(handle, on(place)) for handle, place in enumerate(places)]})
     rows = run(tree, jobs, script, rates)
     assert finishes(rows) == {"one": 10.0, "rack": 12.5, "far": 20.0}
-    assert [tree.levels[intervals(rows, order)[0].tier].name for order in range(3)] == [
+    assert [tree.levels[intervals(rows, handle)[0].tier].name for handle in range(3)] == [
         "machine",
         "rack",
         "network",

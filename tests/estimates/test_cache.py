@@ -163,9 +163,30 @@ def test_a_key_is_the_digest_of_the_whole_question_so_kept_answers_stay_known() 
     assert query_key(QUERY, "a") == hashlib.sha256(text.encode()).hexdigest()
 
 
+def test_an_answer_with_its_profile_is_kept_apart(store: DiskStore) -> None:
+    bare = replace(ANSWER, profile=None)
+    store.put(QUERY, bare)
+    assert store.get(QUERY, "analytical", profile=True) is None
+    store.put(QUERY, ANSWER, profile=True)
+    assert store.get(QUERY, "analytical", profile=True) == replace(ANSWER, from_cache=True)
+    assert store.get(QUERY, "analytical") == replace(bare, from_cache=True)
+
+
+def test_an_estimate_is_asked_with_its_profile_where_somebody_needs_it(store: DiskStore) -> None:
+    fabric, backend = load_fabric("dally2025"), open_backend("analytical")
+    service = LatencyService(fabric, backend, workload, store)
+    assert service.estimate("alexnet", (4, 4)).profile is None
+    profile = service.estimate("alexnet", (4, 4), profile=True).profile
+    assert profile
+    again = LatencyService(fabric, backend, workload, store)
+    assert again.estimate("alexnet", (4, 4), profile=True).profile == profile
+    assert again.estimate("alexnet", (4, 4)).profile is None
+    assert (store.info()["entries"], again.store_hits) == (2, 2)
+
+
 def test_what_a_single_gpu_answers_needs_no_store(store: DiskStore) -> None:
     service = LatencyService(load_fabric("dally2025"), open_backend("analytical"), workload, store)
-    assert service.estimate("alexnet", "1").source == "single-gpu"
+    assert service.estimate("alexnet", 1).source == "single-gpu"
     assert store.info()["entries"] == 0
-    service.estimate("alexnet", "2")
+    service.estimate("alexnet", 2)
     assert (store.info()["entries"], service.distinct, service.store_hits) == (1, 2, 0)

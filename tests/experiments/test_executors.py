@@ -14,7 +14,7 @@ from artist.errors import ConfigError
 from artist.experiments.executors import WorkerDiedError, check_ray, run_all
 from artist.experiments.remote import Luggage, RemoteTask, fingerprint, run_elsewhere
 from artist.experiments.task import Outcome, Task, lost, outcome_of, perform
-from artist.run import Result
+from artist.results.result import Result
 
 
 def deadly(task: int) -> int:

@@ -1,6 +1,6 @@
-"""Many broken files of one kind; what may come of each is a result or one named error, soon.
+"""Campaigns of broken files: each file must end in a result or in one named error, and soon.
 
-`make fuzz` runs the long campaigns: FUZZ_CASES files of each kind from FUZZ_SEED on.
+`make fuzz` runs the long campaigns: FUZZ_CASES files of each kind, with the seed FUZZ_SEED.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_FAILURES = 30
 
 @contextmanager
 def soon() -> Iterator[None]:
-    """A reader that hangs fails instead."""
+    """A reader that takes too long fails."""
 
     def late(signum: int, frame: object) -> None:
         raise AssertionError(f"not done within {LIMIT_S} s of processor time")
@@ -42,7 +42,7 @@ def soon() -> Iterator[None]:
 
 
 def check(kind: Kind, folder: Path, data: bytes) -> bool:
-    """Let artist use one file; whether it could. Anything but an `ArtistError` escapes."""
+    """Let artist use one file. Returns whether it could. Errors other than `ArtistError` escape."""
     path = folder / kind.name
     path.write_bytes(data)
     try:
@@ -58,10 +58,10 @@ def check(kind: Kind, folder: Path, data: bytes) -> bool:
 
 
 def campaign(kind: Kind, folder: Path, cases: int, seed: int) -> int:
-    """So many files; the number that could be used all the same.
+    """Let artist use `cases` broken files; returns how many it could still use.
 
     Raises:
-        AssertionError: with each different failure and the smallest file that showed it.
+        AssertionError: lists each different failure with the smallest file that causes it.
     """
     good = 0
     failures: dict[str, tuple[int, bytes]] = {}

@@ -1,4 +1,4 @@
-"""Kinds of files that users give artist: a valid one, how to break it, and who reads it."""
+"""Kinds of files that users give artist: how to break a valid one, and what reads it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import yaml
 from breaking import broken_bytes, broken_json, broken_yaml
 
 from artist.cluster.fabric import load_fabric
+from artist.cluster.shape import parse_signature
 from artist.config import Scenario, load_scenario
 from artist.estimates.calibration import load_calibration
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
@@ -22,7 +23,8 @@ from artist.experiments.experiment import load_experiment, runs
 from artist.io.shipped import resource
 from artist.policies.table import POLICIES
 from artist.run import build_cluster, build_latency, build_policy, build_trace, simulate
-from artist.workload.layers import quantised, read_text, to_text
+from artist.workload.astra_text import read_text, to_text
+from artist.workload.layers import quantised
 from artist.workload.models import workload
 
 Break = Callable[[random.Random], bytes]
@@ -56,8 +58,8 @@ def _yaml(*samples: Any) -> Break:
 
 
 def _text(*samples: str | bytes) -> Break:
-    found = [sample if isinstance(sample, bytes) else sample.encode() for sample in samples]
-    return lambda rng: broken_bytes(rng.choice(found), rng)
+    contents = [sample if isinstance(sample, bytes) else sample.encode() for sample in samples]
+    return lambda rng: broken_bytes(rng.choice(contents), rng)
 
 
 def _json(sample: Any) -> Break:
@@ -75,13 +77,13 @@ def _shipped(*parts: str) -> Any:
 @cache
 def _scenarios() -> list[dict[str, Any]]:
     """A scenario per policy with all its options written out, and a few other shapes."""
-    found: list[dict[str, Any]] = []
+    scenarios: list[dict[str, Any]] = []
     for entry in POLICIES:
         options = entry.load().Options.model_validate(dict(entry.preset))
-        found.append({**_BASE, "policy": entry.id, "policy_options": _plain(options)})
-    found.append(Scenario().model_dump() | {"jobs": 3})
-    found.append({"tree": [[[4, 4], [4, 4]], [[4, 4]]], "trace": "tiny-batch", "jobs": 2})
-    return found
+        scenarios.append({**_BASE, "policy": entry.id, "policy_options": _plain(options)})
+    scenarios.append(Scenario().model_dump() | {"jobs": 3})
+    scenarios.append({"tree": [[[4, 4], [4, 4]], [[4, 4]]], "trace": "tiny-batch", "jobs": 2})
+    return scenarios
 
 
 _BASE: dict[str, Any] = {
@@ -93,12 +95,12 @@ _BASE: dict[str, Any] = {
 
 
 def _plain(model: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(model.model_dump_json())
-    return found
+    plain: dict[str, Any] = json.loads(model.model_dump_json())
+    return plain
 
 
 def read_scenario(path: Path) -> None:
-    """As `artist sim` does, and run it where it is small."""
+    """As `artist sim` does. A small scenario is run too."""
     scenario = load_scenario(path, {}, [])
     fabric = load_fabric(scenario.fabric)
     tree = build_cluster(scenario, fabric)
@@ -123,7 +125,8 @@ def read_fabric(path: Path) -> None:
     fabric = load_fabric(str(path))
     scenario = Scenario(racks=2, machines_per_rack=2, fabric=str(path))
     build_cluster(scenario, fabric)
-    build_latency(scenario, fabric).estimate("resnet18", "4,4/4")
+    shape = parse_signature("4,4/4", fabric.level_names, fabric.gpus_per_socket)
+    build_latency(scenario, fabric).estimate("resnet18", shape)
 
 
 def read_calibration(path: Path) -> None:
@@ -131,26 +134,27 @@ def read_calibration(path: Path) -> None:
     calibration = load_calibration(str(path))
     assert calibration is not None
     fabric = load_fabric("dally2025")
-    build_latency(Scenario(), fabric, calibration).estimate("resnet50", "4,4")
+    shape = parse_signature("4,4", fabric.level_names, fabric.gpus_per_socket)
+    build_latency(Scenario(), fabric, calibration).estimate("resnet50", shape)
 
 
-def _ask(found: Any, passes: int = 1) -> None:
+def _ask(iteration: Any, passes: int = 1) -> None:
     from artist.astra.model.analytical import AnalyticalBackend
 
-    if len(found.layers) < 200 and passes < 5:
-        AnalyticalBackend().estimate(LatencyQuery(quantised(found), NETWORK, SYSTEM, passes))
+    if len(iteration.layers) < 200 and passes < 5:
+        AnalyticalBackend().estimate(LatencyQuery(quantised(iteration), NETWORK, SYSTEM, passes))
 
 
 def read_workload(path: Path) -> None:
     """A layer table: read, ask, and write again."""
-    found = read_text(path)
-    _ask(found)
-    assert to_text(found)
+    iteration = read_text(path)
+    _ask(iteration)
+    assert to_text(iteration)
 
 
 def read_chakra(path: Path) -> None:
     """An execution trace, as ASTRA-sim's command line names it."""
-    from artist.astra.files.read_back import read_traces
+    from artist.astra.files.input_reader import read_traces
 
     _ask(*read_traces(path.with_name(path.name.removesuffix(".0.et")), 1))
 
@@ -182,7 +186,7 @@ _RECORDED = (
 
 def read_cases(path: Path) -> None:
     """Many questions at once."""
-    from artist.astra.files.cases import run_cases
+    from artist.astra.files.case_table import run_cases
 
     (path.parent / "w.txt").write_text(_resnet_text())
     run_cases(path, path.parent, path.parent / "answers.csv")
@@ -207,7 +211,7 @@ def read_images(path: Path) -> None:
 
 def read_system(path: Path) -> None:
     """ASTRA-sim's own system file."""
-    from artist.astra.files.read_back import read_system as read
+    from artist.astra.files.input_reader import read_system as read
 
     read(path)
 
@@ -362,12 +366,12 @@ def _parquet_trace() -> bytes:
 
 
 def kinds() -> dict[str, Kind]:
-    """All of them by id; the traces' text formats have a campaign of their own."""
+    """All kinds by id. The text formats of traces have a campaign of their own, in tests/trace."""
     quickstart = {
         "name": "q", "version": 1, "summary": "s", "base": {"trace": "tiny-batch", "racks": 1},
         "grid": {"policy": ["dally", "fifo"], "racks": [1, 2], "system.endpoint_delay_ns": [1, 2]},
     }  # fmt: skip
-    found = [
+    all_kinds = [
         Kind("scenario", "s.yaml", _yaml(*_scenarios()), read_scenario),
         Kind("experiment", "e.yaml", _yaml(quickstart), read_experiment),
         Kind(
@@ -404,7 +408,7 @@ def kinds() -> dict[str, Kind]:
             )
         ),
     ]  # fmt: skip
-    return {kind.id: kind for kind in found}
+    return {kind.id: kind for kind in all_kinds}
 
 
 _SMALL = (

@@ -12,7 +12,7 @@ import pytest
 
 from artist.calibrate.measurements import read_measurements
 from artist.calibrate.nccl import read_log
-from artist.measure.sweep import SweepPoint, log_text
+from artist.measure.all_reduces import AllReduceTimes, log_text
 from artist.workload.models import workload
 
 needs_torch = pytest.mark.skipif(
@@ -34,7 +34,7 @@ def _artist(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_log_is_one_of_nccl_tests(tmp_path: Path) -> None:
-    points = [SweepPoint(1024 * 2**i, (20.0 + 2**i, 21.0 + 2**i)) for i in range(12)]
+    points = [AllReduceTimes(1024 * 2**i, (20.0 + 2**i, 21.0 + 2**i)) for i in range(12)]
     path = tmp_path / "all_reduce.log"
     path.write_text(log_text(points, ["here", "here", "there", "there"], "gloo", "a CPU"))
     log = read_log(path)

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import strategies as st
+from support import depth
 
+from artist.cluster.shape import Shape
 from artist.cluster.tree import nested
 from artist.contract import Policy
 from artist.engine.rows import Rows
@@ -29,8 +31,8 @@ def job(name: str, arrival_s: float, gpus: int, iterations: int, **more: object)
 
 
 def simulator(policy: Policy, cluster: list[list[int]], jobs: Sequence[Job]) -> Simulator:
-    def estimate(model: str, signature: str) -> Estimate:
-        comm = NETWORK_COMM if "/" in signature else RACK_COMM if "," in signature else 0.0
+    def estimate(model: str, shape: Shape) -> Estimate:
+        comm = (0.0, RACK_COMM, NETWORK_COMM)[depth(shape)]
         return Estimate(round(COMPUTE_NS * (1 + comm)), COMPUTE_NS, "hand")
 
     tree = nested(LEVELS, cluster)
@@ -55,7 +57,7 @@ def leaves(rows: Rows, jobs: Sequence[Job]) -> dict[str, list[tuple[int, ...]]]:
     """Machines of each placement of each job, in time order."""
     found: dict[str, list[tuple[int, ...]]] = {item.id: [] for item in jobs}
     for row in sorted(rows.placements, key=lambda row: row.start):
-        found[jobs[row.job].id].append(row.placement.leaves)
+        found[jobs[row.handle].id].append(row.placement.leaves)
     return found
 
 

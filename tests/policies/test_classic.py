@@ -19,9 +19,9 @@ def test_three_times_a_tenth_of_a_second_is_as_long_as_three_tenths(policy: str)
 
 def test_jobs_that_finished_do_not_pile_up() -> None:
     last = LastRanked()
-    for order in range(1000):
-        last.add(order, (float(order),))
-        last.forget(order)
+    for handle in range(1000):
+        last.add(handle, (float(handle),))
+        last.forget(handle)
     last.add(1000, (5.0,))
     assert last.behind(((1.0,), 0), {}, lambda view: ()) == []
     assert len(last._heap) < 5
@@ -29,9 +29,9 @@ def test_jobs_that_finished_do_not_pile_up() -> None:
 
 def test_a_forgotten_job_is_not_looked_at() -> None:
     last = LastRanked()
-    for order in range(4):
-        last.add(order, (5.0,))
+    for handle in range(4):
+        last.add(handle, (5.0,))
     last.forget(2)
-    running = {order: JobState(job(f"job-{order}"), order, 0) for order in range(4)}
+    running = {handle: JobState(job(f"job-{handle}"), handle, 0) for handle in range(4)}
     found = last.behind(((1.0,), 9), running, lambda view: (5.0,))
-    assert [view.order for _, view in found] == [0, 1, 3]
+    assert [view.handle for _, view in found] == [0, 1, 3]

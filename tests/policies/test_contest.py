@@ -26,12 +26,12 @@ class Round(NamedTuple):
     """Contestable and waiting jobs in the order in which they come forward."""
 
 
-def waiting(order: int, gpus: int) -> JobState:
-    return JobState(Job(f"job-{order}", 0.0, gpus, "any", 1, 1.0), order, 0)
+def waiting(handle: int, gpus: int) -> JobState:
+    return JobState(Job(f"job-{handle}", 0.0, gpus, "any", 1, 1.0), handle, 0)
 
 
-def running(order: int, placement: Placement, tree: ClusterTree) -> JobState:
-    state = waiting(order, placement.gpus)
+def running(handle: int, placement: Placement, tree: ClusterTree) -> JobState:
+    state = waiting(handle, placement.gpus)
     state.place(placement, tier(tree, placement), 0, 0)
     return state
 
@@ -41,7 +41,7 @@ def rounds(draw: st.DrawFn, largest: int = 12, most: int = 5) -> Round:
     tree = draw(trees())
     free = FreeGpus(tree)
     contestable = []
-    for order in range(draw(st.integers(0, 5))):
+    for handle in range(draw(st.integers(0, 5))):
         room = {leaf: count for leaf, count in enumerate(free.leaves) if count}
         leaves = draw(st.sets(st.sampled_from(sorted(room)), max_size=3)) if room else set()
         if not leaves:
@@ -49,7 +49,7 @@ def rounds(draw: st.DrawFn, largest: int = 12, most: int = 5) -> Round:
         placement = Placement.of({leaf: draw(st.integers(1, room[leaf])) for leaf in leaves})
         free.claim(placement)
         if draw(st.integers(0, 3)):  # the others run on, out of reach
-            contestable.append(running(order, placement, tree))
+            contestable.append(running(handle, placement, tree))
     sizes = draw(st.lists(st.integers(1, largest), max_size=most))
     queued = [waiting(10 + index, gpus) for index, gpus in enumerate(sizes)]
     return Round(free, contestable, draw(st.permutations(contestable + queued)))

@@ -43,7 +43,7 @@ class Greedy(BasePolicy):
     """Gives the first GPU to everybody."""
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        return [Start(order, Placement((0,), (1,))) for order in view.waiting]
+        return [Start(handle, Placement((0,), (1,))) for handle in view.waiting]
 
 
 class Meddler(Classic):
@@ -66,7 +66,7 @@ class NameReader(BasePolicy):
             placement = PackPlacer().place(free, job.job.gpus)
             if placement is not None:
                 free.claim(placement)
-                decisions.append(Start(job.order, placement))
+                decisions.append(Start(job.handle, placement))
         return decisions
 
 

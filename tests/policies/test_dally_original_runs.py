@@ -12,26 +12,27 @@ from artist.cluster.tree import regular
 from artist.engine.simulator import Simulator
 from artist.estimates.query import Estimate
 from artist.network.alone import AloneRates
-from artist.policies.dally.policy import Dally
-from artist.policies.original.tiresias import original_tiresias
+from artist.policies.original.dally import OriginalDally
+from artist.policies.original.options import OriginalOptions
+from artist.policies.original.tiresias import OriginalTiresias
 from artist.policies.table import POLICIES
 from artist.testing import check_policy
 from artist.units import seconds
 from artist.workload.job import Job
 
-DALLY = [entry.id for entry in POLICIES if entry.id.startswith("dally")]
-OPTIONS = {"rules": "original", "lease_s": 100.0, "granularity": 10}
+DALLY = [entry.id for entry in POLICIES if entry.target.endswith(":OriginalDally")]
+OPTIONS = {"lease_s": 100.0, "granularity": 10}
 
 
-def dally(name: str = "dally", **options: object) -> Dally:
+def dally(name: str = "dally-original", **options: object) -> OriginalDally:
     preset = POLICIES[name].preset
-    return Dally(Dally.Options.model_validate({**preset, **OPTIONS, **options}))
+    return OriginalDally(OriginalDally.Options.model_validate({**preset, **OPTIONS, **options}))
 
 
-def run(jobs: list[Job], gpus: int, policy: Dally | None = None) -> Mapping[str, tuple]:
+def run(jobs: list[Job], gpus: int, policy: OriginalDally | None = None) -> Mapping[str, tuple]:
     """Name to (start, finish, preemptions) on one machine, in seconds."""
     tree = regular(racks=1, machines_per_rack=1, gpus_per_machine=gpus, gpus_per_socket=4)
-    rates = AloneRates(tree, lambda model, signature: Estimate(1000, 1000, "hand"))
+    rates = AloneRates(tree, lambda model, shape: Estimate(1000, 1000, "hand"))
     rows = Simulator(tree, jobs, rates, check=True).run(policy or dally())
     return {
         row.job.id: (seconds(row.start), seconds(row.finish), row.preemptions) for row in rows.jobs
@@ -82,9 +83,9 @@ def test_timer_is_looked_at_only_when_something_is_offered() -> None:
     # Two machines with 4 GPUs free each; e wants 8 and may take a rack after 150 s. The next
     # offers are at 108 s (a, b expired and are back), 216 s: there e is over its timer.
     tree = regular(racks=1, machines_per_rack=2, gpus_per_machine=8, gpus_per_socket=8)
-    rates = AloneRates(tree, lambda model, signature: Estimate(1000, 1000, "hand"))
+    rates = AloneRates(tree, lambda model, shape: Estimate(1000, 1000, "hand"))
     jobs = [job("a", 5, 600), job("b", 5, 600), job("e", 6, 10)]
-    policy = dally("dally-manual", machine_timer_s=150.0, rack_timer_s=1e6)
+    policy = dally("dally-manual-original", machine_timer_s=150.0, rack_timer_s=1e6)
     rows = Simulator(tree, jobs, rates, check=True).run(policy)
     started = {row.job.id: seconds(row.start) for row in rows.jobs}
     assert started["e"] == 105.0  # a's machine is free from 100 s, and offered at 105 s
@@ -94,7 +95,7 @@ def test_timer_is_looked_at_only_when_something_is_offered() -> None:
 def test_own_machine_order_or_a_seeded_one_decides_among_machines() -> None:
     def first(seed: int | None) -> Placement:
         tree = regular(racks=2, machines_per_rack=8, gpus_per_machine=8, gpus_per_socket=4)
-        rates = AloneRates(tree, lambda model, signature: Estimate(1000, 1000, "hand"))
+        rates = AloneRates(tree, lambda model, shape: Estimate(1000, 1000, "hand"))
         rows = Simulator(tree, [job("a", 8, 10)], rates).run(dally(machine_order_seed=seed))
         return rows.placements[0].placement
 
@@ -108,13 +109,13 @@ def test_variants_keep_the_policy_contract(name: str) -> None:
 
 
 def test_tiresias_keeps_the_policy_contract() -> None:
-    check_policy(lambda: original_tiresias(1000.0, 10, None))
+    check_policy(lambda: OriginalTiresias(OriginalOptions(lease_s=1000.0, granularity=10)))
 
 
 def test_copy_at_a_question_goes_on_to_the_same_rows() -> None:
     jobs = [job(str(i), 1 + i % 8, 10 * (1 + i % 7), arrival_s=5.0 * i) for i in range(30)]
     tree = regular(racks=1, machines_per_rack=2, gpus_per_machine=8, gpus_per_socket=4)
-    rates = AloneRates(tree, lambda model, signature: Estimate(1000, 1000, "hand"))
+    rates = AloneRates(tree, lambda model, shape: Estimate(1000, 1000, "hand"))
     simulator, policy = Simulator(tree, jobs, rates, check=True), dally()
     for _ in range(20):
         simulator.answer(policy.decide(simulator.next_question()))

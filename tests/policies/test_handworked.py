@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support import depth
 
+from artist.cluster.shape import Shape
 from artist.cluster.tree import nested
 from artist.contract import Policy
 from artist.engine.rows import Rows
@@ -30,8 +32,8 @@ def make_policy(name: str, options: dict[str, object]) -> Policy:
 def run_case(case: dict) -> Rows:
     comm = {"machine": 0.0, "rack": 0.0, "network": 0.0, **case.get("comm", {})}
 
-    def estimate(model: str, signature: str) -> Estimate:
-        level = "network" if "/" in signature else "rack" if "," in signature else "machine"
+    def estimate(model: str, shape: Shape) -> Estimate:
+        level = ("machine", "rack", "network")[depth(shape)]
         return Estimate(round(COMPUTE_NS * (1 + comm[level])), COMPUTE_NS, "hand")
 
     jobs = [

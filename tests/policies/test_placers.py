@@ -7,7 +7,8 @@ import pytest
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import nested
-from artist.policies.shared.placers import best_level, placer
+from artist.policies.shared.packing import best_level
+from artist.policies.shared.placers import placer
 
 RACKS = [[4, 4, 4], [4, 4, 4]]
 

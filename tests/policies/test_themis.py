@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper_cases import count, job, leaves, random_traces, run, simulator, times
 
-from artist.cluster.placement import Placement, signature
+from artist.cluster.placement import Placement
+from artist.cluster.shape import signature
 from artist.contract import ClusterView
 from artist.policies.shared.placers import PackPlacer
 from artist.policies.themis.auction import Bid, auction, winners
-from artist.policies.themis.placement import EqualPlacements
 from artist.policies.themis.policy import Themis, ThemisOptions
 
 
@@ -152,10 +152,10 @@ def test_convex_gains_are_bid_for_as_a_whole() -> None:
 @st.composite
 def bids_to_share(draw: st.DrawFn) -> tuple[list[Bid], int]:
     bids = []
-    for order in range(draw(st.integers(1, 4))):
+    for handle in range(draw(st.integers(1, 4))):
         sizes = sorted(draw(st.sets(st.integers(1, 5), min_size=1, max_size=3)))
         gains = [draw(st.floats(0.01, 5)) for _ in sizes]
-        bids.append(Bid(order, tuple(zip(sizes, gains, strict=True))))
+        bids.append(Bid(handle, tuple(zip(sizes, gains, strict=True))))
     return bids, draw(st.integers(1, 8))
 
 
@@ -175,7 +175,7 @@ def test_winners_have_at_least_half_of_the_best_sum_of_gains(case) -> None:
     assert total >= best(bids, gpus) / 2 - 1e-9
     kept = auction(bids, gpus)
     assert kept.keys() == won.keys()
-    assert all(kept[order] <= won[order] for order in won)
+    assert all(kept[handle] <= won[handle] for handle in won)
 
 
 # -- candidates ----------------------------------------------------------------------
@@ -190,8 +190,8 @@ def first_question(cluster: list[list[int]], *demands: int) -> ClusterView:
 
 def test_candidates_come_in_a_fixed_order() -> None:
     view = first_question([[2, 2], [2, 2]], 2, 2, 1)
-    found = EqualPlacements(PackPlacer()).candidates(view, {0: 2, 1: 2, 2: 1}, 20)
-    shown = [[places[order].leaves for order in (0, 1, 2)] for places in found]
+    found = PackPlacer().candidates(view, {0: 2, 1: 2, 2: 1}, 20)
+    shown = [[places[handle].leaves for handle in (0, 1, 2)] for places in found]
     assert shown == [
         [(0,), (1,), (2,)],
         [(3,), (1,), (2,)],  # moves: j0, j1 and j2 to machine 3
@@ -204,35 +204,32 @@ def test_candidates_come_in_a_fixed_order() -> None:
 def test_candidates_are_limited_and_equally_fair() -> None:
     view = first_question([[2, 2, 2], [2, 2], [2, 2]], 4, 2, 1)
     counts = {0: 4, 1: 2, 2: 1}
-    placer = EqualPlacements(PackPlacer())
+    placer = PackPlacer()
     assert len(list(placer.candidates(view, counts, 3))) == 3
     found = list(placer.candidates(view, counts, 100))
     for places in found:
         free = view.free.copy()
-        for order, placement in places.items():
+        for handle, placement in places.items():
             free.claim(placement)  # raises if two jobs share a GPU
-            assert signature(view.cluster, placement) == signature(view.cluster, found[0][order])
+            assert signature(view.cluster, placement) == signature(view.cluster, found[0][handle])
     assert len({str(places) for places in found}) == len(found) > 3
 
 
-class Second:
+class Second(PackPlacer):
     """Chooses the second candidate."""
-
-    def __init__(self) -> None:
-        self._candidates = EqualPlacements(PackPlacer())
 
     def candidates(
         self, view: ClusterView, counts: Mapping[int, int], n: int
     ) -> Iterator[Mapping[int, Placement]]:
-        found = list(self._candidates.candidates(view, counts, 2))
-        return iter(found[-1:])
+        return iter(list(super().candidates(view, counts, 2))[-1:])
 
 
-def test_another_joint_placer_may_choose() -> None:
+def test_another_placer_may_choose_among_the_candidates() -> None:
     jobs = [job("a", 0, 2, 5)]
-    options = themis().options
-    assert leaves(run(Themis(options), [[2, 2]], jobs), jobs) == {"a": [(0,)]}
-    assert leaves(run(Themis(options, Second()), [[2, 2]], jobs), jobs) == {"a": [(1,)]}
+    plain, other = themis(), themis()
+    other.placer = Second()
+    assert leaves(run(plain, [[2, 2]], jobs), jobs) == {"a": [(0,)]}
+    assert leaves(run(other, [[2, 2]], jobs), jobs) == {"a": [(1,)]}
 
 
 # -- everything together -----------------------------------------------------------------

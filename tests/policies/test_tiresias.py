@@ -148,7 +148,6 @@ def test_bad_past_service_is_named(tmp_path, text: str, words: str) -> None:
     "options",
     [
         {"index": "gittins"},
-        {"index": "gittins", "rules": "original", "past_service_gpu_s": [1]},
         {"thresholds_gpu_s": [5, 5]},
         {"thresholds_gpu_s": [0]},
         {"past_service_gpu_s": [0]},
@@ -224,7 +223,6 @@ def test_skew_of_the_catalogue_gives_the_classes_of_dallys_table() -> None:
     random_traces(),
     st.fixed_dictionaries(
         {
-            "rules": st.sampled_from(["paper", "original"]),
             "placement": st.sampled_from(["skew", "any", "pack", "consolidate-or-wait"]),
             "promote_knob": st.sampled_from([None, 0.5, 2.0]),
             "thresholds_gpu_s": st.sampled_from([(), (20.0,), (10.0, 50.0)]),

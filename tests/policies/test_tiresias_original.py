@@ -8,11 +8,14 @@ from pydantic import ValidationError
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import nested, regular
+from artist.errors import ConfigError
 from artist.policies.original.hash_order import HashOrder
+from artist.policies.original.options import OriginalOptions
 from artist.policies.original.placement import place
 from artist.policies.original.rules import TiresiasRule
+from artist.policies.original.tiresias import OriginalTiresias
 from artist.policies.shared.skew import original_skewed
-from artist.policies.tiresias.policy import Tiresias, TiresiasOptions
+from artist.run import open_policy
 
 RACKS = [[4, 4], [4, 4]]
 
@@ -74,8 +77,13 @@ def test_sockets_are_not_preferred() -> None:
     assert found == (state.tree.machine, Placement.of({0: 1, 1: 1}))
 
 
-def test_rules_of_the_original_keep_their_own_leases() -> None:
-    assert Tiresias(TiresiasOptions()).lease is not None
-    assert Tiresias(TiresiasOptions(rules="original")).lease is None
+def test_the_original_keeps_its_own_leases() -> None:
+    assert OriginalTiresias(OriginalOptions()).lease is None
     with pytest.raises(ValidationError):
-        TiresiasOptions(rules="original", index="gittins", past_service_gpu_s=(1.0,))
+        OriginalOptions.model_validate({"index": "gittins"})
+
+
+@pytest.mark.parametrize("policy", ["dally", "tiresias", "fifo"])
+def test_the_former_option_names_the_policies_of_the_original(policy: str) -> None:
+    with pytest.raises(ConfigError, match=r"dally-original, .*tiresias-original"):
+        open_policy(policy, {"rules": "original"})

@@ -1,4 +1,4 @@
-"""Debian's Chromium, driven through chromedriver: just enough of WebDriver for the page's tests."""
+"""Drives Chromium through chromedriver: the part of WebDriver that the page's tests need."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLAGS = (
 
 
 class Browser:
-    """A browser with an empty profile; close it."""
+    """A browser with an empty profile. Call `close` at the end."""
 
     def __init__(self, driver: str, profile: Path) -> None:
         with socket.socket() as probe:
@@ -40,8 +40,8 @@ class Browser:
             "goog:loggingPrefs": {"browser": "ALL"},
         }
         self._wait_until_ready()
-        found = self._call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
-        self._url += f"/session/{found['sessionId']}"
+        session = self._call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+        self._url += f"/session/{session['sessionId']}"
 
     def open(self, page: Path, width: int, height: int, *, dark: bool, phone: bool = False) -> None:
         """Load a page at a width, in the system's light or dark colours."""
@@ -57,16 +57,16 @@ class Browser:
         return self._call("POST", "/execute/sync", {"script": script, "args": []})
 
     def errors(self) -> list[str]:
-        """What the console complained about since the last call."""
-        found = self._call("POST", "/se/log", {"type": "browser"})
-        return [entry["message"] for entry in found if entry["level"] in ("SEVERE", "WARNING")]
+        """Errors and warnings on the console since the last call."""
+        entries = self._call("POST", "/se/log", {"type": "browser"})
+        return [entry["message"] for entry in entries if entry["level"] in ("SEVERE", "WARNING")]
 
     def screenshot(self, target: Path, top: int, width: int, height: int) -> None:
         """A part of the page as PNG."""
         clip = {"x": 0, "y": top, "width": width, "height": height, "scale": 1}
         options = {"format": "png", "clip": clip, "captureBeyondViewport": True}
-        found = self.devtools("Page.captureScreenshot", options)
-        target.write_bytes(base64.b64decode(found["data"]))
+        picture = self.devtools("Page.captureScreenshot", options)
+        target.write_bytes(base64.b64decode(picture["data"]))
 
     def devtools(self, command: str, parameters: dict[str, Any]) -> Any:
         """A command of the browser's own protocol."""

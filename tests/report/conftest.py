@@ -35,7 +35,7 @@ def _one(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def one(_one: Path, tmp_path: Path) -> Path:
-    """A run of its own for each test."""
+    """A copy of one run for each test."""
     return Path(shutil.copytree(_one, tmp_path / "run"))
 
 

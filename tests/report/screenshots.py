@@ -1,4 +1,4 @@
-"""The pictures of docs/report.md, taken anew from a page of the Dally paper's sweep.
+"""Takes the pictures of docs/report.md from a page of the Dally paper's sweep.
 
 artist sweep studies/dally-paper/experiment.yaml --out runs/paper
 artist report runs/paper -o paper.html --title "The Dally paper's experiments"

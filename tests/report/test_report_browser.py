@@ -1,4 +1,4 @@
-"""Does the page work in a real browser: no complaints, no overflow, tables, keys, colours?"""
+"""Does the page work in a real browser: no errors, no overflow, tables, keys, colours?"""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ DESKTOP, PHONE, NARROW = (1280, 900), (390, 844), (320, 640)
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    found = Browser(str(shutil.which("chromedriver")), tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
+    browser = Browser(str(shutil.which("chromedriver")), tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="module")

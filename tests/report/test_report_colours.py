@@ -1,6 +1,6 @@
-"""Can policies and levels be told apart by everyone, and seen on their ground?
+"""Can everyone distinguish the colours of policies and levels, and see them on the background?
 
-Colour blindness as simulated by Machado, Oliveira and Fernandes (2009), severity 1.
+Colour blindness is simulated as by Machado, Oliveira and Fernandes (2009), severity 1.
 """
 
 from __future__ import annotations

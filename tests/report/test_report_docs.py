@@ -1,4 +1,4 @@
-"""Do the commands in docs/report.md work as written, and are its pictures there and small?"""
+"""Do the commands in docs/report.md work as written? Do its pictures exist, and are they small?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do damaged runs and bad requests end with one sentence, the right code and nothing written?"""
+"""Damaged runs and bad requests: one sentence, the right exit code, and nothing written."""
 
 from __future__ import annotations
 

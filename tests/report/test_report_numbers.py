@@ -1,4 +1,4 @@
-"""Do figures and tables show what stands in the rows?"""
+"""Do figures and tables show the numbers of the run's files?"""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from page_reading import unpack
 from run_making import edit_json, make_run
 
 from artist.report.comparison import compare_setting, replicate_count
 from artist.report.figure import thinned, time_unit
+from artist.report.figures_over_time import binned
 from artist.report.grouping import group
-from artist.report.lanes import machines, parse_placement, strips_of
-from artist.report.over_time import binned
-from artist.report.packing import STEPS, pack, step_s, unpack
 from artist.report.page import figures
 from artist.report.perfetto import perfetto_trace
 from artist.report.reader import read_run, read_runs
+from artist.report.timeline_data import STEPS, pack, step_s
+from artist.report.timeline_lanes import machines, parse_placement, strips_of
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_settings_policies_and_replicates(study) -> None:
     assert study.policies == ("dally", "gandiva")
     assert [setting.label for setting in study.settings] == ["1 rack", "2 racks"]
     for setting in study.settings:
-        assert {p: list(found) for p, found in setting.runs.items()} == {
+        assert {p: list(replicates) for p, replicates in setting.runs.items()} == {
             "dally": [(0, 0), (1, 0)], "gandiva": [(0, 0), (1, 0)],
         }  # fmt: skip
 
@@ -133,16 +134,16 @@ def test_comparison_is_paired(study) -> None:
 
 def test_packed_rows_are_the_rows(one: Path) -> None:
     run = read_run(one)
-    found = unpack(pack(run))
+    data = unpack(pack(run))
     rows = run.placements
-    ends = np.cumsum(found["end"]) * found["step"]
-    assert np.abs(ends - rows["end_s"]).max() <= found["step"] / 2 + 1e-9
-    starts = ends - np.array(found["length"]) * found["step"]
-    assert np.abs(starts - rows["start_s"]).max() <= found["step"] / 2 + 1e-6
-    assert [found["jobs"][job] for job in found["job"]] == rows.text["job_id"]
-    assert [found["levels"][level] for level in found["level"]] == rows.text["level"]
-    for place, text in zip(found["place"], rows.text["placement"], strict=True):
-        strips = found["places"][place]
+    ends = np.cumsum(data["end"]) * data["step"]
+    assert np.abs(ends - rows["end_s"]).max() <= data["step"] / 2 + 1e-9
+    starts = ends - np.array(data["length"]) * data["step"]
+    assert np.abs(starts - rows["start_s"]).max() <= data["step"] / 2 + 1e-6
+    assert [data["jobs"][job] for job in data["job"]] == rows.text["job_id"]
+    assert [data["levels"][level] for level in data["level"]] == rows.text["level"]
+    for place, text in zip(data["place"], rows.text["placement"], strict=True):
+        strips = data["places"][place]
         held: dict[int, int] = {}
         for machine, _, gpus in zip(strips[::3], strips[1::3], strips[2::3], strict=True):
             held[machine] = held.get(machine, 0) + gpus
@@ -167,8 +168,8 @@ def test_lanes_never_overlap_and_fit_the_machines(runs: Path) -> None:
 
 def test_an_irregular_cluster_has_its_machines(tmp_path: Path) -> None:
     run = make_run(tmp_path / "r", tree=[[8, 8, 4], [8]], fabric="h100-quantum2-spectrum4")
-    found = machines(read_run(run))
-    assert (found.count, found.gpus, found.racks) == (4, 8, (0, 3))
+    cluster = machines(read_run(run))
+    assert (cluster.count, cluster.gpus, cluster.racks) == (4, 8, (0, 3))
     edit_json(run / "manifest.json", scenario={"policy": "dally", "tree": [8], "fabric": "gone"})
     assert machines(read_run(run)).count >= 1
 

@@ -1,4 +1,4 @@
-"""Is the page self-contained, safe, light and the same every time? And the figures for papers?"""
+"""Is the page one file, safe, small and the same every time? And the figures for papers?"""
 
 from __future__ import annotations
 
@@ -10,24 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from page_reading import embedded, unpack
 from run_making import EVIL, make_run
 
 from artist.errors import ConfigError
 from artist.report import page as page_module
-from artist.report import papers
-from artist.report.embedding import script_json
+from artist.report import paper_figures
+from artist.report.figure_json import script_json
 from artist.report.grouping import group
 from artist.report.markup import Html, join, tag
-from artist.report.packing import unpack
 from artist.report.page import figures, page
-from artist.report.papers import check_folder, write_figures
+from artist.report.paper_figures import check_folder, write_figures
 from artist.report.reader import read_runs
-
-
-def embedded(content: bytes):
-    found = re.search(rb'<script type="application/json" id="data">(.*?)</script>', content, re.S)
-    assert found
-    return json.loads(found[1])
 
 
 def test_the_page_loads_nothing(runs: Path) -> None:
@@ -93,7 +87,7 @@ def test_timelines_are_left_out_when_there_is_no_room(
 
 @pytest.mark.slow
 def test_a_hundred_runs_of_500_jobs_stay_below_5_mb(tmp_path: Path) -> None:
-    """Worst case: as many settings as runs, so that nothing is pooled."""
+    """The worst case: every copy is a setting of its own, so that no runs are pooled."""
     policies = ("dally", "tiresias", "gandiva", "las")
     for policy in policies:
         make_run(tmp_path / policy, policy=policy, racks=2, machines_per_rack=8,
@@ -147,7 +141,7 @@ def test_formats_for_papers(
     pytest.importorskip("matplotlib")
     study = group(read_runs([one]))
     some = figures(study)[:2]
-    monkeypatch.setattr(papers, "figures", lambda _: some)
+    monkeypatch.setattr(paper_figures, "figures", lambda _: some)
     for folder in ("first", "again"):
         write_figures(study, tmp_path / folder, format_)
     for file in (tmp_path / "first").iterdir():

@@ -1,7 +1,7 @@
 """Can every number on the page be traced to the rows that its figure names?
 
-Each figure is recomputed from the files, with pandas, by what its source line says. A figure
-with a source that is not known here fails: whoever adds one says how it is checked.
+Each figure is recomputed with pandas from the files and columns that its source line names. A
+figure with an unknown source line fails: add a check for it here.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import pytest
 from artist.report.figure import Figure, Kind, Series
 from artist.report.grouping import group
 from artist.report.page import figures, page
+from artist.report.page_text import plain
 from artist.report.reader import read_runs
-from artist.report.wording import plain
 
 SECONDS = {"": 1.0, "s": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}
 CLOSE = {"rel": 2e-4, "abs": 1e-9}  # figures carry five digits
@@ -40,8 +40,8 @@ class Source:
         return pd.read_parquet(self.runs[0] / f"{table}.parquet")
 
 
-def close(found: float, expected: float) -> bool:
-    return found == pytest.approx(expected, **CLOSE)
+def close(shown: float, expected: float) -> bool:
+    return shown == pytest.approx(expected, **CLOSE)
 
 
 def points(series: Series) -> list[tuple[float, float]]:
@@ -145,8 +145,8 @@ def check(folder: Path, figure: Figure) -> None:
         policy = series.name if figure.policy is None else ("dally", "gandiva")[figure.policy]
         source = Source(folder, figure.setting, policy)
         if columns in ("jct_s", "queue_delay_s"):
-            kind = check_histogram if figure.kind is Kind.ROWS else check_cdf
-            kind(source, figure, series, columns)
+            check_times = check_histogram if figure.kind is Kind.ROWS else check_cdf
+            check_times(source, figure, series, columns)
         elif columns == "comm_s by model":
             check_by_model(source, figure, series)
         elif columns.endswith(" over summary.json: gpus"):

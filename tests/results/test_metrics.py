@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support import depth
 
 from artist.cluster.tree import nested
 from artist.engine.simulator import Simulator
@@ -19,7 +20,7 @@ TREE = nested(("machine", "rack", "network"), [[2, 2]])
 def run(*jobs: Job, **options: object):
     policy = Classic(ClassicOptions(**options))
     # Across machines communication doubles an iteration.
-    rates = AloneRates(TREE, lambda _, s: Estimate(200 if "," in s else 100, 100, "hand"))
+    rates = AloneRates(TREE, lambda _, shape: Estimate(200 if depth(shape) else 100, 100, "hand"))
     rows = Simulator(TREE, jobs, rates, lease=policy.lease, check=True).run(policy)
     table = job_table(rows)
     return rows, table, summarise(rows, TREE, table, timeline_table(rows, TREE), len(jobs))

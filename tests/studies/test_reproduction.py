@@ -1,7 +1,8 @@
-"""Is the page about the Dally paper what its runs say, and do the runs still say it?"""
+"""Do the pages about the Dally paper say what its runs say, and do the runs still say it?"""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,10 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "studies" / "dally-paper" / "reproduction"
+STUDY = ROOT / "studies" / "dally-paper"
+SCRIPT = STUDY / "reproduction"
+FINDINGS = ROOT / "docs" / "reproduction.md"
+TABLES = STUDY / "tables.md"
 
 
 def reproduction(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -25,34 +29,54 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     import importlib
 
     monkeypatch.syspath_prepend(str(SCRIPT))
-    names = ("records", "evidence", "tabular", "claims", "sources", "verdicts")
+    names = ("records", "evidence", "formatting", "claims", "sources", "verdicts")
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
-    found = {name: importlib.import_module(name) for name in names}
+    imported = {name: importlib.import_module(name) for name in names}
     for name in names:
-        monkeypatch.setitem(sys.modules, name, found[name])
+        monkeypatch.setitem(sys.modules, name, imported[name])
         monkeypatch.delitem(sys.modules, name)
-    return found
+    return imported
 
 
-def test_the_page_says_what_the_runs_say() -> None:
-    found = reproduction("page", "--check")
-    assert found.returncode == 0, found.stderr
+def test_the_pages_say_what_the_runs_say() -> None:
+    ran = reproduction("page", "--check")
+    assert ran.returncode == 0, ran.stderr
 
 
 @pytest.mark.slow
 def test_the_runs_still_say_it() -> None:
-    found = reproduction("run", "--check", "--every", "60", "--workers", "2")
-    assert found.returncode == 0, found.stderr
+    ran = reproduction("run", "--check", "--every", "60", "--workers", "2")
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_findings_are_short_enough_to_be_read() -> None:
+    assert len(FINDINGS.read_text(encoding="utf-8").split()) <= 2500
+
+
+def test_no_number_of_a_run_is_written_by_hand() -> None:
+    for template in sorted((STUDY / "templates").iterdir()):
+        words = re.sub(r"\{\{.*?\}\}", "", template.read_text(encoding="utf-8"))
+        numbers = re.findall(r"[\d.,]*\d(?: %| k\b| times| \[)", words)
+        # The level of all intervals, and the original program's caps: 0.8 and 1 times the history.
+        assert set(numbers) <= {"95 %", "1 times"}, template.name
+
+
+def test_the_findings_link_to_tables_that_exist() -> None:
+    headings = re.findall(r"^#+ (.*)$", TABLES.read_text(encoding="utf-8"), re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings}
+    links = re.findall(r"tables\.md#([\w-]+)", FINDINGS.read_text(encoding="utf-8"))
+    assert links
+    assert set(links) <= anchors
 
 
 def test_differences_are_paired_by_replicate(modules: dict[str, ModuleType]) -> None:
     evidence = evidence_of(modules, {"dally": (50.0, 300.0), "tiresias": (100.0, 200.0)})
     cell = modules["evidence"].Cell("recorded", "sensetime-batch-500", 8, "dally")
-    found = evidence.difference(cell, cell.of(policy="tiresias"), "makespan_s")
-    assert found.mean == pytest.approx(0.0)
-    assert (found.low, found.high) == (-0.5, 0.5)
-    assert found.verdict == "within noise"
+    difference = evidence.difference(cell, cell.of(policy="tiresias"), "makespan_s")
+    assert difference.mean == pytest.approx(0.0)
+    assert (difference.low, difference.high) == (-0.5, 0.5)
+    assert difference.verdict == "within noise"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +87,7 @@ def test_a_claim_holds_only_outside_noise(
     modules: dict[str, ModuleType], dally: tuple[float, float], expected: str
 ) -> None:
     evidence = evidence_of(modules, {"dally": dally, "tiresias": (100.0, 200.0)})
-    claim = next(found for found in modules["claims"].CLAIMS if found.id == "M1")
+    claim = next(claim for claim in modules["claims"].CLAIMS if claim.id == "M1")
     assert modules["verdicts"].verdict(evidence, claim, "recorded") == expected
 
 

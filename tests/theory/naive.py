@@ -155,7 +155,7 @@ class State:
     """A job that has arrived and not finished."""
 
     job: Job
-    order: int
+    handle: int
     gpus: Gpus = field(default_factory=dict)
     start: int = 0
     ready: int = 0
@@ -212,7 +212,7 @@ class Simulation:
         self.cluster = cluster
         self.rules = rules
         self.slowdown = slowdown
-        self.jobs = [State(job, order) for order, job in enumerate(jobs)]
+        self.jobs = [State(job, handle) for handle, job in enumerate(jobs)]
 
     def run(self) -> list[list[Stay]]:
         """Every job's stays in the order of time."""
@@ -250,7 +250,7 @@ class Simulation:
             "area": state.left(now) * compute * state.job.gpus,
             "service": Fraction(state.held(now) * state.job.gpus),
         }
-        return first[self.rules.order], state.order
+        return first[self.rules.order], state.handle
 
     def contest(self, here: list[State], now: int) -> dict[int, Gpus]:
         """Who has which GPUs from now on, by the order of arrival; nobody else has any."""
@@ -261,7 +261,7 @@ class Simulation:
             contestable = [state for state in running if now in state.lease_ends(self.rules.lease)]
         else:
             contestable = []
-        given = {state.order: state.gpus for state in running if state not in contestable}
+        given = {state.handle: state.gpus for state in running if state not in contestable}
         waiting = [state for state in here if not state.gpus]
         to_come = sorted(waiting + contestable, key=lambda state: self.rank(state, now))
         passing = True
@@ -269,11 +269,11 @@ class Simulation:
             state = to_come.pop(0)
             pool, unheld = self.left_over(given, to_come)
             if state.gpus and all(pool[leaf] >= n for leaf, n in state.gpus.items()):
-                given[state.order] = self.stay(state, pool, unheld)
+                given[state.handle] = self.stay(state, pool, unheld)
                 continue
             gpus = self.choose(state, pool, unheld, now) if passing or state.gpus else None
             if gpus is not None:
-                given[state.order] = gpus
+                given[state.handle] = gpus
             elif self.rules.strict:
                 passing = False
         return given
@@ -310,7 +310,7 @@ class Simulation:
     def change_hands(self, here: list[State], given: dict[int, Gpus], now: int) -> None:
         """Stop whoever has other GPUs now or none, and start whoever has other ones."""
         for state in here:
-            gpus = given.get(state.order, {})
+            gpus = given.get(state.handle, {})
             if gpus == state.gpus:
                 continue
             if state.gpus:
@@ -325,7 +325,7 @@ class Simulation:
     def leave(self, state: State, now: int, how: str) -> None:
         """Stop; whole iterations are kept."""
         iterations, stalled = state.done_here(now), min(now, state.ready) - state.start
-        stay = Stay(state.order, state.gpus, state.start, now, iterations, stalled, how)
+        stay = Stay(state.handle, state.gpus, state.start, now, iterations, stalled, how)
         state.stays.append(stay)
         state.done_before += iterations
         state.held_before += now - state.start

@@ -62,7 +62,7 @@ class Dally(Simulation):
     def rank(self, state: State, now: int) -> tuple[float, int, int]:
         """Nw_sens, then who entered the queue first; who runs enters it now."""
         entered = now if state.gpus else self.entered(state)
-        return self.sensitivity(state, now), entered, state.order
+        return self.sensitivity(state, now), entered, state.handle
 
     def sensitivity(self, state: State, now: int) -> float:
         """The share of the iterations done, over the share of the ideal run time spent."""

@@ -16,8 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import EstimateByLevel, make_policy
 
-from artist.cluster.order import VisitingOrder
 from artist.cluster.tree import Nested, nested
+from artist.cluster.visiting_order import VisitingOrder
 from artist.engine.rows import EndReason
 from artist.engine.simulator import Simulator
 from artist.network.alone import AloneRates
@@ -90,7 +90,7 @@ def cases(draw: st.DrawFn, most_gpus: int, most_jobs: int) -> Case:
     count = draw(st.integers(0, most_jobs - 1).map(lambda fewer: most_jobs - fewer))
     drawn = draw(st.lists(job, min_size=count, max_size=count))
     drawn.sort(key=lambda fields: fields["arrival_s"])
-    jobs = [Job(id=str(order), model="any", **fields) for order, fields in enumerate(drawn)]
+    jobs = [Job(id=str(handle), model="any", **fields) for handle, fields in enumerate(drawn)]
     return Case(names, spec, draw(st.integers(0, 2)), *draw(st.sampled_from(COSTS)), jobs)
 
 
@@ -112,16 +112,18 @@ def found(case: Case, policy: str, options: dict[str, Any]) -> list[list[naive.S
     """Every job's stays, by artist."""
     tree = nested(case.names, case.spec)
     asked = make_policy(policy, **options)
-    rates = AloneRates(tree, EstimateByLevel(case.rack, case.network))
+    rates = AloneRates(tree, EstimateByLevel(tree, case.rack, case.network))
     order = VisitingOrder(tree, case.permutation)
-    rows = Simulator(tree, case.jobs, rates, lease=asked.lease, order=order, check=True).run(asked)
+    rows = Simulator(
+        tree, case.jobs, rates, lease=asked.lease, visiting_order=order, check=True
+    ).run(asked)
     stays: list[list[naive.Stay]] = [[] for _ in case.jobs]
     for row in rows.placements:
         gpus = dict(zip(row.placement.leaves, row.placement.counts, strict=True))
-        stay = (row.job, gpus, row.start, row.end, row.iterations, row.stalled, HOW[row.reason])
-        stays[row.job].append(naive.Stay(*stay))
+        stay = (row.handle, gpus, row.start, row.end, row.iterations, row.stalled, HOW[row.reason])
+        stays[row.handle].append(naive.Stay(*stay))
     for row in rows.jobs:
-        mine = stays[row.order]
+        mine = stays[row.handle]
         assert (row.start, row.finish) == (mine[0].start, mine[-1].end)
         assert row.preemptions == sum(stay.how == "preempted" for stay in mine)
         assert row.migrations == sum(stay.how == "migrated" for stay in mine)

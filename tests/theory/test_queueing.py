@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from support import S, Speeds, cluster, job, make_policy, on, rate
 
-from artist.contract import BasePolicy, Policy, Start
+from artist.contract import BasePolicy, Policy, RateFunction, Start
 from artist.engine.rows import JobRow
 from artist.engine.simulator import Simulator
 from artist.estimates.service import NoCommunication
-from artist.network.alone import AloneRates, RateFunction
+from artist.network.alone import AloneRates
 
 SEEDS = 15
 T = 2.977  # 99 % quantile of |t| with 14 degrees of freedom
@@ -56,7 +56,7 @@ def simulated(
     tree = cluster([servers])
     rates = rates or AloneRates(tree, NoCommunication().estimate)
     rows = Simulator(tree, jobs, rates, lease=policy.lease).run(policy)
-    return [row for row in rows.jobs if row.order >= WARM_UP]
+    return [row for row in rows.jobs if row.handle >= WARM_UP]
 
 
 def assert_mean(means: list[float], theory: float) -> None:
@@ -122,20 +122,20 @@ class Eager(BasePolicy):
     """Starts everything at once."""
 
     def decide(self, view):
-        return [Start(order, on({0: 1})) for order in view.waiting]
+        return [Start(handle, on({0: 1})) for handle in view.waiting]
 
 
 class Shared(Speeds):
     """One server's speed, shared by whoever runs: every arrival and finish re-rates all."""
 
     def __call__(self, now, running, changed):
-        return {order: rate(view.job.compute_s * len(running)) for order, view in running.items()}
+        return {handle: rate(view.job.compute_s * len(running)) for handle, view in running.items()}
 
 
 def test_re_rated_jobs_stay_as_long_as_under_processor_sharing() -> None:
     # M/G/1-PS: mean stay = mean service / (1 - rho), even of equal jobs (FIFO: 175); rho = 0.6.
     interarrival, service = exponential(100 / 0.6), constant(100.0)
-    sharing = Shared(lambda now, order: 1.0)
+    sharing = Shared(lambda now, handle: 1.0)
     means = [
         mean_sojourn_s(simulated(seed, 200, interarrival, service, Eager(), sharing))
         for seed in range(SEEDS)

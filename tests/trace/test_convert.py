@@ -1,4 +1,4 @@
-"""Does a trace survive its conversion, as far as the other format can express it?"""
+"""A converted trace keeps everything that the other format can express."""
 
 import json
 import math

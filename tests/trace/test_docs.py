@@ -1,4 +1,4 @@
-"""Is docs/traces.md true? Its files are written, its commands run, its outputs compared."""
+"""Is docs/traces.md true? This test writes its files, runs its commands and compares the output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from artist.trace.detect import KINDS
+from artist.trace.detect import FORMATS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "traces.md").read_text()
 BLOCKS = re.findall(r"```(\w+) ?([\w.]*)\n(.*?)```", PAGE, re.DOTALL)
@@ -41,5 +41,5 @@ def test_the_examples_work_as_written(tmp_path: Path) -> None:
 
 
 def test_every_format_is_listed() -> None:
-    for name in KINDS:
+    for name in FORMATS:
         assert f"| `{name}` |" in PAGE

@@ -1,4 +1,4 @@
-"""Foreign formats: recognised, read by the stated rules, refused with the line that is wrong."""
+"""Foreign formats are recognised and read by the stated rules; a bad file is refused by line."""
 
 import json
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Broken files of every format end in a `TraceError` or `ConfigError`, and soon.
 
-A small valid file is mutated: bytes flipped, cut, doubled; cells, columns and lines
-swapped; numbers made absurd. Nothing else may escape, and whatever is read must be
-lawful and readable again.
+A small valid file is mutated: bytes are flipped, cut or doubled; cells, columns and lines are
+swapped; numbers become absurd. No other error may occur. If a file is read all the same, its
+jobs must be valid, and the trace must be writable and readable again.
 """
 
 import os
@@ -50,7 +50,7 @@ MUTATIONS: list[Callable[[bytes, random.Random], bytes]] = [
 
 @contextmanager
 def soon() -> Iterator[None]:
-    """A reader that hangs fails instead."""
+    """A reader that takes too long fails."""
 
     def late(signum: int, frame: object) -> None:
         raise AssertionError(f"not read within {LIMIT_S} s")
@@ -65,7 +65,7 @@ def soon() -> Iterator[None]:
 
 
 def check(path: Path, data: bytes, format_: str | None) -> bool:
-    """Read a file that may be broken; whether there was a trace in it."""
+    """Read a file that may be broken. Returns whether it held a trace."""
     path.write_bytes(data)
     try:
         with soon():
@@ -85,7 +85,7 @@ def check(path: Path, data: bytes, format_: str | None) -> bool:
 
 
 def campaign(folder: Path, cases: int, seed: int) -> int:
-    """So many broken files, the formats in turn; the number that could be read all the same."""
+    """Reads `cases` broken files, of each format in turn; returns how many could still be read."""
     rng = random.Random(seed)
     good = 0
     for case in range(cases):

@@ -1,4 +1,4 @@
-"""Do large plain files read as the careful reader reads them, and their errors as well?"""
+"""The fast reader of plain CSV files must give the same traces and errors as the careful one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The traces that ship with artist: what they hold, and that README says how to make them."""
+"""The sample traces that ship: their content, and the script in README that makes them."""
 
 import math
 import re
@@ -9,8 +9,9 @@ import pytest
 from artist.errors import ConfigError, TraceError
 from artist.io.shipped import resource
 from artist.trace.named import DEFAULT_TRACE, builtin, builtin_traces, open_trace
+from artist.trace.native.formats import UNKNOWN_MODEL
 from artist.trace.native.trace import check_models, check_sizes, head
-from artist.trace.read import UNKNOWN_MODEL, read_trace
+from artist.trace.read import read_trace
 
 SAMPLES = ["tiny-batch.csv", "tiny-poisson.csv", "simple-durations.csv", "tiny-elastic.parquet"]
 

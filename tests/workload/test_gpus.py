@@ -1,4 +1,4 @@
-"""The roofline, by hand."""
+"""Times of the roofline model, compared with calculations by hand."""
 
 import pytest
 

@@ -1,3 +1,5 @@
+"""Iterations composed layer by layer: their order, and the groups of GPUs in collectives."""
+
 import pytest
 
 from artist.astra.model.analytical import AnalyticalBackend
@@ -7,7 +9,7 @@ from artist.estimates.layer_wise import CollectiveTimes, LayerwiseBackend
 from artist.estimates.members import members
 from artist.estimates.query import Dimension, Topology
 from artist.estimates.query_from_text import on_placement
-from artist.workload.graph import Node, nodes, schedule
+from artist.workload.iteration_graph import Node, nodes, schedule
 from artist.workload.layers import Degrees, Scope
 from artist.workload.models import workload
 
@@ -26,14 +28,14 @@ def test_the_graph_of_a_data_parallel_iteration_gives_the_backends_answer(
     """The composition used for the other parallelisms is exact where it can be checked."""
     query = on_placement(workload(model), placement, load_fabric("dally2025"), {}).query
     times = CollectiveTimes(AnalyticalBackend(), query)
-    found = nodes(query.workload)
+    graph = nodes(query.workload)
 
     def duration_ns(node: Node) -> float:
         if node.collective is None:
             return int(node.compute_us) * 1000 or 1
         return times.of(node).finish_ns
 
-    spans = schedule(found, duration_ns)
+    spans = schedule(graph, duration_ns)
     assert max(span.end for span in spans) == AnalyticalBackend().estimate(query).finish_ns
 
 
@@ -66,8 +68,8 @@ def test_data_parallel_passes_through() -> None:
 def test_groups_cut_dimensions(
     npus: tuple[int, ...], degrees: Degrees, scope: Scope, sizes: dict[int, int]
 ) -> None:
-    found = members(_dims(*npus), degrees, scope)
-    cut = {i: dim.npus for i, dim in zip(found.indices, found.dimensions, strict=True)}
+    group = members(_dims(*npus), degrees, scope)
+    cut = {i: dim.npus for i, dim in zip(group.indices, group.dimensions, strict=True)}
     assert cut == sizes
 
 

@@ -1,9 +1,10 @@
-"""What each way of dividing a model sends, against closed forms.
+"""Bytes that each way of dividing a model sends, compared with closed forms.
 
-Notation: N GPUs, S bytes of parameters, b samples, s positions, h hidden, w bytes per
-element. An all-reduce of S sends 2 (N - 1) / N S per GPU; a gather, a scatter and an
-all-to-all (N - 1) / N S each. FSDP adds a gather per layer forward, and a gather and a scatter
-backward, to none; experts add all-to-alls (Ryu and Eo, section III and table I).
+Notation: N GPUs, S bytes of parameters, b samples, s positions, h hidden, w bytes per element.
+An all-reduce of S bytes sends 2 (N - 1) / N S per GPU. A gather, a scatter and an all-to-all send
+(N - 1) / N S each. FSDP replaces the all-reduce of a layer by a gather in the forward pass, and a
+gather and a scatter in the backward pass. Experts add all-to-alls (Ryu and Eo, section III and
+table I).
 """
 
 import math
@@ -30,9 +31,9 @@ def _estimate(spec: str, *npus: int, all_to_all: str = "direct", profile: bool =
 
 
 def _sent(spec: str, *npus: int) -> tuple[int, ...]:
-    found = _estimate(spec, *npus).bytes_per_dimension
-    assert found is not None
-    return found
+    sent = _estimate(spec, *npus).bytes_per_dimension
+    assert sent is not None
+    return sent
 
 
 def _whole(layers: tuple[Layer, ...], collective: Collective, scope: Scope) -> int:
@@ -137,27 +138,27 @@ def test_gpt3_on_its_384_gpus() -> None:
     layers = workload("gpt3").layers
     held = _whole(layers, Collective.ALL_REDUCE, Scope.DATA)
     assert held == pytest.approx(2 * parameters("gpt3") / 96, rel=0.01)
-    found = _estimate("gpt3", 8, 48)
+    estimate = _estimate("gpt3", 8, 48)
     # Six operations per parameter and token, at the share of the peak that GPUs reach; what
     # attention adds and the pipeline idles makes up the rest.
     flops = 6 * 174.6e9 * 2048 * 1536 / 384
-    assert 0.85 < flops / (found.compute_ns * 1e-9) / (0.44 * 312e12) < 1
+    assert 0.85 < flops / (estimate.compute_ns * 1e-9) / (0.44 * 312e12) < 1
     with pytest.raises(BackendSettingError, match=r"8 GPUs do not divide into tensor=8, stages=12"):
         _estimate("gpt3", 8)
 
 
 def test_a_profile_adds_up_to_what_is_sent() -> None:
-    found = _estimate("gpt2@parallel=fsdp", 4, 2, profile=True)
-    assert found.profile is not None
-    assert found.bytes_per_dimension is not None
-    for dimension, sent in enumerate(found.bytes_per_dimension):
-        bursts = [burst for burst in found.profile if burst.dimension == dimension]
+    estimate = _estimate("gpt2@parallel=fsdp", 4, 2, profile=True)
+    assert estimate.profile is not None
+    assert estimate.bytes_per_dimension is not None
+    for dimension, sent in enumerate(estimate.bytes_per_dimension):
+        bursts = [burst for burst in estimate.profile if burst.dimension == dimension]
         assert sum(burst.size_bytes for burst in bursts) == sent
-        assert max(burst.offset_ns + burst.duration_ns for burst in bursts) <= found.finish_ns
+        assert max(burst.offset_ns + burst.duration_ns for burst in bursts) <= estimate.finish_ns
 
 
 @pytest.mark.parametrize("spec", ["gpt2@parallel=fsdp", "gpt2-moe", "gpt2@tensor=2"])
 def test_an_iteration_is_at_least_its_compute(spec: str) -> None:
-    found = _estimate(spec, 4, 2)
-    assert found.finish_ns >= found.compute_ns > 0
-    assert math.isfinite(found.comm_ratio)
+    estimate = _estimate(spec, 4, 2)
+    assert estimate.finish_ns >= estimate.compute_ns > 0
+    assert math.isfinite(estimate.comm_ratio)

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
-from artist.contract import JobView
-from artist.engine.progress import Rate
+from artist.contract import JobView, Rate
 from artist.units import Tick
 from artist.workload.job import Job
 from validation.original.speeds import RecordedSpeeds, network_of
@@ -25,16 +24,16 @@ class RecordedRates:
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
         """Rates of the changed jobs that run."""
-        return {view.order: self._rate(view) for view in changed if view.order in running}
+        return {
+            view.handle: self.alone(view.job, view.placement)
+            for view in changed
+            if view.placement is not None
+        }
 
-    def alone_iteration_s(self, job: Job, placement: Placement) -> float:
-        """compute_s / speed."""
+    def alone(self, job: Job, placement: Placement) -> Rate:
+        """compute_s / speed; the original runs no job on other than its own number of GPUs."""
         key = (job.model, placement)
         if key not in self._known:
             self._known[key] = self._speeds.speed(job.model, network_of(self._tree, placement))
-        return job.compute_s / self._known[key]
-
-    def _rate(self, view: JobView) -> Rate:
-        assert view.placement is not None  # running jobs have GPUs
-        iteration_s = self.alone_iteration_s(view.job, view.placement)
-        return Rate(iteration_s, 1.0 / iteration_s, "recorded", iteration_s)
+        iteration_s = job.compute_s / self._known[key]
+        return Rate(iteration_s, 1.0, "recorded", iteration_s)

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.placement import Placement, signature, tier
+from artist.cluster.placement import Placement, tier
+from artist.cluster.shape import signature
 from artist.cluster.tree import ClusterTree
 from artist.policies.original.accounts import Account
 from artist.policies.original.hash_order import HashOrder
@@ -51,18 +52,18 @@ class Replay:
         trace: ReferenceTrace,
         tree: ClusterTree,
         rule: OriginalRule,
-        order: HashOrder,
+        visits: HashOrder,
         granularity: int,
     ) -> None:
         self.found = Agreement()
         self._run = run
         self._jobs = trace.jobs
         self._rule = rule
-        self._visits = order
+        self._visits = visits
         self._granularity = granularity
         self._free = FreeGpus(tree)
         self._queue = BidQueue()
-        self._orders = {job.id: order for order, job in enumerate(trace.jobs)}
+        self._handles = {job.id: handle for handle, job in enumerate(trace.jobs)}
         self._accounts: dict[int, Account] = {}
         self._iteration_s: dict[int, float] = {}
         self._held: dict[int, Placement] = {}
@@ -77,33 +78,33 @@ class Replay:
             if row.time_s != self._now or row.event != "ALLOC":
                 self._end_round()
             self._now = row.time_s
-            order = self._orders[row.job]
+            handle = self._handles[row.job]
             if row.event == "ALLOC":
-                self._allocated(row, order)
+                self._allocated(row, handle)
             else:
-                self._free.release(self._held.pop(order))
+                self._free.release(self._held.pop(handle))
                 if row.event == "EXPIRE":
-                    self._expired(row, order)
+                    self._expired(row, handle)
         self._end_round()
         return self.found
 
-    def _allocated(self, row: Allocation, order: int) -> None:
+    def _allocated(self, row: Allocation, handle: int) -> None:
         if self._round is None:
             self._arrivals()
             self._start_round()
         assert self._round is not None  # just started
         actual = leaves(self._free.tree, row.sockets)
-        bid = self._queue[order]
+        bid = self._queue[handle]
         ours = next(self._round, None)
         agreed = self._compare(row, bid, actual, ours)
         self._free.claim(actual)
-        self._held[order] = actual
-        self._iteration_s[order] = self._jobs[order].compute_s / row.speed
+        self._held[handle] = actual
+        self._iteration_s[handle] = self._jobs[handle].compute_s / row.speed
         tree = self._free.tree
         waited_s = self._now - bid.since_s
         level = ours.level if ours is not None and agreed else tier(tree, actual)
         self._rule.granted(tree, level, row.gpus, waited_s, self._now)
-        self._granted.append(order)
+        self._granted.append(handle)
         if not agreed:
             self._start_round()
 
@@ -122,8 +123,8 @@ class Replay:
         self._leave_queue()
 
     def _leave_queue(self) -> None:
-        for order in self._granted:
-            self._queue.remove(order)
+        for handle in self._granted:
+            self._queue.remove(handle)
         self._granted.clear()
 
     def _compare(self, row: Allocation, bid: Bid, actual: Placement, ours: Grant | None) -> bool:
@@ -138,14 +139,14 @@ class Replay:
         same = tier(tree, placement) == tier(tree, actual) and signature(
             tree, placement
         ) == signature(tree, actual)
-        if other.order == bid.order and same:
+        if other.handle == bid.handle and same:
             found.agree += 1
             found.same_gpus += placement == actual
             return True
-        if other.order != bid.order and abs(other.measure - bid.measure) <= TIE:
+        if other.handle != bid.handle and abs(other.measure - bid.measure) <= TIE:
             found.ties += 1
         else:
-            name = self._jobs[other.order].id
+            name = self._jobs[other.handle].id
             self._note(row, actual, f"job {name} on {signature(tree, placement)}")
         return False
 
@@ -157,32 +158,32 @@ class Replay:
 
     def _arrivals(self) -> None:
         while self._arrived < len(self._jobs):
-            job, order = self._jobs[self._arrived], self._arrived
+            job, handle = self._jobs[self._arrived], self._arrived
             if job.arrival_s > self._now:
                 return
             total = job.iterations * job.gpus
-            self._accounts[order] = Account(total, job.compute_s, job.gpus, job.arrival_s)
-            self._enter(order)
+            self._accounts[handle] = Account(total, job.compute_s, job.gpus, job.arrival_s)
+            self._enter(handle)
             self._arrived += 1
 
-    def _expired(self, row: Allocation, order: int) -> None:
-        account = self._accounts[order]
+    def _expired(self, row: Allocation, handle: int) -> None:
+        account = self._accounts[handle]
         batch = self._granularity * row.gpus
         batches = (account.remaining - row.remaining) // batch
         if not account.run_s:
             # Traces hold whole batches; the original's total is what the first expiry implies.
             account.total = account.remaining = pool_of(
-                self._jobs[order], row.remaining, self._granularity
+                self._jobs[handle], row.remaining, self._granularity
             )
-        account.ran(batches, self._iteration_s[order], self._granularity)
+        account.ran(batches, self._iteration_s[handle], self._granularity)
         account.since_s = self._now
-        self._enter(order)
+        self._enter(handle)
 
-    def _enter(self, order: int) -> None:
-        account, job = self._accounts[order], self._jobs[order]
+    def _enter(self, handle: int) -> None:
+        account, job = self._accounts[handle], self._jobs[handle]
         kind = self._rule.kind(job.model)
         measure = self._rule.measure(account)
-        self._queue.add(Bid(order, job.gpus, kind, measure, account.since_s))
+        self._queue.add(Bid(handle, job.gpus, kind, measure, account.since_s))
 
 
 def leaves(tree: ClusterTree, sockets: Sequence[tuple[int, int, int]]) -> Placement:

@@ -16,11 +16,11 @@ LEASE_S = 3600.0
 GRANULARITY = 1000
 
 SCHEMES: Mapping[str, str] = {
-    "Dally-auto": "dally",
-    "Dally-manual": "dally-manual",
-    "Dally-noWait": "dally-no-wait",
-    "Dally-fullyCons": "dally-fully-consolidated",
-    "Tiresias": "tiresias",
+    "Dally-auto": "dally-original",
+    "Dally-manual": "dally-manual-original",
+    "Dally-noWait": "dally-no-wait-original",
+    "Dally-fullyCons": "dally-fully-consolidated-original",
+    "Tiresias": "tiresias-original",
 }
 """Names in results to ids of policies."""
 
@@ -46,14 +46,13 @@ def scheduler(scheme: str, machine_order_seed: int | None = None) -> OriginalSch
         ConfigError: not a `known` one.
     """
     own = {
-        "rules": "original",
         "lease_s": LEASE_S,
         "granularity": GRANULARITY,
         "machine_order_seed": machine_order_seed,
     }
-    policy = POLICIES[SCHEMES.get(scheme, "dally-manual")].load()
+    policy = POLICIES[SCHEMES.get(scheme, "dally-manual-original")].load()
     options = policy.Options.model_validate({**_preset(scheme), **own})
-    original: OriginalScheduler = policy(options).original
+    original: OriginalScheduler = policy(options)
     return original
 
 

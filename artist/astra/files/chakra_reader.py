@@ -1,28 +1,30 @@
-"""Execution traces read back: from the nodes of a file to the workload they stand for.
+"""Reads execution traces: from the bytes of a Chakra file to its nodes.
 
-Only graphs that `artist.astra.files.chakra_writer` writes can be turned into a workload again
-(ASTRA-sim's own converter of text workloads writes the same ones). Whatever else a
-Chakra trace can hold is refused, never guessed.
+Chakra's schema allows more in a node than artist writes. A node with any of that is refused;
+nothing is ignored. Whether the nodes are the graph of a workload: see
+`artist.astra.files.chakra_graph`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Iterator
 
-from artist.astra.files.chakra_writer import (
+from artist.astra.files.chakra_schema import (
     ATTRIBUTE_FIELDS,
     COLLECTIVE_CODES,
+    FIXED32,
+    FIXED64,
+    LENGTH_DELIMITED,
     NODE_FIELDS,
+    VARINT,
+    InexpressibleTraceError,
+    MalformedTraceError,
     Node,
     NodeKind,
-    nodes,
 )
-from artist.errors import BackendError
-from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
+from artist.workload.layers import Collective
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_WIDTHS = {_FIXED64: 8, _FIXED32: 4}
+_WIDTHS = {FIXED64: 8, FIXED32: 4}
 
 _COLLECTIVES = {
     code: collective
@@ -34,20 +36,12 @@ _FIELD_NAMES = {number: name for name, number in NODE_FIELDS.items()}
 Fields = list[tuple[int, int | bytes]]
 
 
-class MalformedTraceError(BackendError):
-    """The bytes are not a Chakra trace."""
-
-
-class InexpressibleTraceError(BackendError):
-    """The trace is valid, but not an iteration that artist can answer for."""
-
-
 def decode_nodes(data: bytes) -> list[Node]:
-    """The nodes of a trace file, in its order.
+    """The nodes of a trace file, in the order of the file.
 
     Raises:
-        MalformedTraceError: truncated, or not protobuf.
-        InexpressibleTraceError: a node has what artist does not know.
+        MalformedTraceError: the bytes are truncated or not protobuf.
+        InexpressibleTraceError: a node has a field, attribute or kind that artist does not know.
     """
     messages = list(_messages(data))
     if len(messages) < 2:
@@ -56,25 +50,25 @@ def decode_nodes(data: bytes) -> list[Node]:
 
 
 def decode_node(message: bytes) -> Node:
-    """One node's message.
+    """The node of one message.
 
     Raises:
-        MalformedTraceError, InexpressibleTraceError: as `decode_nodes`.
+        MalformedTraceError, InexpressibleTraceError: as in `decode_nodes`.
     """
     numbers: dict[str, int] = {}
     name = ""
     parents: list[int] = []
     attributes: dict[str, int] = {}
     for field, value in _fields(message):
-        what = _FIELD_NAMES.get(field)
-        if what == "name" and isinstance(value, bytes):
+        field_name = _FIELD_NAMES.get(field)
+        if field_name == "name" and isinstance(value, bytes):
             name = _text(value)
-        elif what == "parents":
+        elif field_name == "parents":
             parents += _varints(value) if isinstance(value, bytes) else [value]
-        elif what == "attribute" and isinstance(value, bytes):
+        elif field_name == "attribute" and isinstance(value, bytes):
             attributes.update([_attribute(value)])
-        elif what in ("id", "kind", "duration_us") and isinstance(value, int):
-            numbers[what] = value
+        elif field_name in ("id", "kind", "duration_us") and isinstance(value, int):
+            numbers[field_name] = value
         else:
             raise InexpressibleTraceError(f"node {name!r} has field {field}: unknown to artist")
     collective, size = _communication(name, numbers.get("kind", 0), attributes)
@@ -89,72 +83,8 @@ def decode_node(message: bytes) -> Node:
     )
 
 
-def workload_of(found: Sequence[Node], name: str) -> tuple[Workload, int]:
-    """The workload whose trace these nodes are, and its number of passes.
-
-    Collectives alone are one pass of a MICRO workload, as its passes are all free at once.
-
-    Raises:
-        InexpressibleTraceError: the graph is another one.
-    """
-    if all(node.kind is NodeKind.COLLECTIVE for node in found):
-        layers = tuple(
-            Layer(str(i), Phase(), Phase(), _gradient(node)) for i, node in enumerate(found)
-        )
-        workload, passes = Workload(name, Parallelism.MICRO, layers), 1
-    else:
-        workload, passes = _data_parallel(found, name)
-    _check_same(found, nodes(workload, passes))
-    return workload, passes
-
-
-def _data_parallel(found: Sequence[Node], name: str) -> tuple[Workload, int]:
-    """A guess from the order of the nodes: the first collective belongs to the last layer."""
-    kinds = [node.kind for node in found]
-    count = kinds.index(NodeKind.COLLECTIVE) - 1 if NodeKind.COLLECTIVE in kinds else 0
-    size = 4 * count - 1  # forward, weight gradient, collective and all but one input gradient
-    if count < 1 or len(found) % size:
-        raise InexpressibleTraceError(
-            f"{len(found)} nodes are not whole passes over layers, each with a forward pass, its "
-            "gradients and one collective; artist answers for data-parallel training alone"
-        )
-    layers = []
-    for index in range(count):
-        at = count + 3 * (count - 1 - index)
-        weight_grad = _gradient(found[at + 1], found[at].duration_us)
-        input_grad = Phase(float(found[at + 2].duration_us) if index else 0.0)
-        forward = Phase(float(found[index].duration_us))
-        layers.append(Layer(str(index), forward, input_grad, weight_grad))
-    return Workload(name, Parallelism.DATA, tuple(layers)), len(found) // size
-
-
-def _gradient(node: Node, compute_us: int = 0) -> Phase:
-    return Phase(float(compute_us), node.collective, node.comm_bytes)
-
-
-def _check_same(found: Sequence[Node], expected: Iterator[Node]) -> None:
-    """Compare all but names, and of numbers the order alone."""
-    places = {node.id: place for place, node in enumerate(found)}
-    if len(places) < len(found):
-        raise InexpressibleTraceError("two nodes have the same id")
-    for got, want in zip_longest(found, expected):
-        if got is None or want is None or _facts(got, places) != _facts(want):
-            raise InexpressibleTraceError(
-                f"node {got.name if got else ''!r} is not what data-parallel training has there: "
-                "artist answers for traces as it renders them"
-            )
-
-
-def _facts(node: Node, places: dict[int, int] | None = None) -> tuple[object, ...]:
-    parents = [places.get(x, -1) if places is not None else x for x in node.parents]
-    collective = node.collective
-    if node.kind is NodeKind.COLLECTIVE and collective is Collective.NONE:
-        collective = Collective.ALL_REDUCE
-    return (node.kind, sorted(parents), node.duration_us, collective, node.comm_bytes)
-
-
 def _communication(name: str, kind: int, attributes: dict[str, int]) -> tuple[Collective, int]:
-    """Collective and bytes; what kind of node may have them."""
+    """The collective of a node and its bytes; NONE and 0 for a computation."""
     if kind not in tuple(NodeKind):
         raise InexpressibleTraceError(
             f"node {name!r} is of kind {kind}, expected a computation (4) or collective (7)"
@@ -175,39 +105,43 @@ def _communication(name: str, kind: int, attributes: dict[str, int]) -> tuple[Co
 
 
 def _attribute(message: bytes) -> tuple[str, int]:
-    found = dict(_fields(message))
-    name = found.get(ATTRIBUTE_FIELDS["name"], b"")
+    fields = dict(_fields(message))
+    name = fields.get(ATTRIBUTE_FIELDS["name"], b"")
     text = _text(name) if isinstance(name, bytes) else ""
-    value = found.get(ATTRIBUTE_FIELDS["int64"])
+    value = fields.get(ATTRIBUTE_FIELDS["int64"])
     if not isinstance(value, int):
         raise InexpressibleTraceError(f"attribute {text!r} of a node is not an int64")
     return text, value
 
 
 def _messages(data: bytes) -> Iterator[bytes]:
+    """The messages of a file, each of which stands after its length."""
     at = 0
     while at < len(data):
-        message, at = _counted(data, at)
+        message, at = _with_length(data, at)
         yield message
 
 
 def _fields(message: bytes) -> Fields:
-    """Field numbers and values of a message: numbers, or bytes of anything longer."""
-    found: Fields = []
+    """(field number, value) of each field of a message.
+
+    A varint is a number. Anything else is its bytes.
+    """
+    fields: Fields = []
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
         value: int | bytes
-        if tag & 7 == _VARINT:
+        if tag & 7 == VARINT:
             value, at = _varint(message, at)
-        elif tag & 7 == _BYTES:
-            value, at = _counted(message, at)
+        elif tag & 7 == LENGTH_DELIMITED:
+            value, at = _with_length(message, at)
         elif tag & 7 in _WIDTHS:
             value, at = _slice(message, at, _WIDTHS[tag & 7])
         else:
             raise MalformedTraceError(f"byte {at} of a message is not protobuf")
-        found.append((tag >> 3, value))
-    return found
+        fields.append((tag >> 3, value))
+    return fields
 
 
 def _varints(data: bytes) -> Iterator[int]:
@@ -217,7 +151,7 @@ def _varints(data: bytes) -> Iterator[int]:
         yield value
 
 
-def _counted(data: bytes, at: int) -> tuple[bytes, int]:
+def _with_length(data: bytes, at: int) -> tuple[bytes, int]:
     size, at = _varint(data, at)
     return _slice(data, at, size)
 
@@ -230,7 +164,7 @@ def _slice(data: bytes, at: int, size: int) -> tuple[bytes, int]:
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
-    for shift in range(0, 70, 7):
+    for shift in range(0, 70, 7):  # at most 10 bytes, for 64 bits
         if at >= len(data):
             raise MalformedTraceError("it is truncated")
         value |= (data[at] & 0x7F) << shift

@@ -1,30 +1,32 @@
-"""The two ASTRA-sims that artist can write for, and the files each of them reads.
+"""The two ASTRA-sims that artist can write for, and the files that each of them reads.
 
-`astra2` is ASTRA-sim 2.x. `astra1` is the 1.0 program of the original simulator, whose
-bandwidth grows with the number of links: `links` follows the original's rule.
+`astra2` is ASTRA-sim 2.x. `astra1` is ASTRA-sim 1.0 as the original simulator of the Dally paper
+calls it. Its bandwidth grows with the number of links, for which `links` follows the rule of the
+original simulator.
 """
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from artist.astra.model.refusals import prepare
-from artist.errors import BackendSettingError, ConfigError, UnknownNameError
+from artist.astra.model.prepared_query import prepare
+from artist.errors import BackendSettingError, ConfigError, UnknownNameError, did_you_mean
 from artist.estimates.query import Dimension, LatencyQuery, Topology
 from artist.workload.layers import Parallelism
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One ASTRA-sim: `files` maps what is rendered to the keys that program reads in it.
+    """One ASTRA-sim: what it can be asked, and the files that it reads.
 
-    A template that leaves out a key, or writes another one, is an error: ASTRA-sim would
-    ignore a misspelt key and read some others uninitialised.
+    `check` refuses a query, `arguments` are the program's flags. `files` maps the name of each
+    rendered file to the keys that the program reads in it. A template that leaves out a key or
+    writes another one is an error: ASTRA-sim would ignore a misspelt key, and it reads some
+    missing ones uninitialised.
     """
 
     name: str
@@ -32,11 +34,11 @@ class Dialect:
     arguments: Callable[[LatencyQuery], tuple[str, ...]]
     files: dict[str, frozenset[str]]
     folders: tuple[str, ...]
-    """What the program writes to; it does not create all of them itself."""
+    """Folders that the program writes to; it does not create all of them itself."""
     traces: bool = False
     """Whether the workload is read as one execution trace per NPU."""
     markers: tuple[str, ...] = ()
-    """Words that only this program prints: they tell one from the other."""
+    """Words that only this program prints: they tell it from the other one."""
 
 
 def dialect(name: str) -> Dialect:
@@ -57,12 +59,11 @@ def check_keys(name: str, text: str, expected: frozenset[str]) -> None:
     Raises:
         ConfigError: the template misses a key or writes one that would be ignored.
     """
-    found = set(_keys(name, text))
-    for key in sorted(found - expected):
-        near = difflib.get_close_matches(key, sorted(expected), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "known: " + ", ".join(sorted(expected))
+    keys = set(_keys(name, text))
+    for key in sorted(keys - expected):
+        hint = did_you_mean(key, sorted(expected))
         raise ConfigError(f"template of {name}: ASTRA-sim would ignore key {key!r}: {hint}")
-    if missing := sorted(expected - found):
+    if missing := sorted(expected - keys):
         raise ConfigError(f"template of {name}: keys are missing: {', '.join(missing)}")
 
 
@@ -77,9 +78,9 @@ def _keys(name: str, text: str) -> Iterable[str]:
 
 
 def links(dimension: Dimension) -> int:
-    """Links of one NPU in ASTRA-sim 1.0: one per NPU; rings have an even number, at least 4.
+    """Links of a dimension for ASTRA-sim 1.0, by the original simulator's rule.
 
-    The original simulator's rule.
+    There is one link per NPU. In a ring their number is even and at least 4.
     """
     if dimension.topology is not Topology.RING:
         return dimension.npus
@@ -115,6 +116,7 @@ def _check_astra1(query: LatencyQuery) -> None:
 
 def nanoseconds(microseconds: float) -> int | None:
     """Whole nanoseconds, or None where there is a fraction of one."""
+    # A tolerance, as the product of a decimal fraction is not exact: 1.005 * 1000 < 1005.
     exact = microseconds * 1000
     return round(exact) if abs(exact - round(exact)) < 1e-4 else None
 

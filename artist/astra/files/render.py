@@ -1,7 +1,7 @@
-"""Files that ASTRA-sim reads, rendered from a query.
+"""Writes the files that ASTRA-sim reads, rendered from a query by the templates in `templates`.
 
-The same query gives the same bytes. What a program would ignore, misread or crash
-on is refused here: it never reaches a binary.
+The same query gives the same bytes. What a program would ignore, misread or crash on is refused
+here and never reaches a program. `artist.astra.files.input_reader` reads the files back.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class RenderedQuery:
 
 
 def render(query: LatencyQuery, directory: Path, dialect: str = "astra2") -> RenderedQuery:
-    """Write what one ASTRA-sim run of the query reads; `directory` is made if missing.
+    """Write the files that one ASTRA-sim run of the query reads; make `directory` if missing.
 
     Raises:
         BackendSettingError: ASTRA-sim would crash, hang or answer nonsense.
@@ -54,13 +54,14 @@ def render(query: LatencyQuery, directory: Path, dialect: str = "astra2") -> Ren
     try:
         for folder in ("", *spoken.folders):
             (directory / folder).mkdir(parents=True, exist_ok=True)
+        # Traces of a query with more NPUs, from before, would be read as part of this one.
         for stale in directory.iterdir():
             if _STALE_TRACE.fullmatch(stale.name):
                 stale.unlink()
         for name, data in files.items():
             (directory / name).write_bytes(data)
         if spoken.traces:
-            _share(directory, npus)
+            _give_to_all(directory, npus)
     except OSError as cause:
         reason = cause.strerror or str(cause)
         raise ConfigError(
@@ -73,15 +74,14 @@ def check(query: LatencyQuery, dialect: str) -> None:
     """Refuse a query that `render` would refuse, and write nothing.
 
     Raises:
-        BackendSettingError: as `render`.
-        ConfigError: as `render`.
+        BackendSettingError, ConfigError: as in `render`.
     """
     for _ in _contents(query, dialects.dialect(dialect)):
         pass
 
 
 def _contents(query: LatencyQuery, spoken: Dialect) -> Iterator[tuple[str, bytes]]:
-    """Names and bytes of all distinct files; every NPU's trace is that of rank 0."""
+    """Names and bytes of all distinct files. The trace of rank 0 is that of every NPU."""
     spoken.check(query)
     _check_names(query)
     for name, keys in spoken.files.items():
@@ -102,8 +102,8 @@ def _check_names(query: LatencyQuery) -> None:
             )
 
 
-def _share(directory: Path, npus: int) -> None:
-    """One trace under every rank's name; as links where the file system has them."""
+def _give_to_all(directory: Path, npus: int) -> None:
+    """Give every rank the trace of rank 0: as a link where the file system has links."""
     first = directory / TRACE.format(rank=0)
     for rank in range(1, npus):
         name = directory / TRACE.format(rank=rank)
@@ -117,7 +117,7 @@ def _filled(name: str, query: LatencyQuery) -> str:
     """A template of the `templates` folder with the query in it.
 
     Raises:
-        ConfigError: it is missing, not a template, or asks for what a query has not.
+        ConfigError: it is missing, not a template, or uses a name that a query does not have.
     """
     import jinja2
 

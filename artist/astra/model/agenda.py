@@ -1,8 +1,9 @@
-"""The order of events in ASTRA-sim: a global agenda and one list per NPU and instant.
+"""The order of events in ASTRA-sim: one agenda for all NPUs, and one list per NPU and instant.
 
-Events of one instant happen in the order in which they were planned. All that
-an NPU plans for itself at one instant happens together, where the first of it
-was planned. Everything here is in nanoseconds.
+Events of one instant happen in the order in which they were planned. All events that an NPU
+plans for itself at one instant happen together, at the place of the first of them. For example,
+events of the NPUs A and B that are planned for one instant in the order A1, B1, A2 happen in
+the order A1, A2, B1. All times are in nanoseconds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ Action = Callable[[], None]
 
 
 class Agenda:
-    """Actions by time; `now_ns` is the time of the one being performed."""
+    """Actions by time; `now_ns` is the time of the action that is being performed."""
 
     def __init__(self) -> None:
         self.now_ns = 0
@@ -22,7 +23,7 @@ class Agenda:
         self._actions: dict[int, list[Action]] = {}
 
     def plan(self, delay_ns: int, action: Action) -> None:
-        """Perform `action` after a delay, behind all that is planned for that instant."""
+        """Perform `action` after a delay, behind everything already planned for that instant."""
         at_ns = self.now_ns + delay_ns
         actions = self._actions.get(at_ns)
         if actions is None:
@@ -32,17 +33,17 @@ class Agenda:
             actions.append(action)
 
     def run(self) -> None:
-        """Perform everything, including what is planned meanwhile."""
+        """Perform all actions, including those that are planned meanwhile."""
         while self._times:
             self.now_ns = heapq.heappop(self._times)
-            # A list grows while it is walked when an action plans another without delay.
+            # The list grows during the loop when an action plans another one without delay.
             for action in self._actions[self.now_ns]:
                 action()
             del self._actions[self.now_ns]
 
 
 class Clock:
-    """One NPU's own events."""
+    """The events of one NPU."""
 
     def __init__(self, agenda: Agenda) -> None:
         self._agenda = agenda
@@ -54,7 +55,7 @@ class Clock:
         return self._agenda.now_ns
 
     def plan(self, delay_ns: int, action: Action) -> None:
-        """Perform `action` after a delay, with the NPU's other events of that instant."""
+        """Perform `action` after a delay, together with the NPU's other events of that instant."""
         at_ns = self._agenda.now_ns + delay_ns
         actions = self._actions.get(at_ns)
         if actions is None:
@@ -65,6 +66,7 @@ class Clock:
 
     def _perform(self) -> None:
         now_ns = self._agenda.now_ns
+        # As in `Agenda.run`, the list may grow during the loop.
         for action in self._actions[now_ns]:
             action()
         del self._actions[now_ns]

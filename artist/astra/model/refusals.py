@@ -1,31 +1,22 @@
-"""What ASTRA-sim crashes or hangs on, said beforehand in one sentence.
+"""What ASTRA-sim crashes or hangs on, refused beforehand with one sentence each.
 
-`prepare` checks a query and takes it apart; nothing behind it checks again.
-Only a deadlock shows up later, when the NPUs are played through.
+The functions are in the order in which `artist.astra.model.prepared_query.prepare` calls them.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from dataclasses import dataclass
 
-from artist.astra.model.bundles import Delays
-from artist.astra.model.collectives import (
-    LOCAL_BW_AWARE,
-    Cut,
-    Request,
-    chunks,
-    smallest_message_bytes,
-    stages,
-)
-from artist.astra.model.messages import Algorithm, Group, Kind, Network, groups
-from artist.astra.model.training_loop import Program, program
+from artist.astra.model.algorithms.table import smallest_message_bytes
+from artist.astra.model.chunks_and_stages import LOCAL_BW_AWARE, Cut
+from artist.astra.model.groups import Family, Group
+from artist.astra.model.training_loop import Program
 from artist.cluster.tree import MAX_GPUS
 from artist.errors import BackendSettingError
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
 from artist.workload.layers import Collective, Parallelism, Scope, Workload
 
+# ASTRA-sim keeps a list of four, and reads beyond it where an algorithm list is longer.
 MAX_GROUPS = 4
 # Each of these parts is simulated by itself; ASTRA-sim's examples have 1 to 64 of them.
 MAX_SPLITS = 10_000
@@ -35,84 +26,82 @@ LONGEST_NS = 1e15
 POLICIES = ("LIFO", "FIFO", "EXPLICIT")
 OPTIMIZATIONS = ("baseline", LOCAL_BW_AWARE)
 
-_ALGORITHM = re.compile(
-    r"(?P<ring>ring|oneRing)|(?P<halving>halvingDoubling|oneHalvingDoubling)"
-    r"|(?P<tree>doubleBinaryTree)|(?P<direct>direct|oneDirect)(?P<window>[1-9][0-9]{0,4})?"
-)
 
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """A checked query.
-
-    `work` is one pass, `cuts` its distinct collectives; each dimension has `queues`
-    queues, which share its `active_chunks`.
-    """
-
-    network: Network
-    delays: Delays
-    work: Program
-    cuts: dict[Request, Cut]
-    queues: int
-    active_chunks: int
-    passes: int
-
-    @property
-    def slots(self) -> int:
-        """Chunks that run at a time in each queue."""
-        return -(-self.active_chunks // self.queues)
-
-
-def prepare(query: LatencyQuery) -> Setup:
-    """Check a query and take it apart.
+def check_query(query: LatencyQuery) -> None:
+    """Check each setting of a query by itself.
 
     Raises:
-        BackendSettingError: ASTRA-sim would crash, hang or answer nonsense.
+        BackendSettingError: the message names the setting, its value and what is expected.
     """
-    system = query.system
     _check_dimensions(query.dimensions)
-    _check_system(system)
+    _check_system(query.system)
     _whole("passes", query.passes, 1)
-    _check_workload(query.workload, system)
-    work = program(query.workload)
-    _check_start(work, system)
-    network = Network(query.dimensions)
-    lists = _lists(system, network)
-    used = {collective for collective, _ in work.collectives}
-    over = {
-        c: _used_groups(name, names, c, network) for c, (name, names) in lists.items() if c in used
-    }
-    cuts = {
-        (collective, size): _cut(collective, size, over[collective], system, network.total_npus)
-        for collective, size in dict.fromkeys(work.collectives)
-    }
-    delays = Delays(system.endpoint_delay_ns, system.local_mem_bandwidth_gb_per_s * 1e9)
-    queues, active_chunks = system.queues_per_dimension, system.active_chunks_per_dimension
-    return Setup(network, delays, work, cuts, queues, active_chunks, query.passes)
+    _check_workload(query.workload, query.system)
 
 
-def algorithm(name: str) -> Algorithm:
-    """The algorithm of a name.
+def check_start(work: Program, system: SystemSettings) -> None:
+    """Check that no event happens at time zero.
 
     Raises:
-        BackendSettingError: ASTRA-sim does not know the name.
+        BackendSettingError: a collective starts at once, without an endpoint delay.
     """
-    match = _ALGORITHM.fullmatch(name)
-    if match is None:
+    starts_at_once = bool(work.collectives) and not work.computes
+    if system.endpoint_delay_ns == 0 and starts_at_once:
         raise BackendSettingError(
-            f"unknown collective algorithm {name!r}: ASTRA-sim exits; use ring, direct, directN "
-            "(N peers at a time), halvingDoubling, doubleBinaryTree, oneRing, oneDirect or "
-            "oneHalvingDoubling"
+            f"endpoint_delay_ns is 0 and a {Parallelism.MICRO} workload begins with a collective: "
+            "ASTRA-sim aborts on an event at time zero; set endpoint_delay_ns to 1 or more",
+            "zero-endpoint-delay",
         )
-    kinds = {
-        "ring": Kind.RING,
-        "halving": Kind.HALVING_DOUBLING,
-        "tree": Kind.TREE,
-        "direct": Kind.DIRECT,
-    }
-    kind = next(kind for part, kind in kinds.items() if match[part])
-    window = int(match["window"]) if match["window"] else None
-    return Algorithm(kind, name.startswith("one"), window)
+
+
+def check_list(name: str, algorithms: tuple[str, ...], dimensions: int) -> None:
+    """Check the length of an algorithm list.
+
+    Raises:
+        BackendSettingError: it is longer than there are dimensions.
+    """
+    if len(algorithms) > dimensions:
+        expected = f"one algorithm per dimension ({dimensions}): ASTRA-sim aborts"
+        _refuse(name, list(algorithms), expected)
+
+
+def check_groups(
+    name: str, over: tuple[Group, ...], collective: Collective, dimensions: int
+) -> None:
+    """Check the groups of an algorithm list that the workload uses.
+
+    Raises:
+        BackendSettingError: there are none or too many, or an algorithm cannot run in its group.
+    """
+    if not over:
+        _refuse(name, "empty", f"one algorithm per dimension: the workload needs {collective}")
+    if len(over) > MAX_GROUPS:
+        raise BackendSettingError(
+            f"{name} runs over {len(over)} dimensions: ASTRA-sim reads beyond its own list from "
+            f"the fifth on and hangs by chance; use at most {MAX_GROUPS}, or a one* algorithm"
+        )
+    for group in over:
+        _check_group(name, group, collective)
+    last = over[-1]
+    if last.algorithm.family is Family.TREE and last.index < dimensions - 1:
+        expected = "an algorithm for the dimensions after doubleBinaryTree: ASTRA-sim crashes"
+        _refuse(name, f"{len(over)} of {dimensions} entries", expected)
+
+
+def check_messages(cut: Cut, collective: Collective, size_bytes: int) -> None:
+    """Check that every message of a collective has at least one byte.
+
+    Raises:
+        BackendSettingError: a stage would send a message of 0 bytes.
+    """
+    for stage in cut.stages:
+        if smallest_message_bytes(stage) < 1:
+            family = stage.group.algorithm.family.value
+            raise BackendSettingError(
+                f"comm_bytes {size_bytes} of an {collective} leaves {family} over "
+                f"{stage.group.nodes} NPUs with a message of 0 bytes, on which ASTRA-sim aborts; "
+                "use more bytes, fewer splits or another algorithm"
+            )
 
 
 def _check_dimensions(dimensions: tuple[Dimension, ...]) -> None:
@@ -147,6 +136,8 @@ def _check_workload(workload: Workload, system: SystemSettings) -> None:
             if not (0 <= phase.compute_us < math.inf and phase.compute_us == int(phase.compute_us)):
                 name = f"compute_us of layer {layer.name!r}"
                 _refuse(name, phase.compute_us, "whole microseconds: quantise the workload")
+        # ASTRA-sim's text format has collectives in all phases, but DATA and MICRO run those
+        # of the weight gradient alone.
         phase = layer.weight_grad
         _choice(f"scope of layer {layer.name!r}", phase.scope, (Scope.ALL,))
         name = f"comm_bytes of layer {layer.name!r}"
@@ -158,79 +149,19 @@ def _check_workload(workload: Workload, system: SystemSettings) -> None:
             _refuse(name, phase.comm_bytes, expected)
 
 
-def _check_start(work: Program, system: SystemSettings) -> None:
-    starts_at_once = bool(work.collectives) and not work.computes
-    if system.endpoint_delay_ns == 0 and starts_at_once:
+def _check_group(name: str, group: Group, collective: Collective) -> None:
+    family = group.algorithm.family
+    power_of_two = not group.nodes & (group.nodes - 1)
+    if family in (Family.HALVING_DOUBLING, Family.TREE) and not power_of_two:
         raise BackendSettingError(
-            f"endpoint_delay_ns is 0 and a {Parallelism.MICRO} workload begins with a collective: "
-            "ASTRA-sim aborts on an event at time zero; set endpoint_delay_ns to 1 or more",
-            "zero-endpoint-delay",
+            f"{name} has {family.value} over {group.nodes} NPUs: ASTRA-sim crashes or hangs "
+            "unless that is a power of two; use ring or direct there"
         )
-
-
-def _lists(
-    system: SystemSettings, network: Network
-) -> dict[Collective, tuple[str, tuple[Algorithm, ...]]]:
-    named = {
-        Collective.ALL_REDUCE: ("all_reduce", system.all_reduce),
-        Collective.ALL_GATHER: ("all_gather", system.all_gather),
-        Collective.REDUCE_SCATTER: ("reduce_scatter", system.reduce_scatter),
-        Collective.ALL_TO_ALL: ("all_to_all", system.all_to_all),
-    }
-    for name, names in named.values():
-        if len(names) > len(network.npus):
-            expected = f"one algorithm per dimension ({len(network.npus)}): ASTRA-sim aborts"
-            _refuse(name, list(names), expected)
-    return {
-        collective: (name, tuple(algorithm(x) for x in names))
-        for collective, (name, names) in named.items()
-    }
-
-
-def _used_groups(
-    name: str, algorithms: tuple[Algorithm, ...], collective: Collective, network: Network
-) -> tuple[Group, ...]:
-    over = groups(network.npus, algorithms)
-    if not over:
-        _refuse(name, "empty", f"one algorithm per dimension: the workload needs {collective}")
-    if len(over) > MAX_GROUPS:
+    if family is Family.HALVING_DOUBLING and collective is Collective.ALL_TO_ALL:
         raise BackendSettingError(
-            f"{name} runs over {len(over)} dimensions: ASTRA-sim reads beyond its own list from "
-            f"the fifth on and hangs by chance; use at most {MAX_GROUPS}, or a one* algorithm"
+            f"{name} has {family.value}: ASTRA-sim exits, having no such all-to-all; "
+            "use ring or direct"
         )
-    for group in over:
-        kind = group.algorithm.kind
-        if kind in (Kind.HALVING_DOUBLING, Kind.TREE) and group.nodes & (group.nodes - 1):
-            raise BackendSettingError(
-                f"{name} has {kind.value} over {group.nodes} NPUs: ASTRA-sim crashes or hangs "
-                "unless that is a power of two; use ring or direct there"
-            )
-        if kind is Kind.HALVING_DOUBLING and collective is Collective.ALL_TO_ALL:
-            raise BackendSettingError(
-                f"{name} has {kind.value}: ASTRA-sim exits, having no such all-to-all; "
-                "use ring or direct"
-            )
-    last = over[-1]
-    if last.algorithm.kind is Kind.TREE and last.index < len(network.npus) - 1:
-        expected = "an algorithm for the dimensions after doubleBinaryTree: ASTRA-sim crashes"
-        _refuse(name, f"{len(over)} of {len(network.npus)} entries", expected)
-    return over
-
-
-def _cut(
-    collective: Collective, size: int, over: tuple[Group, ...], system: SystemSettings, npus: int
-) -> Cut:
-    count, chunk = chunks(collective, size, system.preferred_dataset_splits, npus)
-    cut = Cut(count, stages(collective, chunk, over, system.collective_optimization))
-    for stage in cut.stages:
-        if smallest_message_bytes(stage) < 1:
-            kind = stage.group.algorithm.kind.value
-            raise BackendSettingError(
-                f"comm_bytes {size} of an {collective} leaves {kind} over {stage.group.nodes} "
-                "NPUs with a message of 0 bytes, on which ASTRA-sim aborts; use more bytes, "
-                "fewer splits or another algorithm"
-            )
-    return cut
 
 
 def _choice(name: str, value: str, known: tuple[str, ...]) -> None:

@@ -1,17 +1,23 @@
 """The order in which ASTRA-sim's workload layer runs a text workload.
 
-An NPU computes one thing and communicates one thing at a time; collectives are
-served in the order in which they become free. DATA: forward over all layers,
-then backwards the weight gradient (which frees the layer's collective) and,
-but for the first layer, the input gradient; the next pass begins when all
-collectives are done. MICRO: the weight-gradient collectives alone.
+An NPU does one computation and one collective at a time. Collectives run in the order in which
+they become free.
+
+DATA: the forward passes of all layers; then, from the last layer to the first, the weight
+gradient, which frees the layer's collective, and the input gradient (not for the first layer).
+The next pass begins when all collectives are done. With two layers:
+
+    forward 0, forward 1, weight-grad 1 (frees collective 1), input-grad 1,
+    weight-grad 0 (frees collective 0)
+
+MICRO: the weight-gradient collectives alone.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from artist.astra.model.collectives import Request, actual
+from artist.astra.model.chunks_and_stages import Request, actual
 from artist.workload.layers import Parallelism, Workload
 
 NS_PER_US = 1000
@@ -19,7 +25,11 @@ NS_PER_US = 1000
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """One computation. `frees` a collective at its end; `joins` all freed before it begins."""
+    """One computation.
+
+    If it `frees`, the next collective becomes free at its end. If it `joins`, it begins only
+    when all collectives that have become free are done.
+    """
 
     duration_ns: int
     frees: bool = False
@@ -35,7 +45,7 @@ class Program:
 
     @property
     def compute_ns(self) -> int:
-        """All computations together."""
+        """The time of all computations together."""
         return sum(compute.duration_ns for compute in self.computes)
 
     def repeated(self, passes: int) -> Program:
@@ -44,7 +54,7 @@ class Program:
 
 
 def duration_ns(compute_us: float) -> int:
-    """ASTRA-sim reads whole microseconds and takes a nanosecond for nothing."""
+    """ASTRA-sim reads whole microseconds, and a computation of nothing takes a nanosecond."""
     return int(compute_us) * NS_PER_US or 1
 
 
@@ -60,8 +70,8 @@ def program(workload: Workload) -> Program:
         Compute(duration_ns(layer.forward.compute_us), joins=index == 0)
         for index, layer in enumerate(workload.layers)
     ]
-    for left, layer in zip(range(len(backward) - 1, -1, -1), backward, strict=True):
+    for layers_before, layer in zip(range(len(backward) - 1, -1, -1), backward, strict=True):
         computes.append(Compute(duration_ns(layer.weight_grad.compute_us), frees=True))
-        if left:
+        if layers_before:
             computes.append(Compute(duration_ns(layer.input_grad.compute_us)))
     return Program(tuple(computes), collectives)

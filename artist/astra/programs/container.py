@@ -1,7 +1,15 @@
-"""One running container: how it is isolated, and the shells in it that run queries.
+"""One running container, and the shells in it (workers) that run queries.
 
-The container's own process waits for the end of its input, which we hold. Whatever
-ends artist, kill -9 included, closes it, and the container stops and is removed.
+The first process of the container waits for the end of its input, which artist holds open.
+Whatever ends artist, `kill -9` included, closes this input. The container then stops, and the
+engine removes it.
+
+A worker is a shell loop in the container. It reads the name of a folder from its input, prints
+the process number of the program that it starts there, waits, and prints the exit code:
+
+    artist -> worker    3f2a91
+    worker -> artist    17
+    worker -> artist    0
 """
 
 from __future__ import annotations
@@ -14,25 +22,25 @@ import threading
 import time
 from pathlib import Path
 
-from artist.astra.programs.binary import OUTPUT_LIMIT_BYTES, TimeLimitError
-from artist.astra.programs.docker_client import LABEL, Engine, explain, owner
+from artist.astra.programs.bounded_run import OUTPUT_LIMIT_BYTES, TimeLimitError
+from artist.astra.programs.container_isolation import MOUNT, isolation
+from artist.astra.programs.docker_client import Engine, explain
 from artist.astra.programs.images import ImageEntry
 from artist.errors import BackendError
 
 START_TIMEOUT_S = 60.0
 _CLOSE_TIMEOUT_S = 10.0
-_NOBODY = "65534:65534"
-_MOUNT = "/artist-jobs"  # inside the container
 
-_WAIT_FOR_US = "echo ready; read -r _"
+_WAIT_FOR_END_OF_INPUT = "echo ready; read -r _"
 
-# Flags come from a file, one a line, and are never parsed as shell text.
+# Flags come from a file, one per line, and are never parsed as shell text. `ulimit -f` counts
+# blocks of 512 bytes.
 _WORKER_LOOP = f"""
 ulimit -f {OUTPUT_LIMIT_BYTES // 512}
 echo ready
-while read -r job; do
+while read -r folder; do
   (
-    cd "{_MOUNT}/$job" || exit 125
+    cd "{MOUNT}/$folder" || exit 125
     while read -r flag; do set -- "$@" "$flag"; done <arguments
     exec "$0" "$@" >stdout 2>stderr </dev/null
   ) &
@@ -44,7 +52,7 @@ done
 
 
 class GoneError(Exception):
-    """A docker client has ended, and with it what it was attached to."""
+    """A docker client has ended, and with it the process that it was attached to."""
 
 
 class Container:
@@ -54,18 +62,19 @@ class Container:
         self.name = f"artist-{os.getpid()}-{secrets.token_hex(4)}"
         self._engine = engine
         self._entry = entry
-        self._idle: list[_Attached] = []
+        self._idle: list[_AttachedClient] = []
         self._lock = threading.Lock()
-        flags = _isolation(entry, folder)
-        command = ("run", "--name", self.name, *flags, image_id, "-c", _WAIT_FOR_US)
+        flags = isolation(entry, folder)
+        command = ("run", "--name", self.name, *flags, image_id, "-c", _WAIT_FOR_END_OF_INPUT)
         self._main = self._attach(command)
 
-    def run(self, job: str, timeout_s: float) -> int:
-        """Exit code of the program in folder `job`.
+    def run(self, folder_name: str, timeout_s: float) -> int:
+        """Exit code of the program in a folder of the work folder.
 
         Raises:
             TimeLimitError: it took too long; it has been killed.
             GoneError: the container died.
+            BackendError: the engine does not answer.
         """
         with self._lock:
             worker = self._idle.pop() if self._idle else None
@@ -75,10 +84,11 @@ class Container:
             worker = self._attach((*command, *self._entry.command))
         pid = ""
         try:
-            worker.send(job)
+            worker.send(folder_name)
             pid = worker.line(deadline_s)
             code = int(worker.line(deadline_s))
         except TimeoutError as cause:
+            # Ending the worker alone would leave the program running.
             if pid:
                 self._engine.call("exec", self.name, "sh", "-c", 'kill -9 "$0"', pid)
             worker.close()
@@ -104,17 +114,19 @@ class Container:
         except BackendError:
             return  # no engine, no container
 
-    def _attach(self, arguments: tuple[str, ...]) -> _Attached:
-        client = _Attached(self._engine.command(*arguments))
+    def _attach(self, arguments: tuple[str, ...]) -> _AttachedClient:
+        client = _AttachedClient(self._engine.command(*arguments))
         try:
             if client.line(time.monotonic() + START_TIMEOUT_S) == "ready":
                 return client
-            why = "something else than our shell answered"
+            why = "something else than artist's shell answered"
         except TimeoutError:
             why = f"no answer within {START_TIMEOUT_S:g} s"
         except GoneError as cause:
             why = str(cause)
         client.close()
+        # Where no worker starts (exec), the container has died. Where no container starts (run),
+        # another attempt would fail too.
         if arguments[0] == "exec":
             raise GoneError(why)
         raise BackendError(
@@ -122,25 +134,11 @@ class Container:
         )
 
 
-def _isolation(entry: ImageEntry, folder: Path) -> tuple[str, ...]:
-    """No network, no privileges, nothing to write to but `/tmp` and the work folder."""
-    user = f"{os.getuid()}:{os.getgid()}" if os.getuid() else _NOBODY
-    return (
-        *("--interactive", "--rm", "--pull", "never", "--network", "none", "--read-only"),
-        *("--tmpfs", "/tmp", "--user", user, "--cap-drop", "ALL"),  # noqa: S108  # the container's
-        *("--security-opt", "no-new-privileges"),
-        *("--memory", entry.memory, "--pids-limit", str(entry.pids_limit)),
-        *("--label", f"{LABEL}={owner()}"),
-        *("--mount", f"type=bind,source={folder},target={_MOUNT}", "--workdir", _MOUNT),
-        *("--entrypoint", "sh"),
-    )
-
-
-class _Attached:
-    """A docker client whose pipes we hold; lines go in and out."""
+class _AttachedClient:
+    """A docker client whose pipes artist holds. Lines go in and come out."""
 
     def __init__(self, command: tuple[str, ...]) -> None:
-        # A session of its own: Ctrl-C is for artist, which then closes the pipes.
+        # In a session of its own it does not get Ctrl-C: artist does, and closes the pipes.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -151,7 +149,11 @@ class _Attached:
         self._pending = b""
 
     def send(self, line: str) -> None:
-        """Raises GoneError where nobody reads any more."""
+        """Send a line.
+
+        Raises:
+            GoneError: the other side does not read any more.
+        """
         assert self._process.stdin is not None  # for mypy: it is a pipe
         try:
             self._process.stdin.write(f"{line}\n".encode())
@@ -163,8 +165,8 @@ class _Attached:
         """The next line of the other side.
 
         Raises:
-            TimeoutError: none until `deadline_s`, on the monotonic clock.
-            GoneError: there will be none.
+            TimeoutError: there is none until `deadline_s`, on the monotonic clock.
+            GoneError: the other side has ended.
         """
         assert self._process.stdout is not None  # for mypy: it is a pipe
         descriptor = self._process.stdout.fileno()
@@ -181,7 +183,7 @@ class _Attached:
         return line.decode(errors="replace")
 
     def close(self) -> None:
-        """End the other side's input and wait until it has left."""
+        """End the input of the other side, and wait until the other side has ended."""
         try:
             self._process.communicate(timeout=_CLOSE_TIMEOUT_S)
         except subprocess.TimeoutExpired:

@@ -1,23 +1,16 @@
-"""The Docker engine behind its command line: what it has, why it refused, what was left in it.
+"""The Docker engine, called by the command `docker`: what it has, and why it refused.
 
-Every container and work folder of artist names the process that it serves, so that what a
-killed artist left behind can be told from what is in use.
+Which containers artist runs is not said here (`artist.astra.programs.container`).
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import socket
-import tempfile
-from pathlib import Path
 
-from artist.astra.programs.binary import Completed, run_bounded
+from artist.astra.programs.bounded_run import Completed, run_bounded
 from artist.astra.programs.images import ImageEntry
 from artist.errors import BackendError
-
-LABEL = "artist.run"
 
 _CALL_TIMEOUT_S = 60.0
 _ENGINE_DOWN = ("Cannot connect to the Docker daemon", "error during connect", "dial unix")
@@ -54,7 +47,7 @@ class Engine:
         """The engine's version.
 
         Raises:
-            BackendError: no engine answers; the message says how to start one.
+            BackendError: no engine answers; the message says how to start it.
         """
         done = self.call("version", "--format", "{{.Server.Version}}")
         if done.exit_code:
@@ -73,37 +66,35 @@ class Engine:
             raise BackendError(explain(done.stderr, entry))
         image_id, *pulled = done.stdout.split()
         digests = [image_id, *(name.partition("@")[2] for name in pulled)]
-        if entry.digest and not any(found.startswith(entry.digest) for found in digests):
+        if entry.digest and not any(digest.startswith(entry.digest) for digest in digests):
             raise BackendError(
                 f"image {entry.image} is {image_id}, expected {entry.digest}; run: {entry.obtain}"
             )
         return image_id
 
     def remove(self, container: str) -> None:
-        """Remove a container, running or not; one that is gone is no error."""
+        """Remove a container, running or not. It is no error if there is no such container."""
         self.call("rm", "--force", "--volumes", container)
 
-    def reap(self) -> int:
-        """Remove containers and work folders of artist processes that are gone; returns how many.
+    def containers(self, label: str) -> list[tuple[str, str]]:
+        """(id, value of the label) of all containers that have the label, running or not.
 
         Raises:
             BackendError: the engine does not answer.
         """
-        form = '{{.ID}} {{.Label "' + LABEL + '"}}'
-        done = self.call("ps", "--all", "--filter", f"label={LABEL}", "--format", form)
+        form = '{{.ID}} {{.Label "' + label + '"}}'
+        done = self.call("ps", "--all", "--filter", f"label={label}", "--format", form)
         if done.exit_code:
             raise BackendError(explain(done.stderr))
         rows = (line.split() for line in done.stdout.splitlines())
-        dead = [row[0] for row in rows if len(row) == 2 and is_gone(row[1])]
-        for container in dead:
-            self.remove(container)
-        return len(dead) + _reap_folders()
+        return [(row[0], row[1]) for row in rows if len(row) == 2]
 
 
 def explain(stderr: str, entry: ImageEntry | None = None) -> str:
     """Why the engine refused, and the command that helps."""
     lines = stderr.strip().splitlines()
     said = lines[-1].strip()[:200] if lines else "nothing"
+    # The message about missing permission also holds "dial unix".
     if any(sign in stderr for sign in _ENGINE_DOWN) and "permission denied" not in stderr:
         return (
             "no Docker engine answers: run 'sudo systemctl start docker' (or "
@@ -116,70 +107,3 @@ def explain(stderr: str, entry: ImageEntry | None = None) -> str:
     if entry and re.search(r'"?sh"?: executable file not found', stderr):
         return f"image {entry.image} has no POSIX sh, which artist needs in it; add one"
     return f"the Docker engine refused; it said: {said!r}"
-
-
-def owner() -> str:
-    """Names this process among all of this machine, those of the past included."""
-    return f"{_space()}:{os.getpid()}:{_started(os.getpid())}"
-
-
-def is_gone(name: str) -> bool:
-    """Whether a process named by `owner` has ended; one seen from elsewhere never has."""
-    match = re.fullmatch(r"(.+):([0-9]+):([0-9]+)", name)
-    if match is None or match[1] != _space():
-        return False
-    return _started(int(match[2])) != int(match[3])
-
-
-def work_folder() -> Path:
-    """A new folder for one container's queries, which other users may enter but not list.
-
-    The container's user is not ours, so what it uses has to be open to all.
-    """
-    name = owner().replace(":", "+")
-    folder = Path(tempfile.mkdtemp(prefix=f"artist-docker+{name}+"))
-    folder.chmod(0o711)
-    return folder
-
-
-def _reap_folders() -> int:
-    reaped = 0
-    for folder in Path(tempfile.gettempdir()).glob("artist-docker+*"):
-        _, *name, _ = folder.name.split("+")
-        if is_gone(":".join(name)):
-            shutil.rmtree(folder, ignore_errors=True)
-            reaped += 1
-    return reaped
-
-
-def _space() -> str:
-    """Host and process namespace: process numbers of another one mean nothing here."""
-    try:
-        namespace = Path("/proc/self/ns/pid").readlink().name.strip("pid:[]")
-    except OSError:
-        namespace = "0"
-    return f"{socket.gethostname()}:{namespace}"
-
-
-def _started(pid: int) -> int:
-    """When a process started, in the kernel's clock ticks; 0 where unknown, -1 if it has ended."""
-    try:
-        # The program's name, in brackets, may hold anything.
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except FileNotFoundError:
-        if Path("/proc/self").exists():
-            return -1
-        return 0 if _exists(pid) else -1
-    except OSError:
-        return -1
-    return -1 if fields[0] in "ZX" else int(fields[19])
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

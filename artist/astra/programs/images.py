@@ -1,6 +1,6 @@
-"""Container images that hold an ASTRA-sim: which program in which image, in which dialect.
+"""The list of container images with an ASTRA-sim: program, dialect and limits of each.
 
-Read from `astra_configs/images.yaml`, or from a file of the same form.
+It is read from `astra_configs/images.yaml`, or from a file of the same form.
 """
 
 from __future__ import annotations
@@ -19,19 +19,22 @@ DEFAULT_IMAGE = "official"
 
 
 class ImageEntry(Document):
-    """One image. The image needs a POSIX `sh`, which keeps the queries' loop."""
+    """One image.
+
+    The image needs a POSIX `sh`, which runs the queries (`artist.astra.programs.container`).
+    """
 
     image: str = Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]*$")
-    """What `docker run` is given: a name with its tag, or an id."""
+    """The image for `docker run`: a name with its tag, or an id."""
     command: tuple[str, ...] = Field(min_length=1)
     """The program's absolute path in the image, then its leading arguments.
 
-    A query that takes too long is ended by killing this one process: a wrapper has to
-    `exec` the program.
+    A query that takes too long is ended by killing this one process. A wrapper script
+    therefore has to `exec` the program.
     """
     dialect: str = "astra2"
     digest: str | None = None
-    """`sha256:...`: the image's id, or the digest by which it was pulled."""
+    """`sha256:...`: the image's id, or the digest by which it was pulled; checked if given."""
     obtain: str = Field(min_length=1)
     """The command that gets the image."""
     source: str = Field(min_length=1)

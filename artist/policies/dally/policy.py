@@ -40,9 +40,8 @@ from artist.contract import (
 )
 from artist.policies.dally.autotuner import AutoTuner, Bounds
 from artist.policies.dally.options import DallyOptions
-from artist.policies.original.dally import original_dally
 from artist.policies.shared.contest import Contest, run_contest
-from artist.policies.shared.placers import best_level, pack_in_level
+from artist.policies.shared.packing import best_level, pack_in_level
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held
 from artist.units import Tick, seconds, ticks
 
@@ -73,8 +72,7 @@ class Dally(BasePolicy):
 
     def __init__(self, options: DallyOptions) -> None:
         self.options = options
-        self.original = original_dally(options) if options.rules == "original" else None
-        self.lease = None if self.original else ticks(options.lease_s)
+        self.lease = ticks(options.lease_s)
         self._defaults = (ticks(options.machine_timer_s), ticks(options.rack_timer_s))
         self._tuner = AutoTuner(
             ticks(options.history_s),
@@ -90,8 +88,6 @@ class Dally(BasePolicy):
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Offer the free GPUs, and those whose lease ended, in increasing `Nw_sens`."""
-        if self.original is not None:
-            return self.original.decide(view)
         self._now = view.now
         self._patience = {}
         for job in view.entered:
@@ -110,9 +106,9 @@ class Dally(BasePolicy):
         waiting_since = {}
         for decision in decisions:
             if isinstance(decision, Start):
-                self._started(view, view.waiting[decision.job], decision.placement)
+                self._started(view, view.waiting[decision.handle], decision.placement)
             elif isinstance(decision, Preempt):
-                waiting_since[view.running[decision.job].job.gpus] = view.now
+                waiting_since[view.running[decision.handle].job.gpus] = view.now
         waiting_since |= {gpus: entered[0] for gpus, entered in self._entered.items()}
         return [*decisions, *self._next_wake(contest.spare, waiting_since)]
 
@@ -141,8 +137,6 @@ class Dally(BasePolicy):
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The auto-tuner's records, where it is used."""
-        if self.original is not None:
-            return self.original.tables()
         return {"autotuner": self._tuner.rows} if self.options.timers == "auto" else {}
 
     # -- Algorithm 1 ---------------------------------------------------------------

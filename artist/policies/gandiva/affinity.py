@@ -11,7 +11,7 @@ import numpy as np
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, machine_counts
 from artist.contract import JobView
-from artist.policies.shared.placers import pack_in_unit
+from artist.policies.shared.packing import pack_in_unit
 from artist.rng import stream
 
 
@@ -28,7 +28,7 @@ class Affinity:
         gpus, level = job.job.gpus, free.tree.machine
         if free.total < gpus:
             return None
-        machine = self._homes.get(job.order)
+        machine = self._homes.get(job.handle)
         if machine is None or free.of(level, machine) < gpus:
             machine = self._machine(free, gpus)
         if machine is None:
@@ -44,13 +44,13 @@ class Affinity:
             was_idle = after.of(level, machine) + count == sizes[machine]
             if was_idle or machine not in self._demand:
                 self._demand[machine] = job.job.gpus
-        self._homes.pop(job.order, None)
+        self._homes.pop(job.handle, None)
         if len(counts) == 1:
-            (self._homes[job.order],) = counts
+            (self._homes[job.handle],) = counts
 
-    def forget(self, order: int) -> None:
+    def forget(self, handle: int) -> None:
         """A job finished."""
-        self._homes.pop(order, None)
+        self._homes.pop(handle, None)
 
     def _machine(self, free: FreeGpus, gpus: int) -> int | None:
         """A machine with room: of the same affinity, idle, or of another one, in this order."""

@@ -14,7 +14,7 @@ from artist.cluster.placement import Placement, machine_counts, tier
 from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, JobView, Migrate, Preempt, Start
 from artist.policies.gandiva.affinity import Affinity
-from artist.policies.shared.placers import pack_in_level, pack_in_unit
+from artist.policies.shared.packing import pack_in_level, pack_in_unit
 
 
 def free_after(view: ClusterView, decisions: Sequence[Decision]) -> FreeGpus:
@@ -22,7 +22,7 @@ def free_after(view: ClusterView, decisions: Sequence[Decision]) -> FreeGpus:
     free = view.free.copy()
     for decision in decisions:
         if isinstance(decision, Preempt | Migrate):
-            held = view.running[decision.job].placement
+            held = view.running[decision.handle].placement
             assert held is not None  # running jobs have GPUs
             free.release(held)
     for decision in decisions:
@@ -40,8 +40,8 @@ class Consolidation:
         self._free = free_after(view, decisions)
         self._tree = view.cluster
         self._affinity = affinity
-        touched = {getattr(decision, "job", None) for decision in decisions}
-        self._jobs = {order: job for order, job in view.running.items() if order not in touched}
+        touched = {getattr(decision, "handle", None) for decision in decisions}
+        self._jobs = {handle: job for handle, job in view.running.items() if handle not in touched}
 
     def closer(self) -> Iterator[Migrate]:
         """Move jobs spread over machines to fewer machines or a closer level.
@@ -49,7 +49,7 @@ class Consolidation:
         Worst level first, then order of arrival; a job may use its own GPUs.
         """
         spread = [job for job in self._jobs.values() if job.tier > self._tree.machine]
-        for job in sorted(spread, key=lambda job: (-job.tier, job.order)):
+        for job in sorted(spread, key=lambda job: (-job.tier, job.handle)):
             assert job.placement is not None  # running jobs have GPUs
             self._free.release(job.placement)
             better = self._better(job.placement)
@@ -67,7 +67,7 @@ class Consolidation:
         level = self._tree.machine
         inside = self._inside(self._nearly_empty(share))
         for source in sorted(inside, key=lambda unit: self._emptiness(level, unit)):
-            for job in sorted(inside[source], key=lambda job: (job.job.gpus, job.order)):
+            for job in sorted(inside[source], key=lambda job: (job.job.gpus, job.handle)):
                 target = self._fuller(job.job.gpus, source)
                 if target is None:
                     break
@@ -79,8 +79,8 @@ class Consolidation:
     def _moved(self, job: JobView, placement: Placement) -> Migrate:
         self._free.claim(placement)
         self._affinity.placed(job, placement, self._free)
-        del self._jobs[job.order]
-        return Migrate(job.order, placement)
+        del self._jobs[job.handle]
+        return Migrate(job.handle, placement)
 
     def _better(self, current: Placement) -> Placement | None:
         """The closest place for so many GPUs, if it is closer than the present one."""

@@ -4,8 +4,8 @@ Source: Xiao et al., *Gandiva: Introspective cluster scheduling for deep learnin
 What is where:
 
 - section 4.1, mechanisms: suspend-resume and time slicing: `Gandiva.decide`;
-- section 4.2, reactive mode, getting nodes for a job: `gandiva_affinity.py`;
-- section 4.2, introspective mode, migration: `gandiva_migration.py`.
+- section 4.2, reactive mode, getting nodes for a job: `affinity.py`;
+- section 4.2, introspective mode, migration: `migration.py`.
 
 The section numbers and the quantum of a minute were checked against published summaries. There
 is no source code to compare with; the limit of `fragmented_share` and all ties are our choice.
@@ -60,6 +60,7 @@ from artist.contract import (
     Start,
     Wake,
 )
+from artist.io.fields import Duration
 from artist.policies.gandiva.affinity import Affinity
 from artist.policies.gandiva.migration import Consolidation
 from artist.policies.shared.contest import Contest
@@ -72,9 +73,7 @@ class GandivaOptions(Options):
     """Options of Gandiva."""
 
     # The paper's quantum is 60 s (section 4.1); the default is the lease of the other policies.
-    quantum_s: float = Field(
-        default=3600.0, ge=1e-9, allow_inf_nan=False, description="length of a time slice, seconds"
-    )
+    quantum_s: Duration = Field(default=3600.0, description="length of a time slice, seconds")
     migrate: bool = Field(default=True, description="migrate running jobs to better places")
     # Our choice: servers of 4 GPUs with 3 free, which we could not find in the paper's text.
     fragmented_share: float = Field(
@@ -104,9 +103,9 @@ class Gandiva(BasePolicy):
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Serve the waiting jobs, at the end of a slice from all GPUs; then migrate."""
-        for order in view.finished:
-            del self._since[order], self._done_before[order]
-            self._affinity.forget(order)
+        for handle in view.finished:
+            del self._since[handle], self._done_before[handle]
+            self._affinity.forget(handle)
         for job in view.entered:
             self._queue.add(job, (job.entered,))
         slice_ends = view.now == self._slice_end
@@ -117,22 +116,22 @@ class Gandiva(BasePolicy):
             decisions += migration.emptier(self.options.fragmented_share)
         for decision in decisions:
             if isinstance(decision, Start | Migrate):
-                job = view.waiting.get(decision.job) or view.running[decision.job]
-                self._done_before[decision.job] = job.iterations_done(view.now)
+                job = view.waiting.get(decision.handle) or view.running[decision.handle]
+                self._done_before[decision.handle] = job.iterations_done(view.now)
             if isinstance(decision, Start):
-                self._since[decision.job] = view.now
+                self._since[decision.handle] = view.now
         return [*decisions, *self._next_slice_end(view.now, decisions)]
 
     def _serve(self, view: ClusterView, slice_ends: bool) -> Sequence[Decision]:
         """The waiting jobs in order, and at the end of a slice the running ones after them."""
         contestable = [
             job
-            for order, job in (view.running.items() if slice_ends else ())
-            if job.iterations_done(view.now) > self._done_before[order]
+            for handle, job in (view.running.items() if slice_ends else ())
+            if job.iterations_done(view.now) > self._done_before[handle]
         ]
         contest = Contest(view.free, contestable, self._place)
         waiting = self._queue.walk(lambda gpus: self._room(contest, gpus))
-        running = [((view.now, -self._since[job.order]), job) for job in contestable]
+        running = [((view.now, -self._since[job.handle]), job) for job in contestable]
         for _, job in heapq.merge(waiting, sorted(running, key=_by_rank), key=_by_rank):
             before = len(contest.decisions)
             contest.offer(job)
@@ -141,7 +140,7 @@ class Gandiva(BasePolicy):
                     self._affinity.placed(job, decision.placement, contest.pool)
         for decision in contest.decisions:
             if isinstance(decision, Start):
-                self._queue.remove(decision.job)
+                self._queue.remove(decision.handle)
         return contest.decisions
 
     def _room(self, contest: Contest, gpus: int) -> bool:
@@ -155,7 +154,7 @@ class Gandiva(BasePolicy):
         return self._affinity.place(job, free)
 
     def _next_slice_end(self, now: Tick, decisions: Sequence[Decision]) -> list[Decision]:
-        waiting = bool(self._queue) or any(isinstance(found, Preempt) for found in decisions)
+        waiting = bool(self._queue) or any(isinstance(decision, Preempt) for decision in decisions)
         if not waiting or self._slice_end > now:
             return []
         self._slice_end = (now // self._quantum + 1) * self._quantum
@@ -164,4 +163,4 @@ class Gandiva(BasePolicy):
 
 def _by_rank(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:
     rank, job = pair
-    return rank, job.order
+    return rank, job.handle

@@ -1,26 +1,23 @@
-"""Options that choose the original simulator's rules."""
+"""Options of the original simulator's schedulers."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
-from artist.contract import Options
+from artist.policies.shared.options import DelayOptions, LeaseOptions
 
 
-class OriginalOptions(Options):
-    """What every policy that the original simulator has as well may be told."""
+class OriginalOptions(LeaseOptions):
+    """Options that all of the original's schedulers have."""
 
-    rules: Literal["paper", "original"] = Field(
-        default="paper", description="the paper's rules, or those of the original simulator"
-    )
     # Of its measured runs.
-    granularity: int = Field(
-        default=1000, ge=1, description="rules=original: iterations per GPU in a batch"
-    )
+    granularity: int = Field(default=1000, ge=1, description="iterations per GPU in a batch")
     machine_order_seed: int | None = Field(
         default=None,
         ge=0,
-        description="rules=original: machines numbered at random; not given: as they are",
+        description="machines numbered at random; not given: as they are",
     )
+
+
+class OriginalDallyOptions(DelayOptions, OriginalOptions):
+    """Options of the original's Dally and its variants."""

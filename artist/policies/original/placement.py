@@ -16,7 +16,7 @@ def fits(free: FreeGpus, levels: Iterable[int], gpus: int) -> bool:
 
 
 def place(
-    free: FreeGpus, levels: Iterable[int], gpus: int, order: HashOrder
+    free: FreeGpus, levels: Iterable[int], gpus: int, visits: HashOrder
 ) -> tuple[int, Placement] | None:
     """In the first unit with room of the first of these levels that has one; with the level.
 
@@ -26,7 +26,7 @@ def place(
     machine = free.tree.machine
     for level in levels:
         if level <= machine:
-            unit = order.first_fit(free, level, gpus)
+            unit = visits.first_fit(free, level, gpus)
         else:
             unit = free.first_fit(level, gpus)
         if unit is not None:

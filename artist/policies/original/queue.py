@@ -21,7 +21,7 @@ Kind: TypeAlias = "tuple[int, bool]"
 class Bid:
     """A waiting job: smaller measures first, then who has waited longest, then arrival."""
 
-    order: int
+    handle: int
     gpus: int
     kind: bool
     measure: float
@@ -30,7 +30,7 @@ class Bid:
     @property
     def rank(self) -> tuple[float, float, int]:
         """The key of the order in which bids are served."""
-        return (self.measure, self.since_s, self.order)
+        return (self.measure, self.since_s, self.handle)
 
 
 class Grant(NamedTuple):
@@ -53,21 +53,21 @@ class BidQueue:
     def __len__(self) -> int:
         return len(self._bids)
 
-    def __getitem__(self, order: int) -> Bid:
-        return self._bids[order]
+    def __getitem__(self, handle: int) -> Bid:
+        return self._bids[handle]
 
-    def __contains__(self, order: int) -> bool:
-        return order in self._bids
+    def __contains__(self, handle: int) -> bool:
+        return handle in self._bids
 
     def add(self, bid: Bid) -> None:
         """A job entered the queue."""
-        self._bids[bid.order] = bid
+        self._bids[bid.handle] = bid
         insort(self._ranked.setdefault((bid.gpus, bid.kind), []), bid.rank)
         insort(self._since.setdefault((bid.gpus, bid.kind), []), bid.since_s)
 
-    def remove(self, order: int) -> None:
+    def remove(self, handle: int) -> None:
         """A job left the queue. Not during a round."""
-        bid = self._bids.pop(order)
+        bid = self._bids.pop(handle)
         group = (bid.gpus, bid.kind)
         ranked, since = self._ranked[group], self._since[group]
         del ranked[bisect_left(ranked, bid.rank)]
@@ -76,7 +76,7 @@ class BidQueue:
             del self._ranked[group], self._since[group]
 
     def round(
-        self, free: FreeGpus, rule: OriginalRule, order: HashOrder, now_s: float
+        self, free: FreeGpus, rule: OriginalRule, visits: HashOrder, now_s: float
     ) -> Iterator[Grant]:
         """Greedy backfill: what each bid gets, best rank first; the others are passed over.
 
@@ -97,6 +97,6 @@ class BidQueue:
             else:
                 heapq.heappop(heads)
             waited_s = now_s - rank[1]
-            found = place(free, rule.levels(free, gpus, kind, waited_s), gpus, order)
+            found = place(free, rule.levels(free, gpus, kind, waited_s), gpus, visits)
             if found is not None:
                 yield Grant(self._bids[rank[2]], *found)

@@ -1,6 +1,6 @@
-"""The original simulator's allocator, run by our engine (`--set policy.rules=original`).
+"""The original simulator's allocator, run by our engine (policies `*-original`).
 
-What it does beside its rules (`original_rules.py`) and its placement (`original_place.py`):
+`rules.py` has its schedulers' rules and `placement.py` how it places a gang. Beside these:
 
 - jobs advance by batches of G iterations (`granularity`), and a lease ends at a batch's end:
   the first one at which it has expired, or whose next batch would outlive it;
@@ -40,6 +40,7 @@ from artist.contract import (
 )
 from artist.policies.original.accounts import Account, after, lease_batches, summed
 from artist.policies.original.hash_order import HashOrder
+from artist.policies.original.options import OriginalOptions
 from artist.policies.original.queue import Bid, BidQueue
 from artist.policies.original.rules import OriginalRule
 from artist.units import Tick, seconds, ticks
@@ -64,7 +65,7 @@ class Entry(NamedTuple):
 
     time_s: float
     kind: int
-    order: int
+    handle: int
     tick: Tick
     """When the engine has come to it."""
 
@@ -88,13 +89,11 @@ class Lease:
 class OriginalScheduler(BasePolicy):
     """One of the original's schedulers. The engine's own lease stays off."""
 
-    def __init__(
-        self, rule: OriginalRule, lease_s: float, granularity: int, machine_order_seed: int | None
-    ) -> None:
+    def __init__(self, rule: OriginalRule, options: OriginalOptions) -> None:
         self.rule = rule
-        self._lease_s = lease_s
-        self._granularity = granularity
-        self._seed = machine_order_seed
+        self._lease_s = options.lease_s
+        self._granularity = options.granularity
+        self._seed = options.machine_order_seed
         self._visits: HashOrder | None = None
         self._queue = BidQueue()
         self._jobs: dict[int, Job] = {}
@@ -107,17 +106,17 @@ class OriginalScheduler(BasePolicy):
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Do what is due, in the order of the original's clock, and plan the next question."""
         for job in view.entered:
-            if job.order not in self._accounts:
+            if job.handle not in self._accounts:
                 self._arrived(job, view)
-        for order in view.finished:
-            self._finished.add(order)
-            self._plan(Entry(self._end_s(order, view.now), END, order, view.now))
+        for handle in view.finished:
+            self._finished.add(handle)
+            self._plan(Entry(self._end_s(handle, view.now), END, handle, view.now))
         turn = Turn(view, self._free(view.free))
         while self._agenda and self._agenda[0].tick <= view.now:
             entry = heapq.heappop(self._agenda)
             if entry.kind == OFFER:
                 self._offer(entry.time_s, turn)
-            elif entry.order in self._leases:
+            elif entry.handle in self._leases:
                 self._ended(entry, turn)
         return [*turn.decisions(), *self._next_question(view.now)]
 
@@ -128,44 +127,44 @@ class OriginalScheduler(BasePolicy):
     # -- events ----------------------------------------------------------------------
 
     def _arrived(self, view: JobView, now: ClusterView) -> None:
-        job, order = view.job, view.order
+        job, handle = view.job, view.handle
         pool = int(str(job.hints.get(POOL, job.iterations * job.gpus)))
-        self._jobs[order] = job
-        self._accounts[order] = Account(pool, job.compute_s, job.gpus, seconds(view.entered))
-        self._enter(order, seconds(view.entered))
+        self._jobs[handle] = job
+        self._accounts[handle] = Account(pool, job.compute_s, job.gpus, seconds(view.entered))
+        self._enter(handle, seconds(view.entered))
         if now.free.total:
             self._plan(Entry(seconds(view.entered), OFFER, -1, now.now))
 
     def _ended(self, entry: Entry, turn: Turn) -> None:
         """A job is done, or bids again."""
-        order, lease = entry.order, self._leases.pop(entry.order)
-        account = self._accounts[order]
+        handle, lease = entry.handle, self._leases.pop(entry.handle)
+        account = self._accounts[handle]
         turn.free.release(lease.placement)
-        if order in self._finished:
-            self._finished.remove(order)
-            del self._accounts[order], self._jobs[order]
+        if handle in self._finished:
+            self._finished.remove(handle)
+            del self._accounts[handle], self._jobs[handle]
             delayed = True
         else:
-            turn.ended[order] = lease
+            turn.ended[handle] = lease
             account.ran(lease.batches, lease.iteration_s, self._granularity)
-            self._enter(order, entry.time_s)
+            self._enter(handle, entry.time_s)
             delayed = lease.expires
         time_s = entry.time_s + (OVERHEAD_S * account.gpus if delayed else 0.0)
         self._plan(Entry(time_s, OFFER, -1, max(turn.view.now, ticks(time_s))))
 
-    def _enter(self, order: int, time_s: float) -> None:
-        account = self._accounts[order]
+    def _enter(self, handle: int, time_s: float) -> None:
+        account = self._accounts[handle]
         account.since_s = time_s
-        kind = self.rule.kind(self._jobs[order].model)
+        kind = self.rule.kind(self._jobs[handle].model)
         measure = self.rule.measure(account)
-        self._queue.add(Bid(order, account.gpus, kind, measure, time_s))
+        self._queue.add(Bid(handle, account.gpus, kind, measure, time_s))
 
     def _plan(self, entry: Entry) -> None:
         heapq.heappush(self._agenda, entry)
 
-    def _end_s(self, order: int, now: Tick) -> float:
+    def _end_s(self, handle: int, now: Tick) -> float:
         """By the original's clock, unless the job ran at other speeds than was expected."""
-        end_s, now_s = self._leases[order].end_s, seconds(now)
+        end_s, now_s = self._leases[handle].end_s, seconds(now)
         return end_s if abs(end_s - now_s) < DRIFT_S else now_s
 
     def _next_question(self, now: Tick) -> list[Decision]:
@@ -179,8 +178,8 @@ class OriginalScheduler(BasePolicy):
     def _free(self, free: FreeGpus) -> FreeGpus:
         """Without the GPUs of jobs that finished, but whose end is not due on the agenda yet."""
         left = free.copy()
-        for order in self._finished:
-            left.claim(self._leases[order].placement)
+        for handle in self._finished:
+            left.claim(self._leases[handle].placement)
         return left
 
     # -- offers ----------------------------------------------------------------------
@@ -195,31 +194,31 @@ class OriginalScheduler(BasePolicy):
             free.claim(placement)
             waited_s = time_s - bid.since_s
             self.rule.granted(free.tree, level, bid.gpus, waited_s, time_s)
-            self._grant(bid.order, placement, time_s, turn)
-            granted.append(bid.order)
-        for order in granted:
-            self._queue.remove(order)
+            self._grant(bid.handle, placement, time_s, turn)
+            granted.append(bid.handle)
+        for handle in granted:
+            self._queue.remove(handle)
 
-    def _grant(self, order: int, placement: Placement, time_s: float, turn: Turn) -> None:
+    def _grant(self, handle: int, placement: Placement, time_s: float, turn: Turn) -> None:
         """Start a lease; a job that gets its own GPUs back goes on without a pause."""
-        job, account, view = self._jobs[order], self._accounts[order], turn.view
-        last = turn.ended.get(order)
+        job, account, view = self._jobs[handle], self._accounts[handle], turn.view
+        last = turn.ended.get(handle)
         if last is not None and placement == last.placement:
             anchor, before, restart_s = last.anchor, last.before + last.batches, 0.0
             iteration_s = last.iteration_s
         else:
             restart_s = job.restart_s if account.run_s else 0.0
             anchor, before = view.now + ticks(restart_s), 0
-            iteration_s = view.alone_iteration_s(job, placement)
+            iteration_s = view.alone(job, placement).iteration_s
         batch_s = iteration_s * self._granularity
         batches, expires = lease_batches(batch_s, self._lease_s, account.gpus)
         left = -(-account.remaining // (self._granularity * account.gpus))
         end_s = summed(time_s + restart_s, batch_s, min(batches, left))
         lease = Lease(placement, iteration_s, anchor, before, batches, expires, end_s)
-        self._leases[order] = turn.granted[order] = lease
+        self._leases[handle] = turn.granted[handle] = lease
         if batches < left:
             end = after(anchor, (before + batches) * self._granularity, iteration_s)
-            self._plan(Entry(end_s, END, order, max(end, ticks(end_s), view.now + 1)))
+            self._plan(Entry(end_s, END, handle, max(end, ticks(end_s), view.now + 1)))
 
 
 @dataclass(slots=True)
@@ -233,11 +232,11 @@ class Turn:
 
     def decisions(self) -> Iterator[Decision]:
         """The net effect."""
-        for order, lease in self.granted.items():
-            if order not in self.ended:
-                yield Start(order, lease.placement)
-            elif lease.placement != self.ended[order].placement:
-                yield Migrate(order, lease.placement)
-        for order in self.ended:
-            if order not in self.granted:
-                yield Preempt(order)
+        for handle, lease in self.granted.items():
+            if handle not in self.ended:
+                yield Start(handle, lease.placement)
+            elif lease.placement != self.ended[handle].placement:
+                yield Migrate(handle, lease.placement)
+        for handle in self.ended:
+            if handle not in self.granted:
+                yield Preempt(handle)

@@ -1,13 +1,16 @@
-"""Tiresias as the original simulator has it, in full: batches, leases, offers, machine order."""
+"""Tiresias as the original simulator has it: batches, leases, offers, machine order."""
 
 from __future__ import annotations
 
+from artist.policies.original.options import OriginalOptions
 from artist.policies.original.rules import TiresiasRule
 from artist.policies.original.scheduler import OriginalScheduler
 
 
-def original_tiresias(
-    lease_s: float, granularity: int, machine_order_seed: int | None
-) -> OriginalScheduler:
-    """The scheduler."""
-    return OriginalScheduler(TiresiasRule(), lease_s, granularity, machine_order_seed)
+class OriginalTiresias(OriginalScheduler):
+    """The original's Tiresias."""
+
+    Options = OriginalOptions
+
+    def __init__(self, options: OriginalOptions) -> None:
+        super().__init__(TiresiasRule(), options)

@@ -106,7 +106,7 @@ class Contest:
     def start(self, view: JobView, placement: Placement) -> None:
         """Give a waiting job GPUs of the pool."""
         self._claim(placement)
-        self.decisions.append(Start(view.order, placement))
+        self.decisions.append(Start(view.handle, placement))
 
     def _offer_running(self, view: JobView, current: Placement) -> bool:
         pool = self.pool
@@ -118,10 +118,10 @@ class Contest:
         self._come_forward(current)
         better = self._best(view, self._improve if keeps and self._improve else self._place)
         if better is None:
-            self.decisions.append(Preempt(view.order))
+            self.decisions.append(Preempt(view.handle))
             return False
         self._claim(better)
-        self.decisions.append(Migrate(view.order, better))
+        self.decisions.append(Migrate(view.handle, better))
         return True
 
     def _come_forward(self, current: Placement) -> None:
@@ -198,7 +198,7 @@ def run_contest(
     blocked = False
     to_come = sorted(contestable, key=_key, reverse=True)
     for rank, view in queue.walk(possible):
-        while to_come and _key(to_come[-1]) < (rank, view.order):
+        while to_come and _key(to_come[-1]) < (rank, view.handle):
             served = contest.offer(to_come.pop()[1])
             blocked = blocked or (strict and not served)
         if blocked:
@@ -210,10 +210,10 @@ def run_contest(
         contest.offer(view)
     for decision in contest.decisions[before:]:
         if isinstance(decision, Start):
-            queue.remove(decision.job)
+            queue.remove(decision.handle)
     return contest.decisions
 
 
 def _key(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:
     rank, view = pair
-    return rank, view.order
+    return rank, view.handle

@@ -1,41 +1,55 @@
 """Where a job's GPUs should lie, given which are free.
 
-All placers visit units in the cluster's visiting order and break ties by it. None of
-them looks at the network: how bad a placement is, the latency backend says.
+All placers visit units in the cluster's visiting order and break ties by it. None of them looks
+at the network: the latency backend says how bad a placement is.
 """
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.cluster.tree import ClusterTree
+from artist.contract import ClusterView
+from artist.policies.shared.candidates import joint_placements
+from artist.policies.shared.packing import best_level, pack_in_level, pack_in_unit
 
 PlacerName: TypeAlias = Literal["any", "pack", "consolidate-or-wait"]
 
 
-class Placer(Protocol):
+class Placer(ABC):
     """A rule from free GPUs to a placement."""
 
+    @abstractmethod
     def possible(self, free: FreeGpus, gpus: int) -> bool:
         """A cheap test: False only if `place` would return None."""
-        ...
 
+    @abstractmethod
     def place(self, free: FreeGpus, gpus: int) -> Placement | None:
         """GPUs to take, None to wait."""
-        ...
+
+    def candidates(
+        self, view: ClusterView, counts: Mapping[int, int], n: int
+    ) -> Iterator[Mapping[int, Placement]]:
+        """Up to `n` joint placements of several jobs, in a fixed order.
+
+        `counts` says by handle how many GPUs a job gets; 0 takes a running job's GPUs. All
+        candidates give every job the same shape. See `joint_placements`.
+        """
+        return joint_placements(self.place, view, counts, n)
 
 
-class AnyPlacer:
-    """The first free GPUs in the order of visits, wherever they lie."""
+class AnyPlacer(Placer):
+    """The first free GPUs in visiting order, wherever they lie."""
 
     def possible(self, free: FreeGpus, gpus: int) -> bool:
         """Enough free GPUs in the cluster."""
         return free.total >= gpus
 
     def place(self, free: FreeGpus, gpus: int) -> Placement | None:
-        """Machine by machine, in the order of visits; packed inside the last one."""
+        """Machine by machine, in visiting order; packed inside the last one."""
         if free.total < gpus:
             return None
         taken: dict[int, int] = {}
@@ -49,7 +63,7 @@ class AnyPlacer:
         return Placement.of(taken)
 
 
-class PackPlacer:
+class PackPlacer(Placer):
     """As consolidated as the free GPUs allow, down to scattered over the whole cluster."""
 
     def possible(self, free: FreeGpus, gpus: int) -> bool:
@@ -67,7 +81,7 @@ class PackPlacer:
         return None
 
 
-class ConsolidatePlacer:
+class ConsolidatePlacer(Placer):
     """In the innermost level whose units could hold the job if empty; else wait."""
 
     def possible(self, free: FreeGpus, gpus: int) -> bool:
@@ -87,57 +101,3 @@ def placer(name: PlacerName) -> Placer:
         "consolidate-or-wait": ConsolidatePlacer(),
     }
     return placers[name]
-
-
-def best_level(tree: ClusterTree, gpus: int) -> int:
-    """The innermost level, machine or outer, with a unit of at least `gpus` GPUs."""
-    for level in range(tree.machine, tree.root):
-        if tree.largest(level) >= gpus:
-            return level
-    return tree.root
-
-
-def pack_in_level(free: FreeGpus, level: int, gpus: int) -> Placement | None:
-    """Inside one unit of a level: the one with the fewest free GPUs that suffice."""
-    unit = free.best_fit(level, gpus)
-    return None if unit is None else Placement.of(pack_in_unit(free, level, unit, gpus))
-
-
-def pack_in_unit(free: FreeGpus, level: int, unit: int, gpus: int) -> dict[int, int]:
-    """GPUs per leaf of one unit that has them, from as few children as possible."""
-    taken: dict[int, int] = {}
-    _fill(free, level, unit, gpus, taken)
-    return taken
-
-
-def _fill(free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int]) -> None:
-    """Take `gpus` of a unit that has them, from as few children as possible.
-
-    Children with most free GPUs come first; as soon as one child can hold the rest, the
-    one with the fewest sufficient free GPUs does.
-    """
-    while level:
-        if free.of(level, unit) == gpus:
-            taken |= free.everything(level, unit)
-            return
-        child = free.best_child(level, unit, gpus)
-        if child is None:
-            child, gpus = _fill_largest(free, level, unit, gpus, taken)
-        level, unit = level - 1, child
-    taken[unit] = gpus
-
-
-def _fill_largest(
-    free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int]
-) -> tuple[int, int]:
-    """Take whole children until one can hold the rest; that child and the rest."""
-    children, counts = free.children(level, unit)
-    # Sorting keeps the order of visits among equals, also when it is reversed.
-    for index in sorted(range(len(counts)), key=counts.__getitem__, reverse=True):
-        if counts[index] >= gpus:
-            break
-        taken |= free.everything(level - 1, children[index])
-        gpus -= counts[index]
-        counts[index] = 0
-    enough = min(count for count in counts if count >= gpus)
-    return children[counts.index(enough)], gpus

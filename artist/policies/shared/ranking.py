@@ -32,16 +32,16 @@ class RankedQueue:
 
     def add(self, view: JobView, rank: Rank) -> None:
         """A job entered the queue. Equal ranks are told apart by order of arrival."""
-        self._ranks[view.order] = rank
-        self._views[view.order] = view
-        insort(self._groups.setdefault(view.job.gpus, []), (rank, view.order))
+        self._ranks[view.handle] = rank
+        self._views[view.handle] = view
+        insort(self._groups.setdefault(view.job.gpus, []), (rank, view.handle))
 
-    def remove(self, order: int) -> None:
+    def remove(self, handle: int) -> None:
         """A job left the queue."""
-        rank = self._ranks.pop(order)
-        gpus = self._views.pop(order).job.gpus
+        rank = self._ranks.pop(handle)
+        gpus = self._views.pop(handle).job.gpus
         group = self._groups[gpus]
-        del group[bisect_left(group, (rank, order))]
+        del group[bisect_left(group, (rank, handle))]
         if not group:
             del self._groups[gpus]
 
@@ -62,7 +62,7 @@ class RankedQueue:
         heads = [(*group[0], gpus, 0) for gpus, group in self._groups.items() if possible(gpus)]
         heapq.heapify(heads)
         while heads:
-            rank, order, gpus, index = heads[0]
+            rank, handle, gpus, index = heads[0]
             if not possible(gpus):
                 heapq.heappop(heads)
                 continue
@@ -71,7 +71,7 @@ class RankedQueue:
                 heapq.heapreplace(heads, (*group[index + 1], gpus, index + 1))
             else:
                 heapq.heappop(heads)
-            yield rank, self._views[order]
+            yield rank, self._views[handle]
 
 
 def gpus_held(jobs: Iterable[JobView]) -> int:
@@ -86,7 +86,7 @@ def behind(
     if first is None:
         return []
     ranked = [(rank(job), job) for job in jobs]
-    return [(found, job) for found, job in ranked if first < (found, job.order)]
+    return [(found, job) for found, job in ranked if first < (found, job.handle)]
 
 
 class LastRanked:
@@ -102,14 +102,14 @@ class LastRanked:
         self._heap: list[tuple[tuple[float, ...], int]] = []
         self._bounds: dict[int, Rank] = {}
 
-    def add(self, order: int, rank: Rank) -> None:
+    def add(self, handle: int, rank: Rank) -> None:
         """A job started; one that ran before is known already."""
-        if order not in self._bounds:
-            self._put(order, rank)
+        if handle not in self._bounds:
+            self._put(handle, rank)
 
-    def forget(self, order: int) -> None:
+    def forget(self, handle: int) -> None:
         """A job finished."""
-        if self._bounds.pop(order, None) is not None and len(self._heap) > 2 * len(self._bounds):
+        if self._bounds.pop(handle, None) is not None and len(self._heap) > 2 * len(self._bounds):
             self._heap = [entry for entry in self._heap if entry[1] in self._bounds]
             heapq.heapify(self._heap)
 
@@ -123,13 +123,13 @@ class LastRanked:
         looked_at = []
         limit = tuple(-value for value in first[0])
         while self._heap and self._heap[0][0] <= limit:
-            _, order = heapq.heappop(self._heap)
-            if self._bounds.pop(order, None) is not None and order in running:
-                looked_at.append((rank(running[order]), running[order]))
+            _, handle = heapq.heappop(self._heap)
+            if self._bounds.pop(handle, None) is not None and handle in running:
+                looked_at.append((rank(running[handle]), running[handle]))
         for found, view in looked_at:
-            self._put(view.order, found)
-        return [(found, view) for found, view in looked_at if first < (found, view.order)]
+            self._put(view.handle, found)
+        return [(found, view) for found, view in looked_at if first < (found, view.handle)]
 
-    def _put(self, order: int, rank: Rank) -> None:
-        self._bounds[order] = rank
-        heapq.heappush(self._heap, (tuple(-value for value in rank), order))
+    def _put(self, handle: int, rank: Rank) -> None:
+        self._bounds[handle] = rank
+        heapq.heappush(self._heap, (tuple(-value for value in rank), handle))

@@ -34,40 +34,38 @@ class FinishTimes:
 
     def entered(self, job: JobView, view: ClusterView) -> None:
         """A job arrived or was preempted."""
-        if job.order not in self._arrivals_s:
-            self._arrivals_s[job.order] = seconds(job.entered)
-            self._own_iteration_s[job.order] = self._iteration_s(job, view, job.job.gpus)
+        if job.handle not in self._arrivals_s:
+            self._arrivals_s[job.handle] = seconds(job.entered)
+            self._own_iteration_s[job.handle] = self._iteration_s(job, view, job.job.gpus)
 
-    def forget(self, order: int) -> None:
+    def forget(self, handle: int) -> None:
         """A job finished."""
-        del self._arrivals_s[order], self._own_iteration_s[order]
+        del self._arrivals_s[handle], self._own_iteration_s[handle]
 
     def rho_without(self, job: JobView, view: ClusterView) -> float:
         """rho if the job gets no GPUs until the next lease."""
-        own_s = self._own_iteration_s[job.order]
-        waited_s = seconds(view.now) - self._arrivals_s[job.order]
+        own_s = self._own_iteration_s[job.handle]
+        waited_s = seconds(view.now) - self._arrivals_s[job.handle]
         left_s = (job.job.iterations - job.iterations_done(view.now)) * own_s
         return (waited_s + self._lease_s + left_s) / (job.job.iterations * own_s)
 
     def bid(self, job: JobView, view: ClusterView, gpus: int) -> Bid:
         """Gains in log(1 / rho) over having none, for every count up to `gpus`."""
-        waited_s = seconds(view.now) - self._arrivals_s[job.order]
+        waited_s = seconds(view.now) - self._arrivals_s[job.handle]
         left = job.job.iterations - job.iterations_done(view.now)
-        own_s = self._own_iteration_s[job.order]
+        own_s = self._own_iteration_s[job.handle]
         without_s = waited_s + self._lease_s + left * own_s
         options = []
         for count in range(job.job.gpus_min, min(job.job.gpus_max, gpus) + 1):
-            iteration_s = own_s
-            if count != job.job.gpus:
-                iteration_s = self._iteration_s(job, view, count) * job.job.gpus / count
+            iteration_s = self._iteration_s(job, view, count)
             gain = math.log(without_s / (waited_s + left * iteration_s))
             if gain > 0:
                 options.append((count, gain))
-        return Bid(job.order, tuple(options))
+        return Bid(job.handle, tuple(options))
 
     def _iteration_s(self, job: JobView, view: ClusterView, gpus: int) -> float:
         if gpus not in self._closest:
             place = PackPlacer().place(FreeGpus(view.cluster), gpus)
             assert place is not None  # the job fits the cluster, as its trace was checked
             self._closest[gpus] = place
-        return view.alone_iteration_s(job.job, self._closest[gpus])
+        return view.alone(job.job, self._closest[gpus]).submitted_iteration_s

@@ -3,10 +3,10 @@
 Source: Mahajan et al., *Themis: Fair and efficient GPU cluster scheduling*, NSDI 2020.
 What is where:
 
-- section 3.2, finish-time fairness rho: `themis_fairness.py`;
-- section 3.3, partial-allocation auction, hidden payments: `themis_auction.py`;
+- section 3.2, finish-time fairness rho: `fairness.py`;
+- section 3.3, partial-allocation auction, hidden payments: `auction.py`;
 - section 3.3, rounds, fairness knob f, leftover allocation: `Themis.decide`;
-- where the GPUs lie: `themis_placement.py`.
+- where the GPUs lie: `shared/candidates.py`.
 
 The section numbers were checked against published summaries, the values 0.8 and 20 minutes and the
 order of leftovers could not be checked against the paper's text.
@@ -50,37 +50,31 @@ from artist.contract import (
     Decision,
     JobView,
     Migrate,
-    Options,
     Preempt,
     Start,
     Wake,
 )
+from artist.io.fields import Duration
+from artist.policies.shared.options import LeaseOptions
 from artist.policies.shared.placers import PlacerName, placer
 from artist.policies.themis.auction import auction
 from artist.policies.themis.fairness import FinishTimes
-from artist.policies.themis.placement import EqualPlacements, JointPlacer
 from artist.rng import stream
 from artist.units import Tick, ticks
 
 
-class ThemisOptions(Options):
+class ThemisOptions(LeaseOptions):
     """Options of Themis."""
 
     # Our choice, said to be the paper's after its sensitivity study (unchecked).
     fairness_knob: float = Field(
         default=0.8, ge=0, lt=1, description="f: the share of jobs that does not bid"
     )
-    # One hour, like the other leasing policies (the paper: 20 minutes, unchecked).
-    lease_s: float = Field(
-        default=3600.0, ge=1e-9, allow_inf_nan=False, description="lease, seconds"
-    )
+    # The paper's lease is 20 minutes (unchecked); here it is an hour, like the other policies'.
     # Leases that end apart never put a large gang's GPUs on offer together: with CASSINI's ten
     # minutes (section 5.1) the worst rho of 500 jobs on 4 racks is 382 instead of 241.
-    period_s: float | None = Field(
-        default=None,
-        ge=1e-9,
-        allow_inf_nan=False,
-        description="bidding period, seconds; as long as the lease if not given",
+    period_s: Duration | None = Field(
+        default=None, description="bidding period, seconds; as long as the lease if not given"
     )
     leftover: Literal["random", "worst-first"] = Field(
         default="random", description="order of the jobs that are given what nobody won"
@@ -90,13 +84,14 @@ class ThemisOptions(Options):
 
 
 class Themis(BasePolicy):
-    """Themis. `joint` replaces the placer of what an auction hands out."""
+    """Themis."""
 
     Options = ThemisOptions
 
-    def __init__(self, options: ThemisOptions, joint: JointPlacer | None = None) -> None:
+    def __init__(self, options: ThemisOptions) -> None:
         self.options = options
-        self.joint: JointPlacer = joint or EqualPlacements(placer(options.placement))
+        self.placer = placer(options.placement)
+        """Turns the numbers of an auction into placements. A wrapper may replace it."""
         self._lease_ticks = ticks(options.lease_s)
         self._period = ticks(options.period_s or options.lease_s)
         self._fairness = FinishTimes(options.lease_s)
@@ -106,9 +101,9 @@ class Themis(BasePolicy):
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Hold an auction if there is something to offer and somebody to bid."""
-        for order in view.finished:
-            del self._done_at_start[order]
-            self._fairness.forget(order)
+        for handle in view.finished:
+            del self._done_at_start[handle]
+            self._fairness.forget(handle)
         for job in view.entered:
             self._fairness.entered(job, view)
         offered = self._offered(view) if view.now == self._wake else []
@@ -116,8 +111,8 @@ class Themis(BasePolicy):
         decisions = self._placed(view, offered, counts) if counts else []
         for decision in decisions:
             if isinstance(decision, Start | Migrate):
-                job = view.waiting.get(decision.job) or view.running[decision.job]
-                self._done_at_start[decision.job] = job.iterations_done(view.now)
+                job = view.waiting.get(decision.handle) or view.running[decision.handle]
+                self._done_at_start[decision.handle] = job.iterations_done(view.now)
         return [*decisions, *self._next_period(view, decisions)]
 
     # -- the auction -----------------------------------------------------------------
@@ -128,8 +123,8 @@ class Themis(BasePolicy):
         jobs = [*view.waiting.values(), *offered]
         if not any(_wants(job) and job.job.gpus_min <= left for job in jobs):
             return {}
-        losing = {job.order: self._fairness.rho_without(job, view) for job in jobs}
-        ranked = sorted(jobs, key=lambda job: (-losing[job.order], job.order))
+        losing = {job.handle: self._fairness.rho_without(job, view) for job in jobs}
+        ranked = sorted(jobs, key=lambda job: (-losing[job.handle], job.handle))
         bidders = math.ceil((1 - self.options.fairness_knob) * len(ranked) - 1e-9)
         bids = [self._fairness.bid(job, view, left) for job in ranked[:bidders]]
         counts = auction([bid for bid in bids if bid.options], left)
@@ -138,26 +133,26 @@ class Themis(BasePolicy):
         if self.options.leftover == "random":
             others = [others[index] for index in self._rng.permutation(len(others)).tolist()]
         for job in (*others, *ranked[:bidders]):
-            extra = min(job.job.gpus_max, counts.get(job.order, 0) + left)
-            if left and extra >= job.job.gpus_min and extra > counts.get(job.order, 0):
-                left -= extra - counts.get(job.order, 0)
-                counts[job.order] = extra
+            extra = min(job.job.gpus_max, counts.get(job.handle, 0) + left)
+            if left and extra >= job.job.gpus_min and extra > counts.get(job.handle, 0):
+                left -= extra - counts.get(job.handle, 0)
+                counts[job.handle] = extra
         return counts
 
     def _placed(
         self, view: ClusterView, offered: Sequence[JobView], counts: Mapping[int, int]
     ) -> list[Decision]:
-        wanted = {job.order: 0 for job in offered} | dict(counts)
-        places = next(self.joint.candidates(view, wanted, 1))
+        wanted = {job.handle: 0 for job in offered} | dict(counts)
+        places = next(self.placer.candidates(view, wanted, 1))
         decisions: list[Decision] = []
         for job in offered:
-            place = places.get(job.order)
+            place = places.get(job.handle)
             if place is None:
-                decisions.append(Preempt(job.order))
+                decisions.append(Preempt(job.handle))
             elif place != job.placement:
-                decisions.append(Migrate(job.order, place))
-        starts = (order for order in view.waiting if order in places)
-        return [*decisions, *(Start(order, places[order]) for order in starts)]
+                decisions.append(Migrate(job.handle, place))
+        starts = (handle for handle in view.waiting if handle in places)
+        return [*decisions, *(Start(handle, places[handle]) for handle in starts)]
 
     # -- leases ----------------------------------------------------------------------
 
@@ -167,7 +162,7 @@ class Themis(BasePolicy):
             job
             for _, job in sorted(view.running.items())
             if self._lease_end(job.started, view.now - self._period) <= view.now
-            and job.iterations_done(view.now) > self._done_at_start[job.order]
+            and job.iterations_done(view.now) > self._done_at_start[job.handle]
         ]
 
     def _lease_end(self, started: Tick, after: Tick) -> Tick:
@@ -179,13 +174,13 @@ class Themis(BasePolicy):
         """The next bidding period at whose end there is a lease to offer and a job to want it."""
         if not self._wanted(view, decisions):
             return []
-        lost = {found.job for found in decisions if isinstance(found, Preempt)}
-        moved = {found.job for found in decisions if isinstance(found, Start | Migrate)}
+        lost = {decision.handle for decision in decisions if isinstance(decision, Preempt)}
+        moved = {decision.handle for decision in decisions if isinstance(decision, Start | Migrate)}
         since = view.now // self._period * self._period
         ends = [
             self._lease_end(job.started, since)
-            for order, job in view.running.items()
-            if order not in lost and order not in moved
+            for handle, job in view.running.items()
+            if handle not in lost and handle not in moved
         ]
         ends += [view.now + self._lease_ticks] * bool(moved)
         if not ends:
@@ -198,14 +193,14 @@ class Themis(BasePolicy):
 
     def _wanted(self, view: ClusterView, decisions: Sequence[Decision]) -> bool:
         """Whether somebody could use more GPUs once these decisions are applied."""
-        held = {order: _held(job) for order, job in view.running.items()}
+        held = {handle: _held(job) for handle, job in view.running.items()}
         for decision in decisions:
             if isinstance(decision, Start | Migrate):
-                held[decision.job] = decision.placement.gpus
+                held[decision.handle] = decision.placement.gpus
             elif isinstance(decision, Preempt):
-                held[decision.job] = 0
+                held[decision.handle] = 0
         jobs = {**view.waiting, **view.running}
-        return any(held.get(order, 0) < job.job.gpus_max for order, job in jobs.items())
+        return any(held.get(handle, 0) < job.job.gpus_max for handle, job in jobs.items())
 
 
 def _held(job: JobView) -> int:

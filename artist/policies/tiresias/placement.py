@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.cluster.tree import ClusterTree
-from artist.policies.shared.placers import best_level, pack_in_level, pack_in_unit
+from artist.policies.shared.packing import best_level, pack_in_level, pack_in_unit
+from artist.policies.shared.placers import Placer
 
 
-class FewestMachines:
+class FewestMachines(Placer):
     """In as few machines as an empty cluster would need; else wait.
 
     A job that fits a machine gets the one with the fewest free GPUs that suffice. A larger one
@@ -33,7 +33,9 @@ class FewestMachines:
         if level == tree.machine:
             return pack_in_level(free, level, gpus)
         sizes = tree.levels[tree.machine].gpus
-        units = [_inside(tree, level, unit) for unit in range(len(tree.levels[level]))]
+        units = [
+            tree.units_inside(level, unit, tree.machine) for unit in range(len(tree.levels[level]))
+        ]
         needed = [_machines(free, sizes, machines, gpus) for machines in units]
         fewest = min(len(machines) for machines in needed if machines)
         counts = free.counts(tree.machine).tolist()
@@ -47,19 +49,10 @@ class FewestMachines:
         return None if found is None else _take(free, found[1], gpus)
 
 
-def _inside(tree: ClusterTree, level: int, unit: int) -> range:
-    """The machines of a unit."""
-    units = range(unit, unit + 1)
-    for outer in range(level, tree.machine, -1):
-        first = tree.levels[outer].first_child
-        units = range(first[units.start], first[units.stop])
-    return units
-
-
 def _machines(free: FreeGpus, counts: Sequence[int], among: range, gpus: int) -> list[int]:
     """The fewest machines with so many GPUs by `counts`, empty if there are not enough.
 
-    Most GPUs first, in the order of visits; the last one has the fewest that hold the rest.
+    Most GPUs first, in visiting order; the last one has the fewest that hold the rest.
     """
     chosen: list[int] = []
     turns = {machine: free.turn(free.tree.machine, machine) for machine in among}

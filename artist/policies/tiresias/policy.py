@@ -3,15 +3,14 @@
 Source: Gu et al., *Tiresias: A GPU cluster manager for distributed deep learning*, NSDI 2019.
 What is where:
 
-- section 3.2, 2D-LAS, priority queues, promotion: `tiresias_queues.py`; 2D-Gittins: `gittins.py`;
-- section 3.3, skew: `skew.py`; placement: `tiresias_placement.py`;
-- the original simulator's rules (`rules=original`): `original_tiresias.py`.
+- section 3.2, 2D-LAS, priority queues, promotion: `queues.py`; 2D-Gittins: `gittins.py`;
+- section 3.3, skew: `shared/skew.py`; placement: `placement.py`.
 
 Checked against the simulator that its authors published: service that reaches a threshold is past
 it, two queues are in use, parted at 3250 GPU-seconds, a promotion sets both clocks to zero, and
 without an option there is none. The section numbers were checked against published summaries.
 
-**The rule** (`rules=paper`). A job's attained service is GPUs x time held. Queue i holds jobs with
+**The rule.** A job's attained service is GPUs x time held. Queue i holds jobs with
 service from threshold i-1 up to, but not including, threshold i; a job starts in the first
 queue and moves down as it is served. Jobs come forward queue by queue; inside a queue those
 started earliest first, those never started after them, by arrival (`index=gittins`: the
@@ -45,10 +44,8 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start
 from artist.errors import ConfigError
-from artist.policies.original.options import OriginalOptions
-from artist.policies.original.scheduler import OriginalScheduler
-from artist.policies.original.tiresias import original_tiresias
 from artist.policies.shared.contest import Contest
+from artist.policies.shared.options import LeaseOptions
 from artist.policies.shared.placers import AnyPlacer, Placer, PlacerName, placer
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held
 from artist.policies.shared.skew import SKEW_THRESHOLD, skew
@@ -58,7 +55,7 @@ from artist.policies.tiresias.queues import ServiceQueues
 from artist.units import Tick, ticks
 
 
-class TiresiasOptions(OriginalOptions):
+class TiresiasOptions(LeaseOptions):
     """Options of Tiresias."""
 
     index: Literal["las", "gittins"] = Field(
@@ -88,10 +85,6 @@ class TiresiasOptions(OriginalOptions):
         default=None, description="for gittins: a CSV file with such services"
     )
     past_service_column: str = Field(default="service_gpu_s", description="its column")
-    # One hour, like the other leasing policies.
-    lease_s: float = Field(
-        default=3600.0, ge=1e-9, allow_inf_nan=False, description="lease, seconds"
-    )
 
     @model_validator(mode="after")
     def _consistent(self) -> TiresiasOptions:
@@ -100,25 +93,22 @@ class TiresiasOptions(OriginalOptions):
             raise ValueError(f"thresholds_gpu_s must be positive and rise, got {thresholds}")
         if any(not service > 0 for service in self.past_service_gpu_s):
             raise ValueError("past_service_gpu_s must be positive")
-        if self.index == "gittins":
-            if self.rules == "original":
-                raise ValueError("rules=original has no index=gittins")
-            if not self.past_service_gpu_s and not self.past_service_file:
-                raise ValueError(
-                    "index=gittins needs a distribution: past_service_gpu_s or past_service_file"
-                )
+        known = self.past_service_gpu_s or self.past_service_file
+        if self.index == "gittins" and not known:
+            raise ValueError(
+                "index=gittins needs a distribution: past_service_gpu_s or past_service_file"
+            )
         return self
 
 
 class Tiresias(BasePolicy):
-    """Tiresias, by the paper's rules or the original simulator's."""
+    """Tiresias."""
 
     Options = TiresiasOptions
 
     def __init__(self, options: TiresiasOptions) -> None:
         self.options = options
-        self.original = _original(options) if options.rules == "original" else None
-        self.lease = None if self.original else ticks(options.lease_s)
+        self.lease = ticks(options.lease_s)
         self._ranks = ServiceQueues(options.thresholds_gpu_s, options.promote_knob, _index(options))
         # Skewed jobs apart from the others: a walk can then drop either group of a demand.
         self._waiting = {True: RankedQueue(), False: RankedQueue()}
@@ -130,25 +120,23 @@ class Tiresias(BasePolicy):
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Serve the waiting jobs in order."""
-        if self.original is not None:
-            return self.original.decide(view)
-        for order in view.finished:
-            self._ranks.forget(order)
+        for handle in view.finished:
+            self._ranks.forget(handle)
         for job in view.entered:
             self._ranks.entered(job, view.now)
             self._waiting[self._skewed(job)].add(job, self._rank(job, view.now))
         for job in self._ranks.promote(view.now):
             queue = self._waiting[self._skewed(job)]
-            queue.remove(job.order)
+            queue.remove(job.handle)
             queue.add(job, self._rank(job, view.now))
         if not any(self._waiting.values()):
             return ()
         decisions = self._serve(view)
         for decision in decisions:
             if isinstance(decision, Start):
-                job = view.waiting[decision.job]
-                self._waiting[self._skewed(job)].remove(decision.job)
-                self._ranks.started(decision.job, view.now)
+                job = view.waiting[decision.handle]
+                self._waiting[self._skewed(job)].remove(decision.handle)
+                self._ranks.started(decision.handle, view.now)
         return decisions
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
@@ -208,13 +196,9 @@ class Tiresias(BasePolicy):
         return self._ranks.rank(job, now)
 
 
-def _original(options: TiresiasOptions) -> OriginalScheduler:
-    return original_tiresias(options.lease_s, options.granularity, options.machine_order_seed)
-
-
 def _by_rank(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:
     rank, job = pair
-    return rank, job.order
+    return rank, job.handle
 
 
 def _index(options: TiresiasOptions) -> GittinsIndex | None:

@@ -39,22 +39,22 @@ class ServiceQueues:
 
     def entered(self, job: JobView, now: Tick) -> None:
         """A job arrived or was preempted."""
-        zero, run, _ = self._zero.setdefault(job.order, (now, 0, 0.0))
-        self._views[job.order] = job
+        zero, run, _ = self._zero.setdefault(job.handle, (now, 0, 0.0))
+        self._views[job.handle] = job
         if self._knob is not None and self._queue(job, now):
             executed = job.run_ticks(now) - run
             due = zero + executed + round(self._knob * executed)
-            heapq.heappush(self._promotions, (due, job.order))
+            heapq.heappush(self._promotions, (due, job.handle))
 
-    def started(self, order: int, now: Tick) -> None:
+    def started(self, handle: int, now: Tick) -> None:
         """A waiting job got GPUs."""
-        self._starts.setdefault(order, now)
-        del self._views[order]
+        self._starts.setdefault(handle, now)
+        del self._views[handle]
 
-    def forget(self, order: int) -> None:
+    def forget(self, handle: int) -> None:
         """A job finished."""
-        self._starts.pop(order, None)
-        self._zero.pop(order, None)
+        self._starts.pop(handle, None)
+        self._zero.pop(handle, None)
 
     def promotes(self, now: Tick) -> bool:
         """Whether somebody may have waited long enough."""
@@ -63,23 +63,23 @@ class ServiceQueues:
     def promote(self, now: Tick) -> Iterator[JobView]:
         """Jobs that have waited long enough; they are back in the first queue."""
         while self._promotions and self._promotions[0][0] <= now:
-            due, order = heapq.heappop(self._promotions)
-            job = self._views.get(order)
+            due, handle = heapq.heappop(self._promotions)
+            job = self._views.get(handle)
             if job is not None and self._due(job, now) == due:
-                self._zero[order] = (now, job.run_ticks(now), job.service_gpu_s(now))
+                self._zero[handle] = (now, job.run_ticks(now), job.service_gpu_s(now))
                 yield job
 
     def rank(self, job: JobView, now: Tick) -> Rank:
         """Smaller comes first; equals are told apart by order of arrival."""
         queue = self._queue(job, now)
-        start = self._starts.get(job.order, math.inf)
+        start = self._starts.get(job.handle, math.inf)
         if self._index is None:
             return (queue, start)
         top = self._thresholds[queue] if queue < len(self._thresholds) else math.inf
         return (queue, -self._index(self._attained(job, now), top), start)
 
     def _attained(self, job: JobView, now: Tick) -> float:
-        return job.service_gpu_s(now) - self._zero[job.order][2]
+        return job.service_gpu_s(now) - self._zero[job.handle][2]
 
     def _queue(self, job: JobView, now: Tick) -> int:
         return bisect_right(self._thresholds, self._attained(job, now))
@@ -88,6 +88,6 @@ class ServiceQueues:
         """When a waiting job's wait reaches the knob times its run; None in the first queue."""
         if self._knob is None or not self._queue(job, now):
             return None
-        zero, run, _ = self._zero[job.order]
+        zero, run, _ = self._zero[job.handle]
         executed = job.run_ticks(now) - run
         return zero + executed + round(self._knob * executed)

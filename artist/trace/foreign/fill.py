@@ -1,21 +1,22 @@
-"""Filling in what a trace does not tell: models and steps. Each rule is stated and seeded.
+"""Filling in the models and steps that a trace lacks.
 
-Rules for the model of a job that has none, and for a name that the catalogue lacks:
+Every rule is stated in the trace, and random draws depend on the seed alone. A rule says which
+model a job gets if it has none, or if the catalogue lacks the model's name:
 
 | rule | model |
 |---|---|
-| uniform | any of the six of Dally's workloads, with equal chance |
-| mix | drawn as Dally's batch workload has them for that number of GPUs |
+| uniform | any of the six models of Dally's workloads, with equal chance |
+| mix | drawn from the models of Dally's batch workload for that number of GPUs |
 | keep | none: the job runs only without communication (`--backend none`) |
 | a model's name | that model |
 
-The six, not the whole catalogue: a seed must mean the same when that grows. With
-`uniform` and `mix` every job without a model draws one; a name that the
-catalogue lacks draws one for all its jobs, `uniform`ly.
+With `uniform` and `mix`, each job without a model gets a draw of its own. A name that the
+catalogue lacks gets one draw for all its jobs, uniformly from the six. Draws use these six and
+not the whole catalogue, so that a seed gives the same trace when the catalogue grows.
 
-A run time without iterations becomes steps as long as the model's in Dally's
-workloads, the geometric middle of their range (a second for other models): as many
-as come closest.
+A run time without iterations becomes steps. A step is as long as the steps of that model in
+Dally's workloads (the geometric mean of the ends of their range), or 1 s for other models. The
+number of steps is the one that comes closest to the run time.
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from artist.errors import UnknownNameError
 from artist.rng import stream
-from artist.trace.native.schemas import UNKNOWN_MODEL
+from artist.trace.foreign.rules import Rules
+from artist.trace.native.formats import UNKNOWN_MODEL
+from artist.trace.native.trace import Trace
 from artist.trace.synthetic.families import BATCH, COMPUTE_S
 from artist.workload.models import canonical, catalogue
 
@@ -41,22 +45,37 @@ _OTHER_STEP_S = 1.0
 
 
 def check_rule(rule: str) -> None:
-    """Refuse a rule that is none.
+    """Refuse an unknown rule.
 
     Raises:
-        UnknownNameError: neither a rule nor a model.
+        UnknownNameError: `rule` is neither a rule nor a model.
     """
     if rule not in (KEEP, UNIFORM, MIX) and not known_model(rule):
         rules = (KEEP, UNIFORM, MIX, *catalogue)
         raise UnknownNameError("model rule", rule, rules, f"one of {', '.join(rules)}")
 
 
+def with_models(trace: Trace, rules: Rules) -> Trace:
+    """A trace of one of artist's own formats, with models where it had none, if a rule asks so."""
+    if rules.model is None or rules.model == KEEP:
+        return trace
+    models = [job.model for job in trace.jobs]
+    gpus = [job.gpus for job in trace.jobs]
+    filled, notes = fill_models(models, gpus, rules.model, rules.seed)
+    if filled == models:
+        return trace
+    jobs = (replace(job, model=model) for job, model in zip(trace.jobs, filled, strict=True))
+    # The reader warned that these jobs need --backend none: no longer.
+    warnings = tuple(text for text in trace.warnings if "without a model" not in text)
+    return replace(trace, jobs=tuple(jobs), warnings=warnings, filled=(*trace.filled, *notes))
+
+
 def fill_models(
     models: Sequence[str], gpus: Sequence[int], rule: str, seed: int
 ) -> tuple[list[str], tuple[str, ...]]:
-    """A model for each job, and what was filled in or replaced, with the number of jobs.
+    """A model for each job, and notes on what was filled in or replaced, with numbers of jobs.
 
-    `models` are the names in the file, empty (or `unknown`) where it has none.
+    `models` are the names in the file: empty or `unknown` for a job without a model.
     """
     check_rule(rule)
     filled = [name if name != UNKNOWN_MODEL else "" for name in models]
@@ -67,20 +86,19 @@ def fill_models(
         return named, (f"model (none, needs --backend none): {len(empty)} jobs",) * bool(empty)
     for index, model in zip(empty, _draws(empty, gpus, rule, seed), strict=True):
         filled[index] = model
-    stands_for = {name: _stand_in(name, rule, seed) for name in sorted(lacking)}
-    return [stands_for.get(name, name) for name in filled], _notes(
-        rule, seed, len(empty), lacking, stands_for
-    )
+    stand_ins = {name: _stand_in(name, rule, seed) for name in sorted(lacking)}
+    notes = _notes(rule, seed, len(empty), lacking, stand_ins)
+    return [stand_ins.get(name, name) for name in filled], notes
 
 
 def steps(run_s: float, model: str) -> int:
-    """As many iterations of the model as come closest to a run time, at least one."""
+    """The number of iterations of the model that comes closest to a run time, at least one."""
     return max(1, round(run_s / _step_s(model)))
 
 
 @cache
 def known_model(name: str) -> bool:
-    """Whether the catalogue has a model, by any spelling."""
+    """Whether the catalogue has a model, in any spelling."""
     try:
         canonical(name)
     except UnknownNameError:
@@ -90,13 +108,13 @@ def known_model(name: str) -> bool:
 
 @cache
 def _step_s(model: str) -> float:
-    """Compute seconds of one iteration."""
+    """Compute time of one iteration, in seconds."""
     range_s = COMPUTE_S.get(canonical(model)) if known_model(model) else None
     return math.sqrt(range_s[0] * range_s[1]) if range_s else _OTHER_STEP_S
 
 
 def _draws(jobs: list[int], gpus: Sequence[int], rule: str, seed: int) -> list[str]:
-    """A model for each of the jobs that have none."""
+    """A model for each of these jobs, which have none; `gpus` are those of all jobs."""
     if rule not in (UNIFORM, MIX):
         return [canonical(rule)] * len(jobs)
     rng = stream(seed, f"trace.model.{rule}")
@@ -107,7 +125,10 @@ def _draws(jobs: list[int], gpus: Sequence[int], rule: str, seed: int) -> list[s
 
 
 def _mixed(gpus: int, share: float) -> str:
-    """The model at a cumulative share of Dally's batch, for the next smaller demand it has."""
+    """The model at cumulative share `share` among the batch's jobs of this demand.
+
+    If the batch has no job of `gpus` GPUs, the next smaller demand serves.
+    """
     demand = max((d for d in BATCH.demands if d.gpus <= gpus), key=lambda d: d.gpus)
     cumulative = np.cumsum(list(demand.jobs_by_model.values())) / demand.jobs
     index = int(np.searchsorted(cumulative, share, side="right"))
@@ -115,14 +136,16 @@ def _mixed(gpus: int, share: float) -> str:
 
 
 def _stand_in(name: str, rule: str, seed: int) -> str:
+    """The model that stands for a name which the catalogue lacks."""
     if rule not in (UNIFORM, MIX):
         return canonical(rule)
     return _SIX[int(stream(seed, f"trace.model.name.{name}").integers(len(_SIX)))]
 
 
 def _notes(
-    rule: str, seed: int, empty: int, lacking: Counter[str], stands_for: dict[str, str]
+    rule: str, seed: int, empty: int, lacking: Counter[str], stand_ins: dict[str, str]
 ) -> tuple[str, ...]:
+    """What was filled in (`empty` jobs) and what was replaced (`lacking` names), in words."""
     how = {
         UNIFORM: f"uniform over Dally's six, seed {seed}",
         MIX: f"as in Dally's batch for its number of GPUs, seed {seed}",
@@ -131,7 +154,7 @@ def _notes(
     if empty:
         notes.append(f"model ({how}): {empty} jobs")
     if lacking:
-        some = [f"{name} by {stands_for[name]}" for name, _ in lacking.most_common(4)]
+        some = [f"{name} by {stand_ins[name]}" for name, _ in lacking.most_common(4)]
         more = f" and {len(lacking) - 4} more" if len(lacking) > 4 else ""
         how = f"always {rule}" if rule not in (UNIFORM, MIX) else f"seed {seed}"
         notes.append(

@@ -1,7 +1,7 @@
-"""The foreign formats: how each is recognised, read, and where it is described.
+"""The table of foreign formats: how each is recognised and read, and where it is described.
 
-One row a format. A file is recognised by the columns of its header or, where it
-has none, by the shape of its first line.
+A format is one row of `FOREIGN_FORMATS` and one file with its columns and its reader. A file is
+recognised by the columns in its header. If it has no header, it is recognised by its first line.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from artist.trace.foreign import gavel, helios, openb, pai, philly, sia, swf, tiresias
-from artist.trace.foreign.records import Reader
+from artist.trace.foreign import gavel, helios, openb, pai, philly, shockwave, sia, swf, tiresias
+from artist.trace.foreign.rows import Reader
 
 
 class Layout(NamedTuple):
-    """Columns of a file without a header. `delimiter` None means any white space.
+    """The columns of a file without a header. `delimiter` None means any white space.
 
-    `fits` looks at the cells of the first line, of which there are as many as columns.
+    `fits` checks the cells of the first line. It is called only if there are as many as columns.
     """
 
     columns: tuple[str, ...]
@@ -26,11 +26,13 @@ class Layout(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class External:
+class ForeignFormat:
     """One foreign format.
 
-    `required` columns recognise it, unless one of `unless` is there; `run_time` is
-    the rule where the format has none; `dated` times count from the first arrival.
+    - `required`: the columns by which it is recognised, unless the file has one of `unless`.
+    - `layouts`: the columns of files without a header; empty if every file has one.
+    - `dated`: times are dates or have an arbitrary zero, so arrivals count from the first job.
+    - `run_time`: how run times are filled in; empty if the format states them.
     """
 
     id: str
@@ -44,8 +46,8 @@ class External:
     run_time: str = ""
 
 
-EXTERNALS = (
-    External(
+FOREIGN_FORMATS = (
+    ForeignFormat(
         id="helios",
         title="SenseTime Helios, cluster_log.csv",
         source="https://github.com/S-Lab-System-Group/HeliosData",
@@ -54,7 +56,7 @@ EXTERNALS = (
         unless=frozenset({"total_iterations"}),  # Dally's workloads kept Helios' columns
         dated=True,
     ),
-    External(
+    ForeignFormat(
         id="philly",
         title="Microsoft Philly, cluster_job_log (JSON)",
         source="https://github.com/msr-fiddle/philly-traces",
@@ -62,7 +64,7 @@ EXTERNALS = (
         read=philly.read,
         dated=True,
     ),
-    External(
+    ForeignFormat(
         id="pai",
         title="Alibaba PAI 2020, pai_task_table.csv",
         source="https://github.com/alibaba/clusterdata (cluster-trace-gpu-v2020)",
@@ -71,7 +73,7 @@ EXTERNALS = (
         layouts=(Layout(pai.COLUMNS, ",", pai.fits),),
         dated=True,
     ),
-    External(
+    ForeignFormat(
         id="openb",
         title="Alibaba openb 2023, openb_pod_list_*.csv",
         source="https://github.com/alibaba/clusterdata (cluster-trace-gpu-v2023)",
@@ -79,7 +81,7 @@ EXTERNALS = (
         read=openb.read,
         dated=True,
     ),
-    External(
+    ForeignFormat(
         id="sia",
         title="Pollux and Sia, workload CSV",
         source="https://github.com/siasosp23/artifacts, https://github.com/petuum/adaptdl",
@@ -87,7 +89,7 @@ EXTERNALS = (
         read=sia.read,
         run_time="log-uniform in its application's range of GPU-hours, seed {seed}",
     ),
-    External(
+    ForeignFormat(
         id="gavel",
         title="Gavel, tab-separated .trace",
         source="https://github.com/stanford-futuredata/gavel",
@@ -96,22 +98,22 @@ EXTERNALS = (
         layouts=tuple(Layout(columns, "\t", gavel.fits) for columns in gavel.LAYOUTS),
         run_time="its steps at Gavel's V100 speeds",
     ),
-    External(
+    ForeignFormat(
         id="shockwave",
         title="Shockwave, tab-separated .trace",
         source="https://github.com/uw-mad-dash/shockwave",
-        required=gavel.SHOCKWAVE,
-        read=gavel.read_shockwave,
-        layouts=(Layout(gavel.SHOCKWAVE, "\t", gavel.fits),),
+        required=shockwave.COLUMNS,
+        read=shockwave.read,
+        layouts=(Layout(shockwave.COLUMNS, "\t", gavel.fits),),
     ),
-    External(
+    ForeignFormat(
         id="tiresias",
         title="Tiresias simulator, job CSV",
         source="https://github.com/SymbioticLab/Tiresias",
         required=tiresias.COLUMNS,
         read=tiresias.read,
     ),
-    External(
+    ForeignFormat(
         id="swf",
         title="Standard Workload Format 2.2",
         source="https://www.cs.huji.ac.il/labs/parallel/workload/swf.html",

@@ -1,16 +1,19 @@
-"""Tab-separated traces of Gavel (Narayanan et al., OSDI'20) and Shockwave (Zheng et al., NSDI'23).
+"""Tab-separated traces of Gavel (Narayanan et al., OSDI'20).
 
-Source: https://github.com/stanford-futuredata/gavel, scheduler/traces and utils.py, in
-three versions of 7, 9 and 10 columns; https://github.com/uw-mad-dash/shockwave,
-scheduler/traces, with 12. No header. job_type is the model with its batch size,
-total_steps counts the mini-batches of all GPUs together, scale_factor is the number of
-GPUs (0 or 1 is one), arrival_time is in seconds. No ids (the line numbers serve) and
-no users.
+Source: https://github.com/stanford-futuredata/gavel, scheduler/traces and utils.py. There are
+three versions, with 7, 9 and 10 columns and no header. Columns that are read:
 
-Gavel has no run time: it is total_steps over the speed of the job type on so many
-V100s (`gavel_speeds`), or on the next smaller number of them times the ratio of GPUs;
-types that Gavel never measured are dropped. Shockwave's duration is the run time
-with the batch size the job starts with; its changes (`mode`) are not followed.
+- job_type: the model with its batch size;
+- total_steps: mini-batches of all GPUs together;
+- scale_factor: number of GPUs (0 and 1 both mean one);
+- arrival_time, in seconds.
+
+There are no ids, so line numbers serve as ids, and no users.
+
+Rule for the run time, which the format lacks: total_steps over the speed of the job type on so
+many V100s (`gavel_speeds.py`). If that number of V100s was not measured, the speed is the one on
+the next smaller measured number, times the ratio of the two numbers. Job types that Gavel never
+measured are dropped.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import re
 from collections.abc import Iterator
 
 from artist.trace.foreign.gavel_speeds import V100_STEPS_PER_S
-from artist.trace.foreign.records import Foreign, Found, Record, records
+from artist.trace.foreign.rows import ForeignJob, JobOrReason, Row, rows
 from artist.trace.foreign.rules import Rules
 from artist.trace.native.table import Table
 
@@ -35,59 +38,46 @@ LAYOUTS = (
     (*_HEAD, "working_directory", *_STEPS, *_TAIL),
 )
 
-SHOCKWAVE = (
-    *_HEAD,
-    "working_directory",
-    *_STEPS,
-    "scale_factor",
-    "mode",
-    "priority_weight",
-    "slo",
-    "duration",
-    "arrival_time",
-)
-
 UNKNOWN_TYPE = "a job type that Gavel never measured"
 
 _BATCH_SIZE = re.compile(r" \(batch size \d+\)$")
 
 
 def fits(cells: list[str]) -> bool:
-    """Whether a line with the right number of cells is one of these traces."""
+    """Whether a line with the right number of cells can be a job: it has a job type."""
     return bool(cells[0].strip())
 
 
-def read(table: Table, rules: Rules) -> Iterator[Found]:
-    """Jobs and reasons of a Gavel trace."""
+def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
+    """Jobs, and reasons why rows are dropped."""
     del rules
-    for record in records(table):
-        gpus = max(1, record.gpus("scale_factor"))
-        speed = _steps_per_s(record.text("job_type"), gpus)
-        steps = record.count("total_steps", 1)
-        yield _job(record, gpus, steps / speed) if speed else UNKNOWN_TYPE
+    for row in rows(table):
+        gpus = demand(row)
+        speed = _steps_per_s(row.text("job_type"), gpus)
+        steps = row.count("total_steps", 1)
+        yield job(row, gpus, steps / speed) if speed else UNKNOWN_TYPE
 
 
-def read_shockwave(table: Table, rules: Rules) -> Iterator[Found]:
-    """Jobs of a Shockwave trace."""
-    del rules
-    for record in records(table):
-        yield _job(record, max(1, record.gpus("scale_factor")), record.seconds("duration"))
+def demand(row: Row) -> int:
+    """Number of GPUs of a job."""
+    return max(1, row.gpus("scale_factor"))
 
 
-def _job(record: Record, gpus: int, run_s: float) -> Foreign:
-    """The steps are shared by the GPUs, rounded up."""
-    return Foreign(
-        row=record.row,
-        id=str(record.table.numbers[record.row]),
-        submit_s=record.seconds("arrival_time"),
+def job(row: Row, gpus: int, run_s: float) -> ForeignJob:
+    """The job in a row. Each GPU runs its share of the steps, rounded up."""
+    return ForeignJob(
+        row=row.index,
+        id=str(row.table.numbers[row.index]),
+        submit_s=row.seconds("arrival_time"),
         gpus=gpus,
         run_s=run_s,
-        iterations=-(-record.count("total_steps", 1) // gpus),
-        model=_BATCH_SIZE.sub("", record.text("job_type")),
+        iterations=-(-row.count("total_steps", 1) // gpus),
+        model=_BATCH_SIZE.sub("", row.text("job_type")),
     )
 
 
 def _steps_per_s(job_type: str, gpus: int) -> float:
+    """Speed of a job type on so many V100s, all GPUs together; 0 if it was never measured."""
     speeds = V100_STEPS_PER_S.get(job_type)
     if speeds is None:
         return 0.0

@@ -1,8 +1,9 @@
-"""Steps per second of Gavel's job types on 1, 2, 4 and 8 V100s, summed over the GPUs.
+"""Speeds of Gavel's job types on 1, 2, 4 and 8 V100s, in steps per second of all GPUs together.
 
-Measured by Narayanan et al., OSDI'20; from scheduler/simulation_throughputs.json (worker
-type v100, alone on its GPUs) of https://github.com/stanford-futuredata/gavel, MIT licence,
-rounded to four digits. Types with one number were not run on several GPUs.
+Measured by Narayanan et al., OSDI'20. Source: scheduler/simulation_throughputs.json of
+https://github.com/stanford-futuredata/gavel, MIT licence, rounded to four digits. The values are
+those of worker type v100 for a job that shares its GPUs with no other. Types with a single value
+were not measured on several GPUs.
 """
 
 from __future__ import annotations

@@ -2,26 +2,26 @@
 
 Source: https://github.com/alibaba/clusterdata, cluster-trace-gpu-v2023/README.md.
 Columns: name, cpu_milli, memory_mib, num_gpu (0 to 8), gpu_milli (thousandths of each
-GPU, below 1000 where pods share one), gpu_spec, qos, pod_phase, creation_time,
+GPU, below 1000 where pods share a GPU), gpu_spec, qos, pod_phase, creation_time,
 deletion_time and scheduled_time (seconds). No user, model or iterations.
 
-Rules: a pod arrives at its creation and runs from scheduling to deletion, in
-whatever phase it was seen last.
+Rules: a pod arrives when it is created. It runs from its scheduling to its deletion, whatever
+its last recorded phase.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from artist.trace.foreign.records import (
+from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
     NEVER_STARTED,
     STILL_RUNNING,
-    Foreign,
-    Found,
-    Record,
-    records,
+    ForeignJob,
+    JobOrReason,
+    Row,
+    rows,
 )
 from artist.trace.foreign.rules import Rules
 from artist.trace.native.table import Table
@@ -39,28 +39,28 @@ COLUMNS = (
 WHOLE_MILLI = 1000
 
 
-def read(table: Table, rules: Rules) -> Iterator[Found]:
-    """Jobs and reasons."""
+def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
+    """Jobs, and reasons why rows are dropped."""
     del rules
-    return map(_job, records(table))
+    return map(_job, rows(table))
 
 
-def _job(record: Record) -> Found:
-    gpus = record.gpus("num_gpu")
+def _job(row: Row) -> JobOrReason:
+    gpus = row.gpus("num_gpu")
     if not gpus:
         return CPU_ONLY
-    milli = record.count("gpu_milli", 1, WHOLE_MILLI)
-    if not record.has("scheduled_time"):
-        return FAILED_FIRST if record.text("pod_phase") == "Failed" else NEVER_STARTED
-    if not record.has("deletion_time"):
+    milli = row.count("gpu_milli", 1, WHOLE_MILLI)
+    if not row.has("scheduled_time"):
+        return FAILED_FIRST if row.text("pod_phase") == "Failed" else NEVER_STARTED
+    if not row.has("deletion_time"):
         return STILL_RUNNING
-    start_s, end_s = record.seconds("scheduled_time"), record.seconds("deletion_time")
+    start_s, end_s = row.seconds("scheduled_time"), row.seconds("deletion_time")
     if end_s < start_s:
-        raise record.error("deletion_time", "a time after scheduled_time")
-    return Foreign(
-        row=record.row,
-        id=record.text("name"),
-        submit_s=record.seconds("creation_time"),
+        raise row.error("deletion_time", "a time after scheduled_time")
+    return ForeignJob(
+        row=row.index,
+        id=row.text("name"),
+        submit_s=row.seconds("creation_time"),
         gpus=gpus,
         run_s=end_s - start_s,
         shared=milli < WHOLE_MILLI,

@@ -1,14 +1,16 @@
 """Alibaba PAI of 2020, `pai_task_table.csv` (Weng et al., NSDI'22).
 
-Source: https://github.com/alibaba/clusterdata, cluster-trace-gpu-v2020/README.md. One
-row a task (`ps`, `worker`, ...) of a job: job_name, task_name, inst_num, status,
+Source: https://github.com/alibaba/clusterdata, cluster-trace-gpu-v2020/README.md. A row
+is one task (`ps`, `worker`, ...) of a job: job_name, task_name, inst_num, status,
 start_time, end_time (s), plan_cpu, plan_mem, plan_gpu (per cent of a GPU for each
-instance), gpu_type. The published file has no header. `pai_job_table.csv` (job_name,
-inst_id, user, status, start_time, end_time), if given, adds users and submission times.
+instance), gpu_type. The published file has no header.
 
-Rules: a job is its tasks that ask for GPUs, as one gang of inst_num x plan_gpu / 100;
-it runs from the first start to the last end. Without the job table it arrives when its
-first task starts.
+A second file, `pai_job_table.csv`, adds users and submission times if it is given. Its columns
+are job_name, inst_id, user, status, start_time and end_time.
+
+Rules: the tasks of a job that ask for GPUs form one gang, of inst_num x plan_gpu / 100 GPUs
+each. The job runs from the first start to the last end of these tasks. Without the job table, it
+arrives when the first of them starts.
 """
 
 from __future__ import annotations
@@ -18,19 +20,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from artist.errors import TraceError
-from artist.trace.foreign.records import (
+from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
     NEVER_STARTED,
     STILL_RUNNING,
-    Foreign,
-    Found,
-    Record,
-    records,
+    ForeignJob,
+    JobOrReason,
+    Row,
+    rows,
 )
 from artist.trace.foreign.rules import Rules
-from artist.trace.native.cells import read_csv
 from artist.trace.native.file_bytes import read_data
+from artist.trace.native.read_table import read_csv
 from artist.trace.native.table import MAX_GPUS, Table
 
 COLUMNS = (
@@ -56,17 +58,18 @@ def fits(cells: list[str]) -> bool:
     return cells[COLUMNS.index("status")] in _STATES
 
 
-def read(table: Table, rules: Rules) -> Iterator[Found]:
-    """Jobs and reasons; a job without GPUs counts once."""
-    known = _job_table(rules.job_table) if rules.job_table else {}
-    tasks: dict[str, list[Record]] = {}
-    for record in records(table):
-        tasks.setdefault(record.text("job_name"), []).append(record)
-    for name, found in tasks.items():
-        yield _job(name, found, known)
+def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
+    """Jobs, and reasons why jobs are dropped; a job counts once, whatever its number of tasks."""
+    submissions = _job_table(rules.job_table) if rules.job_table else {}
+    tasks_of: dict[str, list[Row]] = {}
+    for row in rows(table):
+        tasks_of.setdefault(row.text("job_name"), []).append(row)
+    for name, tasks in tasks_of.items():
+        yield _job(name, tasks, submissions)
 
 
-def _job(name: str, tasks: list[Record], known: dict[str, tuple[str, float]]) -> Found:
+def _job(name: str, tasks: list[Row], submissions: dict[str, tuple[str, float]]) -> JobOrReason:
+    """The job made of these tasks. `submissions` are the user and arrival (s) of known jobs."""
     demands = [(task, *_gpus(task)) for task in tasks]
     on_gpus = [task for task, gpus, _ in demands if gpus]
     if not on_gpus:
@@ -83,26 +86,30 @@ def _job(name: str, tasks: list[Record], known: dict[str, tuple[str, float]]) ->
         raise on_gpus[0].error("plan_gpu", f"a job of at most {MAX_GPUS} GPUs")
     if end_s < start_s:
         raise on_gpus[0].error("end_time", "a time after start_time")
-    user, submit_s = known.get(name, ("", start_s))
+    user, submit_s = submissions.get(name, ("", start_s))
     shared = any(shared for _, _, shared in demands)
-    return Foreign(on_gpus[0].row, name, submit_s, gpus, end_s - start_s, user=user, shared=shared)
+    first, run_s = on_gpus[0].index, end_s - start_s
+    return ForeignJob(first, name, submit_s, gpus, run_s, user=user, shared=shared)
 
 
-def _gpus(task: Record) -> tuple[int, bool]:
-    """GPUs of a task, each instance's rounded up, and whether that made a difference."""
+def _gpus(task: Row) -> tuple[int, bool]:
+    """GPUs of a task, and whether its instances share GPUs.
+
+    The demand of each instance is rounded up to whole GPUs.
+    """
     if not task.has("plan_gpu"):
         return 0, False
-    what = f"per cent of a GPU up to {100 * MAX_GPUS}"
-    each = task.number("plan_gpu", 0, 100 * MAX_GPUS, what) / 100
+    expected = f"per cent of a GPU up to {100 * MAX_GPUS}"
+    each = task.number("plan_gpu", 0, 100 * MAX_GPUS, expected) / 100
     instances = task.count("inst_num", 0, MAX_GPUS) if task.has("inst_num") else 1
     return instances * math.ceil(each), instances > 0 and each != math.floor(each)
 
 
 def _job_table(path: Path) -> dict[str, tuple[str, float]]:
-    """User and submission time (s) by job."""
+    """User and submission time (s) of each job in PAI's job table."""
     data = read_data(path)
-    named = data.startswith(b"job_name")
-    table = read_csv(path, data, None if named else JOB_COLUMNS)
+    has_header = data.startswith(b"job_name")
+    table = read_csv(path, data, None if has_header else JOB_COLUMNS)
     for column in ("job_name", "user", "start_time"):
         if column not in table.columns:
             raise TraceError(
@@ -110,7 +117,7 @@ def _job_table(path: Path) -> dict[str, tuple[str, float]]:
                 f"give {', '.join(JOB_COLUMNS)}"
             )
     return {
-        record.text("job_name"): (record.text("user"), record.seconds("start_time"))
-        for record in records(table)
-        if record.has("start_time")
+        row.text("job_name"): (row.text("user"), row.seconds("start_time"))
+        for row in rows(table)
+        if row.has("start_time")
     }

@@ -1,4 +1,4 @@
-"""The choices that reading a foreign trace leaves to its user."""
+"""The rules by which a trace is completed: what the user chooses, and what the defaults are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Fractional(StrEnum):
-    """What becomes of jobs that ask for a part of a GPU, which artist cannot hand out."""
+    """What to do with jobs that ask for a part of a GPU, as artist allocates only whole ones."""
 
     ERROR = "error"
     ROUND_UP = "round-up"
@@ -17,11 +17,11 @@ class Fractional(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How to fill in what a format does not tell.
+    """How to fill in what a format lacks.
 
-    `model` is `uniform`, `mix`, `keep` or a model of the catalogue (see `fill`);
-    None means `uniform` for foreign formats, `keep` for artist's own. `job_table`
-    is PAI's second file.
+    `model` is `uniform`, `mix`, `keep` or a model of the catalogue (`fill.py` explains them).
+    None means `uniform` for foreign formats and `keep` for artist's own. `seed` is the seed of
+    all random draws. `job_table` is the second file of a PAI trace.
     """
 
     seed: int = 0

@@ -1,25 +1,28 @@
 """The Standard Workload Format, version 2.2, of the Parallel Workloads Archive.
 
-Source: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. Lines of 18 numbers
-apart by white space, -1 where unknown; lines that begin with `;` are comments.
+Source: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. A line has 18 numbers,
+separated by white space; -1 means unknown. Lines that begin with `;` are comments.
 
-Rules: a processor is a GPU (the requested number, else the allocated one); the
-executable's number is the model's name (`application 7`); users are numbers. Lines
-about parts of a job (status 2, 3 and 4) are dropped, for the job has a line of its own.
+Rules: a processor is a GPU. The demand is the number of requested processors, else the number of
+allocated ones. The number of the executable gives the model its name (`application 7`), and
+users are numbers. Lines about parts of a job (status 2, 3 and 4) are dropped, because the whole
+job has a line of its own.
+
+`swf_lines` writes this format.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from artist.trace.foreign.records import (
+from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
     NEVER_STARTED,
-    Foreign,
-    Found,
-    Record,
-    records,
+    ForeignJob,
+    JobOrReason,
+    Row,
+    rows,
 )
 from artist.trace.foreign.rules import Rules
 from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
@@ -53,34 +56,34 @@ _FAILED, _COMPLETED, _PARTS = 0, 1, (2, 3, 4)
 
 
 def fits(cells: list[str]) -> bool:
-    """Whether a line of 18 cells is a job."""
+    """Whether a line of 18 cells can be a job: every cell begins like a number."""
     return all(cell.lstrip("+-")[:1].isdigit() for cell in cells)
 
 
-def read(table: Table, rules: Rules) -> Iterator[Found]:
-    """Jobs and reasons."""
+def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
+    """Jobs, and reasons why rows are dropped."""
     del rules
-    return map(_job, records(table))
+    return map(_job, rows(table))
 
 
-def _job(record: Record) -> Found:
-    status = _whole(record, "status", 9)
-    gpus = _whole(record, "requested_processors", MAX_GPUS)
+def _job(row: Row) -> JobOrReason:
+    status = _whole(row, "status", 9)
+    gpus = _whole(row, "requested_processors", MAX_GPUS)
     if gpus < 1:
-        gpus = _whole(record, "allocated_processors", MAX_GPUS)
-    run_s = record.number("run_time", -1, MAX_TIME_S, "seconds, or -1")
+        gpus = _whole(row, "allocated_processors", MAX_GPUS)
+    run_s = row.number("run_time", -1, MAX_TIME_S, "seconds, or -1")
     if status in _PARTS:
         return PART_OF_A_JOB
     if run_s < 0:
         return FAILED_FIRST if status == _FAILED else NEVER_STARTED
     if gpus < 1:
         return CPU_ONLY
-    executable = _whole(record, "executable", MAX_COUNT)
-    user = _whole(record, "user", MAX_COUNT)
-    return Foreign(
-        row=record.row,
-        id=str(record.count("job_number")),
-        submit_s=record.seconds("submit_time"),
+    executable = _whole(row, "executable", MAX_COUNT)
+    user = _whole(row, "user", MAX_COUNT)
+    return ForeignJob(
+        row=row.index,
+        id=str(row.count("job_number")),
+        submit_s=row.seconds("submit_time"),
         gpus=gpus,
         run_s=run_s,
         model=f"application {executable}" if executable >= 0 else "",
@@ -88,12 +91,16 @@ def _job(record: Record) -> Found:
     )
 
 
-def _whole(record: Record, name: str, high: int) -> int:
-    return record.count(name, -1, high)
+def _whole(row: Row, name: str, high: int) -> int:
+    """A whole number up to `high`, or -1 for an unknown one."""
+    return row.count(name, -1, high)
 
 
 def swf_lines(jobs: Iterable[Job]) -> Iterator[str]:
-    """Jobs as lines of the format, numbered from 1. Run times are iterations x compute time."""
+    """Jobs as lines of this format, numbered from 1. Run times are iterations x compute time.
+
+    Users and models become numbers, in the order in which they first appear.
+    """
     yield "; Version: 2.2"
     yield "; Note: written by artist; a processor is a GPU, wait times are unknown"
     users: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""From checked columns to jobs in order of arrival."""
+"""From a table in one of artist's own formats to a trace: the checked jobs in order of arrival."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from artist.errors import TraceError
 from artist.garbage import many_objects
-from artist.trace.native.schemas import Schema, Work
+from artist.trace.native.formats import OwnFormat, Work
 from artist.trace.native.table import MAX_GPUS, Table
 from artist.trace.native.trace import Trace
 from artist.units import MAX_TIME_S, TICKS_PER_S
@@ -20,20 +20,20 @@ from artist.workload.job import Job
 _BLOCK = 65_536
 
 
-def assemble(table: Table, schema: Schema, digest: str) -> Trace:
-    """The trace in a table of a format that states everything about its jobs.
+def assemble_own(table: Table, format_: OwnFormat, digest: str) -> Trace:
+    """The trace in a table of one of artist's own formats.
 
     Raises:
-        TraceError: the first row that makes no job.
+        TraceError: there are no rows, or a row makes no job; names the first such row.
     """
     if not len(table):
         raise TraceError(f"{table.path}: the trace has no jobs; give at least one row")
-    work = schema.read(table)
+    work = format_.read(table)
     jobs = _jobs(table, work)
     sorted_jobs, numbers = in_order(jobs, table.numbers, work.arrival_s)
     return Trace(
         name=table.path.stem,
-        format=schema.id,
+        format=format_.id,
         jobs=sorted_jobs,
         digest=digest,
         numbers=numbers,
@@ -46,7 +46,7 @@ def assemble(table: Table, schema: Schema, digest: str) -> Trace:
 def in_order(
     jobs: list[Job], numbers: Sequence[int], arrivals_s: npt.NDArray[np.float64]
 ) -> tuple[tuple[Job, ...], Sequence[int]]:
-    """Jobs and their line numbers by arrival; those of one instant keep their order."""
+    """Jobs and their line numbers by arrival. Jobs that arrive together keep their order."""
     if (arrivals_s[1:] >= arrivals_s[:-1]).all():
         return tuple(jobs), numbers if isinstance(numbers, range) else tuple(numbers)
     order = np.argsort(arrivals_s, kind="stable").tolist()
@@ -79,7 +79,11 @@ def _jobs(table: Table, work: Work) -> list[Job]:
 
 
 def _cells(values: npt.NDArray[Any]) -> Iterable[Any]:
-    """The values as Python numbers, a block at a time; one object where all are the same."""
+    """The values as Python numbers.
+
+    Converts a block at a time, and yields one object for all if all values are equal: both save
+    memory, as a million jobs have several columns of numbers.
+    """
     if len(values) and (values == values[0]).all():
         return repeat(values[0].item(), len(values))
     blocks = (values[i : i + _BLOCK].tolist() for i in range(0, len(values), _BLOCK))
@@ -87,6 +91,7 @@ def _cells(values: npt.NDArray[Any]) -> Iterable[Any]:
 
 
 def _check_lengths(table: Table, work: Work) -> None:
+    """Refuse a job shorter than a tick of the engine's clock or longer than it can count."""
     ideal_s = work.iterations * work.compute_s
     good = (ideal_s >= 1 / TICKS_PER_S) & (ideal_s <= MAX_TIME_S)
     if not good.all():

@@ -1,8 +1,9 @@
-"""Large plain CSV files, column by column at the speed of Arrow.
+"""The fast reader: large plain CSV files, read column by column with Arrow.
 
-Serves files without quotes, odd line ends or blank lines, whose numbers are
-plain decimals: all that artist writes itself. Whatever is not plain, and whatever
-turns out to be wrong, is left to `sources`, which knows each cell as it was written.
+A file is plain if it has no quotes, odd line ends or blank lines, and if its numbers are plain
+decimals. All CSV files that artist writes are plain. Any other file, and any file with an
+error, goes to the careful reader (`read_table.py`), which keeps each cell as it was written
+and can name it in a message.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import numpy as np
 
 from artist.trace.native.table import Table
 
-# Below this, importing Arrow takes longer than reading.
+# For a smaller file, importing Arrow takes longer than reading the file.
 FROM_BYTES = 2**20
 
 _BLOCK_BYTES = 2**20
 
+# Columns of the own formats that hold numbers.
 NUMBERS = frozenset(
     {
         "arrival_s",
@@ -36,9 +38,10 @@ NUMBERS = frozenset(
 
 
 def plain_table(path: Path, data: bytes) -> Table | None:
-    """The columns of a plain CSV file, those of `NUMBERS` as arrays; None where it is not plain.
+    """The columns of a plain CSV file, or None for a small file or one that is not plain.
 
-    A missing number is NaN. Lines are counted from 1, the header's.
+    Columns in `NUMBERS` are arrays of floats, with NaN for an empty cell; the others are lists
+    of texts. Line numbers count from 1, which is the header.
     """
     if len(data) < FROM_BYTES or _odd(data):
         return None
@@ -50,7 +53,7 @@ def plain_table(path: Path, data: bytes) -> Table | None:
         return None
     rows = len(columns[header[0]])
     if data.count(b"\n") + (data[-1:] != b"\n") != rows + 1:
-        return None  # a blank line somewhere: the numbers of the lines would be wrong
+        return None  # there is a blank line somewhere, so the line numbers would be wrong
     return Table(path, "line", range(2, rows + 2), columns)
 
 
@@ -59,6 +62,7 @@ def _columns(data: bytes, header: list[str]) -> dict[str, Any] | None:
     from pyarrow import csv
 
     types = {name: pa.float64() if name in NUMBERS else pa.string() for name in header}
+    # Cells of a column of texts, blocks of a column of numbers.
     columns: dict[str, list[Any]] = {name: [] for name in header}
     try:
         batches = csv.open_csv(
@@ -77,17 +81,18 @@ def _columns(data: bytes, header: list[str]) -> dict[str, Any] | None:
                 elif _says_nan(cells):
                     return None
                 else:
+                    # A copy, so that Arrow can free the batch.
                     columns[name].append(cells.to_numpy(zero_copy_only=False).copy())
     except (pa.ArrowException, ValueError):
         return None
     return {
-        name: np.concatenate(found) if found and name in NUMBERS else found
-        for name, found in columns.items()
+        name: np.concatenate(parts) if parts and name in NUMBERS else parts
+        for name, parts in columns.items()
     }
 
 
 def _header(line: bytes) -> list[str] | None:
-    """The names of the columns, unless there is something about them to complain of."""
+    """The names of the columns; None if one is empty, repeated or has spaces around it."""
     try:
         names = line.decode().rstrip("\r").split(",")
     except UnicodeDecodeError:
@@ -97,6 +102,7 @@ def _header(line: bytes) -> list[str] | None:
 
 
 def _odd(data: bytes) -> bool:
+    """Whether something in the bytes needs the careful reader."""
     return (
         b'"' in data
         or b"\0" in data
@@ -107,14 +113,14 @@ def _odd(data: bytes) -> bool:
 
 
 def _says_nan(column: Any) -> bool:
-    """Whether a cell says `nan`; an empty one becomes a NaN that means something else."""
+    """Whether a cell says `nan`: that is an error, but NaN in the array means an empty cell."""
     import pyarrow.compute as pc
 
     return bool(pc.any(pc.is_nan(column)).as_py())
 
 
 def _texts(column: Any) -> list[str]:
-    """The texts; where many are equal, they are one object."""
+    """The texts of a column. If many cells are equal, they share one object to save memory."""
     encoded = column.dictionary_encode()
     if 2 * len(encoded.dictionary) > len(column):
         texts: list[str] = column.to_numpy(zero_copy_only=False).tolist()

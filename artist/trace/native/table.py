@@ -1,12 +1,13 @@
-"""Raw columns of a trace file and their checks.
+"""The cells of a trace file, and checks of whole columns.
 
-A `Table` holds cells as they were found. Its methods turn one column into
-checked values, all rows at once; the first bad cell is named with its place.
+A `Table` holds the cells as the file has them. Its methods check one column, all rows at
+once, and return its values. The error names the first bad cell and its place.
+
+    table.counts("gpus")     # array([1, 8, 4]), or TraceError: week.csv:17: field 'gpus' is ...
 """
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from artist.units import MAX_TIME_S
 # Whole numbers up to here are exact in a double, whatever file they came from.
 MAX_COUNT = 2**53
 
-# Ten times the largest cluster ever reported; a larger demand is a slip of the pen.
+# Ten times the largest cluster ever reported. A job that demands more is a mistake in the file.
 MAX_GPUS = 10**6
 
 HINT_PREFIX = "hint_"
@@ -30,9 +31,13 @@ HINT_PREFIX = "hint_"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns by name; `numbers[i]` is the line (or row, see `unit`) of cell i.
+    """The columns of a file by name.
 
-    A column is a sequence of cells as found, or an array of numbers (NaN: no cell).
+    `numbers[i]` is where row i stands in the file. `unit` says what the numbers count: `line`
+    in text files, `row` in Parquet.
+
+    A column is a sequence of cells, of whatever types the file gave them, or an array of floats
+    in which NaN stands for an empty cell.
     """
 
     path: Path
@@ -44,11 +49,11 @@ class Table:
         return len(self.numbers)
 
     def place(self, index: int) -> str:
-        """Where a row stands, as in `week.csv:17`."""
+        """Where a row stands in the file, as in `week.csv:17`."""
         return place(self.path, self.unit, self.numbers[index])
 
     def error(self, index: int, name: str, expected: str) -> TraceError:
-        """The sentence about one bad cell."""
+        """An error about one bad cell: its place, its column, its value and what was `expected`."""
         value = self.columns[name][index]
         got = "missing" if value is None else repr(value)[:60]
         return TraceError(
@@ -56,14 +61,14 @@ class Table:
         )
 
     def texts(self, name: str) -> list[str]:
-        """Non-empty texts, without surrounding spaces."""
+        """Texts that are not empty, without surrounding spaces."""
         texts = ["" if cell is None else str(cell).strip() for cell in self.columns[name]]
         if "" in texts:
             raise self.error(texts.index(""), name, "a text that is not empty")
         return texts
 
     def texts_or(self, name: str, default: str) -> list[str]:
-        """As `texts`, with `default` for empty cells or an absent column."""
+        """As `texts`, with `default` in place of an empty cell or an absent column."""
         if name not in self.columns:
             return [default] * len(self)
         cells = self.columns[name]
@@ -78,7 +83,7 @@ class Table:
         return values
 
     def seconds_or(self, name: str, default: float) -> npt.NDArray[np.float64]:
-        """As `seconds`, with `default` for empty cells or an absent column."""
+        """As `seconds`, with `default` in place of an empty cell or an absent column."""
         if name not in self.columns:
             return np.full(len(self), default)
         return self._filled(name, [default] * len(self)).seconds(name)
@@ -93,45 +98,52 @@ class Table:
     def counts_or(
         self, name: str, default: Sequence[int], most: int = MAX_COUNT
     ) -> npt.NDArray[np.int64]:
-        """As `counts`, with this row's `default` for empty cells or an absent column."""
+        """As `counts`, with the row's own `default` in place of an empty cell or absent column."""
         if name not in self.columns:
             return np.asarray(default, np.int64)
         return self._filled(name, default).counts(name, most)
 
     def require(self, good: npt.NDArray[np.bool_], name: str, expected: str) -> None:
-        """Complain about the first row that is not good."""
+        """Check a column; `good` says of each row whether its cell is as `expected`.
+
+        Raises:
+            TraceError: names the first cell that is not good.
+        """
         if not good.all():
             raise self.error(int(np.argmin(good)), name, expected)
 
     def hints(self) -> Iterable[dict[str, object]]:
-        """Columns meant for policies, untouched, one mapping per row."""
+        """Columns for policies (`hint_*`), not checked: one mapping per row."""
         names = [name for name in self.columns if name.startswith(HINT_PREFIX)]
         if not names:
-            return itertools.repeat({}, len(self))  # one for all: a million would take 60 MiB
+            # All rows share one empty mapping: a million mappings would take 60 MiB.
+            return itertools.repeat({}, len(self))
         rows = zip(*(self.columns[name] for name in names), strict=True)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _filled(self, name: str, default: Sequence[object]) -> Table:
+        """A table with only this column, where `default` stands in place of empty cells."""
         cells = self.columns[name]
         if isinstance(cells, np.ndarray):
-            missing = np.isnan(cells)
-            there = np.where(missing, np.asarray(default), cells) if missing.any() else cells
-            return Table(self.path, self.unit, self.numbers, {name: there})
-        filled = [
+            empty = np.isnan(cells)
+            filled = np.where(empty, np.asarray(default), cells) if empty.any() else cells
+            return Table(self.path, self.unit, self.numbers, {name: filled})
+        replaced = [
             other if cell is None or cell == "" else cell
             for cell, other in zip(cells, default, strict=True)
         ]
-        return Table(self.path, self.unit, self.numbers, {name: filled})
+        return Table(self.path, self.unit, self.numbers, {name: replaced})
 
 
 def _floats(cells: Sequence[object] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The cells as floats, with NaN for each cell that is no number."""
     if isinstance(cells, np.ndarray):
         return cells
     return np.fromiter(map(_float, cells), np.float64, len(cells))
 
 
 def _float(cell: object) -> float:
-    """A number, or NaN for whatever is not one (`1_000` and True are not)."""
+    """A number, or NaN for a cell that is none. Python would accept `1_000` and True: we do not."""
     if isinstance(cell, bool) or (isinstance(cell, str) and "_" in cell):
         return np.nan
     try:
@@ -141,11 +153,5 @@ def _float(cell: object) -> float:
 
 
 def place(file: object, unit: str, number: int) -> str:
-    """`week.csv:17` for a line, `week.parquet: row 17` for what has no lines."""
+    """A place in a file: `week.csv:17` for a line, `week.parquet: row 17` for another unit."""
     return f"{file}:{number}" if unit == "line" else f"{file}: {unit} {number}"
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`: did you mean 'gpus'?` or nothing."""
-    near = difflib.get_close_matches(name, sorted(known), n=1)
-    return f": did you mean {near[0]!r}?" if near else ""

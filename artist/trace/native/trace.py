@@ -1,4 +1,8 @@
-"""A trace: jobs in order of arrival, and where each of them was written."""
+"""A trace: jobs in order of arrival, and the place in a file that each came from.
+
+Checks that need more than the trace itself stand here too: against the catalogue of models and
+against the size of a cluster.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from artist.errors import ConfigError, TraceError, UnknownNameError
+from artist.io.digests import PREFIX, sha256
 from artist.trace.native.table import place
 from artist.workload.job import Job
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Jobs ordered by arrival, then by their order in the file.
+    """Jobs ordered by arrival. Jobs that arrive together keep their order in the file.
 
-    `digest` is the SHA-256 of the content; `numbers` are the lines of the jobs
-    (or what `unit` says); `warnings` are the decisions a reader took that its
-    user should know of, each with the number of jobs it concerns. `filled` says
-    by which rule what was filled in, `dropped` how many rows were left out and why.
+    - `digest`: SHA-256 of the file's content, 64 hexadecimal digits (`content_digest`).
+    - `numbers`: where each job stands in the file: its line, or what `unit` says.
+    - `warnings`: decisions of the reader that the user should know, with numbers of jobs.
+    - `filled`: what was filled in, by which rule, and in how many jobs.
+    - `dropped`: reasons why rows were left out, with the number of rows.
     """
 
     name: str
@@ -33,15 +39,20 @@ class Trace:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     def place(self, index: int) -> str:
-        """Where a job was written, as in `week.csv:17`."""
+        """Where a job stands in its file, as in `week.csv:17`."""
         return place(self.path or self.name, self.unit, self.numbers[index])
 
 
+def content_digest(content: bytes | str) -> str:
+    """The digest of a trace's content. Unlike other digests, it has no `sha256:` in front."""
+    return sha256(content).removeprefix(PREFIX)
+
+
 def head(trace: Trace, jobs: int) -> Trace:
-    """The first `jobs` jobs in order of arrival.
+    """A trace of only the first `jobs` jobs in order of arrival.
 
     Raises:
-        ConfigError: less than one job, or more than the trace has.
+        ConfigError: `jobs` is less than one, or more than the trace has.
     """
     if not 1 <= jobs <= len(trace.jobs):
         raise ConfigError(
@@ -52,11 +63,12 @@ def head(trace: Trace, jobs: int) -> Trace:
 
 
 def check_models(trace: Trace) -> None:
-    """Refuse models that the catalogue lacks; call it where communication is estimated.
+    """Refuse models that the catalogue lacks. Needed only where communication is estimated.
 
     Raises:
         TraceError: names the first such job, with its file and line.
     """
+    # Imported here, because a run without communication does not need the catalogue.
     from artist.workload.models import canonical
 
     known: set[str] = set()
@@ -74,7 +86,7 @@ def check_models(trace: Trace) -> None:
 
 
 def check_sizes(trace: Trace, gpus: int) -> None:
-    """Refuse jobs that a cluster of `gpus` GPUs can never run.
+    """Refuse jobs that demand more GPUs than a cluster of `gpus` GPUs has.
 
     Raises:
         TraceError: names the first such job, with its file and line.

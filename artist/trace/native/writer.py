@@ -1,18 +1,19 @@
-"""Writing traces in the native schema, which `formats.read_trace` reads back exactly."""
+"""Writing jobs in artist's own formats: native as CSV or Parquet, simple as CSV.
+
+`read_trace` reads native files back exactly: every float keeps its last bit.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import hashlib
 import io
 import itertools
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from artist.errors import ConfigError
+from artist.io.writing import whole_file
+from artist.trace.native.trace import content_digest
 from artist.workload.job import Job
 
 COLUMNS = (
@@ -28,8 +29,8 @@ COLUMNS = (
     "restart_s",
 )
 
-
-_KINDS = (str, float, int, str, int, float, str, int, int, float)
+# The type of each of `COLUMNS`.
+_TYPES = (str, float, int, str, int, float, str, int, int, float)
 
 SIMPLE_COLUMNS = (
     "job_id",
@@ -48,38 +49,28 @@ _ROWS_PER_GROUP = 131_072
 
 
 def write_csv(jobs: Iterable[Job], path: Path) -> None:
-    """Write jobs in the native schema one after another, so any number needs little memory.
+    """Write jobs as native CSV, one after another, so that any number needs little memory.
 
     The file appears whole or not at all. Floats are written so that they read
-    back to the same bits. All jobs have the hints of the first.
+    back to the same bits. All jobs must have the hints of the first.
 
     Raises:
         ConfigError: the file cannot be written there.
     """
-    _write_rows(_lines(jobs), path)
+    _write_rows(_native_rows(jobs), path)
 
 
 def write_simple(jobs: Iterable[Job], path: Path) -> None:
-    """As `write_csv` in the simple schema: a duration instead of the length of a step.
+    """Write jobs as simple CSV: a duration instead of `compute_s`; otherwise as `write_csv`.
 
     Raises:
         ConfigError: the file cannot be written there.
     """
-    _write_rows(_simple_lines(jobs), path)
-
-
-def write_text(lines: Iterable[str], path: Path) -> None:
-    """Write lines of text, whole or not at all.
-
-    Raises:
-        ConfigError: the file cannot be written there.
-    """
-    with _whole(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(f"{line}\n" for line in lines)
+    _write_rows(_simple_rows(jobs), path)
 
 
 def write_parquet(jobs: Iterable[Job], path: Path) -> None:
-    """Write jobs in the native schema as Parquet, block by block; otherwise as `write_csv`.
+    """Write jobs as native Parquet, one group of rows at a time; otherwise as `write_csv`.
 
     Raises:
         ConfigError: the file cannot be written there.
@@ -87,59 +78,46 @@ def write_parquet(jobs: Iterable[Job], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = _lines(jobs)
+    rows = _native_rows(jobs)
     names = [str(name) for name in next(rows, list(COLUMNS))]
     first = list(itertools.islice(rows, _ROWS_PER_GROUP))
     hints = (_hint_type([row[i] for row in first]) for i in range(len(COLUMNS), len(names)))
-    kinds = [{float: pa.float64(), int: pa.int64(), str: pa.string()}[kind] for kind in _KINDS]
-    schema = pa.schema(list(zip(names, [*kinds, *hints], strict=True)))
+    types = [{float: pa.float64(), int: pa.int64(), str: pa.string()}[type_] for type_ in _TYPES]
+    schema = pa.schema(list(zip(names, [*types, *hints], strict=True)))
     rest = iter(lambda: list(itertools.islice(rows, _ROWS_PER_GROUP)), [])
-    with _whole(path) as partial, pq.ParquetWriter(partial, schema) as writer:
+    with whole_file(path) as partial, pq.ParquetWriter(partial, schema) as writer:
         for block in itertools.chain([first], rest):
             cells = list(zip(*block, strict=True)) or [()] * len(names)
             writer.write_table(pa.table([list(x) for x in cells], schema=schema))
 
 
 def _hint_type(cells: Sequence[object]) -> Any:
-    """The Arrow type of the first block's hints: text, unless all are numbers."""
+    """The Arrow type of a hint, judged by its cells in the first group of rows.
+
+    It is a number where all cells are numbers of one type, otherwise text.
+    """
     import pyarrow as pa
 
-    kinds = {type(cell) for cell in cells}
+    types = {type(cell) for cell in cells}
     return {int: pa.int64(), float: pa.float64()}.get(
-        kinds.pop() if len(kinds) == 1 else str, pa.string()
+        types.pop() if len(types) == 1 else str, pa.string()
     )
 
 
 def _write_rows(rows: Iterable[Sequence[object]], path: Path) -> None:
-    with _whole(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+    with whole_file(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(rows)
 
 
-@contextlib.contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A name to write to, which becomes `path` when all has gone well."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        try:
-            yield partial
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: cannot be written ({error.strerror}); give a path in a writable folder"
-        ) from error
-
-
 def digest(jobs: Iterable[Job]) -> str:
-    """SHA-256 of the jobs' native CSV form."""
+    """The digest of the native CSV file that `write_csv` would write."""
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(_lines(jobs))
-    return hashlib.sha256(text.getvalue().encode()).hexdigest()
+    csv.writer(text, lineterminator="\n").writerows(_native_rows(jobs))
+    return content_digest(text.getvalue())
 
 
-def _lines(jobs: Iterable[Job]) -> Iterator[list[object]]:
-    """The header, then a row per job."""
+def _native_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
+    """The header, then a row per job. Nothing at all if there are no jobs."""
     hints: list[str] | None = None
     for job in jobs:
         if hints is None:
@@ -160,9 +138,9 @@ def _lines(jobs: Iterable[Job]) -> Iterator[list[object]]:
         ]
 
 
-def _simple_lines(jobs: Iterable[Job]) -> Iterator[list[object]]:
-    """The native rows with a run time in the place of the step."""
-    rows = _lines(jobs)
+def _simple_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
+    """The native rows in the order of the simple columns, with a duration for `compute_s`."""
+    rows = _native_rows(jobs)
     for header in itertools.islice(rows, 1):
         yield [*SIMPLE_COLUMNS, *header[len(COLUMNS) :]]
     for row in rows:

@@ -1,0 +1,1 @@
+"""Traces that are drawn at random, in the shape of measured ones."""

@@ -1,11 +1,11 @@
-"""The shape of two job mixes, measured on the workloads of Dally's section V-A.
+"""Two families of jobs, measured on the workloads of Dally's section V-A.
 
-Source of every figure: the 500-job batch and the 411-job one-week Poisson
-workload that Dally's authors drew from SenseTime's Helios trace and published
-with their simulator. Kept here are counts of jobs by GPU demand and model, and
-for each demand the quantile function of the ideal run time (iterations x compute
-time) as a few knots between which its logarithm is linear: 32 knots for the
-batch, 31 for the week.
+A family is the shape of a workload. It holds the number of jobs by GPU demand and model. For each
+demand it holds the quantile function of the ideal run time (iterations x compute time), as a few
+knots; between knots, its logarithm is linear. The batch has 32 knots, the week has 31.
+
+Source of every figure: two workloads that Dally's authors drew from SenseTime's Helios trace and
+published with their simulator, a batch of 500 jobs and 411 Poisson arrivals in one week.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Jobs of one gang size. `knots` are (cumulative share, ideal run time in seconds)."""
+    """The jobs that demand so many GPUs.
+
+    `knots` are pairs of cumulative share (0 to 1) and ideal run time in seconds.
+    """
 
     gpus: int
     jobs_by_model: Mapping[str, int]
@@ -29,17 +32,21 @@ class Demand:
 
     @property
     def jobs(self) -> int:
-        """Number of jobs of this demand in the family."""
+        """Number of jobs in the family with this demand."""
         return sum(self.jobs_by_model.values())
 
     def ideal_s(self, share: Floats) -> Floats:
         """Ideal run time at cumulative shares from 0 to 1."""
         shares, times_s = zip(*self.knots, strict=True)
-        answer: Floats = np.exp(np.interp(share, shares, np.log(times_s)))
-        return answer
+        ideal_s: Floats = np.exp(np.interp(share, shares, np.log(times_s)))
+        return ideal_s
 
     def mean_ideal_s(self) -> float:
-        """Mean of the quantile function: log-linear pieces integrate in closed form."""
+        """Mean ideal run time: the integral of the quantile function from 0 to 1.
+
+        A log-linear piece from time a to time b over a share w has the integral
+        w (b - a) / (ln b - ln a).
+        """
         shares, times_s = (np.array(x) for x in zip(*self.knots, strict=True))
         if len(shares) == 1:
             return float(times_s[0])
@@ -49,7 +56,11 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A mix of jobs. `horizon_s` is the time over which they arrive, 0 for a batch."""
+    """The shape of a workload.
+
+    `horizon_s` is the time over which the jobs arrive, 0 for a batch. `users` is the number of
+    users who submit them.
+    """
 
     id: str
     demands: tuple[Demand, ...]
@@ -57,7 +68,9 @@ class Family:
     users: int
 
 
-# Seconds of compute per iteration: the range over both workloads, per model.
+# Compute time of an iteration, in seconds: the smallest and the largest in both workloads. The
+# models stand about in order of step length, from short to long. Random draws are indices into
+# this table, so another order would change every generated trace.
 COMPUTE_S = {
     "vgg11": (0.000135, 0.000333),
     "resnet18": (0.000175, 0.000606),

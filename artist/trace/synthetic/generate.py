@@ -1,16 +1,17 @@
 """Seeded generators of job traces.
 
-`family_trace` imitates a measured workload (`families`) so closely that results
-on it stand for results on the original: for every seed the counts by model and
-by GPU demand are exact, and GPU-hours per demand and the quantiles of the ideal
-run time stay within a tenth. Run times are drawn stratified: the n jobs of one
-demand take one value each from n equal slices of its quantile function, near
-the middle of the slice, and are then scaled to the mean of those middles, so
-that GPU-hours do not depend on the seed. What varies is everything a scheduler
-can stumble over: who comes when, which model is long, the step length, the user.
+`family_trace` imitates a measured workload (`families.py`) closely. For every seed, the numbers
+of jobs by model and by GPU demand are exactly the measured ones. The GPU-hours per demand and the
+quantiles of the ideal run time stay within a tenth of them.
 
-`synth_jobs` draws freely from the same mix for any number of jobs, any cluster
-and any load.
+Its run times are a stratified sample. The quantile function of a demand with n jobs is cut into
+n equal slices, and each job takes a value near the middle of its slice. Then all values are
+scaled so that their mean is the mean of the middles: GPU-hours do not depend on the seed.
+Everything else that matters to a scheduler varies with the seed: arrivals, the model of each run
+time, step lengths and users.
+
+`synth_jobs` draws independent jobs from the batch family, for any number of jobs, any cluster and
+any load.
 """
 
 from __future__ import annotations
@@ -34,23 +35,23 @@ from artist.workload.job import Job
 Indices = npt.NDArray[np.int64]
 
 _MODELS = tuple(COMPUTE_S)
-_LOW_S, _HIGH_S = np.log(np.array(list(COMPUTE_S.values()))).T
+_LOG_LOW_S, _LOG_HIGH_S = np.log(np.array(list(COMPUTE_S.values()))).T
 
-# Width of the band around a slice's middle from which a stratified value comes,
-# as a share of the slice. The whole slice (1) pushes p5 and p99 out of their tenth.
+# A stratified value comes from a band around the middle of its slice. This is the width of the
+# band as a share of the slice. With the whole slice (1), p5 and p99 leave their tenth.
 _JITTER = 0.4
 
-# In the measured workloads the models with longer steps also run longer. Models
-# are ranked by step length plus normal noise of this many ranks; with 2 the
-# batch's median run times come out near the measured ones (BERT 80,000 s for
-# 71,000 s, ResNet50 41,000 s for 47,000 s).
+# In the measured workloads, models with longer steps also run longer. So models are ranked by
+# step length plus normal noise, whose standard deviation is this number of ranks. With 2, the
+# median run times of the batch come close to the measured ones: BERT 80,000 s instead of
+# 71,000 s, ResNet50 41,000 s instead of 47,000 s.
 _RANK_NOISE = 2.0
 
 _BLOCK_JOBS = 65_536
 
 
 class _Draw(NamedTuple):
-    """Jobs without id and arrival, column by column."""
+    """Drawn jobs, column by column, without id and arrival. `model` is an index into `_MODELS`."""
 
     gpus: Indices
     model: Indices
@@ -58,11 +59,11 @@ class _Draw(NamedTuple):
 
 
 def family_trace(family: Family, seed: int) -> Trace:
-    """A trace of a family's shape; the same for the same seed."""
+    """A trace with the shape of a family. The same seed gives the same trace."""
     rng = stream(seed, f"trace.{family.id}")
     draws = [_stratified(rng, demand) for demand in family.demands]
     draw = _shuffled(rng, draws)
-    # A Poisson process, given its number of arrivals, is that many uniform times.
+    # The arrivals of a Poisson process, if their number is given, are independent uniform times.
     arrivals_s = np.sort(rng.random(len(draw.gpus)) * family.horizon_s)
     return _trace(family.id, tuple(_jobs(rng, draw, arrivals_s, family.users, first=0)))
 
@@ -73,14 +74,17 @@ def synth(jobs: int, load: float, gpus: int, seed: int) -> Trace:
 
 
 def synth_jobs(jobs: int, load: float, gpus: int, seed: int) -> Iterator[Job]:
-    """Draw `jobs` jobs that arrive as a Poisson process, a block at a time.
+    """Draw `jobs` jobs with Poisson arrivals, a block at a time to save memory.
 
-    The rate makes the expected demand `load` GPU-seconds per GPU-second of a
-    cluster of `gpus` GPUs. The mix is the batch family's, less the gangs that
-    the cluster cannot hold.
+    `load` is the expected demand in GPU-seconds per GPU-second of a cluster of `gpus` GPUs; it
+    sets the mean gap between arrivals:
+
+        gap = mean GPU-seconds of a job / (load x gpus)
+
+    Jobs are drawn from the batch family, without the demands that exceed the cluster.
 
     Raises:
-        ConfigError: a number that no trace can be made of.
+        ConfigError: a number is not positive, or arrivals would exceed the engine's clock.
     """
     if jobs < 1 or gpus < 1 or not 0 < load < math.inf:
         raise ConfigError(
@@ -102,18 +106,20 @@ def synth_jobs(jobs: int, load: float, gpus: int, seed: int) -> Iterator[Job]:
 def _blocks(
     jobs: int, demands: list[Demand], share: Floats, gap_s: float, seed: int
 ) -> Iterator[Job]:
+    """Jobs block by block; `share` is the probability of each demand."""
     rng = stream(seed, "trace.synth")
     clock_s = 0.0
     for first in range(0, jobs, _BLOCK_JOBS):
         size = min(_BLOCK_JOBS, jobs - first)
         counts = rng.multinomial(size, share)
-        draw = _shuffled(rng, [_free(rng, *x) for x in zip(demands, counts, strict=True)])
+        draw = _shuffled(rng, [_independent(rng, *x) for x in zip(demands, counts, strict=True)])
         arrivals_s = clock_s + np.cumsum(rng.exponential(gap_s, size))
         clock_s = float(arrivals_s[-1])
         yield from _jobs(rng, draw, arrivals_s, BATCH.users, first)
 
 
 def _stratified(rng: np.random.Generator, demand: Demand) -> _Draw:
+    """All jobs of one demand of a family, with a stratified sample of run times."""
     size = demand.jobs
     middle = (np.arange(size) + 0.5) / size
     ideal_s = demand.ideal_s(middle + _JITTER * (rng.random(size) - 0.5) / size)
@@ -122,7 +128,8 @@ def _stratified(rng: np.random.Generator, demand: Demand) -> _Draw:
     return _with_models(rng, demand, np.repeat(np.arange(len(_MODELS)), counts), ideal_s)
 
 
-def _free(rng: np.random.Generator, demand: Demand, size: int) -> _Draw:
+def _independent(rng: np.random.Generator, demand: Demand, size: int) -> _Draw:
+    """`size` jobs of one demand, with independent models and run times."""
     weights = np.array([demand.jobs_by_model.get(model, 0) for model in _MODELS])
     models = rng.choice(len(_MODELS), size, p=weights / weights.sum())
     return _with_models(rng, demand, models, demand.ideal_s(np.sort(rng.random(size))))
@@ -131,7 +138,7 @@ def _free(rng: np.random.Generator, demand: Demand, size: int) -> _Draw:
 def _with_models(
     rng: np.random.Generator, demand: Demand, models: Indices, ascending_s: Floats
 ) -> _Draw:
-    """Give the longer run times to the models with the longer steps, noisily."""
+    """Jobs with these models and run times: longer steps get longer run times, with noise."""
     rank = models + _RANK_NOISE * rng.standard_normal(len(models))
     return _Draw(np.full(len(models), demand.gpus), models[np.argsort(rank)], ascending_s)
 
@@ -145,12 +152,16 @@ def _shuffled(rng: np.random.Generator, draws: list[_Draw]) -> _Draw:
 def _jobs(
     rng: np.random.Generator, draw: _Draw, arrivals_s: Floats, users: int, first: int
 ) -> Iterator[Job]:
+    """The drawn jobs with ids from `first` on, steps and users.
+
+    A step is log-uniform in the model's range, and a job has as many as its run time needs.
+    """
     size = len(arrivals_s)
-    span = _HIGH_S[draw.model] - _LOW_S[draw.model]
-    # Whole nanoseconds: the last bits of exp differ between processors.
-    compute_s = np.round(np.exp(_LOW_S[draw.model] + span * rng.random(size)), 9)
+    span = _LOG_HIGH_S[draw.model] - _LOG_LOW_S[draw.model]
+    # Rounded to whole nanoseconds, because the last bits of exp differ between processors.
+    compute_s = np.round(np.exp(_LOG_LOW_S[draw.model] + span * rng.random(size)), 9)
     iterations = np.maximum(1, np.rint(draw.ideal_s / compute_s)).astype(np.int64)
-    # A few users submit most jobs: the k-th in proportion to 1/k.
+    # A few users submit most jobs: the k-th user's share is proportional to 1/k (Zipf's law).
     weights = 1 / np.arange(1, users + 1)
     user = rng.choice(users, size, p=weights / weights.sum())
     return map(

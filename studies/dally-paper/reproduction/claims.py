@@ -1,6 +1,6 @@
-"""What section VI of the Dally paper claims, one comparison each.
+"""What section VI of the Dally paper claims. Each claim compares one metric of two policies.
 
-Source: Sharma et al., Dally, IEEE Big Data 2025; the numbers are its own, the words are ours.
+Source: Sharma et al., Dally, IEEE Big Data 2025. The numbers are the paper's, the words are ours.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Claim:
     policy: str
     rival: str
     paper: str
-    """The paper's numbers; empty where it shows a figure without numbers."""
+    """The paper's numbers. Empty where the paper shows a figure without numbers."""
     less: bool = True
     racks: tuple[int, ...] = ALL
     rival_racks: int | None = None
-    """Where the rival's cluster has another size."""
+    """Racks of the rival's cluster, if its size differs."""
     main: bool = False
-    """Whether it stands in the summary."""
+    """Whether the summary shows it."""
 
 
 DALLY, MANUAL, NO_WAIT = "dally", "dally-manual", "dally-no-wait"
@@ -95,12 +95,12 @@ METRICS = {
 
 
 def words(claim: Claim) -> str:
-    """A claim as a sentence's core."""
+    """A claim as a sentence: `dally has less makespan than tiresias (batch)`."""
     relation = "less" if claim.less else "more"
     where = "" if claim.racks == ALL else f", {_listed(claim.racks)} racks"
     rival = f"{claim.rival} on {claim.rival_racks}" if claim.rival_racks else claim.rival
-    what = f"{relation} {METRICS[claim.metric]}"
-    return f"{claim.policy} has {what} than {rival} ({claim.arrivals}{where})"
+    comparison = f"{relation} {METRICS[claim.metric]} than {rival}"
+    return f"{claim.policy} has {comparison} ({claim.arrivals}{where})"
 
 
 def _listed(racks: tuple[int, ...]) -> str:

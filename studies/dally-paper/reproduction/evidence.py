@@ -13,7 +13,7 @@ from records import Record
 from artist.experiments.compare import Difference, bootstrap
 
 Replicate: TypeAlias = tuple[int, int, str]
-"""Seed, permutation, and the machine order of the original's rules."""
+"""Seed, permutation, and the machine order of the original program's rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Cell:
     options: str = ""
 
     def of(self, **changes: Any) -> Cell:
-        """The same with something changed."""
+        """The same cell with some fields changed."""
         return replace(self, **changes)
 
 
@@ -40,6 +40,11 @@ class Evidence:
             options, order = _without_order(row.options)
             cell = Cell(row.study, row.trace, row.racks, row.policy, options)
             self._rows.setdefault(cell, {})[row.seed, row.permutation, order] = row
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return sum(map(len, self._rows.values()))
 
     def has(self, cell: Cell) -> bool:
         """Whether there are runs of a cell."""
@@ -58,20 +63,23 @@ class Evidence:
         return [row.number(metric) for row in self._rows[cell].values()]
 
     def middle(self, cell: Cell, metric: str) -> float:
-        """Its median."""
+        """The median of a metric over a cell's replicates."""
         return median(self.values(cell, metric))
 
-    def difference(self, cell: Cell, rival: Cell, metric: str) -> Difference:
+    def difference(
+        self, cell: Cell, rival: Cell, metric: str, replicates: int | None = None
+    ) -> Difference:
         """A cell against its rival on the replicates that both have, relative to the rival.
 
-        The statistics are those of `artist compare`: the mean of the paired differences, and a
-        95 % percentile bootstrap of it.
+        The statistics are those of `artist compare`: the mean of the paired differences, and its
+        95 % percentile bootstrap interval. `replicates` takes only so many of them.
         """
         mine, theirs = self._rows[cell], self._rows[rival]
-        shared = [key for key in mine if key in theirs]
+        shared = [key for key in mine if key in theirs][:replicates]
         ours = np.array([mine[key].number(metric) for key in shared])
         base = np.array([theirs[key].number(metric) for key in shared])
-        # A rival at zero (nobody waited) has no relative difference: equal, or infinitely more.
+        # Where the rival has 0 (no job waited) there is no relative difference: it is 0 if the
+        # cell has 0 too, else infinite.
         relative = np.where(
             base == 0,
             np.where(ours == 0, 0.0, np.inf),
@@ -82,7 +90,7 @@ class Evidence:
 
 
 def _without_order(options: str) -> tuple[str, str]:
-    """The original's machine order is a replicate, not an option."""
+    """The options of a row without its machine order, which tells replicates apart."""
     words = options.split(" ") if options else []
     orders = [word for word in words if word.startswith("policy.machine_order_seed=")]
     return " ".join(word for word in words if word not in orders), "".join(orders)

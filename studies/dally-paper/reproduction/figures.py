@@ -1,4 +1,4 @@
-"""The page's figures as SVG: same rows, same bytes."""
+"""The figures of the pages as SVG. The same rows give the same bytes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cases import RACKS
 from claims import CLAIMS
 from evidence import Cell, Evidence
-from experiments import POLICIES
+from pairs import RACKS
 from sources import DRAWN, OWN, Original
+from values import POLICIES
 from verdicts import REGIMES, compared
 
 from artist.experiments.experiment import load_experiment, runs
@@ -43,14 +43,17 @@ CURVES = ("jct-cdf",)
 
 
 def write_rows(evidence: Evidence, original: Original, folder: Path) -> None:
-    """Draw what the rows of the results hold."""
+    """Draw the figures that need nothing but the rows of the results."""
     folder.mkdir(exist_ok=True)
     _save(folder / "differences.svg", 5.6, lambda canvas: _differences(evidence, canvas))
     _save(folder / "values.svg", 5.4, lambda canvas: _values(evidence, original, canvas))
 
 
 def write_curves(studies: Path, folder: Path) -> None:
-    """Figure 9 of the paper (and, upside down, 12): runs of the first drawn trace on 8 racks."""
+    """Figure 9 of the paper (upside down, Figure 12): the first drawn batch on 8 racks.
+
+    These runs are made again, because `results.csv` holds no completion times of single jobs.
+    """
     folder.mkdir(exist_ok=True)
     chosen = [
         run
@@ -65,7 +68,7 @@ def write_curves(studies: Path, folder: Path) -> None:
             write_run(simulate(run.scenario), paths[-1], ())
         study = group(read_runs(paths))
     for name in CURVES:
-        figure = next(found for found in figures(study) if found.name.startswith(name))
+        figure = next(one for one in figures(study) if one.name.startswith(name))
         _save(folder / f"{name}.svg", 2.6, partial(draw, figure))
 
 
@@ -80,19 +83,20 @@ def _save(path: Path, height_in: float, paint: Callable[[Canvas], None]) -> None
 
 
 def _differences(evidence: Evidence, canvas: Canvas) -> None:
-    """Dally against Tiresias, every regime: paired differences with their intervals."""
+    """Dally against Tiresias in every regime: paired differences with their intervals."""
     panels = canvas.subplots(1, 2, sharey=True)
     for axes, name in zip(panels, PAPER_RANGES, strict=True):
-        claim = next(found for found in CLAIMS if found.id == name)
+        claim = next(one for one in CLAIMS if one.id == name)
         axes.axvspan(*(100 * end for end in PAPER_RANGES[name]), color="#dddddd", lw=0)
         axes.axvline(0, color="black", lw=0.6)
         labels, at = [], 0
         for tone, regime in enumerate(REGIMES):
             for racks in claim.racks:
-                found = compared(evidence, claim, regime, racks)
-                if found is None:
+                difference = compared(evidence, claim, regime, racks)
+                if difference is None:
                     continue
-                _whisker(axes, at, (found.mean, found.low, found.high), style(f"s{tone}")[0])
+                ends = (difference.mean, difference.low, difference.high)
+                _whisker(axes, at, ends, style(f"s{tone}")[0])
                 labels.append(f"{regime}, {racks}")
                 at += 1
         axes.set_yticks(range(len(labels)), labels)
@@ -101,8 +105,8 @@ def _differences(evidence: Evidence, canvas: Canvas) -> None:
         axes.set_xlim(-100, 3000)
         axes.set_xticks([-100, -50, 0, 50, 100, 1000], ["-100", "-50", "0", "50", "100", "1000"])
         axes.grid(visible=True, axis="x")
-        what = "makespan" if name == "M1" else "mean JCT"
-        axes.set_xlabel(f"Dally over Tiresias, {what}, batch (%)")
+        metric = "makespan" if name == "M1" else "mean JCT"
+        axes.set_xlabel(f"Dally over Tiresias, {metric}, batch (%)")
 
 
 def _whisker(axes: Axes, at: int, values: Sequence[float], colour: str) -> None:
@@ -123,9 +127,9 @@ def _values(evidence: Evidence, original: Original, canvas: Canvas) -> None:
                     cell = Cell("recorded", DRAWN[arrivals], racks, policy)
                     if not evidence.has(cell):
                         continue
-                    found = evidence.values(cell, metric)
+                    values = evidence.values(cell, metric)
                     x = index + shift
-                    axes.plot([x, x], [min(found), max(found)], color=colour)
+                    axes.plot([x, x], [min(values), max(values)], color=colour)
                     name = policy if not index else None
                     axes.plot(x, evidence.middle(cell, metric), "o", color=colour, ms=3, label=name)
                     _theirs(axes, original, (OWN[arrivals], policy, racks, metric), (x, colour))
@@ -147,9 +151,9 @@ def _theirs(
     trace, policy, racks, metric = key
     x, colour = where
     for variant, marker in (("asis", "x"), ("fix", "_")):
-        found: Mapping[str, float] | None = original.get((variant, trace, policy, racks))
-        if found is not None:
-            axes.plot(x, found[metric], marker, color=colour, ms=4, alpha=0.7)
+        run: Mapping[str, float] | None = original.get((variant, trace, policy, racks))
+        if run is not None:
+            axes.plot(x, run[metric], marker, color=colour, ms=4, alpha=0.7)
 
 
 _METRICS = {"makespan_s": "makespan", "jct_mean_s": "mean JCT"}

@@ -4,26 +4,10 @@ from __future__ import annotations
 
 from itertools import product
 
-from cases import RACKS
 from evidence import Cell, Evidence
-from experiments import HEADINGS, POLICIES, SHOWN
+from formatting import seconds, spread, table
 from sources import DRAWN, EFFECTIVE, OWN, PAPER_TABLES, STATISTICS, Original
-from tabular import seconds, spread, table
-
-
-def values(evidence: Evidence, study: str) -> str:
-    """Median and range of every policy on every cluster."""
-    rows = []
-    for arrivals, racks, policy in product(DRAWN, RACKS, POLICIES):
-        cell = Cell(study, DRAWN[arrivals], racks, policy)
-        if evidence.has(cell):
-            rows.append(
-                [
-                    f"{arrivals}, {racks} racks, {policy}",
-                    *(spread(evidence.values(cell, metric)) for metric in SHOWN),
-                ]
-            )
-    return table(["cluster and policy", *HEADINGS], rows)
+from values import HEADINGS
 
 
 def paper_table(evidence: Evidence, original: Original, arrivals: str) -> str:
@@ -51,7 +35,7 @@ def paper_table(evidence: Evidence, original: Original, arrivals: str) -> str:
 
 
 def leak(original: Original) -> str:
-    """The original program as published over itself with its leak closed."""
+    """The original program as published, over the same program with its leak closed."""
     rows = []
     for (variant, trace, policy, racks), as_is in original.items():
         fixed = original.get(("fix", trace, policy, racks))
@@ -81,7 +65,7 @@ def leak(original: Original) -> str:
 
 
 def ladder(evidence: Evidence, original: Original) -> str:
-    """From the published program to ours, one difference at a time, on the paper's jobs."""
+    """From the published program to ours, one difference per column, on the paper's jobs."""
     rows = []
     for arrivals, racks, policy, metric in product(
         OWN, (2, 8), ("dally", "dally-manual", "tiresias"), ("makespan_s", "jct_mean_s")
@@ -97,7 +81,7 @@ def ladder(evidence: Evidence, original: Original) -> str:
         )
         rows.append(
             [
-                f"{arrivals}, {racks} racks, {policy}, {HEADINGS[SHOWN.index(metric)]}",
+                f"{arrivals}, {racks} racks, {policy}, {HEADINGS[metric]}",
                 seconds(as_is[metric]) if as_is else "",
                 seconds(fixed[metric]) if fixed else "",
                 *(

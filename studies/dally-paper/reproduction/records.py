@@ -1,7 +1,7 @@
-"""One row per run: where it stands in its study, and what came out.
+"""The rows of `results.csv`: one per run, with its place in its study and its results.
 
-`results.csv` is the only thing between the runs and the page: whoever doubts a number on the page
-finds its runs there, and runs them again (`artist sweep experiments/NAME.yaml --out DIR`).
+`results.csv` alone stands between the runs and the pages. If you doubt a number on a page, you
+find its runs there and can repeat them: `artist sweep experiments/NAME.yaml --out DIR`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from artist.experiments.experiment import Run
+from artist.io.writing import write_whole
 
 SECONDS = (
     "makespan_s",
@@ -36,16 +37,19 @@ COUNTS = (
     "placements_network",
 )
 LAST = ("last_job_slowdown", "last_job_level", "last_job_even")
-"""Of the job that finished last: run time over ideal run time, and its last placement."""
+"""The job that finished last: its run time over its ideal run time, and its last placement."""
 
 PLACE = ("study", "trace", "racks", "policy", "options", "seed", "permutation")
 Place: TypeAlias = tuple[str, str, int, str, str, int, int]
+# The policies with the original program's rules have this suffix. The study's name tells the rules,
+# so the rows leave the suffix out and stay comparable with the policies by the paper's rules.
+ORIGINAL_RULES = "-original"
 COLUMNS = (*PLACE, *SECONDS, *SHARES, *COUNTS, *LAST)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A row. `options` are the point's other settings, `KEY=VALUE` separated by blanks."""
+    """A row. `options` are the run's other settings: `KEY=VALUE`, separated by blanks."""
 
     study: str
     trace: str
@@ -58,7 +62,7 @@ class Record:
 
     @property
     def key(self) -> Place:
-        """What tells rows apart."""
+        """The columns that tell rows apart."""
         return (
             self.study,
             self.trace,
@@ -70,12 +74,12 @@ class Record:
         )
 
     def number(self, metric: str) -> float:
-        """A metric's value."""
+        """The value of a metric."""
         return float(self.values[metric])
 
 
 def place(study: str, run: Run) -> Place:
-    """What tells a run's row apart, in the order of `PLACE`."""
+    """The columns that tell a run's row apart, in the order of `PLACE`."""
     scenario = run.scenario
     named = {"trace", "racks", "policy", "seed", "permutation"}
     others = [f"{key}={_text(value)}" for key, value in run.point if key not in named]
@@ -83,7 +87,7 @@ def place(study: str, run: Run) -> Place:
         study,
         Path(scenario.trace).stem,
         scenario.racks,
-        scenario.policy,
+        scenario.policy.removesuffix(ORIGINAL_RULES),
         " ".join(others),
         scenario.seed,
         scenario.permutation,
@@ -97,7 +101,7 @@ def record(study: str, run: Run, outcome: Mapping[str, Any]) -> Record:
 
 
 def read(path: Path) -> list[Record]:
-    """The rows of a results file; none if there is no file."""
+    """The rows of a results file. No file: no rows."""
     if not path.is_file():
         return []
     with path.open(encoding="utf-8", newline="") as stream:
@@ -117,14 +121,16 @@ def read(path: Path) -> list[Record]:
 
 
 def write(path: Path, records: Iterable[Record]) -> None:
-    """Replace a results file, whole or not at all."""
+    """Replace a results file, whole or not at all.
+
+    Raises:
+        ConfigError: the file cannot be written.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows([*found.key, *found.values.values()] for found in records)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text.getvalue(), encoding="utf-8")
-    partial.replace(path)
+    writer.writerows([*row.key, *row.values.values()] for row in records)
+    write_whole(path, text.getvalue())
 
 
 def _rounded(name: str, value: Any) -> str:

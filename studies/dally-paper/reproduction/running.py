@@ -1,8 +1,8 @@
-"""Run the studies. Every file of `experiments/` is an experiment of `artist sweep`."""
+"""Run the studies. Every file in `experiments/` is an experiment file of `artist sweep`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,10 @@ ORDER = (
     "no-communication",
     "h100-catalogue",
 )
-"""Studies in the order of the file; `own-jobs` and the two of the ladder need the paper's jobs."""
+"""Studies in the order of `results.csv`.
+
+`own-jobs`, `ladder-rules` and `ladder-paper` need the paper's jobs, which artist does not ship.
+"""
 
 SAVE_EVERY = 10
 
@@ -57,12 +60,12 @@ def run_missing(
     again: bool,
     on_done: Callable[[int, int], None],
 ) -> None:
-    """Bring a results file up to date; `again` repeats what is there.
+    """Bring a results file up to date. `again` repeats the runs that have a row.
 
-    Rows of runs whose traces are not here stay as they are; rows of no study are dropped.
+    Rows stay as they are if the trace of their run is missing. Rows of no study are dropped.
     """
     places = {place(study, run): (study, run) for study, run in wanted}
-    kept = {found.key: found for found in read(results) if found.key in places}
+    kept = {row.key: row for row in read(results) if row.key in places}
     todo = [
         pair
         for key, pair in places.items()
@@ -71,38 +74,38 @@ def run_missing(
     for done, (index, outcome) in enumerate(
         run_all(outcome_of, [run.scenario for _, run in todo], workers), start=1
     ):
-        found = record(*todo[index], outcome)
-        kept[found.key] = found
+        row = record(*todo[index], outcome)
+        kept[row.key] = row
         on_done(done, len(todo))
         if done % SAVE_EVERY == 0 or done == len(todo):
             write(results, in_order(kept.values()))
 
 
 def differing(wanted: Sequence[tuple[str, Run]], results: Path, workers: int) -> list[str]:
-    """Runs, repeated, whose row is missing or different."""
-    kept = {found.key: found for found in read(results)}
+    """Repeat runs. The answer names those whose row is missing or different."""
+    kept = {row.key: row for row in read(results)}
     todo = [pair for pair in wanted if at_hand(pair[1].scenario.trace)]
-    found = []
+    names = []
     for index, outcome in run_all(outcome_of, [run.scenario for _, run in todo], workers):
         again = record(*todo[index], outcome)
         if kept.get(again.key) != again:
-            found.append(" ".join(map(str, again.key)))
-    return sorted(found)
+            names.append(" ".join(map(str, again.key)))
+    return sorted(names)
 
 
 def at_hand(trace: str) -> bool:
-    """Whether a trace is built in, or a file that is here."""
+    """Whether a trace is built in, or a file that exists."""
     return not Path(trace).suffix or Path(trace).is_file()
 
 
-def in_order(records: Any) -> list[Record]:
-    """Rows as the file has them: study by study, then by their place."""
+def in_order(records: Iterable[Record]) -> list[Record]:
+    """Rows in the order of the file: by study, then by their place."""
     rank = {name: index for index, name in enumerate(ORDER)}
-    return sorted(records, key=lambda found: (rank[found.study], *found.key[1:]))
+    return sorted(records, key=lambda row: (rank[row.study], *row.key[1:]))
 
 
 def outcome_of(scenario: Scenario) -> Mapping[str, Any]:
-    """One run in a worker: its summary, and what its last job ran on."""
+    """One run in a worker: its summary, and the placement of its last job."""
     result = simulate(scenario)
     return {**result.summary, **last_job(result.tables)}
 
@@ -112,14 +115,14 @@ def last_job(tables: Mapping[str, Table]) -> Mapping[str, Any]:
     jobs, placements = tables["jobs"], tables["placements"]
     last = max(range(len(jobs["finish_s"])), key=lambda row: jobs["finish_s"][row])
     name = jobs["job_id"][last]
-    row = max(row for row, found in enumerate(placements["job_id"]) if found == name)
+    row = max(row for row, job in enumerate(placements["job_id"]) if job == name)
     slowdown = float(jobs["run_s"][last]) / float(jobs["ideal_s"][last])
-    found = (slowdown, placements["level"][row], even(placements["signature"][row]))
-    return dict(zip(LAST, found, strict=True))
+    values = (slowdown, placements["level"][row], even(placements["signature"][row]))
+    return dict(zip(LAST, values, strict=True))
 
 
 def even(signature: str) -> bool:
-    """Whether racks, machines and sockets hold equal shares of a placement."""
+    """Whether racks, machines and sockets hold equal shares: `4+4,4+4` is even, `4+4,4` is not."""
     parts = [signature]
     for separator in "/,+":
         parts = [piece for part in parts for piece in part.split(separator)]

@@ -1,8 +1,9 @@
-"""Where the numbers stand that are not ours: the paper's tables and the original program's runs."""
+"""The numbers that are not ours: the paper's tables and the original program's runs."""
 
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -40,7 +41,7 @@ PAPER_TABLES: Mapping[str, Mapping[str, tuple[int, int, int, int]]] = {
 }
 
 OWN = {"batch": "sensetime_500_batch", "poisson": "sensetime_411_poisson_week"}
-"""The paper's own jobs, where they are at hand."""
+"""The paper's own jobs. artist does not ship them."""
 DRAWN = {"batch": "sensetime-batch-500", "poisson": "sensetime-poisson-week"}
 """Built-in traces of the same shape, drawn by seed."""
 EFFECTIVE = {"batch": "trace_batch_effective", "poisson": "trace_poisson_week_effective"}
@@ -48,7 +49,11 @@ EFFECTIVE = {"batch": "trace_batch_effective", "poisson": "trace_poisson_week_ef
 
 
 def original() -> Original:
-    """The runs of the original program: `asis` as published, `fix` with its leak closed."""
+    """The runs of the original program: `asis` as published, `fix` with its leak closed.
+
+    Raises:
+        OSError: `original.csv` cannot be read.
+    """
     with (HERE / "original.csv").open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if row["scheme"] in SCHEMES]
     return {
@@ -57,6 +62,12 @@ def original() -> Original:
         }
         for row in rows
     }
+
+
+def latency_origins() -> Mapping[str, int]:
+    """How many latencies were recorded from the original program, and how many were computed."""
+    with (HERE / "recorded.csv").open(encoding="utf-8", newline="") as stream:
+        return Counter(row["origin"] for row in csv.DictReader(stream))
 
 
 def _is_number(column: str) -> bool:

@@ -1,29 +1,34 @@
-"""The claims, judged: per regime and number of racks, outside noise or not."""
+"""The claims, judged in each regime and on each number of racks: holds, noise or opposite."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from claims import CLAIMS, Claim, words
 from evidence import Cell, Evidence
+from formatting import interval, percent, table
 from sources import DRAWN, OWN, Original
-from tabular import interval, percent, table
 
 from artist.experiments.compare import Difference
+
+HOLDS, NOISE, OPPOSITE = "holds", "noise", "**opposite**"
 
 
 @dataclass(frozen=True, slots=True)
 class Regime:
-    """Which runs a claim is judged by. `within`: studies of Dally, and of its variants, that move
-    within a level; they stand in for Dally and its variants."""
+    """The runs that judge a claim.
+
+    `within` names two studies: of a Dally that moves within a level, and of variants that do. Their
+    runs stand in for those of Dally and its variants.
+    """
 
     study: str
     traces: Mapping[str, str]
-    within: tuple[str, str | None] | None = None
+    within: tuple[str, str] | None = None
 
     def cell(self, arrivals: str, racks: int, policy: str) -> Cell:
-        """Where a policy's runs are."""
+        """The cell that holds a policy's runs."""
         plain = Cell(self.study, self.traces[arrivals], racks, policy)
         if self.within is None or policy not in _TIMERS:
             return plain
@@ -41,7 +46,6 @@ _TIMERS = {
     "dally-fully-consolidated": "unbounded",
 }
 
-
 REGIMES: Mapping[str, Regime] = {
     "recorded": Regime("recorded", DRAWN),
     "the paper's jobs": Regime("own-jobs", OWN),
@@ -53,35 +57,40 @@ REGIMES: Mapping[str, Regime] = {
     "H100, calibrated": Regime("h100-calibrated", DRAWN),
     "H100, catalogue": Regime("h100-catalogue", DRAWN),
 }
-"""The columns of the verdicts."""
+"""The columns of the tables of claims."""
 
-INTERVALS = ("recorded", "within-level")
-"""Regimes whose intervals the summary shows."""
 JUDGED = tuple(name for name in REGIMES if name != "H100, catalogue")
-"""Regimes whose verdicts the summary shows."""
+"""Regimes that ran on every cluster."""
+SUMMARIZED = tuple(name for name in JUDGED if name != "the paper's jobs")
+"""Regimes that the summary shows."""
 
 
-def summary(evidence: Evidence, original: Original) -> str:
-    """The screen that a reader sees first."""
-    shown = [claim for claim in CLAIMS if claim.main]
-    intervals = [f"{regime}, 8 racks" for regime in INTERVALS]
+def summary(evidence: Evidence) -> str:
+    """The verdicts on the main claims, and how many verdicts of each kind all claims have."""
+    tallies = (tally(evidence, regime) for regime in SUMMARIZED)
+    counts = ["/".join(str(count) for count in counted.values()) for counted in tallies]
     return table(
-        ["claim", "the paper", "leak closed, 8 racks", *intervals, *JUDGED],
-        (
-            [
-                f"{claim.id}: {words(claim)}",
-                claim.paper or "a figure",
-                _original(original, claim, "fix", _shown(claim)),
-                *(_cell(evidence, claim, regime, _shown(claim)) for regime in INTERVALS),
-                *(verdict(evidence, claim, regime) for regime in JUDGED),
-            ]
-            for claim in shown
-        ),
+        ["claim", "the paper", *SUMMARIZED],
+        [
+            *(_verdicts(evidence, claim, SUMMARIZED) for claim in CLAIMS if claim.main),
+            [f"all {len(CLAIMS)} claims: holds/noise/opposite", "", *counts],
+        ],
     )
 
 
+def every_verdict(evidence: Evidence) -> str:
+    """The verdicts on all claims."""
+    rows = (_verdicts(evidence, claim, JUDGED) for claim in CLAIMS)
+    return table(["claim", "the paper", *JUDGED], rows)
+
+
+def _verdicts(evidence: Evidence, claim: Claim, regimes: Sequence[str]) -> list[str]:
+    judged = (verdict(evidence, claim, regime) for regime in regimes)
+    return [f"{claim.id}: {words(claim)}", claim.paper or "a figure", *judged]
+
+
 def detail(evidence: Evidence, original: Original) -> str:
-    """Every claim at every number of racks."""
+    """Every claim at every number of racks, with its intervals."""
     columns = ["claim", "racks", "the paper", "published", "leak closed", *REGIMES]
     rows = []
     for claim in CLAIMS:
@@ -92,7 +101,7 @@ def detail(evidence: Evidence, original: Original) -> str:
                     f"{claim.id} {words(claim)}; {claim.source}" if first else "",
                     str(racks),
                     (claim.paper or "a figure") if first else "",
-                    *(_original(original, claim, variant, racks) for variant in ("asis", "fix")),
+                    *(in_program(original, claim, variant, racks) for variant in ("asis", "fix")),
                     *(_cell(evidence, claim, regime, racks) for regime in REGIMES),
                 ]
             )
@@ -100,37 +109,62 @@ def detail(evidence: Evidence, original: Original) -> str:
 
 
 def verdict(evidence: Evidence, claim: Claim, regime: str) -> str:
-    """Where a claim holds outside noise, where it is within noise, and where the opposite holds."""
-    found: dict[str, list[str]] = {"holds": [], "noise": [], "**opposite**": []}
+    """The racks on which a claim holds, is within noise, and turns into its opposite."""
+    racks_of: dict[str, list[str]] = {HOLDS: [], NOISE: [], OPPOSITE: []}
     for racks in claim.racks:
         difference = compared(evidence, claim, regime, racks)
-        if difference is None:
-            continue
-        wanted = "less" if claim.less else "more"
-        judged = difference.verdict
-        kind = "holds" if judged == wanted else "**opposite**" if judged in _OTHER else "noise"
-        found[kind].append(str(racks))
-    parts = [f"{kind} {', '.join(where)}" for kind, where in found.items() if where]
-    whole = len(claim.racks) > 1 and any(len(where) == len(claim.racks) for where in found.values())
-    return (parts[0].split(" ")[0] if whole else "; ".join(parts)) if parts else ""
+        if difference is not None:
+            racks_of[outcome(claim, difference)].append(str(racks))
+    parts = [f"{kind} {', '.join(racks)}" for kind, racks in racks_of.items() if racks]
+    # The same outcome on every cluster needs no list of clusters.
+    same = any(len(racks) == len(claim.racks) for racks in racks_of.values())
+    if len(claim.racks) > 1 and same:
+        return parts[0].split(" ")[0]
+    return "; ".join(parts)
 
 
-def compared(evidence: Evidence, claim: Claim, regime: str, racks: int) -> Difference | None:
-    """The difference that a claim is about; None where there are no such runs."""
+def tally(evidence: Evidence, regime: str) -> Mapping[str, int]:
+    """How often the claims hold, are within noise, and turn into their opposite."""
+    counts = dict.fromkeys((HOLDS, NOISE, OPPOSITE), 0)
+    for claim, _, difference in comparisons(evidence, (regime,)):
+        counts[outcome(claim, difference)] += 1
+    return counts
+
+
+def comparisons(
+    evidence: Evidence, regimes: Sequence[str] = tuple(REGIMES), replicates: int | None = None
+) -> list[tuple[Claim, int, Difference]]:
+    """All claims on all racks of some regimes, where there are such runs."""
+    every = (
+        (claim, racks, compared(evidence, claim, regime, racks, replicates))
+        for regime in regimes
+        for claim in CLAIMS
+        for racks in claim.racks
+    )
+    return [(claim, racks, difference) for claim, racks, difference in every if difference]
+
+
+def outcome(claim: Claim, difference: Difference) -> str:
+    """Whether a difference confirms a claim."""
+    if difference.verdict not in ("less", "more"):
+        return NOISE
+    return HOLDS if difference.verdict == ("less" if claim.less else "more") else OPPOSITE
+
+
+def compared(
+    evidence: Evidence, claim: Claim, regime: str, racks: int, replicates: int | None = None
+) -> Difference | None:
+    """The difference that a claim is about. None: there are no such runs."""
     chosen = REGIMES[regime]
     cell = chosen.cell(claim.arrivals, racks, claim.policy)
     rival = chosen.cell(claim.arrivals, claim.rival_racks or racks, claim.rival)
     if not (evidence.has(cell) and evidence.has(rival)):
         return None
-    return evidence.difference(cell, rival, claim.metric)
+    return evidence.difference(cell, rival, claim.metric, replicates)
 
 
-def _cell(evidence: Evidence, claim: Claim, regime: str, racks: int) -> str:
-    difference = compared(evidence, claim, regime, racks)
-    return "" if difference is None else interval(difference)
-
-
-def _original(original: Original, claim: Claim, variant: str, racks: int) -> str:
+def in_program(original: Original, claim: Claim, variant: str, racks: int) -> str:
+    """The same difference in one run of the original program. Empty: it was not run."""
     trace = OWN[claim.arrivals]
     mine = original.get((variant, trace, claim.policy, racks))
     theirs = original.get((variant, trace, claim.rival, claim.rival_racks or racks))
@@ -139,8 +173,6 @@ def _original(original: Original, claim: Claim, variant: str, racks: int) -> str
     return percent(mine[claim.metric] / theirs[claim.metric] - 1)
 
 
-def _shown(claim: Claim) -> int:
-    return 8 if 8 in claim.racks else claim.racks[0]
-
-
-_OTHER = ("less", "more")
+def _cell(evidence: Evidence, claim: Claim, regime: str, racks: int) -> str:
+    difference = compared(evidence, claim, regime, racks)
+    return "" if difference is None else interval(difference)

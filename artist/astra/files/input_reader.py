@@ -1,0 +1,257 @@
+"""Reads ASTRA-sim 2.x's input files back into the query that they hold.
+
+This is the inverse of `artist.astra.files.render`. Every error has the exit code with which
+ASTRA-sim ends on the same file. What ASTRA-sim would answer but artist cannot express has the
+code `INEXPRESSIBLE`, which ASTRA-sim never uses.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from artist.astra.files.chakra_graph import workload_of
+from artist.astra.files.chakra_reader import decode_nodes
+from artist.astra.files.chakra_schema import MalformedTraceError
+from artist.astra.model.groups import algorithm_of
+from artist.astra.model.refusals import OPTIMIZATIONS, POLICIES
+from artist.errors import BackendError, BackendSettingError, did_you_mean
+from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
+from artist.io.reading import open_binary
+from artist.workload.layers import Workload
+
+# Exit codes: artist's own for a backend's error, then ASTRA-sim's. From 128 on they are 128 + N
+# for signal N (6: abort, 8: division by zero).
+INEXPRESSIBLE = 4
+MISSING_OR_UNKNOWN = 1
+ABORTED = 134
+DIVIDED_BY_ZERO = 136
+REFUSED = 255
+
+_LISTS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+_SWITCHES = (
+    *("model-shared-bus", "roofline-enabled", "replay-only", "trace-enabled"),
+    "track-local-mem",
+)
+_SCALARS = {
+    "scheduling_policy": "scheduling-policy",
+    "collective_optimization": "collective-optimization",
+    "preferred_dataset_splits": "preferred-dataset-splits",
+    "active_chunks_per_dimension": "active-chunks-per-dimension",
+    "endpoint_delay_ns": "endpoint-delay",
+    "local_mem_bandwidth_gb_per_s": "local-mem-bw",
+}
+_COLUMNS = ("topology", "npus_count", "bandwidth", "latency")
+
+Value = TypeVar("Value")
+
+
+class AstraInputError(BackendError):
+    """An input file is missing, malformed or beyond what artist can express.
+
+    `exit_code` is the one that ASTRA-sim ends with, or `INEXPRESSIBLE`.
+    """
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (str(self), self.exit_code))
+
+
+def read_query(
+    workload: Path, system: Path, network: Path, memory: Path, queues: int = 1
+) -> LatencyQuery:
+    """The query of one run. `workload` is the prefix of the traces PREFIX.RANK.et.
+
+    Raises:
+        AstraInputError: a file cannot be used; the message names it.
+    """
+    dimensions = read_network(network)
+    read_memory(memory)
+    settings = read_system(system, queues)
+    layers, passes = read_traces(workload, math.prod(x.npus for x in dimensions))
+    return LatencyQuery(layers, dimensions, settings, passes)
+
+
+def read_network(path: Path) -> tuple[Dimension, ...]:
+    """The dimensions of a network file.
+
+    Raises:
+        AstraInputError: the file cannot be used.
+    """
+    import yaml
+
+    try:
+        # The base loader leaves every scalar a text: YAML 1.1 would take 1e-05 for a word.
+        document = yaml.load(_text(path, REFUSED), Loader=yaml.BaseLoader)  # noqa: S506
+    except (yaml.YAMLError, RecursionError) as cause:
+        raise AstraInputError(f"{path}: not valid YAML ({cause})", REFUSED) from cause
+    if not isinstance(document, dict):
+        raise AstraInputError(f"{path}: expected {', '.join(_COLUMNS)}", REFUSED)
+    _check_known(path, document, _COLUMNS)
+    columns = [document.get(name) for name in _COLUMNS]
+    if not all(isinstance(x, list) and len(x) == len(columns[0] or ()) for x in columns):
+        raise AstraInputError(
+            f"{path}: expected lists of one length for {', '.join(_COLUMNS)}", REFUSED
+        )
+    rows = zip(*(column for column in columns if column), strict=True)
+    return tuple(_dimension(path, index, row) for index, row in enumerate(rows))
+
+
+def read_memory(path: Path) -> None:
+    """Check that the memory file asks for no remote memory.
+
+    Raises:
+        AstraInputError: the file cannot be used, or it asks for remote memory.
+    """
+    document = _json(path)
+    _check_known(path, document, ("memory-type",))
+    memory_type = document.get("memory-type")
+    if memory_type != "NO_MEMORY_EXPANSION":
+        raise AstraInputError(
+            f"{path}: memory-type is {memory_type!r}, expected NO_MEMORY_EXPANSION",
+            MISSING_OR_UNKNOWN,
+        )
+
+
+def read_system(path: Path, queues: int = 1) -> SystemSettings:
+    """The settings of a system file.
+
+    Raises:
+        AstraInputError: the file cannot be used.
+    """
+    document = _json(path)
+    lists = {f"{name.replace('_', '-')}-implementation": name for name in _LISTS}
+    _check_known(path, document, (*_SCALARS.values(), *_SWITCHES, *lists))
+    for key in _SWITCHES:
+        if document.get(key, 0) not in (0, False):
+            raise AstraInputError(
+                f"{path}: {key} is {document[key]!r}, expected 0: artist models no other",
+                INEXPRESSIBLE,
+            )
+    settings = {name: _scalar(path, document, key) for name, key in _SCALARS.items()}
+    optimization = settings["collective_optimization"]
+    _check_choice(path, "scheduling-policy", settings["scheduling_policy"], POLICIES)
+    _check_choice(path, "collective-optimization", optimization, OPTIMIZATIONS)
+    splits = settings["preferred_dataset_splits"]
+    if splits == 0:
+        raise AstraInputError(
+            f"{path}: preferred-dataset-splits is 0, expected 1 or more", DIVIDED_BY_ZERO
+        )
+    settings |= {name: _algorithms(path, document, key) for key, name in lists.items()}
+    return SystemSettings(**settings, queues_per_dimension=queues)
+
+
+def read_traces(prefix: Path, npus: int) -> tuple[Workload, int]:
+    """The workload that all NPUs run, and its number of passes.
+
+    Raises:
+        AstraInputError: a trace is missing or malformed, NPUs run different traces, or no
+            workload of artist has the graph.
+    """
+    paths = [prefix.with_name(f"{prefix.name}.{rank}.et") for rank in range(npus)]
+    first = _read(paths[0], MISSING_OR_UNKNOWN)
+    for path in paths[1:]:
+        # Rendered traces are links to the first one: no need to read them.
+        if not (path.exists() and path.samefile(paths[0])) and (
+            _read(path, MISSING_OR_UNKNOWN) != first
+        ):
+            raise AstraInputError(
+                f"{path}: differs from {paths[0].name}: artist answers where all NPUs run the same",
+                INEXPRESSIBLE,
+            )
+    try:
+        return workload_of(decode_nodes(first), prefix.name)
+    except BackendError as cause:
+        code = ABORTED if isinstance(cause, MalformedTraceError) else INEXPRESSIBLE
+        raise AstraInputError(f"{paths[0]}: {cause}", code) from cause
+
+
+def _dimension(path: Path, index: int, row: Sequence[Any]) -> Dimension:
+    def cell(at: int, convert: Callable[[Any], Value], valid: Callable[[Value], bool]) -> Value:
+        try:
+            value = convert(row[at])
+        except (TypeError, ValueError):
+            pass
+        else:
+            if valid(value):
+                return value
+        raise AstraInputError(
+            f"{path}: {_COLUMNS[at]} of dimension {index} is {row[at]!r}, expected "
+            + ("Ring, FullyConnected or Switch", "2 or more", "more than 0", "0 or more")[at],
+            REFUSED,
+        )
+
+    return Dimension(
+        cell(0, Topology, bool),
+        cell(1, int, lambda npus: npus > 1),
+        cell(2, float, lambda bandwidth: 0 < bandwidth < math.inf),
+        cell(3, float, lambda latency: 0 <= latency < math.inf),
+    )
+
+
+def _scalar(path: Path, document: dict[str, Any], key: str) -> Any:
+    named = key in ("scheduling-policy", "collective-optimization")
+    value = document.get(key)
+    expected = str if named else (int, float)
+    if not isinstance(value, expected) or isinstance(value, bool):
+        code = DIVIDED_BY_ZERO if key == "preferred-dataset-splits" and value is None else ABORTED
+        got = "missing" if value is None else repr(value)
+        raise AstraInputError(
+            f"{path}: {key} is {got}, expected {'a name' if named else 'a number'}", code
+        )
+    return value
+
+
+def _algorithms(path: Path, document: dict[str, Any], key: str) -> tuple[str, ...]:
+    names = document.get(key, [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise AstraInputError(f"{path}: {key} is {names!r}, expected a list of names", ABORTED)
+    try:
+        for name in names:
+            algorithm_of(name)
+    except BackendSettingError as cause:
+        raise AstraInputError(f"{path}: {key}: {cause}", MISSING_OR_UNKNOWN) from cause
+    return tuple(names)
+
+
+def _check_choice(path: Path, key: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise AstraInputError(
+            f"{path}: {key} is {value!r}, expected one of {', '.join(known)}", MISSING_OR_UNKNOWN
+        )
+
+
+def _check_known(path: Path, document: dict[str, Any], known: tuple[str, ...]) -> None:
+    for key in document:
+        if key not in known:
+            hint = did_you_mean(str(key), known)
+            raise AstraInputError(f"{path}: unknown key {key!r}: {hint}", INEXPRESSIBLE)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(_text(path, MISSING_OR_UNKNOWN))
+    except (ValueError, RecursionError) as cause:
+        raise AstraInputError(f"{path}: not valid JSON ({cause})", ABORTED) from cause
+    if not isinstance(document, dict):
+        raise AstraInputError(f"{path}: expected an object of settings", ABORTED)
+    return document
+
+
+def _text(path: Path, code: int) -> str:
+    return _read(path, code).decode("utf-8", errors="replace")
+
+
+def _read(path: Path, code: int) -> bytes:
+    try:
+        with open_binary(path) as file:
+            return file.read()
+    except OSError as cause:
+        reason = cause.strerror or str(cause)
+        raise AstraInputError(f"{path}: cannot be read ({reason})", code) from cause

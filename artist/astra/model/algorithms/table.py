@@ -1,0 +1,71 @@
+"""The algorithms side by side: which module answers for the stage at hand.
+
+ring               `ring`, `oneRing`
+direct             `direct`, `directW`, `oneDirect`
+halving_doubling   `halvingDoubling`, `oneHalvingDoubling`
+double_binary_tree `doubleBinaryTree`
+"""
+
+from __future__ import annotations
+
+from artist.astra.model.algorithms import direct, double_binary_tree, halving_doubling, ring
+from artist.astra.model.algorithms.packets import PacketPlan
+from artist.astra.model.algorithms.timing import Timing
+from artist.astra.model.chunks_and_stages import Stage
+from artist.astra.model.groups import Family
+from artist.astra.model.message_handling import Delays
+from artist.astra.model.network import Network
+
+
+def stage_time(stage: Stage, network: Network, delays: Delays) -> Timing:
+    """How long a stage takes when all NPUs do the same at the same time; not for trees.
+
+    Raises:
+        AmbiguousOrderError: the time depends on what else the NPU does at one instant.
+    """
+    match stage.group.algorithm.family:
+        case Family.RING:
+            return ring.stage_time(stage, network, delays)
+        case Family.DIRECT:
+            return direct.stage_time(stage, network, delays)
+        case Family.HALVING_DOUBLING:
+            return halving_doubling.stage_time(stage, network, delays)
+        case Family.TREE:
+            raise ValueError("the NPUs of a tree do not all do the same")
+
+
+def packet_plan(stage: Stage) -> PacketPlan:
+    """What each NPU does in a stage, message by message; not for trees."""
+    match stage.group.algorithm.family:
+        case Family.RING:
+            return ring.packet_plan(stage)
+        case Family.DIRECT:
+            return direct.packet_plan(stage)
+        case Family.HALVING_DOUBLING:
+            return halving_doubling.packet_plan(stage)
+        case Family.TREE:
+            raise ValueError("a tree sends no packets")
+
+
+def sent_bytes(stage: Stage, network: Network) -> tuple[int, ...]:
+    """Bytes that one NPU sends in a stage, per dimension; for a tree the mean over its NPUs."""
+    match stage.group.algorithm.family:
+        case Family.RING:
+            return tuple(ring.sent_bytes(stage, network))
+        case Family.DIRECT:
+            return tuple(direct.sent_bytes(stage, network))
+        case Family.HALVING_DOUBLING:
+            return tuple(halving_doubling.sent_bytes(stage, network))
+        case Family.TREE:
+            return tuple(double_binary_tree.sent_bytes(stage, network))
+
+
+def smallest_message_bytes(stage: Stage) -> int:
+    """Bytes of the smallest message of a stage. ASTRA-sim aborts on a message of 0 bytes."""
+    match stage.group.algorithm.family:
+        case Family.TREE:
+            return stage.input_bytes
+        case Family.HALVING_DOUBLING:
+            return halving_doubling.smallest_message_bytes(stage)
+        case _:
+            return stage.share_bytes

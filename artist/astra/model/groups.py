@@ -1,0 +1,109 @@
+"""Algorithms by name, and the groups of NPUs that they run among.
+
+A *group* is the set of NPUs that exchange messages in one stage of a collective: the NPUs of
+one dimension, or all NPUs for the `one*` algorithms. NPU ids count the first dimension fastest.
+For example, with 4 NPUs in dimension 0 and 2 in dimension 1, NPU 6 belongs to two groups:
+
+    dimension 0: NPUs 4 5 6 7, stride 1, NPU 6 is at position 2
+    dimension 1: NPUs 2 6,     stride 4, NPU 6 is at position 1
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from math import prod
+
+from artist.errors import BackendSettingError
+
+_NAME = re.compile(
+    r"(?P<ring>ring|oneRing)|(?P<halving>halvingDoubling|oneHalvingDoubling)"
+    r"|(?P<tree>doubleBinaryTree)|(?P<direct>direct|oneDirect)(?P<window>[1-9][0-9]{0,4})?"
+)
+
+
+class Family(Enum):
+    """Families of collective algorithms; each has a module in `artist.astra.model.algorithms`."""
+
+    RING = "ring"
+    DIRECT = "direct"
+    HALVING_DOUBLING = "halvingDoubling"
+    TREE = "doubleBinaryTree"
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """A collective algorithm.
+
+    A `flat` algorithm (`one*`) runs over all NPUs at once and not per dimension.
+    `window` is the W of `directW`: the number of peers that an NPU serves at a time.
+    """
+
+    family: Family
+    flat: bool = False
+    window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The NPUs of one stage: `nodes` of them, `stride` ids apart, running `algorithm`.
+
+    `index` is the group's place in the implementation list. ASTRA-sim also numbers the
+    queues of an NPU by it.
+    """
+
+    index: int
+    nodes: int
+    stride: int
+    algorithm: Algorithm
+
+    def position(self, npu: int) -> int:
+        """The position of an NPU in its group, from 0."""
+        return npu // self.stride % self.nodes
+
+    def member(self, npu: int, position: int) -> int:
+        """The NPU at `position` of the group that `npu` belongs to."""
+        return npu + (position - self.position(npu)) * self.stride
+
+
+def groups(npus: tuple[int, ...], algorithms: tuple[Algorithm, ...]) -> tuple[Group, ...]:
+    """The groups of an implementation list, one per algorithm.
+
+    As in ASTRA-sim, a `one*` algorithm spans all NPUs and ends the list. Dimensions
+    beyond the end of the list take no part.
+    """
+    made: list[Group] = []
+    stride = 1
+    for index, (nodes, algorithm) in enumerate(zip(npus, algorithms, strict=False)):
+        if algorithm.flat:
+            return (*made, Group(index, prod(npus), 1, algorithm))
+        made.append(Group(index, nodes, stride, algorithm))
+        stride *= nodes
+    return tuple(made)
+
+
+@cache
+def algorithm_of(name: str) -> Algorithm:
+    """The algorithm with one of ASTRA-sim's names, e.g. `ring`, `direct2` or `oneRing`.
+
+    Raises:
+        BackendSettingError: ASTRA-sim does not know the name.
+    """
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise BackendSettingError(
+            f"unknown collective algorithm {name!r}: ASTRA-sim exits; use ring, direct, directN "
+            "(N peers at a time), halvingDoubling, doubleBinaryTree, oneRing, oneDirect or "
+            "oneHalvingDoubling"
+        )
+    families = {
+        "ring": Family.RING,
+        "halving": Family.HALVING_DOUBLING,
+        "tree": Family.TREE,
+        "direct": Family.DIRECT,
+    }
+    family = next(family for part, family in families.items() if match[part])
+    window = int(match["window"]) if match["window"] else None
+    return Algorithm(family, name.startswith("one"), window)

@@ -1,0 +1,78 @@
+"""How long one message takes on ASTRA-sim's congestion-unaware network.
+
+A message has the network to itself: it never waits for another message. With h hops, a latency
+per hop and a bandwidth of the dimension,
+
+    message_ns = floor(h * latency_ns + bytes / bytes_per_ns)
+
+    topology         hops h between positions that are d apart, of n
+    FullyConnected   1
+    Switch           2 (to the switch and from it)
+    Ring             min(d, n - d)
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from artist.astra.model.groups import Group
+from artist.estimates.query import Dimension, Topology
+from artist.units import bytes_per_ns
+
+Route = tuple[int, int]
+"""(dimension, hops) of a message."""
+
+
+class Network:
+    """The dimensions of a query. It answers how far apart NPUs are and how long messages take."""
+
+    def __init__(self, dimensions: tuple[Dimension, ...]) -> None:
+        self.dimensions = dimensions
+        self.npus = tuple(d.npus for d in dimensions)
+        self.total_npus = prod(self.npus)
+        self._bytes_per_ns = [bytes_per_ns(d.bandwidth_gib_per_s) for d in dimensions]
+        self._peer_routes: dict[Group, list[Route]] = {}
+
+    def route(self, group: Group, distance: int) -> Route:
+        """The route to the NPU that is `distance` positions further on in the group.
+
+        ASTRA-sim charges a message to the first dimension in which the two addresses differ,
+        and to no other.
+        """
+        if not group.algorithm.flat:
+            return group.index, self._hops(group.index, distance)
+        for dimension, nodes in enumerate(self.npus):
+            if digit := distance % nodes:
+                return dimension, self._hops(dimension, digit)
+            distance //= nodes
+        raise ValueError("an NPU does not send to itself")
+
+    def message_on_route_ns(self, route: Route, size_bytes: int) -> int:
+        """Time of one message: latency for each hop, bytes once, truncated together."""
+        dimension, hops = route
+        latency_ns = self.dimensions[dimension].latency_ns
+        return int(hops * latency_ns + size_bytes / self._bytes_per_ns[dimension])
+
+    def message_ns(self, group: Group, distance: int, size_bytes: int) -> int:
+        """Time of one message to the NPU that is `distance` positions further on in the group."""
+        return self.message_on_route_ns(self.route(group, distance), size_bytes)
+
+    def message_to_peers_ns(self, group: Group, size_bytes: int) -> list[int]:
+        """Times of one message to each peer: to the NPUs 1, 2, ... positions further on."""
+        # The routes are kept, as many stages and collectives ask about the same group.
+        if group not in self._peer_routes:
+            distances = range(1, group.nodes)
+            self._peer_routes[group] = [self.route(group, distance) for distance in distances]
+        routes = self._peer_routes[group]
+        times_ns = {route: self.message_on_route_ns(route, size_bytes) for route in set(routes)}
+        return [times_ns[route] for route in routes]
+
+    def _hops(self, dimension: int, distance: int) -> int:
+        match self.dimensions[dimension].topology:
+            case Topology.FULLY_CONNECTED:
+                return 1
+            case Topology.SWITCH:
+                return 2
+            case Topology.RING:
+                forward = distance % self.npus[dimension]
+                return min(forward, self.npus[dimension] - forward)

@@ -1,0 +1,101 @@
+"""Which queue, direction and tree each stage of each chunk gets.
+
+ASTRA-sim gives out the queues of a dimension in turn. An all-reduce takes them from the first
+half of the queues to reduce and from the last half to gather; other collectives take them from
+all queues. ASTRA-sim gives out the two binary trees in turn too, per collective and dimension.
+
+A *stream* is one chunk on its way: a tuple of legs, one per stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from artist.astra.model.chunks_and_stages import Cut, Half, Request, Stage
+from artist.astra.model.groups import Family
+from artist.workload.layers import Collective
+
+Lane = tuple[int, int]
+"""(dimension, queue): where a stage waits for its turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A stage of a stream with its lane.
+
+    `direction` is 1 clockwise and -1 anticlockwise; `variant` is the number of the binary tree.
+    """
+
+    stage: Stage
+    lane: Lane
+    direction: int = 1
+    variant: int = 0
+
+
+class QueueTurns:
+    """Whose turn it is among the queues of one dimension."""
+
+    def __init__(self, queues: int) -> None:
+        self._queues = queues
+        self._any = 0
+        self._first = 0
+        self._last = queues // 2
+
+    def next(self, half: Half) -> tuple[int, int]:
+        """(queue, direction) for a stage."""
+        middle = self._queues // 2
+        match half:
+            case Half.FIRST:
+                queue = self._first
+                self._first = queue + 1 if queue + 1 < middle else 0
+                return queue, 1
+            case Half.LAST:
+                queue = self._last
+                self._last = queue + 1 if queue + 1 < self._queues else middle
+                return queue, -1
+            case Half.ANY:
+                queue = self._any
+                self._any = (queue + 1) % self._queues
+                return queue, -1 if self._queues > 1 and queue >= middle else 1
+
+
+class StreamMaker:
+    """The streams of each collective of a program, in the order of issue.
+
+    All NPUs issue the same collectives in the same order, so they share the streams' legs.
+    `queues` is the number of queues per dimension.
+    """
+
+    def __init__(
+        self, cuts: Mapping[Request, Cut], queues: int, collectives: tuple[Request, ...]
+    ) -> None:
+        self._cuts = cuts
+        self._queues = queues
+        self._collectives = collectives
+        self._made: list[tuple[tuple[Leg, ...], ...]] = []
+        self._turns: dict[int, QueueTurns] = {}
+        self._trees: dict[tuple[Collective, int], int] = {}
+
+    def streams(self, index: int) -> tuple[tuple[Leg, ...], ...]:
+        """The streams of the collective that is issued as number `index`."""
+        # Made in order of issue, as each collective takes its turns after those before it.
+        while len(self._made) <= index:
+            self._made.append(self._make(self._collectives[len(self._made)]))
+        return self._made[index]
+
+    def _make(self, request: Request) -> tuple[tuple[Leg, ...], ...]:
+        cut = self._cuts[request]
+        return tuple(
+            tuple([self._leg(request[0], stage) for stage in cut.stages]) for _ in range(cut.chunks)
+        )
+
+    def _leg(self, collective: Collective, stage: Stage) -> Leg:
+        index = stage.group.index
+        turns = self._turns.setdefault(index, QueueTurns(self._queues))
+        queue, direction = turns.next(stage.half)
+        variant = 0
+        if stage.group.algorithm.family is Family.TREE:
+            variant = self._trees.get((collective, index), 0)
+            self._trees[collective, index] = 1 - variant
+        return Leg(stage, (index, queue), direction, variant)

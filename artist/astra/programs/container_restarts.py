@@ -1,0 +1,114 @@
+"""What happens when a container dies: it is restarted, once per query.
+
+the first query                 starts a container
+the container dies              the query that was running in it starts another one, and runs
+                                there again
+it dies again in that query     the query fails
+the backend is closed           the container and the work folder are removed; queries under
+                                way fail; a later query starts another container
+the process is killed           the container ends by itself (`artist.astra.programs.container`);
+                                the next backend removes the work folder (`leftovers`)
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import threading
+from pathlib import Path
+
+from artist.astra.programs.container import Container, GoneError
+from artist.astra.programs.docker_client import Engine
+from artist.astra.programs.images import ImageEntry
+from artist.astra.programs.leftovers import work_folder
+from artist.errors import BackendError
+
+
+class RestartedContainer:
+    """The container of one backend and its work folder, each made when it is first needed.
+
+    It knows nothing of the backend, so that the end of the backend can close it.
+    """
+
+    def __init__(self, engine: Engine, entry: ImageEntry, image_id: str) -> None:
+        self._engine = engine
+        self._entry = entry
+        self._image_id = image_id
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._container: Container | None = None
+        self._folder: Path | None = None
+        self._times_closed = 0
+
+    def query_folder(self) -> Path:
+        """A path for the folder of one query, inside the work folder that the container sees.
+
+        Raises:
+            BackendError: this is not the process that made the backend.
+        """
+        with self._lock:
+            return self._work_folder() / secrets.token_hex(8)
+
+    def run(self, folder: Path, timeout_s: float) -> int:
+        """Exit code of the program in the folder of a query.
+
+        Raises:
+            TimeLimitError: it took too long; it has been killed.
+            BackendError: no container can be started, it died twice, or it was closed meanwhile.
+        """
+        closed_before = self._times_closed
+        for _ in range(2):
+            container = self._started()
+            try:
+                return container.run(folder.name, timeout_s)
+            except GoneError as cause:
+                died = str(cause)
+                self._retire(container)
+                if self._times_closed != closed_before:
+                    raise BackendError("the container was closed during the query") from cause
+        raise BackendError(
+            f"the container of image {self._entry.image} died twice during one query ({died}): "
+            "raise its 'memory' in images.yaml if the kernel killed it (see: dmesg), then run again"
+        )
+
+    def close(self) -> None:
+        """Remove the container and the work folder, after the call that is using them."""
+        with self._lock:
+            self.close_now()
+
+    def close_now(self) -> None:
+        """Remove the container and the work folder without waiting for anybody.
+
+        At the end of a process, threads that never come back may hold the lock.
+        """
+        if os.getpid() != self._pid:
+            return  # a fork of the process: the container is not its own
+        self._times_closed += 1
+        container, self._container = self._container, None
+        folder, self._folder = self._folder, None
+        if container is not None:
+            container.close()
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _started(self) -> Container:
+        with self._lock:
+            if self._container is None:
+                folder = self._work_folder()
+                self._container = Container(self._engine, self._entry, self._image_id, folder)
+            return self._container
+
+    def _retire(self, container: Container) -> None:
+        with self._lock:
+            container.close()
+            # Another query may have noticed the same death and started the next container.
+            if self._container is container:
+                self._container = None
+
+    def _work_folder(self) -> Path:
+        if os.getpid() != self._pid:
+            raise BackendError("a DockerBackend serves the process that made it: make one in each")
+        if self._folder is None:
+            self._folder = work_folder()
+        return self._folder

@@ -1,0 +1,192 @@
+"""Fits the scales of one model to its measured communication shares.
+
+The compute scale s multiplies compute times, the communication scale c multiplies bytes.
+
+One measurement fixes the compute scale: s solves share(s) = measured. The exact share falls
+strictly with s, from infinity to 0: more compute hides more communication, and compute is the
+denominator of the share. So every measured share above 0 has exactly one solution. Bisection finds
+it.
+
+Two or more measurements fix both scales. A pattern search minimises the sum over all rows of
+
+    log(share(s, c) / measured)^2
+
+Both methods use the exact share. A run computes in whole microseconds, so its share differs a
+little. Therefore the scales near the solution are tried, and the one that a run reproduces best
+is taken. With one measurement, c then absorbs the remaining error; it changes by at most 0.5 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from artist.calibrate.shares import Scales, ShareModel
+from artist.errors import TraceError
+from artist.estimates.calibration import FitPoint, ModelCalibration
+
+GOOD_ENOUGH = 1e-3
+"""The search among neighbouring scales stops at this relative error."""
+
+ADJUST_ABOVE = 5e-3
+"""Above this relative error the communication scale is changed as well."""
+
+_DIGITS = 8
+# Neighbours of the solution change the compute of an iteration by up to 5 us (and at most 2 %), in
+# 60 steps each way.
+_REACH_US = 5.0
+_STEPS = 60
+# Scales are searched between 1e-9 and 1e9.
+_LARGEST_LOG = math.log(1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A measured share, and the simulated share of the same placement by scales."""
+
+    placement: str
+    share: float
+    model: ShareModel
+
+
+def fit(targets: Sequence[Target]) -> ModelCalibration:
+    """The scales that reproduce the targets best.
+
+    Raises:
+        TraceError: no compute scale gives a measured share.
+    """
+    scales = _compute_scale(targets[0]) if len(targets) == 1 else _both_scales(targets)
+    best = _best_neighbour(targets, scales)
+    if len(targets) == 1:
+        best = _adjusted_bytes(targets[0], best)
+    points = tuple(_point(target, best) for target in targets)
+    return ModelCalibration(compute_scale=best.compute, comm_scale=best.comm, fit=points)
+
+
+def _compute_scale(target: Target) -> Scales:
+    """The compute scale that gives the measured share, by bisection in its logarithm.
+
+    Raises:
+        TraceError: no scale gives the share.
+    """
+
+    def excess(log_scale: float) -> float:
+        return math.log(target.model.exact(Scales(math.exp(log_scale))) / target.share)
+
+    low, high = -_LARGEST_LOG, _LARGEST_LOG
+    if not excess(low) > 0 > excess(high):
+        raise TraceError(
+            f"placement {target.placement}: no compute scale gives a communication share of "
+            f"{100 * target.share:g} %; check the measurement and its placement"
+        )
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        if excess(middle) > 0:
+            low = middle
+        else:
+            high = middle
+    return Scales(math.exp((low + high) / 2))
+
+
+def _both_scales(targets: Sequence[Target]) -> Scales:
+    """Both scales, by a pattern search that starts at the best point of a coarse grid.
+
+    At all grid points, compute scale over communication scale is the first target's solution.
+    """
+
+    def cost(point: tuple[float, float]) -> float:
+        scales = Scales(math.exp(point[0]), math.exp(point[1]))
+        return sum(
+            math.log(max(target.model.exact(scales), 1e-300) / target.share) ** 2
+            for target in targets
+        )
+
+    start = math.log(_compute_scale(targets[0]).compute)
+    grid = [(start + step, step) for step in (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)]
+    logarithms = pattern_search(cost, min(grid, key=cost))
+    return Scales(math.exp(logarithms[0]), math.exp(logarithms[1]))
+
+
+def pattern_search(
+    cost: Callable[[tuple[float, float]], float], start: tuple[float, float]
+) -> tuple[float, float]:
+    """A minimum of `cost` near `start`.
+
+    Each round tries one step in eight directions. If none is better, the step is halved.
+    """
+    best, lowest, step = start, cost(start), 0.5
+    directions = [(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y]
+    while step > 1e-7:
+        points = [(best[0] + step * x, best[1] + step * y) for x, y in directions]
+        costs = [cost(point) for point in points]
+        least = min(costs)
+        if least < lowest:
+            best, lowest = points[costs.index(least)], least
+        else:
+            step /= 2
+    return best
+
+
+def _best_neighbour(targets: Sequence[Target], scales: Scales) -> Scales:
+    """The solution or one of its neighbours: the one whose run comes closest to the targets."""
+
+    def worst(candidate: Scales) -> float:
+        ratios = (target.model.rounded(candidate) / target.share for target in targets)
+        return max(abs(ratio - 1) for ratio in ratios)
+
+    total_us = targets[0].model.compute_us(scales)
+    best, least = scales, math.inf
+    # The nearest neighbours come first, so that equal errors leave the solution as it is.
+    for step in sorted(range(-_STEPS, _STEPS + 1), key=abs):
+        change = step / _STEPS * min(0.02, _REACH_US / total_us)
+        candidate = Scales(_digits(scales.compute * (1 + change)), _digits(scales.comm))
+        error = worst(candidate)
+        if error < least:
+            best, least = candidate, error
+        if least <= GOOD_ENOUGH:
+            break
+    return best
+
+
+def _adjusted_bytes(target: Target, scales: Scales) -> Scales:
+    """Change the communication scale by at most 0.5 % if whole microseconds miss the share.
+
+    Example: in an iteration of 435 us with 30 us exposed, one microsecond changes the share by 3 %.
+    So no compute scale comes within 1 %, but the number of bytes changes the share finely. The
+    secant method solves for the communication scale.
+    """
+
+    def excess(comm: float) -> float:
+        return target.model.rounded(Scales(scales.compute, comm)) / target.share - 1
+
+    last, comm = scales.comm, scales.comm * 1.001
+    last_excess = excess(last)
+    if abs(last_excess) <= ADJUST_ABOVE:
+        return scales
+    best = (abs(last_excess), last)
+    for _ in range(6):
+        now_excess = excess(comm)
+        best = min(best, (abs(now_excess), comm))
+        if best[0] <= GOOD_ENOUGH or now_excess == last_excess:
+            break
+        step = now_excess * (comm - last) / (now_excess - last_excess)
+        last, last_excess = comm, now_excess
+        comm = _digits(min(max(comm - step, 0.995), 1.005))
+    return Scales(scales.compute, best[1])
+
+
+def _digits(scale: float) -> float:
+    """The scale rounded as in the file, so that the file holds exactly what was tried."""
+    return float(f"{scale:.{_DIGITS}g}")
+
+
+def _point(target: Target, scales: Scales) -> FitPoint:
+    simulated, exact = target.model.simulated(scales), target.model.exact(scales)
+    return FitPoint(
+        placement=target.placement,
+        measured_percent=_digits(100 * target.share),
+        simulated_percent=_digits(100 * simulated),
+        error=_digits(abs(simulated / target.share - 1)),
+        quantisation=_digits(abs(simulated / exact - 1)),
+    )

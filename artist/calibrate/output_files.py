@@ -1,0 +1,35 @@
+"""Writes calibrations and fabrics as YAML files to `./astra_configs`, where artist looks first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from artist.errors import ConfigError
+from artist.io.documents import Document
+from artist.io.writing import write_whole
+
+USER_FOLDER = Path("astra_configs")
+
+
+def write_document(document: Document, folder: str, name: str, header: str) -> Path:
+    """Write `./astra_configs/FOLDER/NAME.yaml` and replace an earlier file of that name.
+
+    `header` becomes comment lines at the top.
+
+    Raises:
+        ConfigError: `name` is not a plain file name, or the file cannot be written.
+    """
+    if not name or name != Path(name).name or name.startswith("."):
+        raise ConfigError(f"name {name!r}: give a plain file name without folders")
+    path = USER_FOLDER / folder / f"{name}.yaml"
+    data = document.model_dump(mode="json", exclude_none=True)
+    body = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+    comment = "".join(f"# {line}\n" for line in header.splitlines())
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise ConfigError(f"{path}: cannot be written ({cause.strerror or cause})") from cause
+    write_whole(path, comment + body)
+    return path

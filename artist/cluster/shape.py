@@ -1,0 +1,140 @@
+"""A placement without labels, as nested tuples (`Shape`) and as text (**signature**).
+
+The signature `4+4,8/2` reads: `+` between the sockets of a machine, `,` between machines of a
+rack, `/` between racks (`//`, `///` ... between units of further outer levels, `++` ... inside
+sockets). ASTRA-sim cannot tell two placements of one shape apart.
+
+Shapes travel inside the program; text is for files, tables, messages and keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+from artist.cluster.placement import Placement
+from artist.cluster.tree import MAX_GPUS, ClusterTree
+from artist.errors import ConfigError
+
+Shape: TypeAlias = "int | tuple[Shape, ...]"
+"""A leaf's GPU count, or the shapes of a unit's children, largest first."""
+
+
+def shape(tree: ClusterTree, placement: Placement) -> Shape:
+    """Shape of the smallest unit that holds the placement."""
+    units: Sequence[int] = placement.leaves
+    shapes: Sequence[Shape] = placement.counts
+    level = 0
+    while len(units) > 1:
+        parent = tree.levels[level].parent
+        around: list[int] = []
+        parts: list[list[Shape]] = []
+        for unit, part in zip(units, shapes, strict=True):
+            outer = parent[unit]
+            if around and around[-1] == outer:  # leaves ascend, and so do the units above them
+                parts[-1].append(part)
+            else:
+                around.append(outer)
+                parts.append([part])
+        units, shapes = around, [_canonical(tuple(group)) for group in parts]
+        level += 1
+    return shapes[0]
+
+
+def signature(tree: ClusterTree, placement: Placement) -> str:
+    """The placement's shape as text."""
+    if len(placement.leaves) == 1:
+        return str(placement.counts[0])
+    return shape_text(shape(tree, placement), tree.level_names)
+
+
+def parse_signature(
+    text: str, level_names: tuple[str, ...], gpus_per_socket: int | None = None
+) -> Shape:
+    """Read a signature written by hand; the inverse of `signature`.
+
+    A machine written as one number larger than a socket fills its sockets one after
+    the other: with sockets of four, `8` means `4+4`.
+
+    Raises:
+        ConfigError: not a signature of a cluster with these levels.
+    """
+    separators = _separators(level_names)
+    if not re.fullmatch(r"[0-9]+(([+]+|,+|/+)[0-9]+)*", text):
+        raise ConfigError(
+            f"placement {text!r}: expected GPU counts separated by '+' (socket), ',' (machine) "
+            "or '/' (rack), such as 4+4,8/2"
+        )
+    unknown = sorted(set(re.findall(r"[+]+|,+|/+", text)) - set(separators))
+    if unknown:
+        raise ConfigError(
+            f"placement {text!r}: separator {unknown[0]!r} has no level in this fabric "
+            f"(levels: {', '.join(level_names)}; separators: {' '.join(separators)})"
+        )
+    counts = [int(count) for count in re.findall("[0-9]{1,9}", text)]
+    if 0 in counts or sum(counts) > MAX_GPUS:
+        raise ConfigError(f"placement {text!r}: counts must be 1 to {MAX_GPUS} GPUs in all")
+    parsed = _parse(text, separators, gpus_per_socket)
+    while not isinstance(parsed, int) and len(parsed) == 1:
+        parsed = parsed[0]
+    return parsed
+
+
+@lru_cache(maxsize=4096)
+def shape_text(shape: Shape, level_names: tuple[str, ...]) -> str:
+    """A shape as signature text."""
+    return _text(shape, _separators(level_names)[: _depth(shape)])
+
+
+def gpus_of(shape: Shape) -> int:
+    """Number of GPUs in a shape."""
+    return sum(leaf_counts(shape))
+
+
+@lru_cache(maxsize=4096)
+def _canonical(parts: tuple[Shape, ...]) -> Shape:
+    return tuple(sorted(parts, key=_order, reverse=True))
+
+
+def _order(shape: Shape) -> tuple[int, tuple[int, ...], str]:
+    leaves = tuple(leaf_counts(shape))
+    return (sum(leaves), leaves, repr(shape))
+
+
+def leaf_counts(shape: Shape) -> list[int]:
+    """GPUs per leaf, in the shape's order."""
+    if isinstance(shape, int):
+        return [shape]
+    return [count for part in shape for count in leaf_counts(part)]
+
+
+def _depth(shape: Shape) -> int:
+    return 0 if isinstance(shape, int) else 1 + _depth(shape[0])
+
+
+def _separators(level_names: tuple[str, ...]) -> list[str]:
+    """Separators between the units of each level but the outermost, inner to outer."""
+    machine = level_names.index("machine")
+    inner = ["+" * (depth + 1) for depth in reversed(range(machine))]
+    outer = ["/" * (depth + 1) for depth in range(len(level_names) - machine - 2)]
+    return [*inner, ",", *outer]
+
+
+def _text(shape: Shape, separators: list[str]) -> str:
+    if isinstance(shape, int):
+        return str(shape)
+    return separators[-1].join(_text(part, separators[:-1]) for part in shape)
+
+
+def _parse(text: str, separators: list[str], gpus_per_socket: int | None) -> Shape:
+    if not separators:
+        return int(text)
+    mark = re.escape(separators[-1])
+    char = re.escape(separators[-1][0])
+    parts = re.split(rf"(?<!{char}){mark}(?!{char})", text)
+    if separators == ["+"] and gpus_per_socket and len(parts) == 1 and int(text) > gpus_per_socket:
+        full, rest = divmod(int(text), gpus_per_socket)
+        return _canonical((gpus_per_socket,) * full + ((rest,) if rest else ()))
+    return _canonical(tuple(_parse(part, separators[:-1], gpus_per_socket) for part in parts))

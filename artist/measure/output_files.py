@@ -1,0 +1,74 @@
+"""Writes what was measured.
+
+measured.csv     for `artist calibrate --measured`
+layers.csv       forward and backward times and gradient bytes by layer
+all_reduce.log   for `artist calibrate --nccl-tests`
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from dataclasses import astuple
+from datetime import UTC, datetime
+from pathlib import Path
+
+from artist.errors import ConfigError
+from artist.io.writing import write_whole
+from artist.measure.all_reduces import log_text
+from artist.measure.processes import Measured, Plan
+from artist.measure.step import LayerTimes
+
+
+def write_measured(chosen: Plan, measured: Measured) -> list[Path]:
+    """Write the three files to the plan's folder and return their paths.
+
+    Raises:
+        ConfigError: the folder cannot be written.
+    """
+    texts = {
+        "measured.csv": _measured_csv(chosen, measured),
+        "layers.csv": _layers_csv(measured.step.layers),
+        "all_reduce.log": log_text(
+            measured.points, measured.hosts, chosen.backend, measured.hardware
+        ),
+    }
+    try:
+        chosen.out.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise ConfigError(f"--out {chosen.out}: cannot be written ({cause})") from cause
+    for name, text in texts.items():
+        write_whole(chosen.out / name, text)
+    return [chosen.out / name for name in texts]
+
+
+def _measured_csv(chosen: Plan, measured: Measured) -> str:
+    import torch
+
+    text = io.StringIO()
+    text.write(
+        f"# source: artist measure {chosen.model}, {chosen.steps} steps, "
+        f"torch {torch.__version__}, {chosen.backend}\n"
+        f"# hardware: {len(measured.hosts)} x {measured.hardware}\n"
+        f"# when: {datetime.now(UTC):%Y-%m-%d}\n"
+    )
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(("model", "placement", "compute_ms", "exposed_comm_ms"))
+    step = measured.step
+    times = (f"{step.compute_ms:.6g}", f"{step.exposed_comm_ms:.6g}")
+    rows.writerow((chosen.model, _placement(measured.hosts), *times))
+    return text.getvalue()
+
+
+def _placement(hosts: list[str]) -> str:
+    """The processes on each host as a placement: two hosts with 8 processes are `8,8`."""
+    return ",".join(str(count) for count in Counter(hosts).values())
+
+
+def _layers_csv(layers: tuple[LayerTimes, ...]) -> str:
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(("layer", "forward_ms", "backward_ms", "gradient_bytes"))
+    rows.writerows(astuple(layer) for layer in layers)
+    return text.getvalue()

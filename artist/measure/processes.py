@@ -1,0 +1,169 @@
+"""Starts the processes that measure this machine, and collects their result.
+
+There is one process per GPU. `artist measure` spawns the processes of one machine. Under `torchrun`
+(several machines) each call of `artist measure` is one of the processes itself. Only the first
+process has a result; `output_files.py` writes it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from artist.errors import BackendError, ConfigError
+from artist.measure.all_reduces import AllReduceTimes, time_all_reduces
+from artist.measure.layers import build
+from artist.measure.step import StepTimes, measure_step
+from artist.workload.gpus import Precision
+from artist.workload.layers import Parallelism
+from artist.workload.models import canonical, operators, settings, workload
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to measure and where to write it.
+
+    `processes` is the number of processes to spawn here; under torchrun it is not used.
+    """
+
+    model: str
+    out: Path
+    processes: int
+    backend: str
+    device: str
+    steps: int
+    largest_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The result of the first process. `hosts` has the host of each process."""
+
+    step: StepTimes
+    points: list[AllReduceTimes]
+    hosts: list[str]
+    hardware: str
+
+
+def plan(
+    model: str,
+    out: Path,
+    *,
+    processes: int | None,
+    device: str,
+    steps: int,
+    largest_bytes: int,
+) -> Plan:
+    """Check the request against this machine.
+
+    Raises:
+        ConfigError: torch is missing, the model is not data-parallel, or there are too few devices
+            or processes.
+    """
+    try:
+        import torch
+        import torch.distributed as dist
+    except ImportError as cause:
+        raise ConfigError(
+            "artist measure needs torch; install it with: pip install 'artist-sim[torch]'"
+        ) from cause
+    spec = canonical(model)
+    if workload(spec).parallelism is not Parallelism.DATA:
+        raise ConfigError(
+            f"model {spec!r} is not data-parallel: only such steps are measured; add "
+            "parallel=data to its name or measure another"
+        )
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    chosen = ("cuda" if gpus else "cpu") if device == "auto" else device
+    if chosen == "cuda" and not gpus:
+        raise ConfigError("--device cuda: torch finds no GPU; use --device cpu")
+    count = processes or (gpus if chosen == "cuda" else 2)
+    if chosen == "cuda" and count > gpus:
+        raise ConfigError(f"--processes {count}: this machine has {gpus} GPUs")
+    if count < 2 and "RANK" not in os.environ:
+        raise ConfigError("one process has nobody to communicate with; use --processes 2 or more")
+    backend = "nccl" if chosen == "cuda" and dist.is_nccl_available() else "gloo"
+    return Plan(spec, out, count, backend, chosen, steps, largest_bytes)
+
+
+def measure(chosen: Plan) -> Measured | None:
+    """Measure as planned. The result is None on a process of torchrun that is not the first.
+
+    Raises:
+        BackendError: a process failed.
+    """
+    if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
+        return _worker(int(os.environ.get("LOCAL_RANK", "0")), chosen, None)
+    import torch.multiprocessing as mp
+
+    measured: Measured | None = None
+    with tempfile.TemporaryDirectory(prefix="artist-measure-") as folder:
+        answers = mp.get_context("spawn").SimpleQueue()
+        arguments = (chosen, f"file://{folder}/store", answers)
+        try:
+            running = mp.spawn(_spawned, arguments, nprocs=chosen.processes, join=False)
+            while not running.join(timeout=0.2):
+                # Read while the processes run: one that writes to a full pipe could not end.
+                measured = answers.get() if not answers.empty() else measured
+        except Exception as cause:  # torch has several exceptions for a failed process
+            raise BackendError(
+                f"measuring {chosen.model} failed in a process: {str(cause).strip()[-300:]}; "
+                "try fewer processes or a smaller batch (MODEL@batch=N)"
+            ) from cause
+        return answers.get() if measured is None else measured
+
+
+def _spawned(rank: int, chosen: Plan, store: str, answers: Any) -> None:
+    """The main function of a spawned process."""
+    measured = _worker(rank, chosen, (store, rank))
+    if measured is not None:
+        answers.put(measured)
+
+
+def _worker(local_rank: int, chosen: Plan, store: tuple[str, int] | None) -> Measured | None:
+    """Measure together with the other processes; None except on the first one.
+
+    `store` is the address at which spawned processes meet, and the rank of this one. torchrun gives
+    both in the environment, so there it is None.
+    """
+    import torch
+    import torch.distributed as dist
+
+    if chosen.device == "cuda":
+        torch.cuda.set_device(local_rank)
+    else:
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // chosen.processes))
+    if store is None:
+        dist.init_process_group(chosen.backend)
+    else:
+        address, rank = store
+        dist.init_process_group(
+            chosen.backend, init_method=address, rank=rank, world_size=chosen.processes
+        )
+    try:
+        hosts: list[Any] = [None] * dist.get_world_size()
+        dist.all_gather_object(hosts, socket.gethostname())
+        points = time_all_reduces(chosen.largest_bytes, chosen.device)
+        setting = settings(chosen.model)
+        layers = build(
+            operators(chosen.model), setting.batch, chosen.device, Precision(setting.precision)
+        )
+        step = measure_step(layers, chosen.steps, chosen.device)
+        if dist.get_rank() > 0:
+            return None
+        return Measured(step, points, hosts, _hardware(chosen.device))
+    finally:
+        dist.destroy_process_group()
+
+
+def _hardware(device: str) -> str:
+    import torch
+
+    if device == "cuda":
+        return str(torch.cuda.get_device_name())
+    return platform.processor() or platform.machine()

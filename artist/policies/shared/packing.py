@@ -1,0 +1,70 @@
+"""Packing a gang into one unit of the cluster tree, from as few children as possible.
+
+Every function takes the free GPUs as they are and changes nothing. Ties go to the unit that comes
+first in visiting order.
+"""
+
+from __future__ import annotations
+
+from artist.cluster.free_gpus import FreeGpus, Unit
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
+
+
+def best_level(tree: ClusterTree, gpus: int) -> int:
+    """The innermost level, machine or outer, with a unit of at least `gpus` GPUs."""
+    for level in range(tree.machine, tree.root):
+        if tree.largest(level) >= gpus:
+            return level
+    return tree.root
+
+
+def pack_in_level(
+    free: FreeGpus, level: int, gpus: int, inside: Unit | None = None
+) -> Placement | None:
+    """Inside one unit of a level: the one with the fewest free GPUs that suffice.
+
+    `inside` keeps to the units inside a unit of an outer level, a region say.
+    """
+    unit = free.best_fit(level, gpus, inside)
+    return None if unit is None else Placement.of(pack_in_unit(free, level, unit, gpus))
+
+
+def pack_in_unit(free: FreeGpus, level: int, unit: int, gpus: int) -> dict[int, int]:
+    """GPUs per leaf of one unit that has them, from as few children as possible."""
+    taken: dict[int, int] = {}
+    _fill(free, level, unit, gpus, taken)
+    return taken
+
+
+def _fill(free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int]) -> None:
+    """Take `gpus` of a unit that has them, from as few children as possible.
+
+    Children with most free GPUs come first; as soon as one child can hold the rest, the
+    one with the fewest sufficient free GPUs does.
+    """
+    while level:
+        if free.of(level, unit) == gpus:
+            taken |= free.everything(level, unit)
+            return
+        child = free.best_child(level, unit, gpus)
+        if child is None:
+            child, gpus = _fill_largest(free, level, unit, gpus, taken)
+        level, unit = level - 1, child
+    taken[unit] = gpus
+
+
+def _fill_largest(
+    free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int]
+) -> tuple[int, int]:
+    """Take whole children until one can hold the rest; that child and the rest."""
+    children, counts = free.children(level, unit)
+    # Sorting keeps the order of visits among equals, also when it is reversed.
+    for index in sorted(range(len(counts)), key=counts.__getitem__, reverse=True):
+        if counts[index] >= gpus:
+            break
+        taken |= free.everything(level - 1, children[index])
+        gpus -= counts[index]
+        counts[index] = 0
+    enough = min(count for count in counts if count >= gpus)
+    return children[counts.index(enough)], gpus

@@ -1,0 +1,73 @@
+"""Figures as JSON for the page's script.
+
+Example: `{"name": "makespan", "kind": "bars", "series": [{"name": "dally", "tone": "s0", ...}]}`.
+The keys are those of `figure.Figure`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from artist.report.figure import Axis, Figure, Series
+
+
+def script_json(data: Any) -> str:
+    """JSON for a script element: `<`, `>` and `&` are escaped, so no text can end the element."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def figure_data(figure: Figure) -> Mapping[str, Any]:
+    """A figure without its empty fields.
+
+    Series that have the same x values as the first series omit them.
+    """
+    first = list(figure.series[0].x) if figure.series else []
+    data = {
+        "name": figure.name,
+        "kind": figure.kind.value,
+        "title": figure.title,
+        "section": figure.section,
+        "x": _axis(figure.x),
+        "y": _axis(figure.y),
+        "source": figure.source,
+        "note": figure.note or None,
+        "setting": figure.setting,
+        "policy": figure.policy,
+        "step": figure.step,
+        "broad": figure.broad or None,
+        "series": [
+            _series(series, index == 0 or list(series.x) != first)
+            for index, series in enumerate(figure.series)
+        ],
+    }
+    kept = {key: value for key, value in data.items() if value is not None}
+    return kept | {"categories": list(figure.categories)}
+
+
+def _axis(axis: Axis) -> Mapping[str, Any]:
+    data = {"label": axis.label, "unit": axis.unit, "top": axis.top, "timeLog": axis.time_log}
+    return {key: value for key, value in data.items() if value}
+
+
+def _series(series: Series, own_x: bool) -> Mapping[str, Any]:
+    data: dict[str, Any] = {"name": series.name, "tone": series.tone, "y": _numbers(series.y)}
+    if own_x and len(series.x):
+        data["x"] = _numbers(series.x)
+    if any(math.isfinite(value) for value in series.low):
+        data |= {"low": _numbers(series.low), "high": _numbers(series.high)}
+    return data
+
+
+def _numbers(values: Sequence[float]) -> list[float | int | None]:
+    """Whole numbers without a decimal point; null for gaps, because JSON has no NaN."""
+    return [_number(value) for value in values]
+
+
+def _number(value: float) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) else value

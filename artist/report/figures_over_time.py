@@ -1,0 +1,217 @@
+"""Figures along simulated time: use of the cluster, jobs remaining, timers, communication.
+
+They correspond to figures 4, 6, 11 and 12 of the Dally paper; the figure of fragmentation is
+ours. If a policy has several replicates, these figures show the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from artist.report.figure import Axis, Figure, Kind, Series, rounded, thinned, time_unit
+from artist.report.grouping import Setting, Study
+from artist.report.reader import Numbers, Rows, Run
+
+_BINS = 180
+_POINTS = 240
+_TUNER_POINTS = 100
+_TUNER_SERIES = 6
+_JOBS = 6
+
+
+def over_time(study: Study, setting: Setting) -> Iterator[Figure]:
+    """Utilization, fragmentation and jobs remaining, for all policies of a setting."""
+    runs = {policy: setting.first(policy) for policy in setting.runs}
+    end = max(float(run.timeline["time_s"][-1]) for run in runs.values())
+    scale, unit = time_unit(end)
+    replicated = any(len(replicates) > 1 for replicates in setting.runs.values())
+    note = "The first replicate of each policy." if replicated else ""
+    yield Figure(
+        name=f"utilization-{setting.slug}",
+        kind=Kind.ROWS,
+        title="Cluster utilization",
+        section="cluster",
+        x=Axis("Time", unit),
+        y=Axis("GPUs held", "%", top=100.0),
+        series=[
+            Series(p, study.tone(p), *_shares(run, "gpus_held", end, scale))
+            for p, run in runs.items()
+        ],
+        setting=setting.index,
+        source="timeline.parquet: gpus_held over summary.json: gpus",
+        note=f"Time-weighted mean of {_BINS} equal intervals. {note}".strip(),
+    )
+    yield Figure(
+        name=f"fragmentation-{setting.slug}",
+        kind=Kind.ROWS,
+        title="Fragmentation",
+        section="cluster",
+        x=Axis("Time", unit),
+        y=Axis("Free GPUs of no use to the job mix", "%"),
+        series=[
+            Series(p, study.tone(p), *_shares(run, "gpus_fragmented", end, scale))
+            for p, run in runs.items()
+        ],
+        setting=setting.index,
+        source="timeline.parquet: gpus_fragmented over summary.json: gpus",
+        note=f"Of all GPUs; time-weighted mean of {_BINS} equal intervals. {note}".strip(),
+    )
+    yield Figure(
+        name=f"jobs-remaining-{setting.slug}",
+        kind=Kind.LINES,
+        title="Jobs remaining",
+        section="cluster",
+        x=Axis("Time", unit),
+        y=Axis("Jobs arrived and not finished"),
+        series=[Series(p, study.tone(p), *_remaining(run, scale)) for p, run in runs.items()],
+        setting=setting.index,
+        source="timeline.parquet: jobs_running + jobs_waiting",
+        note=note,
+        step=True,
+    )
+
+
+def of_one_run(study: Study, setting: Setting, policy: str) -> Iterator[Figure]:
+    """For one policy of a setting: the auto-tuner's timers, and the communication of some jobs."""
+    run, index = setting.first(policy), study.policies.index(policy)
+    name = f"{setting.slug}-{study.policy_slugs[index]}"
+    if run.autotuner is not None and run.autotuner.count:
+        yield from _tuner(run.autotuner, setting.index, index, name, policy)
+    lines = _communication(run)
+    if lines:
+        end = max(line.x[-1] for line in lines)
+        scale, unit = time_unit(end)
+        yield Figure(
+            name=f"communication-timeline-{name}",
+            kind=Kind.LINES,
+            title=f"Communication of single jobs over time · {policy}",
+            section="run",
+            x=Axis("Time", unit),
+            y=Axis("Communication per iteration", "ms"),
+            series=[
+                Series(s.name, s.tone, s.y, rounded(np.array(s.x) / scale)) for s in lines
+            ],
+            setting=setting.index,
+            policy=index,
+            source="placements.parquet: iteration_s - jobs.parquet: ideal_s / iterations",
+            note=_which_jobs(len(lines)),
+            step=True,
+            broad=True,
+        )  # fmt: skip
+
+
+def binned(time: Numbers, value: Numbers, edges: Numbers) -> Numbers:
+    """The mean of a step function over each bin between two edges.
+
+    The step function has `value[i]` from `time[i]` on, and keeps its last value forever.
+    """
+    # The integral at any time, by linear interpolation between the steps.
+    area = np.concatenate([[0.0], np.cumsum(value[:-1] * np.diff(time))])
+    at = np.interp(edges, time, area)
+    beyond = np.clip(edges - time[-1], 0.0, None) * value[-1]
+    means: Numbers = np.diff(at + beyond) / np.diff(edges)
+    return means
+
+
+def _shares(run: Run, column: str, end: float, scale: float) -> tuple[list[float], list[float]]:
+    """A column of the timeline as percent of all GPUs, in bins, and the edges of the bins."""
+    start = float(run.timeline["time_s"][0])
+    edges = np.linspace(start, max(end, start + 1e-9), _BINS + 1)
+    gpus = binned(run.timeline["time_s"], run.timeline[column], edges)
+    return rounded(100.0 * gpus / run.metric("gpus")), rounded(edges / scale)
+
+
+def _remaining(run: Run, scale: float) -> tuple[list[float], list[float]]:
+    rows = run.timeline
+    kept = thinned(rows.count, _POINTS)
+    jobs = (rows["jobs_running"] + rows["jobs_waiting"])[kept]
+    return rounded(jobs), rounded(rows["time_s"][kept] / scale)
+
+
+def _tuner(rows: Rows, setting: int, policy: int, name: str, label: str) -> Iterator[Figure]:
+    """One figure per level, with the timers of the most frequent GPU demands."""
+    levels = np.array(rows.text["level"])
+    scale, unit = time_unit(float(rows["time_s"].max()))
+    for order, level in enumerate(dict.fromkeys(rows.text["level"])):
+        there = levels == level
+        demands, counts = np.unique(rows["gpus"][there], return_counts=True)
+        most = np.sort(demands[np.argsort(-counts, kind="stable")][:_TUNER_SERIES])
+        timers = rows["timer_s"][there]
+        y_scale, y_unit = time_unit(float(timers.max()))
+        series = []
+        for place, demand in enumerate(most.tolist()):
+            chosen = np.flatnonzero(there & (rows["gpus"] == demand))
+            chosen = chosen[thinned(len(chosen), _TUNER_POINTS)]
+            # A timer keeps its value until it is set again: draw the last one up to the end.
+            y = np.append(rows["timer_s"][chosen], rows["timer_s"][chosen[-1]]) / y_scale
+            x = np.append(rows["time_s"][chosen], rows["time_s"].max()) / scale
+            plural = "GPU" if demand == 1 else "GPUs"
+            tone = f"o{round(place * 5 / max(len(most) - 1, 1))}"
+            series.append(Series(f"{demand:.0f} {plural}", tone, rounded(y), rounded(x)))
+        yield Figure(
+            name=f"autotuner-{order + 1}-{name}",
+            kind=Kind.LINES,
+            title=f"Auto-tuner, {level} level · {label}",
+            section="run",
+            x=Axis("Time", unit),
+            y=Axis("Delay timer", y_unit),
+            series=series,
+            setting=setting,
+            policy=policy,
+            source=f"autotuner.parquet: timer_s by gpus where level is {level}",
+            note="By GPU demand." if len(demands) <= _TUNER_SERIES
+            else f"By GPU demand, the {_TUNER_SERIES} most frequent of {len(demands)}.",
+            step=True,
+        )  # fmt: skip
+
+
+def _which_jobs(count: int) -> str:
+    jobs = "job" if count == 1 else f"{count} jobs"
+    return f"The {jobs} with the most communication among those that moved; gaps: no GPUs."
+
+
+def _communication(run: Run) -> list[Series]:
+    """For jobs that had more than one iteration time: exposed communication per iteration.
+
+    x is in seconds, y in milliseconds.
+    """
+    rows, jobs = run.placements, run.jobs
+    compute = jobs["ideal_s"] / np.maximum(jobs["iterations"], 1.0)
+    compute_s: Mapping[str, float] = dict(zip(jobs.text["job_id"], compute.tolist(), strict=True))
+    places: dict[str, list[int]] = {}
+    for index, job in enumerate(rows.text["job_id"]):
+        places.setdefault(job, []).append(index)
+    changes = {
+        job: len(set(rows["iteration_s"][indices].tolist()))
+        for job, indices in places.items()
+        if job in compute_s
+    }
+    spent = dict(zip(jobs.text["job_id"], jobs["comm_s"].tolist(), strict=True))
+    ranked = sorted((j for j in changes if changes[j] > 1), key=lambda j: -spent[j])[:_JOBS]
+    return [
+        _job_line(rows, places[job], compute_s[job], f"job {job}", f"s{index}")
+        for index, job in enumerate(ranked)
+    ]
+
+
+def _job_line(rows: Rows, indices: list[int], compute_s: float, name: str, tone: str) -> Series:
+    """A step for each row of the job, and a gap where the job has no GPUs.
+
+    Rows that follow each other with the same value become one step.
+    """
+    x: list[float] = []
+    y: list[float] = []
+    for index in indices:
+        start, end = float(rows["start_s"][index]), float(rows["end_s"][index])
+        value = float(f"{max(1e3 * (float(rows['iteration_s'][index]) - compute_s), 0.0):.5g}")
+        if x and x[-1] == start and y[-1] == value:
+            x[-1] = end
+            continue
+        if x and x[-1] != start:
+            x.append(x[-1])
+            y.append(float("nan"))
+        x += [start, end]
+        y += [value, value]
+    return Series(name, tone, y, x)

@@ -1,0 +1,103 @@
+"""The texts of the page that depend on the runs: title, first sentences, headline numbers."""
+
+from __future__ import annotations
+
+from artist.report.figure import time_unit
+from artist.report.grouping import Study
+from artist.report.reader import Run
+
+_HEADLINES = (
+    ("makespan_s", "Makespan"),
+    ("jct_mean_s", "Average JCT"),
+    ("queue_delay_p95_s", "P95 queueing delay"),
+    ("comm_time_mean_s", "Communication per job"),
+    ("gpu_utilization", "GPU utilization"),
+    ("preemptions", "Preemptions"),
+)
+
+
+def plain(value: float) -> str:
+    """A number as the tables show it, e.g. `1,234` or `0.125`."""
+    if value == int(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3f}" if abs(value) >= 0.01 else f"{value:.3g}"
+
+
+def duration(seconds: float) -> str:
+    """A time with a unit that suits it, e.g. `3.5 hours`."""
+    scale, unit = time_unit(seconds)
+    return f"{seconds / scale:,.3g} {'min' if unit == 'minutes' else unit}"
+
+
+def title(study: Study) -> str:
+    """The title of the page, e.g. `2 policies on tiny-poisson`."""
+    policies, settings = len(study.policies), len(study.settings)
+    subject = study.policies[0] if policies == 1 else f"{policies} policies"
+    if settings == 1:
+        return f"{subject} on {study.runs[0].summary.get('trace', 'its trace')}"
+    return f"{subject} in {settings} settings"
+
+
+def lede(study: Study) -> str:
+    """The first sentences: jobs, cluster, fabric and latency backend.
+
+    They leave out what differs between the settings; the page names it with each setting.
+    """
+    run = study.runs[0]
+    scenario = run.scenario
+    differing = {key for setting in study.settings for key in setting.differs}
+    parts = [f"{len(study.runs)} runs." if len(study.runs) > 1 else ""]
+    jobs = {int(one.metric("jobs_total")) for one in study.runs}
+    work = f"{min(jobs)} jobs" if len(jobs) == 1 else f"{min(jobs)} to {max(jobs)} jobs"
+    parts.append(f"{work} on {_cluster(study)}.")
+    if "fabric" in scenario and "fabric" not in differing:
+        parts.append(f"Fabric {scenario['fabric']}.")
+    if "backend" in scenario and "backend" not in differing:
+        parts.append(f"Communication times from the {scenario['backend']} backend.")
+    return " ".join(part for part in parts if part)
+
+
+def _cluster(study: Study) -> str:
+    gpus = sorted({int(run.metric("gpus")) for run in study.runs})
+    if len(gpus) > 1:
+        return f"clusters of {', '.join(map(str, gpus[:-1]))} and {gpus[-1]} GPUs"
+    scenario = study.runs[0].scenario
+    sizes = [scenario.get(key) for key in ("racks", "machines_per_rack", "gpus_per_machine")]
+    if scenario.get("tree") is not None or not all(isinstance(size, int) for size in sizes):
+        return f"{gpus[0]} GPUs"
+    racks, machines, each = sizes
+    return f"{gpus[0]} GPUs ({racks} x {machines} machines with {each} GPUs each)"
+
+
+def headlines(run: Run) -> list[tuple[str, str, str]]:
+    """The most important metrics of a run: (name, value in words, `KEY = VALUE` of the summary)."""
+    lines = []
+    for key, name in _HEADLINES:
+        value = run.metric(key)
+        if key.endswith("_s"):
+            text = duration(value)
+        else:
+            text = f"{100 * value:.1f} %" if key == "gpu_utilization" else plain(value)
+        lines.append((name, text, f"{key} = {plain(value)}"))
+    return lines
+
+
+def warnings(study: Study) -> list[str]:
+    """Reasons why the runs may not be comparable, as sentences."""
+    sentences = []
+    versions = sorted({str(run.summary.get("artist_version", "unknown")) for run in study.runs})
+    if len(versions) > 1:
+        sentences.append(
+            f"The runs were made by different versions of artist: {', '.join(versions)}."
+        )
+    for setting in study.settings:
+        inputs: dict[object, set[str]] = {}
+        for runs in setting.runs.values():
+            for (seed, _), run in runs.items():
+                inputs.setdefault(seed, set()).add(str(run.manifest.get("inputs")))
+        if any(len(digests) > 1 for digests in inputs.values()):
+            sentences.append(
+                f"In {setting.label}, runs of the same scenario and seed read different inputs "
+                "(manifest.json: inputs)."
+            )
+    return sentences

@@ -1,0 +1,106 @@
+"""Writes every figure as SVG, PNG or PDF for papers; needs matplotlib (extra `[plot]`).
+
+`drawing.py` draws each figure.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from artist.errors import ConfigError
+from artist.report.grouping import Study
+from artist.report.page import figures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+# The width of a column in a two-column paper.
+_WIDTH_IN = 3.5
+_STYLE: Any = {
+    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7,
+    "xtick.labelsize": 7, "ytick.labelsize": 7, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.linewidth": 0.6, "lines.linewidth": 1.1,
+    "grid.linewidth": 0.4,
+    "grid.color": "#dddddd", "axes.axisbelow": True, "legend.frameon": False, "savefig.dpi": 300,
+    # A "$" in a name is no formula. Text stays text, so that it can be searched and edited. A fixed
+    # salt makes the ids in an SVG the same every time.
+    "text.parse_math": False,
+    "svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "artist",
+}  # fmt: skip
+# None leaves the entry out: dates and versions would differ between equal figures.
+_METADATA: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+    "png": {"Software": None},
+}
+
+
+def check_folder(folder: Path) -> None:
+    """Check before the work that matplotlib is installed and the folder can be written.
+
+    Raises:
+        ConfigError: matplotlib is missing, or the folder is a file or not writable.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as cause:
+        raise ConfigError(
+            "--figures needs matplotlib, which is not installed: pip install 'artist-sim[plot]'"
+        ) from cause
+    parent = folder if folder.is_dir() else folder.absolute().parent
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"--figures {folder}: is a file; give a folder")
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise ConfigError(f"--figures {folder}: {parent} is not a writable folder")
+
+
+def write_figures(study: Study, folder: Path, format_: str) -> int:
+    """Write all figures to a folder and return their number.
+
+    They are drawn into a temporary folder beside it and moved when all are complete.
+
+    Raises:
+        ConfigError: the figures cannot be written.
+    """
+    check_folder(folder)
+    try:
+        with tempfile.TemporaryDirectory(
+            prefix=f".{folder.name}-", dir=folder.absolute().parent
+        ) as scratch:
+            for name, canvas in _drawn(study):
+                canvas.savefig(
+                    Path(scratch) / f"{name}.{format_}", format=format_, bbox_inches="tight",
+                    metadata=_METADATA[format_],
+                )  # fmt: skip
+            written = sorted(Path(scratch).iterdir())
+            folder.mkdir(exist_ok=True)
+            for file in written:
+                file.replace(folder / file.name)
+            return len(written)
+    except OSError as cause:
+        raise ConfigError(
+            f"--figures {folder}: cannot be written ({cause.strerror or cause})"
+        ) from cause
+
+
+def _drawn(study: Study) -> Iterator[tuple[str, Canvas]]:
+    import matplotlib
+    from matplotlib.figure import Figure as Canvas
+
+    from artist.report.drawing import cluster_timeline, draw
+
+    with matplotlib.rc_context(_STYLE):
+        for figure in figures(study):
+            canvas = Canvas(figsize=(_WIDTH_IN, 2.3), layout="constrained")
+            draw(figure, canvas)
+            yield figure.name, canvas
+        for setting in study.settings:
+            for policy in setting.runs:
+                canvas = Canvas(figsize=(2 * _WIDTH_IN, 3.0), layout="constrained")
+                cluster_timeline(setting.first(policy), canvas)
+                slug = study.policy_slugs[study.policies.index(policy)]
+                yield f"cluster-timeline-{setting.slug}-{slug}", canvas

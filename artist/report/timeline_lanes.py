@@ -1,0 +1,133 @@
+"""Assigns lanes of the cluster timeline: on which rows of a machine a job is drawn.
+
+A run directory says how many GPUs of a machine a job held, but not which. The timeline has one
+lane per GPU. Jobs get lanes by first fit in the order of time, so that no two jobs overlap. A job
+keeps its lanes if they are still free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from artist.cluster.tree import MAX_GPUS
+from artist.errors import ArtistError, TraceError
+from artist.report.reader import Run
+
+Strip = tuple[int, int, int]
+"""Machine, first lane, number of lanes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """The machines of a cluster, as a picture needs them."""
+
+    count: int
+    gpus: int
+    """The number of GPUs, and so of lanes, of the largest machine."""
+    racks: tuple[int, ...]
+    """The first machine of each rack."""
+
+
+def machines(run: Run) -> Machines:
+    """The machines of a run, from its scenario, or from its rows if the scenario is not enough.
+
+    Raises:
+        TraceError: the scenario has more GPUs than artist supports.
+    """
+    scenario = run.scenario
+    keys = ("racks", "machines_per_rack", "gpus_per_machine")
+    sizes = [size for size in map(scenario.get, keys) if isinstance(size, int) and size > 0]
+    if len(sizes) < len(keys) or scenario.get("tree") is not None:
+        return _irregular(run)
+    racks, per_rack, gpus = sizes
+    if (total := racks * per_rack * gpus) > MAX_GPUS:
+        raise TraceError(
+            f"{run.name}: its scenario has {total} GPUs, but at most {MAX_GPUS} are supported; "
+            "restore its manifest.json"
+        )
+    return Machines(racks * per_rack, gpus, tuple(range(0, racks * per_rack, per_rack)))
+
+
+def _irregular(run: Run) -> Machines:
+    from artist.cluster.fabric import load_fabric
+    from artist.config import Scenario
+    from artist.io.documents import validate
+    from artist.run import build_cluster
+
+    try:
+        scenario = validate(run.scenario, Scenario, "scenario")
+        tree = build_cluster(scenario, load_fabric(scenario.fabric))
+    except ArtistError:
+        # The fabric file may have moved since the run: take the machines that jobs used.
+        used = [strip for strips in strips_of(run) for strip in strips]
+        return Machines(1 + max(m for m, _, _ in used), max(lane + n for _, lane, n in used), (0,))
+    outer = tree.machine + 1
+    first = tree.levels[outer].first_child[:-1] if outer < tree.root else (0,)
+    return Machines(len(tree.levels[tree.machine]), tree.largest(tree.machine), tuple(first))
+
+
+def parse_placement(text: str, where: str) -> dict[int, int]:
+    """The GPUs on each machine of a placement: `0:8 5:4` is `{0: 8, 5: 4}`.
+
+    Raises:
+        TraceError: the text is not of that form.
+    """
+    try:
+        gpus = {int(m): int(g) for m, _, g in (part.partition(":") for part in text.split())}
+    except ValueError as cause:
+        raise TraceError(f"{where}: placement {text!r} is not of the form '0:8 5:4'") from cause
+    if not gpus or min(gpus) < 0 or min(gpus.values()) < 1:
+        raise TraceError(f"{where}: placement {text!r} is not of the form '0:8 5:4'")
+    return gpus
+
+
+def strips_of(run: Run) -> list[tuple[Strip, ...]]:
+    """For each row of `placements.parquet` the lanes that it is drawn on."""
+    rows = run.placements
+    where = f"{run.name}/placements.parquet"
+    known: dict[str, Mapping[int, int]] = {}
+    free_at: dict[int, list[float]] = {}
+    holder: dict[int, list[str]] = {}
+    strips_at: list[tuple[Strip, ...]] = [()] * rows.count
+    starts, ends = rows["start_s"].tolist(), rows["end_s"].tolist()
+    # Of rows that start at the same time, those of length zero come first. Otherwise a longer row
+    # would already occupy the lane.
+    for index in np.lexsort((rows["end_s"], rows["start_s"])).tolist():
+        text, job = rows.text["placement"][index], rows.text["job_id"][index]
+        if text not in known:
+            known[text] = parse_placement(text, where)
+        strips: list[Strip] = []
+        for machine, gpus in known[text].items():
+            free = free_at.setdefault(machine, [])
+            names = holder.setdefault(machine, [])
+            lanes = _take(free, names, gpus, starts[index], job)
+            for lane in lanes:
+                free[lane], names[lane] = ends[index], job
+            strips += [(machine, first, count) for first, count in _joined(lanes)]
+        strips_at[index] = tuple(strips)
+    return strips_at
+
+
+def _take(free_at: list[float], holder: list[str], gpus: int, start: float, job: str) -> list[int]:
+    """Take free lanes of a machine: first those that the job had last, then the lowest."""
+    free = [lane for lane, at in enumerate(free_at) if at <= start]
+    free.sort(key=lambda lane: holder[lane] != job)
+    while len(free) < gpus:
+        free.append(len(free_at))
+        free_at.append(0.0)
+        holder.append("")
+    return sorted(free[:gpus])
+
+
+def _joined(lanes: list[int]) -> list[tuple[int, int]]:
+    """Runs of neighbouring lanes as (first, count)."""
+    blocks: list[tuple[int, int]] = []
+    for lane in lanes:
+        if blocks and sum(blocks[-1]) == lane:
+            blocks[-1] = (blocks[-1][0], blocks[-1][1] + 1)
+        else:
+            blocks.append((lane, 1))
+    return blocks

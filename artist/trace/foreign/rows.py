@@ -1,0 +1,131 @@
+"""What the readers of foreign formats share: the rows they read and the jobs they yield.
+
+A reader walks over the rows of a table. For each job it yields a `ForeignJob`. For each row that
+is no job it yields a short reason why the row is dropped. For a malformed row it raises.
+`assemble.py` turns the jobs into a trace and counts the reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, TypeAlias
+
+from artist.errors import TraceError
+from artist.trace.foreign.rules import Rules
+from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
+from artist.units import MAX_TIME_S
+
+# Reasons why a row is dropped; single formats add their own.
+CPU_ONLY = "CPU only"
+NEVER_STARTED = "never started"
+FAILED_FIRST = "failed before it started"
+STILL_RUNNING = "still running at the end"
+ZERO_DURATION = "zero duration"
+NO_ID = "no id"
+REPEATED_ID = "repeated id"
+PART_OF_A_GPU = "part of a GPU"
+
+# How tables write that a value is not known.
+_ABSENT = frozenset({"", "none", "nan", "na", "n/a", "null"})
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+class ForeignJob(NamedTuple):
+    """A job of a foreign trace. `row` is the index of its row in the table; times are seconds.
+
+    `iterations` is 0 and `model` is empty if the format does not state them. `shared` says that
+    the job asked for parts of GPUs, and that `gpus` is rounded up to whole ones.
+    """
+
+    row: int
+    id: str
+    submit_s: float
+    gpus: int
+    run_s: float
+    iterations: int = 0
+    model: str = ""
+    user: str = ""
+    shared: bool = False
+
+
+JobOrReason: TypeAlias = ForeignJob | str
+Reader: TypeAlias = Callable[[Table, Rules], Iterator[JobOrReason]]
+
+
+@dataclass(slots=True)  # not frozen: creating a frozen one takes three times as long, for every row
+class Row:
+    """One row of a table. Its methods check one cell and raise errors with file, line and field."""
+
+    table: Table
+    index: int
+
+    def has(self, name: str) -> bool:
+        """Whether the row has a value in this column."""
+        return name in self.table.columns and bool(self.text(name))
+
+    def text(self, name: str) -> str:
+        """The cell without surrounding spaces; empty where it says `None`, `NaN` or the like."""
+        cells = self.table.columns.get(name)
+        cell = None if cells is None else cells[self.index]
+        text = "" if cell is None else str(cell).strip()
+        return "" if text.casefold() in _ABSENT else text
+
+    def number(self, name: str, low: float, high: float, expected: str) -> float:
+        """A finite number from `low` to `high`; `expected` says in words what it must be."""
+        cell = self.table.columns[name][self.index]
+        text = "" if isinstance(cell, bool | list | dict) else str(cell).strip()
+        try:
+            value = math.nan if "_" in text else float(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            raise self.error(name, expected)
+        return value
+
+    def seconds(self, name: str) -> float:
+        """Seconds, zero or more."""
+        return self.number(name, 0, MAX_TIME_S, f"seconds from 0 up to {MAX_TIME_S:.0e}")
+
+    def count(self, name: str, low: int = 0, high: int = MAX_COUNT) -> int:
+        """A whole number from `low` to `high`."""
+        expected = f"a whole number from {low} to {high}"
+        value = self.number(name, low, high, expected)
+        if value != math.floor(value):
+            raise self.error(name, expected)
+        return int(value)
+
+    def gpus(self, name: str) -> int:
+        """A number of GPUs, zero or more."""
+        return self.count(name, 0, MAX_GPUS)
+
+    def moment(self, name: str) -> float | None:
+        """Seconds since 1970 of a local time as in `2020-06-09 18:41:01`; None where absent."""
+        text = self.text(name)
+        if not text:
+            return None
+        seconds = moment_s(text)
+        if seconds is None:
+            raise self.error(name, "a time as in 2020-06-09 18:41:01")
+        return seconds
+
+    def error(self, name: str, expected: str) -> TraceError:
+        """An error about one bad cell."""
+        return self.table.error(self.index, name, expected)
+
+
+def rows(table: Table) -> Iterator[Row]:
+    """All rows of a table."""
+    return (Row(table, index) for index in range(len(table)))
+
+
+def moment_s(text: str) -> float | None:
+    """Seconds since 1970 of a local time as in `2020-06-09 18:41:01`; None if it is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo else (moment - _EPOCH).total_seconds()

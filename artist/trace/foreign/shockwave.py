@@ -1,0 +1,39 @@
+"""Tab-separated traces of Shockwave (Zheng et al., NSDI'23), which extend Gavel's.
+
+Source: https://github.com/uw-mad-dash/shockwave, scheduler/traces: 12 columns without a header.
+`gavel.py` explains the columns that both have.
+
+Shockwave adds duration, in seconds: the run time at the batch size with which the job starts.
+Changes of the batch size during the run (column mode) are not followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from artist.trace.foreign.gavel import demand, job
+from artist.trace.foreign.rows import JobOrReason, rows
+from artist.trace.foreign.rules import Rules
+from artist.trace.native.table import Table
+
+COLUMNS = (
+    "job_type",
+    "command",
+    "working_directory",
+    "num_steps_arg",
+    "needs_data_dir",
+    "total_steps",
+    "scale_factor",
+    "mode",
+    "priority_weight",
+    "slo",
+    "duration",
+    "arrival_time",
+)
+
+
+def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
+    """Jobs; no row is dropped."""
+    del rules
+    for row in rows(table):
+        yield job(row, demand(row), row.seconds("duration"))

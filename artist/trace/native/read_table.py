@@ -1,0 +1,213 @@
+"""From the bytes of a file to a `Table` of cells: CSV, Parquet, JSON, and lines of plain text.
+
+This is the careful reader. It knows the line of every cell, so that errors can name it.
+`plain_csv.py` is a faster reader for large simple CSV files.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from artist.errors import TraceError
+from artist.io.data_files import decode
+from artist.trace.native.file_bytes import is_json, is_parquet
+from artist.trace.native.table import Table
+
+_BLOCK_ROWS = 65_536
+
+
+def read_table(path: Path, data: bytes) -> Table:
+    """The cells in `data`, the content of the file `path`: Parquet, JSON, otherwise CSV.
+
+    Raises:
+        TraceError: the content is broken.
+    """
+    if is_parquet(path, data):
+        return _parquet(path, data)
+    if is_json(path, data):
+        return _json(path, decode(path, data))
+    return read_csv(path, data)
+
+
+def read_csv(path: Path, data: bytes, header: Sequence[str] | None = None) -> Table:
+    """The cells of comma-separated text. The first line names the columns, unless `header` does.
+
+    Raises:
+        TraceError: not UTF-8, a quote left open, or a line with too many or too few cells.
+    """
+    decode(path, data)  # only to refuse what is not UTF-8, with its line
+    # A stream over the bytes saves memory: `io.StringIO` takes four bytes for each character.
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+    reader = csv.reader(text, strict=True)
+    lines: list[int] = []
+    try:
+        names = list(header) if header else [name.strip() for name in next(reader, [])]
+        _check_header(f"{path}:1", names)
+        columns: list[list[object]] = [[] for _ in names]
+        rows = _rows(path, reader, names, lines)
+        while block := list(itertools.islice(rows, _BLOCK_ROWS)):
+            for column, cells in zip(columns, zip(*block, strict=True), strict=True):
+                # Equal cells of a block become one object: names of models and users repeat.
+                known: dict[str, str] = {}
+                column.extend(known.setdefault(cell, cell) for cell in cells)
+    except csv.Error as error:
+        raise TraceError(
+            f"{path}:{max(reader.line_num, 1)}: not valid CSV ({error}); close all quotes"
+        ) from error
+    # Without blank lines, the line numbers are a range, which takes no memory.
+    unbroken = lines and lines[-1] - lines[0] + 1 == len(lines)
+    numbers = range(lines[0], lines[-1] + 1) if unbroken else lines
+    return Table(path, "line", numbers, dict(zip(names, columns, strict=True)))
+
+
+def first_line(data: bytes) -> str:
+    """The first line that is neither blank nor a comment (`;`); an empty text if there is none."""
+    for line in io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", "replace", newline="\n"):
+        if line.strip() and not line.startswith(";"):
+            return line.rstrip("\r\n")
+    return ""
+
+
+def read_lines(
+    path: Path, data: bytes, header: Sequence[str], delimiter: str | None, comment: str = ";"
+) -> Table:
+    """The cells of lines without quotes, separated by `delimiter` (None: any white space).
+
+    `header` names the columns. Blank lines and lines that begin with `comment` are skipped.
+
+    Raises:
+        TraceError: not UTF-8, or a line with too many or too few cells.
+    """
+    decode(path, data)
+    lines: list[int] = []
+    rows: list[list[str]] = []
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="\n")
+    for number, line in enumerate(text, start=1):
+        if not line.strip() or line.startswith(comment):
+            continue
+        cells = line.rstrip("\r\n").split(delimiter)
+        if len(cells) != len(header):
+            raise TraceError(
+                f"{path}:{number}: {len(cells)} fields, expected {len(header)} "
+                f"({' '.join(header)[:200]!r}); correct this row"
+            )
+        lines.append(number)
+        rows.append(cells)
+    columns = list(zip(*rows, strict=True)) or [()] * len(header)
+    return Table(path, "line", lines, dict(zip(header, columns, strict=True)))
+
+
+def _rows(path: Path, reader: Any, names: list[str], lines: list[int]) -> Iterator[list[str]]:
+    """Rows that are not blank. Appends the line number of each to `lines`."""
+    for row in reader:
+        if not row:
+            continue
+        if len(row) != len(names):
+            raise TraceError(
+                f"{path}:{reader.line_num}: {len(row)} fields, expected {len(names)} "
+                f"({','.join(names)[:200]!r}); correct this row"
+            )
+        lines.append(reader.line_num)
+        yield row
+
+
+def _check_header(place: str, names: list[str]) -> None:
+    for name in names:
+        if not name:
+            raise TraceError(f"{place}: a column has no name; name every column")
+        if names.count(name) > 1:
+            raise TraceError(f"{place}: column {name!r} appears twice; keep one")
+
+
+def _parquet(path: Path, data: bytes) -> Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(pa.BufferReader(data))
+        names = list(table.column_names)
+        _check_header(str(path), names)
+        columns = {name: table.column(name).to_pylist() for name in names}
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise TraceError(f"{path}: not readable Parquet ({reason}); write it anew") from error
+    return Table(path, "row", range(1, table.num_rows + 1), columns)
+
+
+def _json(path: Path, text: str) -> Table:
+    """The cells of a JSON list of objects. Columns are the names in any of the objects."""
+    records = _records(path, text)
+    lines = list(_lines(text, len(records)))
+    if _HALF_A_CHARACTER.search(text):
+        _check_characters(path, records, lines)
+    names = dict.fromkeys(name for record in records for name in record)
+    columns = {name: [record.get(name) for record in records] for name in names}
+    return Table(path, "line", lines, columns)
+
+
+def _records(path: Path, text: str) -> list[dict[str, Any]]:
+    """The objects of a JSON list, not empty."""
+    try:
+        records = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise TraceError(
+            f"{path}:{error.lineno}: column {error.colno}: not valid JSON ({error.msg}); "
+            "give the complete file"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{path}: not usable JSON ({error}); give a list of jobs") from error
+    if not isinstance(records, list):
+        raise TraceError(
+            f"{path}:1: the JSON is one {type(records).__name__}, expected a list of jobs; "
+            "put the jobs in [ ]"
+        )
+    if not records:
+        raise TraceError(f"{path}: the trace has no jobs; give at least one")
+    for index, record in enumerate(records):
+        if not isinstance(record, dict):
+            raise TraceError(
+                f"{path}: element {index + 1} is {str(record)[:40]!r}, expected a job as an "
+                "object with named fields; correct it"
+            )
+    return records
+
+
+# A JSON escape of half a surrogate pair. Escapes of whole pairs match too, so a match only says
+# that the texts must be checked one by one.
+_HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _check_characters(path: Path, records: list[dict[str, Any]], lines: list[int]) -> None:
+    """Refuse texts with a lone surrogate: they cannot be written to any file as UTF-8."""
+    for record, line in zip(records, lines, strict=True):
+        try:
+            json.dumps(record, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise TraceError(
+                f"{path}:{line}: {error.object[error.start]!r} is half a character (a lone "
+                "surrogate), expected text; correct this row"
+            ) from error
+
+
+_BETWEEN = re.compile(r"[\s,]*")
+
+
+def _lines(text: str, count: int) -> Iterator[int]:
+    """The line on which each of the `count` elements of a valid JSON list begins."""
+    decoder = json.JSONDecoder()
+    end = text.index("[") + 1
+    line, counted = 1, 0
+    for _ in range(count):
+        separator = _BETWEEN.match(text, end)
+        start = separator.end() if separator else end
+        line += text.count("\n", counted, start)
+        counted = start
+        yield line
+        _, end = decoder.raw_decode(text, start)

@@ -1,0 +1,182 @@
+"""The graph of one iteration, as in ASTRA-sim's Chakra traces: nodes, and what each waits for.
+
+`nodes` makes the graph of a workload, `schedule` computes when each node runs. A node is a
+computation or a collective. A GPU runs at most one computation and at most one collective at a
+time. Whenever one ends, the ready node with the lowest number begins (ASTRA-sim's workload
+layer); a node is ready when all nodes that it waits for have ended.
+
+The order of the nodes depends on the parallelism:
+
+- DATA: forward through all layers. Then backward through all layers: the weight gradient, after
+  which the layer's collective can begin, then the input gradient (not for the first layer).
+- FSDP: as DATA, but the weights of a layer are gathered before it computes, in both directions.
+  They are gathered at most one layer ahead of the computation (arXiv:2304.11277).
+- LAYERWISE: the collectives of a layer's forward and input-gradient pass end before the next
+  layer begins. The collective of its weight gradient delays only the end of the iteration. This
+  is the order of HYBRID_DATA_MODEL in ASTRA-sim's text converter.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from artist.errors import ConfigError
+from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A computation (`collective` is None) or a collective of `comm_bytes`.
+
+    `after` are the numbers of the nodes that it waits for.
+    """
+
+    name: str
+    after: tuple[int, ...]
+    compute_us: float = 0.0
+    collective: Collective | None = None
+    comm_bytes: int = 0
+    scope: Scope = Scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """When a node runs, in the unit of its duration."""
+
+    start: float
+    end: float
+
+
+def nodes(workload: Workload) -> tuple[Node, ...]:
+    """The nodes of one iteration. The number of a node is its index.
+
+    Raises:
+        ConfigError: a MICRO workload, which is no training iteration.
+    """
+    graph = _Builder()
+    match workload.parallelism:
+        case Parallelism.DATA:
+            _data(graph, workload.layers)
+        case Parallelism.FSDP:
+            _fsdp(graph, workload.layers)
+        case Parallelism.LAYERWISE:
+            _layerwise(graph, workload.layers)
+        case _:
+            raise ConfigError(
+                f"workload {workload.name!r} is {workload.parallelism}: it has no training "
+                "iteration; give a model's workload"
+            )
+    return tuple(graph.nodes)
+
+
+def schedule(graph: Sequence[Node], duration: Callable[[Node], float]) -> list[Span]:
+    """When each node runs. Durations may have any unit."""
+    waits = [len(node.after) for node in graph]
+    followers: list[list[int]] = [[] for _ in graph]
+    for number, node in enumerate(graph):
+        for earlier in node.after:
+            followers[earlier].append(number)
+    # Index 0 is the lane of computations, index 1 the lane of collectives.
+    ready: tuple[list[int], list[int]] = ([], [])
+    for number, node in enumerate(graph):
+        if not waits[number]:
+            heapq.heappush(ready[node.collective is not None], number)
+    spans: list[Span] = [Span(0.0, 0.0)] * len(graph)
+    running: list[tuple[float, int]] = []
+    busy = [False, False]
+    now = 0.0
+    while True:
+        for lane in (0, 1):
+            if ready[lane] and not busy[lane]:
+                number = heapq.heappop(ready[lane])
+                spans[number] = Span(now, now + duration(graph[number]))
+                heapq.heappush(running, (spans[number].end, number))
+                busy[lane] = True
+        if not running:
+            return spans
+        now, number = heapq.heappop(running)
+        busy[graph[number].collective is not None] = False
+        for follower in followers[number]:
+            waits[follower] -= 1
+            if not waits[follower]:
+                heapq.heappush(ready[graph[follower].collective is not None], follower)
+
+
+class _Builder:
+    """Appends nodes and returns their numbers. A node waits for `after`, without its Nones."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+
+    def compute(self, name: str, phase: Phase, *after: int | None) -> int:
+        return self._add(Node(name, _without_none(after), compute_us=phase.compute_us))
+
+    def collective(self, name: str, phase: Phase, *after: int | None) -> int | None:
+        """The number of the new node; None and no node if the phase has no collective."""
+        if phase.collective is Collective.NONE:
+            return None
+        waits = _without_none(after)
+        node = Node(name, waits, 0.0, phase.collective, phase.comm_bytes, scope=phase.scope)
+        return self._add(node)
+
+    def _add(self, node: Node) -> int:
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+
+def _without_none(after: Sequence[int | None]) -> tuple[int, ...]:
+    return tuple(number for number in after if number is not None)
+
+
+def _data(graph: _Builder, layers: tuple[Layer, ...]) -> None:
+    last: int | None = None
+    for layer in layers:
+        last = graph.compute(f"{layer.name} forward", layer.forward, last)
+    for index in reversed(range(len(layers))):
+        layer = layers[index]
+        last = graph.compute(f"{layer.name} weight gradient", layer.weight_grad, last)
+        reduced = layer.weight_grad
+        if reduced.collective is Collective.NONE:
+            # ASTRA-sim runs the NONE of its text format as an all-reduce.
+            reduced = Phase(0.0, Collective.ALL_REDUCE, reduced.comm_bytes)
+        graph.collective(f"{layer.name} gradient", reduced, last)
+        if index:
+            last = graph.compute(f"{layer.name} input gradient", layer.input_grad, last)
+
+
+def _fsdp(graph: _Builder, layers: tuple[Layer, ...]) -> None:
+    """A layer's weights are gathered when the layer two before it has been computed."""
+    done: list[int | None] = [None, None]
+    for layer in layers:
+        gathered = graph.collective(f"{layer.name} gather", layer.forward, done[-2])
+        done.append(graph.compute(f"{layer.name} forward", layer.forward, done[-1], gathered))
+    for index in reversed(range(len(layers))):
+        layer = layers[index]
+        name = f"{layer.name} gather again"
+        gathered = graph.collective(name, layer.input_grad, done[-2])
+        last = graph.compute(f"{layer.name} weight gradient", layer.weight_grad, done[-1], gathered)
+        graph.collective(f"{layer.name} gradient", layer.weight_grad, last)
+        if index:
+            last = graph.compute(f"{layer.name} input gradient", layer.input_grad, last)
+        done.append(last)
+
+
+def _layerwise(graph: _Builder, layers: tuple[Layer, ...]) -> None:
+    # The last computation, and the last collective that the next layer waits for.
+    last: int | None = None
+    sent: int | None = None
+    for layer in layers:
+        last = graph.compute(f"{layer.name} forward", layer.forward, last, sent)
+        sent = graph.collective(f"{layer.name} output", layer.forward, last)
+    for index in reversed(range(len(layers))):
+        layer = layers[index]
+        if index:
+            last = graph.compute(f"{layer.name} input gradient", layer.input_grad, last, sent)
+            sent = graph.collective(f"{layer.name} input", layer.input_grad, last)
+            waits: tuple[int | None, ...] = (last,)
+        else:
+            waits = (last, sent)
+        last = graph.compute(f"{layer.name} weight gradient", layer.weight_grad, *waits)
+        graph.collective(f"{layer.name} gradient", layer.weight_grad, last)

@@ -1,0 +1,99 @@
+"""The settings in the name of a model: `ID@SETTING=VALUE,...`, e.g. `gpt2-xl@batch=8,gpu=h100`.
+
+Such a name is called a spec. Settings that it does not give have the values of the catalogue.
+Settings equal to those of the catalogue are dropped from the canonical name, so that equal
+workloads have one name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, NoReturn
+
+from artist.errors import UnknownNameError, did_you_mean
+from artist.workload.gpus import GPU_NAMES, Precision
+
+TIMINGS = ("arithmetic", "roofline")
+PARALLEL = ("data", "fsdp")
+
+_LARGEST = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a model is trained. `sequence` and `experts` are None if the model has none.
+
+    `batch` is the number of samples that a replica of the model processes in one iteration. A
+    replica is one GPU, or `tensor` x `stages` GPUs.
+    """
+
+    batch: int
+    sequence: int | None = None
+    gpu: str = "a100"
+    precision: str = Precision.TF32
+    timing: str = "roofline"
+    parallel: str = "data"
+    tensor: int = 1
+    stages: int = 1
+    microbatches: int = 1
+    experts: int | None = None
+
+
+SETTING_NAMES = tuple(field.name for field in fields(Settings))
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "gpu": GPU_NAMES,
+    "precision": tuple(Precision),
+    "timing": TIMINGS,
+    "parallel": PARALLEL,
+}
+
+
+def parse(spec: str, text: str, default: Settings) -> Settings:
+    """The settings in `text`, the part of `spec` after the `@`; the others are as in `default`.
+
+    Raises:
+        UnknownNameError: an unknown setting or a bad value.
+    """
+    changes: dict[str, Any] = {}
+    for part in text.split(","):
+        key, equals, value = (x.strip() for x in part.partition("="))
+        if not equals or key not in SETTING_NAMES:
+            hint = did_you_mean(key, SETTING_NAMES)
+            refuse(spec, f"{part.strip()!r} is no SETTING=VALUE; {hint}")
+        if key in changes:
+            refuse(spec, f"{key} is given twice")
+        if getattr(default, key) is None:
+            refuse(spec, f"this model has no {key}")
+        changes[key] = _value(spec, key, value.casefold())
+    return replace(default, **changes)
+
+
+def text_of(settings: Settings, default: Settings) -> str:
+    """The part of a canonical name after the id: `@batch=64,gpu=h100`, or an empty text."""
+    given = [
+        f"{name}={getattr(settings, name)}"
+        for name in SETTING_NAMES
+        if getattr(settings, name) != getattr(default, name)
+    ]
+    return "@" + ",".join(given) if given else ""
+
+
+def refuse(spec: str, reason: str) -> NoReturn:
+    """Refuse a spec.
+
+    Raises:
+        UnknownNameError: always.
+    """
+    raise UnknownNameError("model", spec, (), reason)
+
+
+def _value(spec: str, key: str, text: str) -> int | str:
+    if key in _CHOICES:
+        if text not in _CHOICES[key]:
+            refuse(spec, f"{key} is {text!r}, expected one of {', '.join(_CHOICES[key])}")
+        return text
+    if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= _LARGEST:
+        refuse(spec, f"{key} is {text!r}, expected a whole number from 1 to {_LARGEST}")
+    return int(text)

@@ -1,0 +1,60 @@
+"""What the Docker engine says, played by a script in place of the command `docker`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_docker import ENTRY, IMAGE_ID, fake_docker
+
+from artist.astra.programs.docker_backend import DockerBackend
+from artist.astra.programs.docker_client import Engine, explain
+from artist.errors import BackendError
+
+
+def test_docker_that_is_not_installed() -> None:
+    with pytest.raises(BackendError, match=r"not installed: run 'apt-get install docker\.io'"):
+        DockerBackend(ENTRY, docker="no-such-docker")
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("Cannot connect to the Docker daemon at unix:///x. Is it running?", "systemctl start"),
+        ("error during connect: Get http://x: EOF", "systemctl start docker"),
+        (
+            "Got permission denied while trying to connect to the Docker daemon socket at "
+            "unix:///var/run/docker.sock: dial unix /var/run/docker.sock",
+            "usermod -aG docker",
+        ),
+        ("Error: No such image: some/astra:1", "run: docker pull some/astra:1"),
+        ("Unable to find image 'some/astra:1' locally", "run: docker pull some/astra:1"),
+        ('exec: "sh": executable file not found in $PATH', "POSIX sh"),
+        ("line\nsomething new", "it said: 'something new'"),
+        ("", "it said: 'nothing'"),
+    ],
+)
+def test_refusals_come_with_a_remedy(said: str, remedy: str, tmp_path: Path) -> None:
+    assert remedy in explain(said, ENTRY)
+    docker = fake_docker(tmp_path, f"sys.exit({said!r})")
+    with pytest.raises(BackendError):
+        DockerBackend(ENTRY, docker=docker)
+
+
+def test_version(tmp_path: Path) -> None:
+    assert Engine(fake_docker(tmp_path, "print('20.10')")).version() == "20.10"
+    with pytest.raises(BackendError, match="it said: 'no'"):
+        Engine(fake_docker(tmp_path, "sys.exit('no')")).version()
+
+
+@pytest.mark.parametrize("digest", [IMAGE_ID, "sha256:" + "cd" * 32, None])
+def test_image_by_id_or_pulled_digest(digest: str | None, tmp_path: Path) -> None:
+    docker = fake_docker(tmp_path, f"print('{IMAGE_ID} some/astra@sha256:{'cd' * 32} ')")
+    assert Engine(docker).image_id(ENTRY.model_copy(update={"digest": digest})) == IMAGE_ID
+
+
+def test_another_image_than_expected(tmp_path: Path) -> None:
+    docker = fake_docker(tmp_path, f"print('{IMAGE_ID} ')")
+    entry = ENTRY.model_copy(update={"digest": "sha256:" + "ef" * 32})
+    with pytest.raises(BackendError, match=r"expected sha256:efef.*run: docker pull"):
+        Engine(docker).image_id(entry)

@@ -1,0 +1,109 @@
+"""May one policy stand inside another, each with its own options?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artist.config import Scenario, load_scenario
+from artist.contract import ClusterView, Decision, Options, Policy
+from artist.errors import ConfigError
+from artist.experiments.experiment import load_experiment, runs
+from artist.policies.table import POLICIES
+from artist.registry import Entry
+from artist.run import build_policy, simulate
+from artist.testing import check_policy
+
+
+class CountingOptions(Options):
+    """An option of the wrapper's own."""
+
+    lease_s: float = 1.0
+
+
+class Counting:
+    """Counts the questions that its host answers; a table of its own beside the host's."""
+
+    Options = CountingOptions
+
+    def __init__(self, options: CountingOptions, host: Policy) -> None:
+        self.options = options
+        self.host = host
+        self.lease = host.lease
+        self.questions = 0
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        self.questions += 1
+        return self.host.decide(view)
+
+    def contests(self, ended: Any, free: Any, now: Any) -> bool:
+        return self.host.contests(ended, free, now)
+
+    def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        return {**self.host.tables(), "questions": [{"questions": self.questions}]}
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> Iterator[None]:
+    POLICIES.add(Entry("counting", f"{__name__}:Counting", "a test's wrapper", wraps=True))
+    yield
+    del POLICIES._entries["counting"]
+
+
+def test_a_wrapper_and_its_host_have_options_of_their_own() -> None:
+    sets = ["policy=counting(dally-manual)", "policy.lease_s=7", "policy.host.lease_s=1800"]
+    policy = build_policy(load_scenario(None, {}, sets))
+    assert policy.options.lease_s == 7
+    assert (policy.host.options.lease_s, policy.host.options.timers) == (1800, "manual")
+
+
+def test_wrappers_may_be_wrapped() -> None:
+    sets = ["policy=counting(counting(fifo))", "policy.host.host.placement=any"]
+    policy = build_policy(load_scenario(None, {}, sets))
+    assert policy.host.host.options.placement == "any"
+
+
+def test_a_wrapper_that_changes_nothing_gives_the_rows_of_its_host() -> None:
+    scenario = Scenario(trace="tiny-batch", racks=1, policy="las")
+    wrapped = simulate(scenario.model_copy(update={"policy": "counting(las)"}))
+    assert wrapped.table("placements").equals(simulate(scenario).table("placements"))
+    assert wrapped.table("questions").questions[0] > 20
+
+
+def test_a_wrapped_policy_keeps_the_contract() -> None:
+    host = POLICIES["dally"].load()
+    check_policy(lambda: Counting(CountingOptions(), host(host.Options())))
+
+
+def test_a_sweep_reaches_the_options_of_a_host(tmp_path: Path) -> None:
+    file = tmp_path / "experiment.yaml"
+    file.write_text(
+        "name: wrapped\nversion: 1\nsummary: s\nbase: {policy: counting(dally)}\n"
+        "grid: {policy.host.lease_s: [600, 1200]}\n"
+    )
+    options = [run.scenario.policy_options for run in runs(load_experiment(file))]
+    assert options == [{"host": {"lease_s": 600}}, {"host": {"lease_s": 1200}}]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("counting", r"write counting\(POLICY\)"),
+        ("fifo(las)", "policy 'fifo\\(las\\)': write fifo"),
+        ("counting(las", r"write counting\(POLICY\)"),
+        ("counting(lass)", "did you mean 'las'"),
+        ("countin(las)", "did you mean 'counting'"),
+    ],
+)
+def test_what_cannot_be_wrapped_is_said(name: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        build_policy(Scenario(policy=name))
+
+
+def test_a_misspelt_option_of_a_host_is_named() -> None:
+    scenario = Scenario(policy="counting(dally)", policy_options={"host": {"lease": 3}})
+    with pytest.raises(ConfigError, match="policy dally: unknown setting 'lease'"):
+        build_policy(scenario)

@@ -1,0 +1,97 @@
+"""Names of models with settings, and what each setting changes."""
+
+import pytest
+
+from artist.errors import ConfigError, UnknownNameError
+from artist.workload.layers import Collective, Parallelism
+from artist.workload.models import canonical, operators, parameters, summary, workload
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("resnet50@batch=64", "resnet50@batch=64"),
+        ("ResNet-50@Batch=64", None),
+        ("ResNet-50@batch = 064", "resnet50@batch=64"),
+        ("resnet50@batch=32", "resnet50"),
+        ("resnet50@gpu=H100,batch=64", "resnet50@batch=64,gpu=h100"),
+        ("GPT2-XL@sequence=512,batch=4", "gpt2-xl@batch=4,sequence=512"),
+        ("BERT@sequence=128", "bert-large@sequence=128"),
+        ("llama@parallel=data", "llama2-7b@parallel=data"),
+        ("gpt3@tensor=4", "gpt3-175b@tensor=4"),
+    ],
+)
+def test_one_workload_has_one_name(spelling: str, name: str | None) -> None:
+    if name is None:
+        with pytest.raises(UnknownNameError, match=r"did you mean 'batch'\?"):
+            canonical(spelling)
+        return
+    assert canonical(spelling) == canonical(name) == name
+    assert workload(spelling) is workload(name)
+    assert workload(name).name == summary(name).id == name
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("resnet51@batch=8", r"unknown model 'resnet51': did you mean"),
+        ("resnet50@", r"'' is no SETTING=VALUE"),
+        ("resnet50@batch", r"'batch' is no SETTING=VALUE"),
+        ("resnet50@batches=8", r"did you mean 'batch'"),
+        ("resnet50@batch=0", r"batch is '0', expected a whole number from 1"),
+        ("resnet50@batch=-8", r"batch is '-8'"),
+        ("resnet50@batch=1e3", r"batch is '1e3'"),
+        ("resnet50@batch=8,batch=9", r"batch is given twice"),
+        ("resnet50@gpu=v100", r"gpu is 'v100', expected one of a100, h100, h200, b200"),
+        ("resnet50@sequence=8", r"this model has no sequence"),
+        ("gpt2@experts=8", r"this model has no experts"),
+        ("gpt2@sequence=2048", r"sequence is 2048, but the model has 1024 positions"),
+        ("resnet50@tensor=2", r"only transformers divide"),
+        ("gpt2@tensor=2,parallel=fsdp", r"fsdp does not go with tensor"),
+        ("gpt2-moe@tensor=2", r"experts do not go with tensor"),
+        ("gpt2@stages=2,microbatches=3", r"a batch of 8 does not divide into 3 microbatches"),
+    ],
+)
+def test_wrong_specs_are_refused_in_one_sentence(spec: str, message: str) -> None:
+    with pytest.raises(UnknownNameError, match=message):
+        canonical(spec)
+
+
+def test_blocks_that_do_not_divide_are_refused() -> None:
+    with pytest.raises(ConfigError, match="12 blocks do not divide into 5 stages"):
+        workload("gpt2@stages=5")
+
+
+def test_batch_scales_compute_and_nothing_else() -> None:
+    one, two = workload("resnet50"), workload("resnet50@batch=64")
+    for a, b in zip(one.layers, two.layers, strict=True):
+        assert b.forward.compute_us == pytest.approx(2 * a.forward.compute_us)
+        assert b.weight_grad.comm_bytes == a.weight_grad.comm_bytes
+
+
+def test_sequence_scales_attention_quadratically() -> None:
+    def macs(sequence: int) -> int:
+        return sum(x.macs for x in operators(f"gpt2@sequence={sequence}"))
+
+    # 12 blocks of 2 s^2 h beyond what is linear.
+    assert macs(1024) - 2 * macs(512) == 12 * 2 * 768 * (1024**2 - 2 * 512**2)
+    assert parameters("gpt2@sequence=512") == parameters("gpt2")
+
+
+def test_precision_halves_what_is_sent() -> None:
+    full, half = workload("gpt2"), workload("gpt2@precision=bf16")
+    for a, b in zip(full.layers, half.layers, strict=True):
+        assert 2 * b.weight_grad.comm_bytes == a.weight_grad.comm_bytes
+
+
+def test_parallelism_follows_from_the_settings() -> None:
+    assert workload("gpt2").parallelism is Parallelism.DATA
+    assert workload("gpt2@parallel=fsdp").parallelism is Parallelism.FSDP
+    assert workload("gpt2@tensor=2").parallelism is Parallelism.LAYERWISE
+    assert workload("gpt2-moe").parallelism is Parallelism.LAYERWISE
+    kinds = {
+        phase.collective
+        for layer in workload("gpt2-moe").layers
+        for phase in (layer.forward, layer.input_grad, layer.weight_grad)
+    }
+    assert kinds == {Collective.NONE, Collective.ALL_TO_ALL, Collective.ALL_REDUCE}
