@@ -57,9 +57,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'artist' has no attribute {name!r}")
-    from artist import api
+    from importlib import import_module
 
-    return getattr(api, name)
+    return getattr(import_module("artist.api"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,12 +1,15 @@
-"""Policies side by side on the same work, with the noise told apart from the difference.
+"""Compares policies on the same work, and tells their differences from noise.
 
-Every policy runs on the same **replicates**: seeds, where the trace is drawn, and
-permutations of the order in which machines and simultaneous arrivals are visited. That order
-means nothing, yet it alone moves a makespan by tens of percent, so a difference between
-two policies counts only if it is larger than what the order does.
+Every policy runs on the same **replicates**. A replicate is a seed (for a trace that is drawn) and
+a permutation of the order in which machines and simultaneous arrivals are visited. That order has
+no meaning, yet it changes a makespan by tens of percent. So a difference between two policies
+counts only if it is larger than the effect of the order.
 
-Differences are paired (policy minus baseline on the same replicate, relative to the
-baseline); their 95 % interval is a percentile bootstrap over replicates.
+Differences are paired: on replicate i
+
+    difference_i = (policy_i - baseline_i) / baseline_i
+
+and the 95 % interval of their mean is a percentile bootstrap over replicates.
 """
 
 from __future__ import annotations
@@ -33,16 +36,17 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A policy against the baseline in one metric; relative, -0.1 is ten percent less."""
+    """A policy against the baseline in one metric, relative: -0.1 is ten percent less."""
 
     metric: str
     mean: float
     low: float
+    """Lower end of the 95 % interval of the mean; NaN for one replicate."""
     high: float
 
     @property
     def verdict(self) -> str:
-        """Less, more, or within noise; one replicate decides nothing."""
+        """`less`, `more`, `within noise`, or `one replicate`, which decides nothing."""
         if np.isnan(self.low):
             return "one replicate"
         if self.low <= 0 <= self.high:
@@ -52,13 +56,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Values per policy and metric over replicates, and differences to the first policy."""
+    """The metrics of all policies on all replicates, and the differences to the first policy."""
 
     policies: tuple[str, ...]
     replicates: tuple[tuple[int, int], ...]
     """(seed, permutation) of each replicate."""
     values: Mapping[str, Mapping[str, tuple[float, ...]]]
+    """Policy -> metric -> value on each replicate."""
     differences: Mapping[str, tuple[Difference, ...]]
+    """Policy, except the first -> difference in each metric."""
 
 
 def compare(
@@ -70,22 +76,14 @@ def compare(
     workers: int = 1,
     on_done: Callable[[int, int], None] | None = None,
 ) -> Comparison:
-    """Run every policy on every replicate.
+    """Run every policy on every replicate. The first policy is the baseline.
+
+    `on_done(done, all)` is called after each run, with numbers of runs.
 
     Raises:
-        ConfigError: fewer than two different policies or less than one replicate.
+        ConfigError: fewer than two policies, a policy twice, no replicate, or too many runs.
     """
-    if len(set(policies)) < 2 or len(set(policies)) != len(policies):
-        raise ConfigError(
-            f"--policies {','.join(policies)}: give at least two different policies, "
-            "the first is the baseline"
-        )
-    if seeds < 1 or permutations < 1:
-        raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
-    if (count := len(policies) * seeds * permutations) > MAX_RUNS:
-        raise ConfigError(
-            f"--seeds {seeds} --permutations {permutations}: {count} runs, at most {MAX_RUNS}"
-        )
+    _check(policies, seeds, permutations)
     replicates = tuple(
         (scenario.seed + seed, scenario.permutation + permutation)
         for seed in range(seeds)
@@ -101,7 +99,7 @@ def compare(
         summaries[index] = summary
         if on_done:
             on_done(len(summaries), len(tasks))
-    count = len(replicates)
+    count = len(replicates)  # a policy's summaries follow one another in `summaries`
     values = {
         policy: {
             metric: tuple(summaries[start * count + i][metric] for i in range(count))
@@ -117,6 +115,20 @@ def compare(
     return Comparison(tuple(policies), replicates, values, differences)
 
 
+def _check(policies: Sequence[str], seeds: int, permutations: int) -> None:
+    if len(set(policies)) < 2 or len(set(policies)) != len(policies):
+        raise ConfigError(
+            f"--policies {','.join(policies)}: give at least two different policies, "
+            "the first is the baseline"
+        )
+    if seeds < 1 or permutations < 1:
+        raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
+    if (count := len(policies) * seeds * permutations) > MAX_RUNS:
+        raise ConfigError(
+            f"--seeds {seeds} --permutations {permutations}: {count} runs, at most {MAX_RUNS}"
+        )
+
+
 def _summary(scenario: Scenario) -> Mapping[str, Any]:
     return simulate(scenario).summary
 
@@ -126,14 +138,18 @@ def _difference(
     values: Mapping[str, tuple[float, ...]],
     baseline: Mapping[str, tuple[float, ...]],
 ) -> Difference:
-    ours, theirs = np.array(values[metric]), np.array(baseline[metric])
-    relative = (ours - theirs) / np.where(theirs == 0, 1.0, theirs)
+    mine, base = np.array(values[metric]), np.array(baseline[metric])
+    # A baseline of 0 (no queueing, say) has no relative difference: the absolute one stands.
+    relative = (mine - base) / np.where(base == 0, 1.0, base)
     low, high = bootstrap(relative, metric)
     return Difference(metric, float(relative.mean()), low, high)
 
 
 def bootstrap(sample: npt.NDArray[np.float64], name: str) -> tuple[float, float]:
-    """Percentile bootstrap interval of a sample's mean; NaN for fewer than two values."""
+    """Percentile bootstrap interval (95 %) of a sample's mean; NaN for fewer than two values.
+
+    `name` selects the stream of random numbers. So the interval is the same in every run.
+    """
     if len(sample) < 2:
         return float("nan"), float("nan")
     drawn = stream(0, f"bootstrap.{name}").integers(0, len(sample), (RESAMPLES, len(sample)))

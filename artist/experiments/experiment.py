@@ -1,9 +1,14 @@
-"""An experiment: a base scenario and a grid of what varies, named and versioned."""
+"""An experiment: a base scenario and a grid of the settings that vary, with name and version.
+
+`runs` turns it into scenarios, one for each combination of the grid's values. `sweep.py` runs
+them.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +21,7 @@ from artist.config import Scenario, assign
 from artist.errors import ConfigError
 from artist.io.documents import Document, load_yaml, validate
 
-# More runs than this is a mistake in the grid; a sweep of them would take days.
+# A sweep of more runs would take days; such a grid is a mistake.
 MAX_RUNS = 100_000
 
 
@@ -35,10 +40,11 @@ class Experiment(Document):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One cell of the grid. `id` names its folder and depends on the scenario alone."""
+    """One cell of the grid. `id` names the run's folder and depends on the scenario alone."""
 
     id: str
     point: tuple[tuple[str, Any], ...]
+    """(setting, value) of each setting of the grid."""
     scenario: Scenario
 
 
@@ -57,17 +63,15 @@ def runs(experiment: Experiment) -> list[Run]:
     Raises:
         ConfigError: a cell is no valid scenario, or two cells are the same.
     """
-    size = 1
-    for values in experiment.grid.values():
-        size *= len(values)
+    size = math.prod(len(values) for values in experiment.grid.values())
     if size > MAX_RUNS:
         raise ConfigError(f"experiment {experiment.name!r}: {size} runs, at most {MAX_RUNS}")
-    found: dict[str, Run] = {}
+    by_id: dict[str, Run] = {}
     for run in _cells(experiment):
-        if run.id in found:
+        if run.id in by_id:
             raise ConfigError(f"experiment {experiment.name!r}: {run.id} appears twice in the grid")
-        found[run.id] = run
-    return list(found.values())
+        by_id[run.id] = run
+    return list(by_id.values())
 
 
 def _cells(experiment: Experiment) -> Iterator[Run]:
@@ -82,7 +86,10 @@ def _cells(experiment: Experiment) -> Iterator[Run]:
 
 
 def _run_id(point: tuple[tuple[str, Any], ...], scenario: Scenario) -> str:
-    """Readable values, and a digest that tells apart what they do not."""
+    """The values of the grid, readable, and a digest of the scenario that makes the id unique.
+
+    At most 120 characters long, as it names a folder; each value gives at most its last 24.
+    """
     digest = hashlib.sha256(scenario.model_dump_json().encode()).hexdigest()[:8]
     words = [re.sub(r"[^A-Za-z0-9.-]+", "-", str(value)).strip("-")[-24:] for _, value in point]
     return "_".join([*filter(None, words), digest])[-120:]

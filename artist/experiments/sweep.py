@@ -189,7 +189,7 @@ def _write_results(done: Sequence[Run], folder: Path, out: Path) -> None:
 
 
 def _row(run: Run, folder: Path) -> Mapping[str, Any]:
-    """A run's row. A setting of the grid stands for the figure of the same name (`policy`)."""
+    """A run's row. A figure of the summary that is also a setting of the grid stands there once."""
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     summary.pop("wall_s")
     point = {

@@ -1,4 +1,4 @@
-"""One run of a sweep: what a worker is given, and how it ended."""
+"""One run of a sweep: the task that a worker gets, and the outcome."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from artist.experiments.executors import cores, run_all
 from artist.results.run_directory import write_run
 from artist.run import simulate
 
-# Of a run that ended in a way no error of ours describes: a mistake in artist, or no memory.
 UNEXPECTED = 1
+"""Exit code of a run that ended without an error of artist's own: by a bug, or without memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a worker on this machine needs for one run."""
+    """One run for a worker on this machine."""
 
     id: str
     scenario: Scenario
     folder: Path
     command: tuple[str, ...]
     parent: int
+    """Process id of the sweep."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one run ended; `error` is empty if it is done."""
+    """How one run ended. `error` is empty if the run is done."""
 
     id: str
     error: str = ""
@@ -40,17 +41,17 @@ class Outcome:
 
 
 class HasId(Protocol):
-    """Anything that names its run."""
+    """A task of any kind, here or on another machine."""
 
     @property
     def id(self) -> str:
-        """The run's name."""
+        """The run's id."""
         ...
 
 
 def locally(tasks: Sequence[Task], workers: int | None) -> Generator[Outcome]:
     """Run tasks in processes of this machine (default: one per core)."""
-    for _, outcome in run_all(perform, tasks, workers or cores(), died=lost):
+    for _, outcome in run_all(perform, tasks, workers or cores(), on_death=lost):
         yield outcome
 
 
@@ -59,21 +60,22 @@ def perform(task: Task) -> Outcome:
 
     def run() -> None:
         with open_store() as store:
-            found = simulate(task.scenario, store=store)
-        # An orphan's run may be another sweep's by now.
+            result = simulate(task.scenario, store=store)
+        # If the sweep was killed, this worker outlived it, and a resumed sweep may be writing
+        # this run now.
         if os.getpid() == task.parent or os.getppid() == task.parent:
-            write_run(found, task.folder, task.command)
+            write_run(result, task.folder, task.command)
 
     return outcome_of(task.id, run)
 
 
 def outcome_of(run_id: str, run: Callable[[], object]) -> Outcome:
-    """How `run` ended: nothing that one run does stops the others."""
+    """Call `run`; how it ended. Any error becomes an outcome, so that the other runs go on."""
     try:
         run()
     except ArtistError as error:
         return Outcome(run_id, str(error), error.exit_code)
-    except Exception as error:  # noqa: BLE001  (a mistake in one policy costs its runs only)
+    except Exception as error:  # noqa: BLE001 - a bug in one policy costs its own runs only
         return Outcome(run_id, one_line(f"{type(error).__name__}: {error}"), UNEXPECTED)
     return Outcome(run_id)
 

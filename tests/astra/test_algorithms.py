@@ -8,11 +8,11 @@ from __future__ import annotations
 import pytest
 from analytical_queries import A2A, AG, AR, FULL, RING, RS, SWITCH, data, dims, micro, query
 
-from artist.astra.model.algorithms.double_binary_tree import TreeNode, tree
+from artist.astra.algorithms.double_binary_tree import TreeNode, tree
+from artist.astra.messages.chunks_and_stages import chunks
+from artist.astra.messages.message_handling import Delays
+from artist.astra.messages.network import Network
 from artist.astra.model.analytical import AnalyticalBackend
-from artist.astra.model.chunks_and_stages import chunks
-from artist.astra.model.message_handling import Delays
-from artist.astra.model.network import Network
 from artist.estimates.query import Dimension, LatencyQuery, Topology
 from artist.workload.layers import Collective
 

@@ -33,7 +33,7 @@ class Endless(BasePolicy):
             job = next(iter(view.waiting.values()))
             placement = placer("pack").place(view.free.copy(), job.job.gpus)
             assert placement is not None
-            return (Start(job.order, placement),)
+            return (Start(job.handle, placement),)
         if view.finished:
             sys.stderr.write("endless\n")
             sys.stderr.flush()

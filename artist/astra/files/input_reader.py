@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from artist.astra.files.chakra_graph import workload_of
 from artist.astra.files.chakra_reader import decode_nodes
 from artist.astra.files.chakra_schema import MalformedTraceError
-from artist.astra.model.groups import algorithm_of
+from artist.astra.messages.groups import algorithm_of
 from artist.astra.model.refusals import OPTIMIZATIONS, POLICIES
 from artist.errors import BackendError, BackendSettingError, did_you_mean
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from artist.astra.model.algorithms.table import stage_time
-from artist.astra.model.algorithms.timing import AmbiguousOrderError
+from artist.astra.algorithms.table import stage_time
+from artist.astra.algorithms.timing import AmbiguousOrderError
+from artist.astra.messages.chunks_and_stages import Request
+from artist.astra.messages.groups import Family
 from artist.astra.model.all_npus import AllNpus
-from artist.astra.model.chunks_and_stages import Request
-from artist.astra.model.groups import Family
 from artist.astra.model.one_npu import Interval, OneNpu
 from artist.astra.model.prepared_query import PreparedQuery, prepare
 from artist.astra.model.queues import StreamMaker

@@ -11,8 +11,8 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 
-from artist.astra.model.algorithms.timing import AmbiguousOrderError, Timing
-from artist.astra.model.chunks_and_stages import Stage
+from artist.astra.algorithms.timing import AmbiguousOrderError, Timing
+from artist.astra.messages.chunks_and_stages import Stage
 from artist.astra.model.queues import Lane, Leg
 
 

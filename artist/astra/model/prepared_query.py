@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from artist.astra.messages.chunks_and_stages import Cut, Request, chunks, stages
+from artist.astra.messages.groups import Algorithm, Group, algorithm_of, groups
+from artist.astra.messages.message_handling import Delays
+from artist.astra.messages.network import Network
 from artist.astra.model import refusals
-from artist.astra.model.chunks_and_stages import Cut, Request, chunks, stages
-from artist.astra.model.groups import Algorithm, Group, algorithm_of, groups
-from artist.astra.model.message_handling import Delays
-from artist.astra.model.network import Network
 from artist.astra.model.training_loop import Program, program
 from artist.estimates.query import LatencyQuery, SystemSettings
 from artist.workload.layers import Collective

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from artist.astra.model.chunks_and_stages import Cut, Half, Request, Stage
-from artist.astra.model.groups import Family
+from artist.astra.messages.chunks_and_stages import Cut, Half, Request, Stage
+from artist.astra.messages.groups import Family
 from artist.workload.layers import Collective
 
 Lane = tuple[int, int]

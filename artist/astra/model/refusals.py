@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 
-from artist.astra.model.algorithms.table import smallest_message_bytes
-from artist.astra.model.chunks_and_stages import LOCAL_BW_AWARE, Cut
-from artist.astra.model.groups import Family, Group
+from artist.astra.algorithms.table import smallest_message_bytes
+from artist.astra.messages.chunks_and_stages import LOCAL_BW_AWARE, Cut
+from artist.astra.messages.groups import Family, Group
 from artist.astra.model.training_loop import Program
 from artist.cluster.tree import MAX_GPUS
 from artist.errors import BackendSettingError

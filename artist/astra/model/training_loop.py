@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from artist.astra.model.chunks_and_stages import Request, actual
+from artist.astra.messages.chunks_and_stages import Request, actual
 from artist.workload.layers import Parallelism, Workload
 
 NS_PER_US = 1000

@@ -25,7 +25,7 @@ _NAME = re.compile(
 
 
 class Family(Enum):
-    """Families of collective algorithms; each has a module in `artist.astra.model.algorithms`."""
+    """Families of collective algorithms; each has a module in `artist.astra.algorithms`."""
 
     RING = "ring"
     DIRECT = "direct"

@@ -8,13 +8,13 @@ double_binary_tree `doubleBinaryTree`
 
 from __future__ import annotations
 
-from artist.astra.model.algorithms import direct, double_binary_tree, halving_doubling, ring
-from artist.astra.model.algorithms.packets import PacketPlan
-from artist.astra.model.algorithms.timing import Timing
-from artist.astra.model.chunks_and_stages import Stage
-from artist.astra.model.groups import Family
-from artist.astra.model.message_handling import Delays
-from artist.astra.model.network import Network
+from artist.astra.algorithms import direct, double_binary_tree, halving_doubling, ring
+from artist.astra.algorithms.packets import PacketPlan
+from artist.astra.algorithms.timing import Timing
+from artist.astra.messages.chunks_and_stages import Stage
+from artist.astra.messages.groups import Family
+from artist.astra.messages.message_handling import Delays
+from artist.astra.messages.network import Network
 
 
 def stage_time(stage: Stage, network: Network, delays: Delays) -> Timing:

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from artist.astra.model.chunks_and_stages import Stage
-from artist.astra.model.message_handling import Delays
+from artist.astra.messages.chunks_and_stages import Stage
+from artist.astra.messages.message_handling import Delays
 from artist.workload.layers import Collective
 
 

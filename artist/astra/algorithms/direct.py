@@ -18,24 +18,24 @@ are on their way at a time. Without a window, with net_p(m) the time of a messag
     all-reduce, peers unequally far          see `_two_waves`
 
 With a window there is no closed form. One NPU is then played through (`_played`). The letters
-are those of `artist.astra.model.algorithms.timing`.
+are those of `artist.astra.algorithms.timing`.
 """
 
 from __future__ import annotations
 
 from math import prod
 
-from artist.astra.model.agenda import Agenda, Clock
-from artist.astra.model.algorithms.packets import (
+from artist.astra.algorithms.packets import (
     Message,
     PacketAgent,
     PacketPlan,
     reduced_bytes_of_bundles,
 )
-from artist.astra.model.algorithms.timing import AmbiguousOrderError, Timing, timing_with_end
-from artist.astra.model.chunks_and_stages import Stage
-from artist.astra.model.message_handling import Bundles, Delays
-from artist.astra.model.network import Network
+from artist.astra.algorithms.timing import AmbiguousOrderError, Timing, timing_with_end
+from artist.astra.messages.agenda import Agenda, Clock
+from artist.astra.messages.chunks_and_stages import Stage
+from artist.astra.messages.message_handling import Bundles, Delays
+from artist.astra.messages.network import Network
 from artist.workload.layers import Collective
 
 

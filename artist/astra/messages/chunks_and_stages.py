@@ -8,7 +8,7 @@ dimensions of 2 NPUs with `localBWAware` and a chunk of 4000 bytes has three sta
     all-reduce       dimension 1   2000 bytes in, 2000 out
     all-gather       dimension 0   2000 bytes in, 4000 out
 
-Which messages a stage sends and how long it takes: see `artist.astra.model.algorithms`.
+Which messages a stage sends and how long it takes: see `artist.astra.algorithms`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from artist.astra.model.groups import Family, Group
+from artist.astra.messages.groups import Family, Group
 from artist.workload.layers import Collective
 
 LOCAL_BW_AWARE = "localBWAware"

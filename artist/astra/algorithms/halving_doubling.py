@@ -15,16 +15,16 @@ There is no all-to-all: ASTRA-sim exits. The time of a stage is
 
 Divisions drop the remainder. ASTRA-sim charges the reduction of a message for the bytes of the
 message that follows it, hence no R(S/2). The letters are those of
-`artist.astra.model.algorithms.timing`.
+`artist.astra.algorithms.timing`.
 """
 
 from __future__ import annotations
 
-from artist.astra.model.algorithms.packets import Message, PacketPlan, reduced_bytes_of_bundles
-from artist.astra.model.algorithms.timing import Timing
-from artist.astra.model.chunks_and_stages import Stage
-from artist.astra.model.message_handling import Delays
-from artist.astra.model.network import Network
+from artist.astra.algorithms.packets import Message, PacketPlan, reduced_bytes_of_bundles
+from artist.astra.algorithms.timing import Timing
+from artist.astra.messages.chunks_and_stages import Stage
+from artist.astra.messages.message_handling import Delays
+from artist.astra.messages.network import Network
 from artist.workload.layers import Collective
 
 

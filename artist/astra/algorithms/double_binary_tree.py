@@ -25,10 +25,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from artist.astra.model.agenda import Action
-from artist.astra.model.chunks_and_stages import Stage
-from artist.astra.model.message_handling import Bundles
-from artist.astra.model.network import Network
+from artist.astra.messages.agenda import Action
+from artist.astra.messages.chunks_and_stages import Stage
+from artist.astra.messages.message_handling import Bundles
+from artist.astra.messages.network import Network
 
 
 @dataclass(frozen=True, slots=True)

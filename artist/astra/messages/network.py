@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from math import prod
 
-from artist.astra.model.groups import Group
+from artist.astra.messages.groups import Group
 from artist.estimates.query import Dimension, Topology
 from artist.units import bytes_per_ns
 

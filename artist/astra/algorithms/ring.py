@@ -11,18 +11,18 @@ messages that it receives:
 
     time = k net(m) + (k + 1) e + r R(m)
 
-Divisions drop the remainder. The letters are those of `artist.astra.model.algorithms.timing`.
+Divisions drop the remainder. The letters are those of `artist.astra.algorithms.timing`.
 For example, an all-reduce of 4000 bytes over 4 NPUs, with net = 1010 ns, e = 5 ns and
 R = 3000 ns, takes 6 * 1010 + 7 * 5 + 3 * 3000 = 15095 ns.
 """
 
 from __future__ import annotations
 
-from artist.astra.model.algorithms.packets import Message, PacketPlan, reduced_bytes_of_bundles
-from artist.astra.model.algorithms.timing import Timing, timing_with_end
-from artist.astra.model.chunks_and_stages import Stage
-from artist.astra.model.message_handling import Delays
-from artist.astra.model.network import Network
+from artist.astra.algorithms.packets import Message, PacketPlan, reduced_bytes_of_bundles
+from artist.astra.algorithms.timing import Timing, timing_with_end
+from artist.astra.messages.chunks_and_stages import Stage
+from artist.astra.messages.message_handling import Delays
+from artist.astra.messages.network import Network
 from artist.workload.layers import Collective
 
 
