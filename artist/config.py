@@ -65,7 +65,9 @@ class Scenario(_Explained):
     arrivals: str = Field(default="trace", description="trace, batch or poisson:JOBS_PER_HOUR")
     jobs: Size | None = Field(default=None, description="only the first N jobs")
     fabric: str = Field(default="dally2025", description="a fabric of `artist list fabrics`")
-    backend: str = Field(default="analytical", description="a latency backend of `artist list backends`")
+    backend: str = Field(
+        default="analytical", description="a latency backend of `artist list backends`"
+    )
     fallback: str | None = Field(
         default=None,
         description="a second backend, for queries that a recorded table lacks, e.g. analytical",

@@ -1,4 +1,8 @@
-"""Python's search for cycles, done rarely where a great many objects without any are made."""
+"""Fewer searches by Python's garbage collector while a great many objects are made.
+
+Reading a trace and simulating make millions of objects that refer to each other in no circle. The
+collector looks for circles again and again and finds none.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,17 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# A hundred times what Python 3.11 starts with. The search walks what is new, and now and then
-# everything: a sixth of a long simulation's time, of which this leaves nothing to measure.
+# A hundred times Python 3.11's own threshold. With that one the searches took a sixth of a long
+# simulation's time; with this one they take too little to measure.
 _NEW_OBJECTS = 100_000
 
 
 @contextmanager
 def many_objects() -> Iterator[None]:
-    """Look for cycles once in 100,000 new objects; as often as before afterwards.
+    """Search once in 100,000 new objects; afterwards as often as before.
 
-    The whole process does: of two threads that use it at once, the last one to leave decides.
+    The setting is the whole process's. Of two threads that use it at once, the last one to leave
+    decides.
     """
     first, *others = gc.get_threshold()
     if first:  # 0 means never

@@ -3,9 +3,9 @@
     from artist.testing import check_policy
     check_policy(lambda: MyPolicy(MyPolicy.Options()))
 
-A policy that passes is lawful, deterministic, picklable, does not touch the view, brings
-every finite trace to its end, does not read names, and keeps the books right when speeds
-change at every event.
+A policy that passes is lawful, deterministic and picklable. It does not change the view, brings
+every finite trace to its end, does not read names, and decides lawfully when speeds change at
+every event.
 """
 
 from __future__ import annotations
@@ -223,10 +223,10 @@ def _trace(
     rng = stream(seed, f"testing.{jobs}.{gpus}.{batch}.{elastic}.{restart_s}")
     models = model_names()
     arrivals = sorted(0.0 if batch else float(rng.integers(0, 20) * 600) for _ in range(jobs))
-    found = []
+    jobs_drawn = []
     for index, arrival_s in enumerate(arrivals):
         demand = min(gpus, int(2 ** rng.integers(0, 5)))
-        found.append(
+        jobs_drawn.append(
             Job(
                 id=f"job-{index}",
                 arrival_s=arrival_s,
@@ -238,4 +238,4 @@ def _trace(
                 restart_s=restart_s,
             )
         )
-    return tuple(found)
+    return tuple(jobs_drawn)

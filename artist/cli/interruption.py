@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command in order: scratch files go, and it says how far it came."""
+"""Ctrl-C and SIGTERM end a command in order: it removes its scratch files and says how far it came."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from types import FrameType
 
 
 class Interrupted(BaseException):
-    """A signal asked the command to stop; `how_far` says how far it had come.
+    """A signal asked the command to stop. `how_far` says how far the command had come.
 
-    No `Exception`, so nothing on the way out takes it for an error and carries on, and no
-    `KeyboardInterrupt`, which the command-line library would end without a word.
+    It is not an `Exception`, so no handler of errors catches it and carries on. It is not a
+    `KeyboardInterrupt` either, because Typer would end the command without a message.
     """
 
     def __init__(self, signal_number: int) -> None:
@@ -26,16 +26,20 @@ _received: list[int] = []
 
 
 def listen() -> None:
-    """Raise `Interrupted` on SIGINT and SIGTERM, unless whoever started us has them ignored."""
+    """Raise `Interrupted` on SIGINT and SIGTERM, except on a signal that is ignored already.
+
+    A program that starts us may have set that, as `nohup` and shells do.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
 
 
 def raise_if_lost() -> None:
-    """Raise again what a signal raised in a place that swallows everything.
+    """Raise `Interrupted` again if a signal was received but its exception was lost.
 
-    Compiled modules do: pyarrow takes whatever ends its import of pandas for "no pandas here".
+    Compiled modules can lose it. While pyarrow imports pandas, it takes any exception to mean that
+    pandas is not installed.
     """
     if _received:
         raise Interrupted(_received[0])

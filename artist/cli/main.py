@@ -1,6 +1,7 @@
-"""The command line: parse, call, print. No logic lives here.
+"""The command line's entry point: finds the command, runs it, and turns errors into exit codes.
 
-stdout carries the result, stderr everything else. Exit codes: 0 ok, 2 usage or
+Each command is a file of `artist/cli/commands`. A command parses its options, calls the package
+and prints. stdout carries the result, stderr everything else. Exit codes: 0 ok, 2 usage or
 configuration, 3 trace or data, 4 backend, 5 broken invariant, 130 interrupted,
 143 terminated.
 """
@@ -30,18 +31,18 @@ COMMANDS = {
     "calibrate": "calibrate:calibrate",
     "measure": "measure:measure",
     "report": "report:report",
-    "export": "report:export",
-    "list": "inspect:list_",
+    "export": "export:export",
+    "list": "list:list_",
     "doctor": "doctor:doctor",
-    "explain": "inspect:explain",
-    "schema": "inspect:schema",
+    "explain": "explain:explain",
+    "schema": "schema:schema",
     "latency": "latency:latency",
-    "render": "latency:render",
+    "render": "render:render",
     "astra": "astra:app",
     "trace": "trace:app",
     "cache": "cache:app",
 }
-"""Where each command is: a module of this package, and in it a function or a Typer app."""
+"""Where each command is: a module of `artist.cli.commands`, and its function or Typer app."""
 
 
 def _version(wanted: bool) -> None:
@@ -61,7 +62,10 @@ def _root(
 
 
 def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """The command line with these commands. Typer works out the options of all it is given."""
+    """The command line with these commands.
+
+    Fewer commands start faster: each is imported, and Typer inspects its options.
+    """
     app = typer.Typer(
         name="artist",
         help="Simulate GPU clusters that train many deep-learning jobs at once.",
@@ -73,11 +77,11 @@ def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
     app.callback()(_root)
     for name in names:
         module, _, attribute = COMMANDS[name].partition(":")
-        found = getattr(import_module(f"artist.cli.{module}"), attribute)
-        if isinstance(found, typer.Typer):
-            app.add_typer(found)
+        command = getattr(import_module(f"artist.cli.commands.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command)
         else:
-            app.command(name)(found)
+            app.command(name)(command)
     return app
 
 
@@ -85,28 +89,30 @@ def main() -> None:
     """Entry point: turns every known error into one message and an exit code."""
     listen()
     _make_streams_safe()
-    atexit.register(gc.freeze)  # all memory is about to go: a last look for cycles takes 30 ms
+    # Python's last search for cycles takes 30 ms. At exit it is useless: all memory is freed.
+    atexit.register(gc.freeze)
     asked = [name for name in sys.argv[1:2] if name in COMMANDS]
-    if "measure" not in sys.argv:  # which times libraries as they are
-        # Our arrays are too short to share, and threads that wait for work take 50 ms to tire.
+    if "measure" not in sys.argv:  # `artist measure` times the libraries as they are
+        # Our arrays are too short for several threads, and idle threads spin for 50 ms.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         try:
             with many_objects():
                 application(asked or COMMANDS)()
         finally:
-            sys.stdout.flush()  # here, where it can still be told that the disk is full
+            sys.stdout.flush()  # at exit it would be too late to report a full disk
     except ArtistError as error:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:
         sys.stderr.write(f"artist: {interrupted}\n")
         sys.exit(interrupted.exit_code)
     except BrokenPipeError:
-        # Whoever read our output has gone; that is not an error of ours.
+        # The reader of our output has ended (`| head -1`). That is not an error. stdout goes to
+        # /dev/null, so that the flush at exit does not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # not once more at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # as above
         where = error.filename or "standard output or a scratch file"
         _end(f"{where}: {error.strerror or error}; make room, or choose another place", 2)
     except MemoryError:
@@ -114,7 +120,7 @@ def main() -> None:
 
 
 def _make_streams_safe() -> None:
-    """Let output that is closed, or cannot show a character, be no reason to fail."""
+    """Do not fail when stdout or stderr is closed or cannot show a character."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -124,7 +130,7 @@ def _make_streams_safe() -> None:
 
 
 def _end(message: str, exit_code: int) -> None:
-    """Say what was wrong and leave; `--debug` shows where it came from."""
+    """Print the message and exit. With `--debug`, raise the error again, for its traceback."""
     if os.environ.get("ARTIST_DEBUG"):
         raise
     with contextlib.suppress(OSError):

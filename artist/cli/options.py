@@ -1,12 +1,26 @@
-"""The options that several commands share."""
+"""Options that several commands share, and the scenario that they describe.
+
+The options of `artist latency` and `artist render` are in `query_options.py`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from artist.cli.output import Format
+
+if TYPE_CHECKING:
+    from artist.config import Scenario
+
+FormatOption = Annotated[Format, typer.Option("--format", help="Of stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no hints.")]
+NoHints = Annotated[bool, typer.Option("--quiet", help="No hints.")]
+
+# A scenario. Parameters of these types are named as settings of `Scenario`.
 ScenarioFile = Annotated[
     Path | None, typer.Argument(metavar="[SCENARIO.yaml]", help="A scenario file.")
 ]
@@ -25,9 +39,24 @@ Backend = Annotated[str | None, typer.Option(help="See: artist list backends.")]
 CalibrationName = Annotated[
     str | None, typer.Option(metavar="NAME|FILE|none", help="Calibrated compute times.")
 ]
+Seed = Annotated[int | None, typer.Option(help="Seed of everything drawn (default 0).")]
 Sets = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="policy.KEY, system.KEY or a setting."),
 ]
-Seed = Annotated[int | None, typer.Option(help="Seed of everything drawn (default 0).")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no hints.")]
+
+
+def scenario_of(parameters: Mapping[str, Any]) -> Scenario:
+    """The scenario that the parameters of a command describe.
+
+    `parameters` are all of the command's, by name: `locals()` in its first line. `scenario` is the
+    file and `sets` are the assignments of `--set`. A parameter that is named as a setting of
+    `Scenario` (`racks`, `trace`, ...) is that setting. Other parameters are ignored.
+
+    Raises:
+        ConfigError: unreadable file, unknown key or bad value.
+    """
+    from artist.config import Scenario, load_scenario
+
+    flags = {name: value for name, value in parameters.items() if name in Scenario.model_fields}
+    return load_scenario(parameters["scenario"], flags, parameters["sets"] or [])

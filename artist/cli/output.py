@@ -1,4 +1,4 @@
-"""How results are printed: a table for people, JSON alone for programs."""
+"""Prints results on stdout, as a table for people or as JSON for programs; notes on stderr."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Format(StrEnum):
 
 
 def print_json(data: Any) -> None:
-    """JSON alone on stdout."""
+    """Print JSON on stdout."""
     sys.stdout.write(json.dumps(data, indent=2) + "\n")
 
 
 def print_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, header: bool = True
 ) -> None:
-    """A table on stdout; without colours and never cut when stdout is no terminal."""
+    """Print a table on stdout. If stdout is no terminal: without colours, and no cell is cut."""
     from rich import box
     from rich.console import Console
     from rich.markup import escape
@@ -47,13 +47,16 @@ def print_table(
     console.print(table)
 
 
-def print_facts(title: str, facts: Mapping[str, Any]) -> None:
-    """One fact per line; units stand in the names."""
-    print_table(title, ("", ""), list(facts.items()), header=False)
+def print_facts(title: str, facts: Mapping[str, Any], format_: Format = Format.TABLE) -> None:
+    """Print facts: a table with one fact per line, or JSON (without the title)."""
+    if format_ is Format.JSON:
+        print_json(facts)
+    else:
+        print_table(title, ("", ""), list(facts.items()), header=False)
 
 
 def note(text: str) -> None:
-    """A hint on stderr."""
+    """Print a hint on stderr."""
     sys.stderr.write(text + "\n")
 
 

@@ -1,12 +1,18 @@
-"""How far a simulation has come: a bar where a person watches, a sentence where it is cut short."""
+"""How far a command has come: a bar on a terminal, a sentence when it is interrupted.
+
+`Watch` follows one simulation, `bar_of_runs` a number of runs.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from artist.cli.interruption import raise_if_lost
+from artist.units import TICKS_PER_S
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -14,12 +20,18 @@ if TYPE_CHECKING:
     from artist.engine.simulator import Simulator
 
 QUIET_S = 1.0
-"""Runs shorter than this show no bar."""
+"""A simulation shorter than this shows no bar, in seconds of wall time."""
 REFRESH_S = 0.2
+"""The bar is drawn at most this often, in seconds of wall time."""
+
+TICKS_PER_DAY = 86400 * TICKS_PER_S
 
 
 class Watch:
-    """Looks on at every question of a run. As a context manager it takes its bar away again."""
+    """Follows a simulation: the simulator calls it at every question that it asks the policy.
+
+    As a context manager it removes its bar at the end.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
         self._simulator: Simulator | None = None
@@ -36,7 +48,7 @@ class Watch:
             self._bar.stop()
 
     def __call__(self, simulator: Simulator) -> None:
-        """Note where the run is; every fifth of a second, show it."""
+        """Note how far the simulation is, and show it if the bar is due."""
         raise_if_lost()
         if self._simulator is None:
             self._simulator = simulator
@@ -46,7 +58,7 @@ class Watch:
             self._show(simulator)
 
     def how_far(self) -> str:
-        """Where the run stands, in words that follow "interrupted"."""
+        """How far the simulation is, in words that follow "interrupted"."""
         if self._simulator is None:
             return "before the first job could start"
         return (
@@ -59,7 +71,7 @@ class Watch:
             self._bar = _bar()
             self._task = self._bar.add_task("", total=simulator.jobs_total)
             self._bar.start()
-        assert self._task is not None  # made with the bar
+        assert self._task is not None  # set together with the bar
         finished = len(simulator.rows.jobs)
         rate = finished / (time.monotonic() - self._begun)
         self._bar.update(
@@ -73,14 +85,29 @@ class Watch:
 
 
 def _day(simulator: Simulator) -> str:
-    return f"day {simulator.now / 8.64e13:,.1f}"
+    return f"day {simulator.now / TICKS_PER_DAY:,.1f}"
 
 
 def _bar() -> Progress:
-    """Text first; the bar takes what the terminal's width leaves."""
+    """A bar with the text first. The bar takes the width that is left on the terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
 
     columns = (TextColumn("{task.description}"), BarColumn(None), TaskProgressColumn(), Remaining())
     return Progress(*columns, console=Console(stderr=True), expand=True)
+
+
+@contextmanager
+def bar_of_runs(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A function `show(done, total)`, which draws a bar of runs if stderr is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("runs", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,9 +1,9 @@
-"""What the links of each cluster level can do, as data with sources.
+"""Fabrics: what the links of each cluster level can do, as data with sources.
 
-A fabric is a YAML file: one entry per level, inner to outer. An entry says how
-the children of a unit of that level are connected (as ASTRA-sim counts: topology,
-bandwidth per GPU and direction, latency) and, separately, which physical links lead
-out of such a unit, for models of contention.
+A fabric is a YAML file with one entry per level, inner to outer. An entry describes how the
+children of a unit of that level are connected, in ASTRA-sim's terms: topology, bandwidth per GPU
+and direction, latency. For models of contention, an entry may also describe the physical links
+that lead out of such a unit (`uplink`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Uplink(Document):
 
     @property
     def capacity_gib_per_s(self) -> float:
-        """All links of a unit together, one direction."""
+        """Capacity of all links of a unit together, in one direction, GiB/s."""
         return self.rate_gib_per_s * self.count
 
 
@@ -40,9 +40,9 @@ class FabricLevel(Document):
     name: str = Field(min_length=1)
     topology: Literal["Ring", "FullyConnected", "Switch"]
     bandwidth_gib_per_s: Positive = Field(description="per GPU and direction, GiB/s")
-    latency_ns: NonNegative = Field(description="per hop; a Switch counts two hops")
-    collective: str = Field(default="ring", description="ASTRA-sim's algorithm on this level")
-    gpus: int | None = Field(default=None, ge=1, description="GPUs of a socket")
+    latency_ns: NonNegative = Field(description="ns per hop; a Switch counts two hops")
+    collective: str = Field(default="ring", description="algorithm on this level, by ASTRA-sim's name")
+    gpus: int | None = Field(default=None, ge=1, description="GPUs of one unit; only for a level inside machines")
     uplink: Uplink | None = None
     source: str = Field(description="where the numbers come from")
 
@@ -60,7 +60,7 @@ class FabricSystem(Document):
 
 
 class Fabric(Document):
-    """A named set of levels."""
+    """A named set of levels with the system settings that go with them."""
 
     name: str
     summary: str
@@ -91,11 +91,11 @@ class Fabric(Document):
 
     @property
     def gpus_per_socket(self) -> int | None:
-        """GPUs of the unit inside a machine, None where machines have no inner level."""
+        """GPUs of the innermost unit inside a machine; None if machines have no inner level."""
         return self.levels[0].gpus if self.levels[0].name != "machine" else None
 
     def cluster(self, *, racks: int, machines_per_rack: int, gpus_per_machine: int) -> ClusterTree:
-        """The regular cluster of these sizes with this fabric's levels.
+        """A regular cluster of these sizes, with the levels of this fabric.
 
         Raises:
             ConfigError: a size is out of range, or the fabric has other levels than
@@ -121,10 +121,10 @@ def fabric_names() -> list[str]:
 
 
 def load_fabric(name: str) -> Fabric:
-    """A fabric by name (`./astra_configs/fabrics` first, then shipped) or by file.
+    """A fabric by its file, or by its name: first in `./astra_configs/fabrics`, then shipped.
 
     Raises:
-        ConfigError: unknown name or bad file.
+        ConfigError: the name is unknown, or the file is bad.
     """
     if name.endswith((".yaml", ".yml")) or "/" in name:
         return load_yaml(Path(name), Fabric)

@@ -1,10 +1,10 @@
-"""A placement without labels, as nested tuples (`Shape`) and as text (**signature**).
+"""A placement without labels: as nested tuples (**shape**) and as text (**signature**).
 
-The signature `4+4,8/2` reads: `+` between the sockets of a machine, `,` between machines of a
-rack, `/` between racks (`//`, `///` ... between units of further outer levels, `++` ... inside
-sockets). ASTRA-sim cannot tell two placements of one shape apart.
+In the signature `4+4,8/2`, `+` separates sockets of a machine, `,` machines of a rack and `/`
+racks. Levels outside racks have `//`, `///` and so on; levels inside sockets have `++` and so on.
+ASTRA-sim cannot tell two placements of one shape apart.
 
-Shapes travel inside the program; text is for files, tables, messages and keys.
+Inside the program shapes are passed around. Signatures are for files, tables, messages and keys.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from artist.cluster.tree import MAX_GPUS, ClusterTree
 from artist.errors import ConfigError
 
 Shape: TypeAlias = "int | tuple[Shape, ...]"
-"""A leaf's GPU count, or the shapes of a unit's children, largest first."""
+"""The GPU count of a leaf, or the shapes of the children of a unit, largest first."""
 
 
 def shape(tree: ClusterTree, placement: Placement) -> Shape:
-    """Shape of the smallest unit that holds the placement."""
+    """The placement's shape, down from the smallest unit that holds the whole placement."""
     units: Sequence[int] = placement.leaves
     shapes: Sequence[Shape] = placement.counts
     level = 0
@@ -44,7 +44,7 @@ def shape(tree: ClusterTree, placement: Placement) -> Shape:
 
 
 def signature(tree: ClusterTree, placement: Placement) -> str:
-    """The placement's shape as text."""
+    """The placement's signature."""
     if len(placement.leaves) == 1:
         return str(placement.counts[0])
     return shape_text(shape(tree, placement), tree.level_names)
@@ -55,11 +55,11 @@ def parse_signature(
 ) -> Shape:
     """Read a signature written by hand; the inverse of `signature`.
 
-    A machine written as one number larger than a socket fills its sockets one after
-    the other: with sockets of four, `8` means `4+4`.
+    The parts may come in any order. A machine may be written as one number that is larger than a
+    socket; it then fills its sockets one after the other. With sockets of four, `8` means `4+4`.
 
     Raises:
-        ConfigError: not a signature of a cluster with these levels.
+        ConfigError: the text is not a signature of a cluster with these levels.
     """
     separators = _separators(level_names)
     if not re.fullmatch(r"[0-9]+(([+]+|,+|/+)[0-9]+)*", text):
@@ -73,10 +73,12 @@ def parse_signature(
             f"placement {text!r}: separator {unknown[0]!r} has no level in this fabric "
             f"(levels: {', '.join(level_names)}; separators: {' '.join(separators)})"
         )
+    # Nine digits at a time: `int` refuses very long numbers, and each piece is too large anyway.
     counts = [int(count) for count in re.findall("[0-9]{1,9}", text)]
     if 0 in counts or sum(counts) > MAX_GPUS:
         raise ConfigError(f"placement {text!r}: counts must be 1 to {MAX_GPUS} GPUs in all")
     parsed = _parse(text, separators, gpus_per_socket)
+    # A shape starts at the smallest unit that holds the whole placement.
     while not isinstance(parsed, int) and len(parsed) == 1:
         parsed = parsed[0]
     return parsed
@@ -84,8 +86,8 @@ def parse_signature(
 
 @lru_cache(maxsize=4096)
 def shape_text(shape: Shape, level_names: tuple[str, ...]) -> str:
-    """A shape as signature text."""
-    return _text(shape, _separators(level_names)[: _depth(shape)])
+    """The signature of a shape."""
+    return _text(shape, _separators(level_names)[: depth(shape)])
 
 
 def gpus_of(shape: Shape) -> int:
@@ -95,6 +97,7 @@ def gpus_of(shape: Shape) -> int:
 
 @lru_cache(maxsize=4096)
 def _canonical(parts: tuple[Shape, ...]) -> Shape:
+    """The parts in the one order in which a shape lists them, largest first."""
     return tuple(sorted(parts, key=_order, reverse=True))
 
 
@@ -104,18 +107,19 @@ def _order(shape: Shape) -> tuple[int, tuple[int, ...], str]:
 
 
 def leaf_counts(shape: Shape) -> list[int]:
-    """GPUs per leaf, in the shape's order."""
+    """GPUs of each leaf, in the order of the shape."""
     if isinstance(shape, int):
         return [shape]
     return [count for part in shape for count in leaf_counts(part)]
 
 
-def _depth(shape: Shape) -> int:
-    return 0 if isinstance(shape, int) else 1 + _depth(shape[0])
+def depth(shape: Shape) -> int:
+    """How many levels lie inside a shape: 0 for a leaf, 1 for several leaves of one unit."""
+    return 0 if isinstance(shape, int) else 1 + depth(shape[0])
 
 
 def _separators(level_names: tuple[str, ...]) -> list[str]:
-    """Separators between the units of each level but the outermost, inner to outer."""
+    """The separator between units of each level, inner to outer; the outermost level has none."""
     machine = level_names.index("machine")
     inner = ["+" * (depth + 1) for depth in reversed(range(machine))]
     outer = ["/" * (depth + 1) for depth in range(len(level_names) - machine - 2)]

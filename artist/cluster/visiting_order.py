@@ -1,7 +1,8 @@
-"""The visiting order: in which order units are looked at. It breaks ties, and nothing else.
+"""The visiting order: the order in which units are visited to break ties. It decides nothing else.
 
-The natural order is the tree's. Any other order is as good, since machines have no names. So a
-difference between two visiting orders is noise, and `artist compare --permutations` measures it.
+The natural order is the tree's own. Machines have no names, so every other order is as good. A
+difference between two visiting orders is therefore noise; `artist compare --permutations`
+measures it.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from artist.rng import stream
 
 
 class VisitingOrder:
-    """Turn of each unit among those of its level; permutation 0 is the natural order.
+    """The turn of each unit: its place in the visiting order of its level, from 0.
 
-    Other permutations shuffle machines and everything outside them, over the whole cluster.
+    Permutation 0 is the natural order. Every other permutation shuffles the machines, and each
+    level outside machines, over the whole cluster. Units inside machines keep the natural order.
     """
 
     __slots__ = ("_inside", "_tree", "_visited", "turns", "units")
@@ -32,27 +34,27 @@ class VisitingOrder:
                 rng = stream(permutation, f"visiting-order.{tree.levels[level].name}")
                 self._visited[level] = rng.permutation(len(tree.levels[level]))
         self.units: list[Sequence[int]] = [range(len(level)) for level in tree.levels]
-        """Per level: the units in visiting order."""
+        """The units of each level, in visiting order."""
         self.turns = self.units[:]
-        """Per level and unit: when it is visited, from 0."""
+        """The turn of each unit of each level."""
         for level, visited in enumerate(self._visited):
             if visited is not None:
                 self.units[level] = tuple(visited.tolist())
                 self.turns[level] = tuple(np.argsort(visited).tolist())
 
     def sorted(self, level: int, units: range) -> Sequence[int]:
-        """Some units in visiting order."""
+        """These units of a level, in visiting order."""
         if self._visited[level] is None:
             return units
         return sorted(units, key=self.turns[level].__getitem__)
 
     def as_visited(self, level: int, per_unit: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """An array over units, reordered to the order of visits."""
+        """An array with one element per unit of a level, reordered so that element t is of turn t."""
         visited = self._visited[level]
         return per_unit if visited is None else per_unit[visited]
 
     def inside(self, level: int, outer: int, unit: int) -> int:
-        """The turns of the units of a level that lie inside a unit of an outer level, as bits."""
+        """The units of `level` inside a unit of level `outer`, as a bit set of their turns."""
         key = (level, outer, unit)
         if key not in self._inside:
             turns, units = self.turns[level], self._tree.units_inside(outer, unit, level)

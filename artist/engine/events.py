@@ -1,9 +1,10 @@
 """The event queue: a total order over everything that happens.
 
-Events are ordered by `(tick, kind, serial)`: time first, then the kind in the
-order written in `EventKind`, then the order in which they were scheduled in this run.
-Events of a running job carry its epoch; the engine drops those of an older epoch, so
-nothing ever needs to be removed from the queue.
+Events are ordered by `(tick, kind, serial)`: first by time, then by kind in the order written in
+`EventKind`, then by when they were scheduled in this run. So ties never depend on chance.
+
+Nothing is ever removed from the queue. An event of a running job carries the job's epoch, and the
+engine drops it if the job has a newer epoch by then.
 """
 
 from __future__ import annotations
@@ -16,23 +17,23 @@ from artist.units import Tick
 
 
 class EventKind(IntEnum):
-    """What can happen, in the order in which simultaneous events are handled."""
+    """What can happen. Simultaneous events are handled in this order."""
 
     FINISH = 0
-    """First: a job that is done frees its GPUs whatever else happens at this tick."""
+    """First, so that a job that is done frees its GPUs whatever else happens at this tick."""
     LEASE_END = 1
-    """Before anything that could compete for the GPUs arrives."""
+    """Before jobs arrive that could compete for the GPUs."""
     RATE_END = 2
-    """A rate asked to be asked again: after finished jobs have left."""
+    """The rate function wants to be asked again. After finished jobs have left."""
     OUTSIDE = 3
-    """GPUs leave or enter service: after jobs have left, before others come."""
+    """GPUs leave or enter service. After jobs have left, before others arrive."""
     ARRIVAL = 4
     """After everything that frees GPUs, so that a new job sees them."""
     WAKE = 5
-    """Last: whoever wanted to look at the cluster sees the whole instant."""
+    """Last, so that a policy that wanted to be asked sees the whole instant."""
 
 
-# By themselves: looking a member up in its class takes ten times as long.
+# As names of their own: looking a member up in its class takes ten times as long.
 FINISH, LEASE_END, RATE_END, OUTSIDE, ARRIVAL, WAKE = EventKind
 
 Event: TypeAlias = tuple[Tick, EventKind, int, int, int]

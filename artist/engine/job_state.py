@@ -14,8 +14,11 @@ class JobState:
     """Mutable state of one job, owned by the simulator; policies see it as a `JobView`.
 
     Life cycle: waiting (no placement) -> running (placement, rate) -> waiting ... -> finished.
-    `epoch` counts how often its events were scheduled; those of an older epoch are stale.
-    `gpus` is how many it holds; `finish` is when its last iteration ends at its present rate.
+
+    - `epoch` counts how often its events were scheduled. Events of an older epoch are stale.
+    - `gpus` is how many GPUs it holds; `finish` is when its last iteration ends at its rate.
+    - `interval_start` is when the interval of constant rate began, `started` when the stay did.
+    - `productive_from` is when a restart or a hold ends. Time before it counts as stalled.
     """
 
     __slots__ = (

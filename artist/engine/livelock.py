@@ -5,8 +5,9 @@ from __future__ import annotations
 from artist.errors import PolicyError
 from artist.units import Tick
 
-# So many wake-ups in a row, without a decision or another event, are a livelock if they lie less
-# than a millisecond apart (no scheduler looks that often) or if nothing else can ever happen.
+# So many wake-ups in a row, without a decision or another event, are a livelock in two cases: they
+# lie less than a millisecond apart, since no scheduler looks that often, or nothing else can ever
+# happen.
 WAKES_IN_A_ROW = 1_000_000
 SHORT_NAP: Tick = 1_000_000
 
@@ -22,7 +23,7 @@ class Livelock:
         self._since: Tick = 0
 
     def woken(self, now: Tick, events: int) -> None:
-        """The policy is asked because it wished to be; `events`: how many there were before."""
+        """The policy is asked as it wished. `events`: number of events before this one."""
         if events != self._events:
             self._count = 0
         if not self._count:
@@ -40,7 +41,7 @@ class Livelock:
         return self._count >= WAKES_IN_A_ROW
 
     def check(self, policy: str, now: Tick, *, dead: bool) -> None:
-        """Complain, or count from 0 again. `dead`: nothing but wake-ups is going to happen.
+        """Raise, or count from 0 again. `dead`: only wake-ups are left to happen.
 
         Raises:
             PolicyError: the policy is stuck.

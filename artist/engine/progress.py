@@ -1,14 +1,15 @@
 """How far a job is, exactly and without looping over iterations.
 
-A running job repeats iterations of `n / d` ticks (an exact fraction: the decimal that
-`iteration_s` prints as, so that ten iterations of 0.1 s take one second). Its position is a
-count of whole iterations and a **phase**, the fraction of the iteration in progress. Phase
-and work are fixed-point integers, so that finish times come from the anchor alone:
+A running job repeats iterations of `n / d` ticks. The fraction is exact: it is the decimal number
+that `iteration_s` prints as, so that ten iterations of 0.1 s take one second. The job's position is
+a number of whole iterations and a **phase**, the fraction of the iteration in progress. Both are
+known at the **anchor**, a tick; all later ticks follow from it in integer arithmetic:
 
     position(t) = phase + (t - anchor) * d / n            [iterations]
     finish      = anchor + ceil((needed - phase) * n / d) [ticks]
 
-Re-rating keeps the phase; preemption and migration drop it.
+Another rate keeps the phase. Preemption and migration drop it: the iteration that was in progress is
+lost.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _iteration_ticks(iteration_s: float) -> tuple[int, int]:
 
 
 class Progress:
-    """Position of one job; a `settle` before every change of rate or placement."""
+    """Position of one job. Call `settle` before every change of rate or placement."""
 
     __slots__ = ("_anchor", "_den", "_done", "_num", "_phase", "_total", "_work")
 

@@ -141,6 +141,7 @@ class Simulator:
             if tick < self.now:
                 raise InvariantError(f"time went back from tick {self.now} to {tick}")
             self.now = tick
+            # A handled event may push another one at this tick: an arrival, the next outage.
             while heap and heap[0][0] == tick:
                 self._handle(self._queue.pop())
                 if self._check:
@@ -189,6 +190,7 @@ class Simulator:
             self._renew_leases()
         if self._changed:
             self._rate_changed()
+        # Only now: until all of the answer is applied, the same question stands.
         self._asking = False
         if self._livelock.suspected:
             seen = len(self.rows.jobs) + self.jobs_waiting
@@ -224,7 +226,7 @@ class Simulator:
             self._livelock.woken(self.now, self.rows.events)
         elif kind is OUTSIDE:
             if len(self.rows.jobs) == len(self._jobs):
-                return  # nobody is left whom it could matter to
+                return  # all jobs have finished
             self._happen_outside()
         else:
             state = self._holdings.running.get(handle)
@@ -357,6 +359,7 @@ class Simulator:
 
     def _rate_changed(self) -> None:
         """Ask the rate function once, and reschedule the jobs that run at another rate."""
+        # Whatever happened to a job at this instant, it is told once.
         changed, self._changed = list(self._changed.values()), {}
         running = self._holdings.running
         for handle, rate in self._rates(self.now, MappingProxyType(running), changed).items():
@@ -377,7 +380,10 @@ class Simulator:
                 raise InvariantError(f"job {state.job.id!r} runs, but was given no rate")
 
     def _reschedule(self, state: JobState) -> None:
-        """Put the events of a job's present rate into the queue; older ones become stale."""
+        """Put the events of a job's present rate into the queue; older ones become stale.
+
+        A lease or a rate that would end at the finish or later needs no event of its own.
+        """
         state.epoch += 1
         progress, handle, epoch, rate = state.progress, state.handle, state.epoch, state.rate
         state.finish = finish = progress.finish()

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 import pydantic
@@ -22,7 +22,9 @@ from artist import __version__
 from artist.errors import ConfigError
 from artist.results.arrow_tables import arrow_table
 from artist.results.metrics import Table
-from artist.results.result import Result
+
+if TYPE_CHECKING:  # results are saved from there
+    from artist.results.result import Result
 
 MANIFEST = "manifest.json"
 

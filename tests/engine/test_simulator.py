@@ -582,6 +582,19 @@ def test_a_rate_until_an_iteration_that_is_done_is_not_asked_about_at_once() -> 
     assert speeds.calls == [(0, [0]), (10 * S, [0])]
 
 
+def test_a_rate_that_only_asks_again_later_ends_no_interval() -> None:
+    class EveryThreeSeconds(Speeds):
+        def __call__(self, now, running, changed):
+            super().__call__(now, running, changed)
+            return {handle: replace(rate(1.0), until=now + 3 * S) for handle in running}
+
+    speeds = EveryThreeSeconds(lambda now, handle: 1.0)
+    rows = run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), speeds)
+    assert [now // S for now, _ in speeds.calls] == [0, 3, 6, 9, 10]
+    assert len(intervals(rows, 0)) == 1
+    assert finishes(rows) == {"a": 10.0}
+
+
 def test_the_same_rate_again_changes_nothing() -> None:
     jobs = [job("a"), job("b", arrival_s=4.5, iterations=1)]
     script = Script({0: [Start(0, on({0: 1}))], 4.5: [Start(1, on({0: 1}))]})

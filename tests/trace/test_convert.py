@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from artist.cli.trace import app
+from artist.cli.commands.trace import app
 from artist.errors import ConfigError
 from artist.trace.foreign.rules import Rules
 from artist.trace.native.trace import Trace

@@ -1,15 +1,25 @@
-"""One round of competition for GPUs between waiting jobs and running ones.
+"""One round of competition for GPUs between waiting and running jobs.
 
-**The rule.** Jobs come forward in rank order. Running jobs that are *contestable* (their
-lease ended, or the policy preempts at once) put their GPUs into the pool, together
-with the GPUs that nobody holds. A waiting job takes GPUs that nobody holds unless
-the pool offers it a better level. A contestable job keeps its GPUs if nobody before it took
-them (moving only if it asks for a better level and the pool has one, and then rather to GPUs
-that nobody holds); otherwise it comes forward like a waiting job, what is left of its own GPUs
-being nobody's, and moves or waits.
+**Words.** A running job is *contestable* if its GPUs may go to another job in this round: its
+lease ended, or the policy preempts at once. The *pool* holds the free GPUs and the GPUs of the
+contestable jobs.
 
-The GPUs of one leaf are alike, so what nobody holds is a number per leaf: what is left in the
-pool beyond what the contestable jobs hold there that have not come forward yet.
+**The rule.** Waiting and contestable jobs come forward one by one, in rank order.
+
+1. A waiting job takes free GPUs. It takes other GPUs of the pool only if these give it a better
+   level, or if the free GPUs do not suffice.
+2. A contestable job keeps its GPUs if no job before it took any of them. If the policy lets
+   running jobs improve, and the pool has a better placement, the job moves. It prefers free
+   GPUs for that, as in 1.
+3. A contestable job that lost GPUs to a job before it acts like a waiting job. What is left of
+   its own GPUs is free then. The job moves, or is preempted.
+
+**How free GPUs are counted.** The GPUs of one leaf are alike, so only their number matters:
+
+    free = max(0, pool - GPUs of the contestable jobs that have not come forward yet)
+
+Example: a leaf has 4 GPUs, a contestable job holds 2 of them, the other 2 are free. The pool is
+4. A waiting job takes 2: the pool is 2, and no GPU of the leaf is free any more.
 """
 
 from __future__ import annotations
@@ -23,26 +33,30 @@ from artist.contract import Decision, JobView, Migrate, Preempt, Start
 from artist.policies.shared.ranking import Rank, RankedQueue
 
 Place: TypeAlias = Callable[[JobView, FreeGpus], "Placement | None"]
+"""A policy's rule for one job: the GPUs that the job takes, None if it takes none of these."""
 
 
 class Contest:
-    """State of one round. `place` is the policy's rule for one job.
+    """State of one round.
 
-    With `spare_first` a job takes GPUs that nobody holds whenever it accepts them, even if
-    the pool has a better level: nobody loses GPUs for the sake of consolidation.
+    `place` is the policy's rule for a job without GPUs. `improve`, if given, is its rule for a
+    running job: a better placement, or None. With `free_first` a job takes free GPUs whenever it
+    accepts them, even if the pool has a better level. Then no job loses GPUs only because
+    another one wants to lie closer together.
 
-    Copying what is free costs as much as the cluster is large, so it is put off until somebody
-    looks at it after a claim: a round in which nobody, or only the last one, gets GPUs is cheap.
+    Copying the free GPUs costs as much as the cluster is large. So a claim is put off until the
+    free GPUs or the pool are read. A round in which no job gets GPUs copies nothing, and the last
+    claim of a round is never made.
     """
 
     __slots__ = (
+        "_free",
+        "_free_first",
         "_held",
         "_improve",
         "_owned",
         "_place",
         "_pool",
-        "_spare",
-        "_spare_first",
         "_unclaimed",
         "decisions",
     )
@@ -52,23 +66,27 @@ class Contest:
         free: FreeGpus,
         contestable: Iterable[JobView],
         place: Place,
-        improve: Callable[[JobView, FreeGpus], Placement | None] | None = None,
+        improve: Place | None = None,
         *,
-        spare_first: bool = False,
+        free_first: bool = False,
     ) -> None:
         self.decisions: list[Decision] = []
-        self._spare_first = spare_first
+        self._free_first = free_first
         self._place = place
         self._improve = improve
-        self._spare = self._pool = free
+        # One object stands for both as long as no job is contestable.
+        self._free = self._pool = free
+        # Whether `_free` is a copy of this contest's own, which it may change.
         self._owned = False
+        # The placement of a claim that was put off.
         self._unclaimed: Placement | None = None
+        # Per leaf: GPUs of the contestable jobs that have not come forward yet.
         self._held: dict[int, int] = {}
         self.contend(contestable)
 
     def contend(self, contestable: Iterable[JobView]) -> None:
-        """Put the GPUs of running jobs that have yet to come forward into the pool."""
-        placements = [view.placement for view in contestable if view.placement is not None]
+        """Put the GPUs of running jobs into the pool. They have yet to come forward."""
+        placements = [job.placement for job in contestable if job.placement is not None]
         if not placements:
             return
         pool = self.pool.copy()
@@ -80,80 +98,81 @@ class Contest:
         self._pool = pool
 
     @property
-    def spare(self) -> FreeGpus:
-        """What nobody holds."""
+    def free(self) -> FreeGpus:
+        """The free GPUs, after all decisions so far."""
         if self._unclaimed is not None:
             self._settle(self._unclaimed)
-        return self._spare
+        return self._free
 
     @property
     def pool(self) -> FreeGpus:
-        """What can still be had in this round."""
+        """The GPUs that a job can still get in this round."""
         if self._unclaimed is not None:
             self._settle(self._unclaimed)
         return self._pool
 
-    def offer(self, view: JobView) -> bool:
-        """A job's turn; whether it ends up with GPUs."""
-        if view.placement is None:
-            placement = self._best(view, self._place)
+    def offer(self, job: JobView) -> bool:
+        """A job comes forward. Answers whether it has GPUs afterwards."""
+        if job.placement is None:
+            placement = self._best(job, self._place)
             if placement is None:
                 return False
-            self.start(view, placement)
+            self.start(job, placement)
             return True
-        return self._offer_running(view, view.placement)
+        return self._offer_running(job, job.placement)
 
-    def start(self, view: JobView, placement: Placement) -> None:
+    def start(self, job: JobView, placement: Placement) -> None:
         """Give a waiting job GPUs of the pool."""
         self._claim(placement)
-        self.decisions.append(Start(view.handle, placement))
+        self.decisions.append(Start(job.handle, placement))
 
-    def _offer_running(self, view: JobView, current: Placement) -> bool:
+    def _offer_running(self, job: JobView, current: Placement) -> bool:
         pool = self.pool
         keeps = pool.has(current)
-        if keeps and (self._improve is None or self._improve(view, pool) is None):
-            pool.claim(current)  # its own: what nobody holds stays as it is
+        if keeps and (self._improve is None or self._improve(job, pool) is None):
+            pool.claim(current)  # its own GPUs: the free ones stay as they are
             self._come_forward(current)
             return True
+        # The job's own GPUs become free before it chooses, so that it may choose some of them.
         self._come_forward(current)
-        better = self._best(view, self._improve if keeps and self._improve else self._place)
+        better = self._best(job, self._improve if keeps and self._improve else self._place)
         if better is None:
-            self.decisions.append(Preempt(view.handle))
+            self.decisions.append(Preempt(job.handle))
             return False
         self._claim(better)
-        self.decisions.append(Migrate(view.handle, better))
+        self.decisions.append(Migrate(job.handle, better))
         return True
 
     def _come_forward(self, current: Placement) -> None:
-        """A contestable job holds nothing from now on but what it claims."""
+        """From now on a contestable job holds only the GPUs that it claims."""
         for leaf, count in zip(current.leaves, current.counts, strict=True):
             self._held[leaf] -= count
         self._balance(current)
 
-    def _best(self, view: JobView, place: Place) -> Placement | None:
-        """From the GPUs nobody holds, unless the pool offers a better level."""
-        spare, pool = self.spare, self._pool
-        unheld = place(view, spare)
-        if pool is spare:
-            return unheld
+    def _best(self, job: JobView, place: Place) -> Placement | None:
+        """A placement on free GPUs, unless the pool offers a better level."""
+        free, pool = self.free, self._pool
+        of_free = place(job, free)
+        if pool is free:
+            return of_free
         tree = pool.tree
-        if unheld and (self._spare_first or tier(tree, unheld) == tree.machine):
-            return unheld
-        pooled = place(view, pool)
-        if unheld and pooled and tier(tree, unheld) <= tier(tree, pooled):
-            return unheld
-        return pooled
+        if of_free and (self._free_first or tier(tree, of_free) == tree.machine):
+            return of_free  # no level is better than a machine: the pool need not be searched
+        of_pool = place(job, pool)
+        if of_free and of_pool and tier(tree, of_free) <= tier(tree, of_pool):
+            return of_free
+        return of_pool
 
     def _settle(self, unclaimed: Placement) -> None:
-        """Make up for a claim that was put off."""
+        """Make the claim that was put off."""
         if not self._owned:
-            self._spare = self._pool = self._pool.copy()
+            self._free = self._pool = self._pool.copy()
             self._owned = True
         self._pool.claim(unclaimed)
         self._unclaimed = None
 
     def _claim(self, placement: Placement) -> None:
-        if self._spare is self._pool:
+        if self._free is self._pool:
             if self._unclaimed is not None:
                 self._settle(self._unclaimed)
             self._unclaimed = placement
@@ -162,22 +181,22 @@ class Contest:
         self._balance(placement)
 
     def _balance(self, placement: Placement) -> None:
-        """Of what the pool has on these leaves, nobody holds what is beyond `_held`."""
-        pool, spare, held = self._pool.leaves, self._spare.leaves, self._held
+        """Count the free GPUs of these leaves anew: those of the pool beyond `_held`."""
+        pool, free, held = self._pool.leaves, self._free.leaves, self._held
         taken, left = {}, {}
         for leaf in placement.leaves:
-            change = max(0, pool[leaf] - held.get(leaf, 0)) - spare[leaf]
+            change = max(0, pool[leaf] - held.get(leaf, 0)) - free[leaf]
             if change < 0:
                 taken[leaf] = -change
             elif change:
                 left[leaf] = change
         if (taken or left) and not self._owned:
-            self._spare = self._spare.copy()
+            self._free = self._free.copy()
             self._owned = True
         if taken:
-            self._spare.claim(Placement.of(taken))
+            self._free.claim(Placement.of(taken))
         if left:
-            self._spare.release(Placement.of(left))
+            self._free.release(Placement.of(left))
 
 
 def run_contest(
@@ -188,26 +207,29 @@ def run_contest(
     *,
     strict: bool = False,
 ) -> Sequence[Decision]:
-    """Let the jobs come forward in rank order and answer the decisions.
+    """Let the jobs come forward in rank order; answer the decisions.
 
-    `strict`: after the first job that goes without, be it one that loses its GPUs, no waiting
-    job gets anything; contestable jobs behind it still keep their GPUs or move.
-    The queue drops the jobs that start.
+    `possible(gpus)` is a cheap test for `RankedQueue.walk`. With `strict`, the first job that
+    ends its turn without GPUs blocks the waiting jobs behind it; a job that is preempted blocks
+    them too. The contestable jobs behind it still keep their GPUs or move. Jobs that start leave
+    the queue.
     """
     before = len(contest.decisions)
     blocked = False
+    # Sorted backwards: `pop` takes the next one from the end at no cost.
     to_come = sorted(contestable, key=_key, reverse=True)
-    for rank, view in queue.walk(possible):
-        while to_come and _key(to_come[-1]) < (rank, view.handle):
+    for rank, job in queue.walk(possible):
+        while to_come and _key(to_come[-1]) < (rank, job.handle):
             served = contest.offer(to_come.pop()[1])
             blocked = blocked or (strict and not served)
         if blocked:
             break
-        served = contest.offer(view)
+        served = contest.offer(job)
         if strict and not served:
             break
-    for _, view in reversed(to_come):
-        contest.offer(view)
+    for _, job in reversed(to_come):
+        contest.offer(job)
+    # The walk above does not allow removals, so they come after it.
     for decision in contest.decisions[before:]:
         if isinstance(decision, Start):
             queue.remove(decision.handle)
@@ -215,5 +237,5 @@ def run_contest(
 
 
 def _key(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:
-    rank, view = pair
-    return rank, view.handle
+    rank, job = pair
+    return rank, job.handle

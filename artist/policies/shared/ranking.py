@@ -1,7 +1,8 @@
-"""Waiting jobs in priority order, cheap to walk when little is free.
+"""Jobs in rank order: a queue that is cheap to walk, and running jobs from the back.
 
-Jobs are grouped by GPU demand and sorted by rank inside a group, so that a walk in
-rank order drops a whole group as soon as its demand cannot be met.
+A *rank* is a tuple of numbers; the smaller one comes first. Jobs of equal rank come in order of
+arrival, which is the order of their handles. `RankedQueue` groups waiting jobs by GPU demand and
+sorts each group by rank. So a walk drops a whole group as soon as its demand cannot be met.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ class RankedQueue:
     def __len__(self) -> int:
         return len(self._ranks)
 
-    def add(self, view: JobView, rank: Rank) -> None:
-        """A job entered the queue. Equal ranks are told apart by order of arrival."""
-        self._ranks[view.handle] = rank
-        self._views[view.handle] = view
-        insort(self._groups.setdefault(view.job.gpus, []), (rank, view.handle))
+    def add(self, job: JobView, rank: Rank) -> None:
+        """A job entered the queue."""
+        self._ranks[job.handle] = rank
+        self._views[job.handle] = job
+        insort(self._groups.setdefault(job.job.gpus, []), (rank, job.handle))
 
     def remove(self, handle: int) -> None:
         """A job left the queue."""
@@ -46,19 +47,21 @@ class RankedQueue:
             del self._groups[gpus]
 
     def first(self, gpus: int) -> tuple[Rank, int] | None:
-        """Rank and order of the first job that wants at most so many GPUs."""
-        found = None
+        """Rank and handle of the first job that wants at most so many GPUs; None if none does."""
+        first = None
         for demand, jobs in self._groups.items():
-            if demand <= gpus and (found is None or jobs[0] < found):
-                found = jobs[0]
-        return found
+            if demand <= gpus and (first is None or jobs[0] < first):
+                first = jobs[0]
+        return first
 
     def walk(self, possible: Callable[[int], bool]) -> Iterator[tuple[Rank, JobView]]:
-        """Jobs in rank order, without the groups whose demand is (or becomes) impossible.
+        """Jobs with their ranks, in rank order, without demands that cannot be met.
 
-        `possible(gpus)` must stay False once it was: free GPUs only shrink during a walk.
-        Jobs must not be added or removed before the walk is over.
+        `possible(gpus)` says whether a job of so many GPUs may get them. Once it is False for a
+        demand, it must stay False: free GPUs only shrink during a walk. Jobs must not be added
+        or removed before the walk is over.
         """
+        # One entry per group: its first job that was not visited yet.
         heads = [(*group[0], gpus, 0) for gpus, group in self._groups.items() if possible(gpus)]
         heapq.heapify(heads)
         while heads:
@@ -82,33 +85,36 @@ def gpus_held(jobs: Iterable[JobView]) -> int:
 def behind(
     first: tuple[Rank, int] | None, jobs: Iterable[JobView], rank: Callable[[JobView], Rank]
 ) -> list[tuple[Rank, JobView]]:
-    """Those of the jobs that come after one with this rank and order, with their ranks."""
+    """The jobs that come after `first` (rank and handle), with their ranks; none if it is None."""
     if first is None:
         return []
     ranked = [(rank(job), job) for job in jobs]
-    return [(found, job) for found, job in ranked if first < (found, job.handle)]
+    return [(value, job) for value, job in ranked if first < (value, job.handle)]
 
 
 class LastRanked:
     """Running jobs from the back of the rank order, for ranks that only fall while a job runs.
 
-    A rank that was true once bounds it from then on, so that only jobs whose bound lies behind
-    the one who asks are looked at.
+    Remaining time is such a rank. A rank that was true once is an upper bound from then on. So
+    `behind` looks only at jobs whose bound lies behind the job that asks.
     """
 
     __slots__ = ("_bounds", "_heap")
 
     def __init__(self) -> None:
+        # The largest bound first: `heapq` keeps the smallest, so bounds are negated.
         self._heap: list[tuple[tuple[float, ...], int]] = []
         self._bounds: dict[int, Rank] = {}
 
     def add(self, handle: int, rank: Rank) -> None:
-        """A job started; one that ran before is known already."""
+        """A job started. A job that ran before is known already; its old bound still holds."""
         if handle not in self._bounds:
             self._put(handle, rank)
 
     def forget(self, handle: int) -> None:
         """A job finished."""
+        # Its heap entry stays until more than half of the entries are stale. Then all are dropped
+        # at once, so that a long run does not pile them up.
         if self._bounds.pop(handle, None) is not None and len(self._heap) > 2 * len(self._bounds):
             self._heap = [entry for entry in self._heap if entry[1] in self._bounds]
             heapq.heapify(self._heap)
@@ -119,16 +125,16 @@ class LastRanked:
         running: Mapping[int, JobView],
         rank: Callable[[JobView], Rank],
     ) -> list[tuple[Rank, JobView]]:
-        """The running jobs that come after one with this rank and order, with their ranks."""
+        """The running jobs that come after `first` (rank and handle), with their ranks."""
         looked_at = []
         limit = tuple(-value for value in first[0])
         while self._heap and self._heap[0][0] <= limit:
             _, handle = heapq.heappop(self._heap)
             if self._bounds.pop(handle, None) is not None and handle in running:
                 looked_at.append((rank(running[handle]), running[handle]))
-        for found, view in looked_at:
-            self._put(view.handle, found)
-        return [(found, view) for found, view in looked_at if first < (found, view.handle)]
+        for value, job in looked_at:
+            self._put(job.handle, value)
+        return [(value, job) for value, job in looked_at if first < (value, job.handle)]
 
     def _put(self, handle: int, rank: Rank) -> None:
         self._bounds[handle] = rank

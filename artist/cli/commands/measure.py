@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from artist.cli.options import FormatOption
 from artist.cli.output import Format, note, print_facts, print_json
 
 
@@ -30,7 +31,7 @@ def measure(
     largest: Annotated[
         int, typer.Option("--largest-mib", min=1, help="Largest all-reduce, MiB.")
     ] = 64,
-    format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
+    format_: FormatOption = Format.TABLE,
 ) -> None:
     """Measure a model's step and the all-reduces of this machine (extra `torch`)."""
     from artist.measure.output_files import write_measured

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from artist.cli.options import FormatOption
 from artist.cli.output import Format, note, print_facts, print_json, print_table
 from artist.errors import ConfigError
 
@@ -47,7 +48,7 @@ def calibrate(
     ] = None,
     name: Annotated[str | None, typer.Option(help="Of the calibration that is written.")] = None,
     plot: Figure = None,
-    format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
+    format_: FormatOption = Format.TABLE,
 ) -> None:
     """Fit models to measured communication shares, or a fabric's level to a log."""
     if nccl_tests is not None:

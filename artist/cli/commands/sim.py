@@ -1,16 +1,16 @@
-"""`artist sim`: one trace, one policy, one cluster."""
+"""`artist sim`: simulates one trace under one policy on one cluster."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
-from artist.cli.output import Format, note, print_facts, print_json
+from artist.cli.output import Format, note, print_facts
 from artist.cli.progress import Watch
 
 if TYPE_CHECKING:
@@ -32,31 +32,17 @@ def sim(
     sets: options.Sets = None,
     seed: options.Seed = None,
     out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,
-    format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
+    format_: options.FormatOption = Format.TABLE,
     check: Annotated[bool, typer.Option("--check", help="Verify invariants.")] = False,
     cache: Annotated[bool, typer.Option(help="Keep estimates between runs.")] = True,
     quiet: options.Quiet = False,
 ) -> None:
     """Simulate a job trace on a cluster under a scheduling policy."""
-    from artist.config import load_scenario
+    chosen = options.scenario_of(locals())  # first, because `locals()` is to hold parameters only
     from artist.estimates.cache import open_store
     from artist.results.run_directory import check_target, write_run
     from artist.run import simulate
 
-    flags = {
-        "racks": racks,
-        "policy": policy,
-        "machines_per_rack": machines_per_rack,
-        "gpus_per_machine": gpus_per_machine,
-        "trace": trace,
-        "arrivals": arrivals,
-        "jobs": jobs,
-        "fabric": fabric,
-        "backend": backend,
-        "calibration": calibration,
-        "seed": seed,
-    }
-    chosen = load_scenario(scenario, flags, sets or [])
     if out is not None:
         check_target(out)
     watch, earlier = Watch(quiet=quiet), _inode(out)
@@ -70,15 +56,17 @@ def sim(
         written = f"{out} is whole" if _inode(out) != earlier else "nothing was written"
         interrupted.how_far = f"{watch.how_far()}; {written}"
         raise
-    _print(result.summary, format_)
+    summary = result.summary
+    title = f"{summary['policy']} on {summary['trace']}, {summary['gpus']} GPUs"
+    print_facts(title, summary, format_)
     if not quiet:
-        _say_what_was_read(result)
+        _note_changes_to_trace(result)
     if out is None and not quiet and format_ is Format.TABLE:
         note("hint: --out DIR keeps jobs, placements and timeline as Parquet files")
 
 
-def _say_what_was_read(result: Result) -> None:
-    """What a reader filled in or left out of the trace."""
+def _note_changes_to_trace(result: Result) -> None:
+    """Say what the reader of the trace filled in and which rows it dropped."""
     name = result.summary["trace"]
     if result.trace_filled:
         note(f"trace {name}: filled in {'; '.join(result.trace_filled)}")
@@ -88,13 +76,5 @@ def _say_what_was_read(result: Result) -> None:
 
 
 def _inode(out: Path | None) -> int | None:
-    """Tells a run directory from the one that it replaced."""
+    """A number that changes when a run directory is replaced; None if there is none."""
     return out.stat().st_ino if out is not None and out.exists() else None
-
-
-def _print(summary: Any, format_: Format) -> None:
-    if format_ is Format.JSON:
-        print_json(summary)
-    else:
-        title = f"{summary['policy']} on {summary['trace']}, {summary['gpus']} GPUs"
-        print_facts(title, summary)

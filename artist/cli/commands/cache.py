@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_facts, print_json
 from artist.errors import ConfigError
 
@@ -18,18 +19,16 @@ app = typer.Typer(
     name="cache", help="Look after the estimates kept between runs.", no_args_is_help=True
 )
 
-Output = Annotated[Format, typer.Option("--format", help="Of stdout.")]
-
 
 @app.command()
-def info(format_: Output = Format.TABLE) -> None:
+def info(format_: FormatOption = Format.TABLE) -> None:
     """Folder, number of entries, size."""
     with _store() as store:
         _show(store.info(), format_)
 
 
 @app.command()
-def verify(format_: Output = Format.TABLE) -> None:
+def verify(format_: FormatOption = Format.TABLE) -> None:
     """Read every entry; damaged ones are dropped."""
     with _store() as store:
         sound, damaged = store.verify()
@@ -37,7 +36,7 @@ def verify(format_: Output = Format.TABLE) -> None:
 
 
 @app.command()
-def clear(format_: Output = Format.TABLE) -> None:
+def clear(format_: FormatOption = Format.TABLE) -> None:
     """Drop every entry."""
     with _store() as store:
         _show({"dropped": store.clear()}, format_)

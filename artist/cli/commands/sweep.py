@@ -1,10 +1,8 @@
-"""`artist sweep`: an experiment, run by run."""
+"""`artist sweep`: runs all scenarios of an experiment."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,13 +12,14 @@ import typer
 from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_json
+from artist.cli.progress import bar_of_runs
 
 if TYPE_CHECKING:
     from artist.experiments.sweep import SweepResult
 
 
 class Engine(StrEnum):
-    """Who runs the workers."""
+    """Value of `--engine`: where the workers are."""
 
     LOCAL = "local"
     RAY = "ray"
@@ -34,7 +33,7 @@ def sweep(
     ),
     workers: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where it stopped.")] = False,
-    format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
+    format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
 ) -> None:
     """Run all scenarios of an experiment; results appear run by run."""
@@ -49,14 +48,14 @@ def sweep(
     chosen = load_experiment(experiment)
     latest: list[SweepResult] = []
     try:
-        with _progress(quiet) as show:
+        with bar_of_runs(quiet=quiet) as show:
 
-            def on_done(result: SweepResult) -> None:
+            def on_done(so_far: SweepResult) -> None:
                 raise_if_lost()
-                latest[:] = [result]
-                show(result)
+                latest[:] = [so_far]
+                show(so_far.done + len(so_far.failures), so_far.total - so_far.skipped)
 
-            found = run(
+            result = run(
                 chosen,
                 out,
                 sys.argv,
@@ -66,50 +65,30 @@ def sweep(
                 engine=on_ray if engine is Engine.RAY else locally,
             )
     except Interrupted as interrupted:
-        interrupted.how_far = _how_far(latest, out)
+        interrupted.how_far = _how_far(latest[0] if latest else None, out)
         raise
     facts = {
         "experiment": chosen.name,
         "version": chosen.version,
-        "runs": found.total,
-        "already_done": found.skipped,
-        "done": found.done,
-        "failed": len(found.failures),
+        "runs": result.total,
+        "already_done": result.skipped,
+        "done": result.done,
+        "failed": len(result.failures),
         "results": str(out / "results.csv"),
     }
     if format_ is Format.JSON:
-        print_json({**facts, "failures": {f.id: f.error for f in found.failures}})
+        print_json({**facts, "failures": {f.id: f.error for f in result.failures}})
     else:
         print_facts(f"{chosen.name} version {chosen.version}", facts)
-    for failure in found.failures:
+    for failure in result.failures:
         note(f"artist: run {failure.id} failed: {failure.error}")
-    if found.failures:
-        raise typer.Exit(max(failure.exit_code for failure in found.failures))
+    if result.failures:
+        raise typer.Exit(max(failure.exit_code for failure in result.failures))
 
 
-def _how_far(latest: list[SweepResult], out: Path) -> str:
-    """Where the sweep stands, in words that follow "interrupted"."""
-    if not latest:
+def _how_far(result: SweepResult | None, out: Path) -> str:
+    """How far the sweep is, in words that follow "interrupted"."""
+    if result is None:
         return "before the first run; nothing was written"
-    done = latest[0].skipped + latest[0].done
-    return f"with {done} of {latest[0].total} runs done in {out}; add --resume to go on"
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[SweepResult], None]]:
-    """Runs done of all, with the time left, on a stderr where a person watches."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("runs", total=None)
-
-        def on_done(result: SweepResult) -> None:
-            finished = result.done + len(result.failures)
-            bar.update(task, completed=finished, total=result.total - result.skipped)
-
-        yield on_done
+    done = result.skipped + result.done
+    return f"with {done} of {result.total} runs done in {out}; add --resume to go on"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
 
-import typer
-
+from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_json, print_table
 from artist.errors import ArtistError
 
 
 def doctor(
-    format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
+    format_: FormatOption = Format.TABLE,
 ) -> None:
     """Check the cache, the Docker engine and every image; nothing is changed."""
     from artist.astra.programs.images import load_images

@@ -1,10 +1,7 @@
-"""`artist compare`: policies side by side, with the noise told apart from the difference."""
+"""`artist compare`: compares policies, and tells their differences from noise."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +9,7 @@ import typer
 
 from artist.cli import options
 from artist.cli.output import Format, print_json, print_table
+from artist.cli.progress import bar_of_runs
 
 if TYPE_CHECKING:
     from artist.experiments.compare import Comparison, Difference
@@ -38,53 +36,40 @@ def compare(
     calibration: options.CalibrationName = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
-    format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
+    format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
 ) -> None:
     """Compare policies on the same work; says when a difference is within noise."""
-    from artist.config import load_scenario
+    chosen = options.scenario_of(locals())  # first, because `locals()` is to hold parameters only
     from artist.experiments.compare import compare as run
     from artist.experiments.executors import cores
 
-    flags = {
-        "racks": racks,
-        "machines_per_rack": machines_per_rack,
-        "gpus_per_machine": gpus_per_machine,
-        "trace": trace,
-        "arrivals": arrivals,
-        "jobs": jobs,
-        "fabric": fabric,
-        "backend": backend,
-        "calibration": calibration,
-        "seed": seed,
-    }
-    chosen = load_scenario(scenario, flags, sets or [])
     names = [name.strip() for name in policies.split(",") if name.strip()]
-    with _progress(quiet) as on_done:
-        found = run(
+    with bar_of_runs(quiet=quiet) as show:
+        comparison = run(
             chosen,
             names,
             seeds=seeds,
             permutations=permutations,
             workers=workers or cores(),
-            on_done=on_done,
+            on_done=show,
         )
     if format_ is Format.JSON:
-        print_json(_as_json(found))
+        print_json(_as_json(comparison))
     else:
-        _print(found)
+        _print(comparison)
 
 
-def _print(found: Comparison) -> None:
-    baseline = found.policies[0]
+def _print(comparison: Comparison) -> None:
+    baseline = comparison.policies[0]
     rows = []
-    for metric in found.values[baseline]:
-        rows.append((metric, baseline, _spread(found.values[baseline][metric]), "", ""))
-        for policy in found.policies[1:]:
-            difference = next(d for d in found.differences[policy] if d.metric == metric)
-            spread = _spread(found.values[policy][metric])
+    for metric in comparison.values[baseline]:
+        rows.append((metric, baseline, _spread(comparison.values[baseline][metric]), "", ""))
+        for policy in comparison.policies[1:]:
+            difference = next(d for d in comparison.differences[policy] if d.metric == metric)
+            spread = _spread(comparison.values[policy][metric])
             rows.append(("", policy, spread, _interval(difference), difference.verdict))
-    count = len(found.replicates)
+    count = len(comparison.replicates)
     columns = ("metric", "policy", "median [min .. max]", f"against {baseline}, 95 %", "verdict")
     print_table(f"{count} replicates (seed x permutation), paired", columns, rows)
 
@@ -100,31 +85,17 @@ def _interval(difference: Difference) -> str:
     return f"{difference.mean:+.1%} [{difference.low:+.1%} .. {difference.high:+.1%}]"
 
 
-def _as_json(found: Comparison) -> dict[str, Any]:
+def _as_json(comparison: Comparison) -> dict[str, Any]:
     return {
-        "policies": list(found.policies),
-        "replicates": [{"seed": s, "permutation": p} for s, p in found.replicates],
-        "values": {policy: dict(metrics) for policy, metrics in found.values.items()},
+        "policies": list(comparison.policies),
+        "replicates": [{"seed": s, "permutation": p} for s, p in comparison.replicates],
+        "values": {policy: dict(metrics) for policy, metrics in comparison.values.items()},
         "differences": {
             policy: [
                 {key: None if value != value else value for key, value in asdict(d).items()}
                 | {"verdict": d.verdict}
                 for d in differences
             ]
-            for policy, differences in found.differences.items()
+            for policy, differences in comparison.differences.items()
         },
     }
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Runs done of all, on a stderr where a person watches."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("runs", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

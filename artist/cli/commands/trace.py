@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from artist.cli.options import FormatOption
 from artist.cli.output import Format, note, print_facts, print_json
 from artist.trace.foreign.rules import Fractional, Rules
 
@@ -19,7 +20,6 @@ app = typer.Typer(
 )
 
 Source = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in trace or a file.")]
-Output = Annotated[Format, typer.Option("--format", help="Of stdout.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of what is drawn.")]
 From = Annotated[
     str | None,
@@ -43,7 +43,7 @@ def validate(
     model_rule: ModelRule = None,
     fractional: Parts = Fractional.ERROR,
     job_table: JobTable = None,
-    format_: Output = Format.TABLE,
+    format_: FormatOption = Format.TABLE,
 ) -> None:
     """Read a trace; the first problem is an error with file and line."""
     from artist.trace.stats import validate
@@ -60,7 +60,7 @@ def stats(
     model_rule: ModelRule = None,
     fractional: Parts = Fractional.ERROR,
     job_table: JobTable = None,
-    format_: Output = Format.TABLE,
+    format_: FormatOption = Format.TABLE,
 ) -> None:
     """Describe a trace: counts, GPU-hours, ideal run times, what was filled in or dropped."""
     from artist.trace.stats import stats
@@ -81,7 +81,7 @@ def convert(
     model_rule: ModelRule = None,
     fractional: Parts = Fractional.ERROR,
     job_table: JobTable = None,
-    format_: Output = Format.TABLE,
+    format_: FormatOption = Format.TABLE,
 ) -> None:
     """Write a trace in another format; says what was filled in, dropped and lost."""
     from artist.trace.write import output_format, write_trace

@@ -1,0 +1,63 @@
+"""`artist latency`: the communication time of one iteration on one placement, or of many cases."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from artist.cli import query_options as query
+from artist.cli.options import FormatOption
+from artist.cli.output import Format, note, print_facts
+from artist.errors import ConfigError
+
+
+def latency(
+    model: query.Model = None,
+    workload: query.WorkloadFile = None,
+    placement: query.Placement = None,
+    fabric: query.FabricName = "dally2025",
+    topology: query.Topologies = None,
+    npus: query.Npus = None,
+    bandwidth: query.Bandwidths = None,
+    latency_: query.Latencies = None,
+    system: query.Systems = None,
+    backend: Annotated[str, typer.Option(help="See: artist list backends.")] = "analytical",
+    cases: Annotated[Path | None, typer.Option(help="Many cases, a CSV file.")] = None,
+    workloads: Annotated[Path | None, typer.Option(help="Folder of the cases' workloads.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Results of --cases, a CSV file.")] = None,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Communication time of one training iteration."""
+    if cases is not None:
+        _cases(cases, workloads, out)
+        return
+    from artist.estimates.service import answer
+    from artist.run import open_backend
+
+    columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
+    asked = query.query_of(model, workload, placement, fabric, columns, system or [])
+    started = time.perf_counter()
+    estimate = answer(open_backend(backend), asked.query)
+    facts = {
+        "finish_cycles": estimate.finish_ns,
+        "exposed_comm_cycles": estimate.exposed_comm_ns,
+        "compute_cycles": estimate.compute_ns,
+        "comm_ratio": estimate.comm_ratio,
+        "source": estimate.source,
+        "signature": asked.signature,
+        "wall_s": time.perf_counter() - started,
+    }
+    title = f"{asked.query.workload.name}, one iteration (1 cycle = 1 ns)"
+    print_facts(title, facts, format_)
+
+
+def _cases(cases: Path, workloads: Path | None, out: Path | None) -> None:
+    from artist.astra.files.case_table import run_cases
+
+    if workloads is None or out is None:
+        raise ConfigError("--cases needs --workloads DIR and --out RESULTS.csv")
+    run_cases(cases, workloads, out)
+    note(f"wrote {out}")

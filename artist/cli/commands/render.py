@@ -1,0 +1,38 @@
+"""`artist render`: writes the files that ASTRA-sim gets for one iteration on one placement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from artist.cli import query_options as query
+from artist.cli.output import note
+
+
+def render(
+    out: Annotated[Path, typer.Option(help="Folder to write.")],
+    model: query.Model = None,
+    workload: query.WorkloadFile = None,
+    placement: query.Placement = None,
+    fabric: query.FabricName = "dally2025",
+    topology: query.Topologies = None,
+    npus: query.Npus = None,
+    bandwidth: query.Bandwidths = None,
+    latency_: query.Latencies = None,
+    system: query.Systems = None,
+    dialect: Annotated[str, typer.Option(help="astra2 or astra1.")] = "astra2",
+) -> None:
+    """Write the exact files that ASTRA-sim is given; of divided models a folder per collective."""
+    from artist.astra.files.render import render
+    from artist.astra.files.render_collectives import render_collectives
+    from artist.estimates.layer_wise import composed
+
+    columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
+    asked = query.query_of(model, workload, placement, fabric, columns, system or [])
+    if composed(asked.query):
+        render_collectives(asked.query, out, dialect)
+    else:
+        render(asked.query, out, dialect)
+    note(f"wrote {out}")

@@ -1,0 +1,67 @@
+"""`artist report`: shows runs on a page, or as figures for papers."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from artist.cli.options import NoHints
+from artist.cli.output import note
+
+
+class FigureFormat(StrEnum):
+    """Value of `--figure-format`."""
+
+    SVG = "svg"
+    PNG = "png"
+    PDF = "pdf"
+
+
+def report(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Run directories, or folders of them.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The page (default report.html).")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write every figure for papers instead.")
+    ] = None,
+    figure_format: Annotated[
+        FigureFormat, typer.Option(help="Format of --figures.")
+    ] = FigureFormat.SVG,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="POLICY", help="Compare with this one (default: first).")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    quiet: NoHints = False,
+) -> None:
+    """Show runs on one self-contained HTML page, or as figures for papers."""
+    from artist.io.writing import check_file, write_whole
+    from artist.report.grouping import group
+    from artist.report.page import page
+    from artist.report.paper_figures import check_folder, write_figures
+    from artist.report.reader import read_runs
+
+    target = output or (None if figures else Path("report.html"))
+    if target:
+        check_file(target, "-o")
+    if figures:
+        check_folder(figures)
+    study = group(read_runs(runs), baseline)
+    if target:
+        content = page(study, title)
+        write_whole(target, content)
+        if not quiet:
+            note(f"{target}: {_counted(len(study.runs), 'run')}, {len(content) / 1e6:.1f} MB")
+    if figures:
+        count = write_figures(study, figures, figure_format.value)
+        if not quiet:
+            note(f"{figures}: {_counted(count, 'figure')}")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

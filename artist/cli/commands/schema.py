@@ -1,0 +1,37 @@
+"""`artist schema`: the JSON Schema of a YAML file."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from artist.cli.output import print_json
+
+
+class Schema(StrEnum):
+    """Files that have a JSON Schema."""
+
+    SCENARIO = "scenario"
+    EXPERIMENT = "experiment"
+    FABRIC = "fabric"
+    CALIBRATION = "calibration"
+
+
+def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
+    """Print the JSON Schema of a YAML file, for editors."""
+    from pydantic import BaseModel
+
+    from artist.cluster.fabric import Fabric
+    from artist.config import Scenario
+    from artist.estimates.calibration import Calibration
+    from artist.experiments.experiment import Experiment
+
+    models: dict[Schema, type[BaseModel]] = {
+        Schema.SCENARIO: Scenario,
+        Schema.EXPERIMENT: Experiment,
+        Schema.FABRIC: Fabric,
+        Schema.CALIBRATION: Calibration,
+    }
+    print_json(models[of].model_json_schema())

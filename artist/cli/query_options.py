@@ -1,0 +1,60 @@
+"""The options of `artist latency` and `artist render`, and the latency query that they describe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from artist.errors import ConfigError
+
+if TYPE_CHECKING:
+    from artist.estimates.query_from_text import Question
+
+Model = Annotated[str | None, typer.Option(help="See: artist list models.")]
+WorkloadFile = Annotated[Path | None, typer.Option(help="An ASTRA-sim text workload instead.")]
+Placement = Annotated[
+    str | None, typer.Option(help="GPUs, '+' socket, ',' machine, '/' rack: 4+4,8/2.")
+]
+FabricName = Annotated[str, typer.Option(metavar="NAME|FILE", help="See: artist list fabrics.")]
+Topologies = Annotated[str | None, typer.Option("--topology", help="Ring,Switch: inner first.")]
+Npus = Annotated[str | None, typer.Option(help="NPUs per dimension: 4,2.")]
+Bandwidths = Annotated[str | None, typer.Option("--bandwidth", help="GiB/s: 450,50.")]
+Latencies = Annotated[str | None, typer.Option("--latency", help="ns per hop: 0,500.")]
+Systems = Annotated[
+    list[str] | None, typer.Option("--system", metavar="K=V", help="ASTRA-sim system setting.")
+]
+
+
+def query_of(
+    model: str | None,
+    workload: Path | None,
+    placement: str | None,
+    fabric: str,
+    columns: dict[str, Any],
+    system: list[str],
+) -> Question:
+    """The latency query that the options describe: a workload on a placement or on dimensions.
+
+    `columns` are the options of bare dimensions: `topology`, `npus`, `bandwidth`, `latency`.
+
+    Raises:
+        ConfigError: options that exclude each other, or a bad value.
+    """
+    from artist.cluster.fabric import load_fabric
+    from artist.estimates.query_from_text import on_dimensions, on_placement, parse_system
+    from artist.workload.astra_text import read_text
+    from artist.workload.models import workload as model_workload
+
+    if (model is None) == (workload is None):
+        raise ConfigError("give either --model NAME or --workload FILE")
+    if (placement is None) == all(value is None for value in columns.values()):
+        raise ConfigError(
+            "give either --placement, e.g. 4+4,8/2, or --topology, --npus, --bandwidth, --latency"
+        )
+    chosen = read_text(workload) if workload is not None else model_workload(model or "")
+    changes = parse_system(system)
+    if placement is not None:
+        return on_placement(chosen, placement, load_fabric(fabric), changes)
+    return on_dimensions(chosen, columns, changes)
