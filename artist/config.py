@@ -65,9 +65,7 @@ class Scenario(_Explained):
     arrivals: str = Field(default="trace", description="trace, batch or poisson:JOBS_PER_HOUR")
     jobs: Size | None = Field(default=None, description="only the first N jobs")
     fabric: str = Field(default="dally2025", description="a fabric of `artist list fabrics`")
-    backend: str = Field(
-        default="analytical", description="a latency backend of `artist list backends`"
-    )
+    backend: str = Field(default="analytical", description="a backend of `artist list backends`")
     fallback: str | None = Field(
         default=None,
         description="a second backend, for queries that a recorded table lacks, e.g. analytical",
@@ -84,7 +82,7 @@ class Scenario(_Explained):
         default=0,
         ge=0,
         lt=2**63,
-        description="another order of visiting machines and simultaneous arrivals; 0 is the natural order",
+        description="another order of machines and simultaneous arrivals; 0 is the natural order",
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="seed of all random draws")
 

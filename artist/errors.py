@@ -87,7 +87,7 @@ class BackendSettingError(BackendError):
 
 
 class InvariantError(ArtistError):
-    """The simulator broke one of its own laws; found by `--check`."""
+    """The simulator broke one of its own laws; `--check` detects that."""
 
     exit_code = 5
 

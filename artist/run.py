@@ -27,7 +27,7 @@ from artist.estimates.query import LatencyBackend
 from artist.estimates.service import EstimateStore, LatencyService, NoCommunication
 from artist.io.digests import sha256
 from artist.io.documents import validate
-from artist.network.alone import AloneRates
+from artist.network.iteration_time_alone import AloneRates
 from artist.policies.table import POLICIES
 from artist.results.metrics import (
     Table,

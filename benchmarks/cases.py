@@ -13,7 +13,7 @@ from artist.config import Scenario
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.estimates.service import NoCommunication
-from artist.network.alone import AloneRates
+from artist.network.iteration_time_alone import AloneRates
 from artist.run import build_cluster, build_policy, build_trace
 from artist.trace.native.writer import write_csv
 from artist.trace.synthetic.generate import synth_jobs

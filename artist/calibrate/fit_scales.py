@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from artist.calibrate.shares import Scales, ShareModel
+from artist.calibrate.communication_shares import Scales, ShareModel
 from artist.errors import TraceError
 from artist.estimates.calibration import FitPoint, ModelCalibration
 

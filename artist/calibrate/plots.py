@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from artist.calibrate.fabrics import FabricFit
+from artist.calibrate.fit_fabric import FabricFit
 from artist.errors import ConfigError
 from artist.io.writing import whole_file
 

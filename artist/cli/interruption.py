@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM end a command in order: it removes its scratch files and says how far it came."""
+"""Ctrl-C and SIGTERM end a command in order.
+
+The command removes its scratch files and says how far it came.
+"""
 
 from __future__ import annotations
 

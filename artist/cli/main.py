@@ -22,7 +22,7 @@ import typer
 from artist import __version__
 from artist.cli.interruption import Interrupted, listen
 from artist.errors import ArtistError
-from artist.garbage import many_objects
+from artist.garbage_collector import many_objects
 
 COMMANDS = {
     "sim": "sim:sim",

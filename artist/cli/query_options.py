@@ -10,7 +10,7 @@ import typer
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
-    from artist.estimates.query_from_text import Question
+    from artist.estimates.query_from_text import LabelledQuery
 
 Model = Annotated[str | None, typer.Option(help="See: artist list models.")]
 WorkloadFile = Annotated[Path | None, typer.Option(help="An ASTRA-sim text workload instead.")]
@@ -34,7 +34,7 @@ def query_of(
     fabric: str,
     columns: dict[str, Any],
     system: list[str],
-) -> Question:
+) -> LabelledQuery:
     """The latency query that the options describe: a workload on a placement or on dimensions.
 
     `columns` are the options of bare dimensions: `topology`, `npus`, `bandwidth`, `latency`.

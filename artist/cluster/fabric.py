@@ -41,8 +41,10 @@ class FabricLevel(Document):
     topology: Literal["Ring", "FullyConnected", "Switch"]
     bandwidth_gib_per_s: Positive = Field(description="per GPU and direction, GiB/s")
     latency_ns: NonNegative = Field(description="ns per hop; a Switch counts two hops")
-    collective: str = Field(default="ring", description="algorithm on this level, by ASTRA-sim's name")
-    gpus: int | None = Field(default=None, ge=1, description="GPUs of one unit; only for a level inside machines")
+    collective: str = Field(default="ring", description="ASTRA-sim's algorithm on this level")
+    gpus: int | None = Field(
+        default=None, ge=1, description="GPUs of one unit; only for a level inside machines"
+    )
     uplink: Uplink | None = None
     source: str = Field(description="where the numbers come from")
 
@@ -121,7 +123,9 @@ def fabric_names() -> list[str]:
 
 
 def load_fabric(name: str) -> Fabric:
-    """A fabric by its file, or by its name: first in `./astra_configs/fabrics`, then shipped.
+    """A fabric by its file or by its name.
+
+    A name is looked up in `./astra_configs/fabrics`, then among the shipped fabrics.
 
     Raises:
         ConfigError: the name is unknown, or the file is bad.

@@ -1,10 +1,13 @@
-"""Which GPUs are free, with an index from "at least k free" to units.
+"""Which GPUs are free, and an index that finds units with at least k free GPUs.
 
-Counts are flat arrays, one per level, kept up to date from leaf to root. For machines and
-everything outside them but the cluster itself there is one bit set per free count (a Python
-integer whose bit t stands for the unit visited at turn t), and a bit set of the free counts
-that any unit has: together they find the first machine with room in a few machine words of
-work, whatever the size of the cluster.
+Free GPUs are counted in flat arrays, one per level. A change updates them from the leaves to the
+root. The index has two parts, for every level from machines outward except the cluster itself:
+
+- one bit set per free count: a Python integer whose bit t stands for the unit visited at turn t;
+- a bit set of the free counts that occur (`sizes`).
+
+Together they find the first machine with room in a few machine words of work, whatever the size of
+the cluster.
 """
 
 from __future__ import annotations
@@ -25,14 +28,14 @@ Counts = npt.NDArray[np.int32]
 
 
 class Unit(NamedTuple):
-    """A unit of the cluster: a level's index and the unit's number in it."""
+    """A unit of the cluster: the index of its level, and its number in that level."""
 
     level: int
     unit: int
 
 
 class FreeGpus:
-    """Free GPUs of every unit. The engine owns the real one; policies work on a `copy`."""
+    """The free GPUs of every unit. The engine owns the real one; policies work on a `copy`."""
 
     __slots__ = ("_buckets", "_free", "_order", "_sizes", "_upward", "total", "tree")
 
@@ -72,18 +75,18 @@ class FreeGpus:
         return memoryview(self._free[0]).toreadonly()
 
     def index_is_true(self, level: int) -> bool:
-        """Whether the bit sets of a level (machine or outer) say the same as its counts."""
+        """Whether the bit sets of a level (machine or outer) agree with its counts."""
         if level == self.tree.root:
             return self.total == self._free[level][0]
-        found = self._sort(level)
-        return found == self._buckets[level] and _sizes(found) == self._sizes[level]
+        buckets = self._sort(level)
+        return buckets == self._buckets[level] and _sizes(buckets) == self._sizes[level]
 
     def of(self, level: int, unit: int) -> int:
         """Free GPUs of one unit."""
         return self._free[level][unit]
 
     def children(self, level: int, unit: int) -> tuple[Sequence[int], list[int]]:
-        """The units inside a unit, in visiting order, and the free GPUs of each."""
+        """The children of a unit, in visiting order, and the free GPUs of each."""
         inside = self.tree.children(level, unit)
         visited = self._order.sorted(level - 1, inside)
         free = self._free[level - 1]
@@ -92,13 +95,13 @@ class FreeGpus:
         return visited, [free[child] for child in visited]
 
     def everything(self, level: int, unit: int) -> dict[int, int]:
-        """The free GPUs of a unit per leaf that has any."""
+        """All free GPUs of a unit: leaf -> number, for the leaves that have any."""
         inside = self.tree.leaves(level, unit)
         counts = self._free[0][inside.start : inside.stop]
         return {leaf: count for leaf, count in zip(inside, counts, strict=True) if count}
 
     def best_child(self, level: int, unit: int, gpus: int) -> int | None:
-        """Of the units inside a unit, the one that `best_fit` would choose."""
+        """The child of a unit that `best_fit` would choose among the children, or None."""
         first = self.tree.levels[level].first_child
         free, turns = self._free[level - 1], self._order.turns[level - 1]
         best, least = None, 0
@@ -113,7 +116,7 @@ class FreeGpus:
     def at_least(self, level: int, gpus: int, inside: Unit | None = None) -> Iterator[int]:
         """The units of a level (machine or outer) with at least `gpus` free, in visiting order.
 
-        `inside` keeps those that lie inside a unit of an outer level (or are that unit).
+        With `inside`, only units inside that unit, which may be of the same level or an outer one.
         """
         units = self._order.units[level]
         turns = 0
@@ -126,7 +129,7 @@ class FreeGpus:
             turns &= turns - 1
 
     def turn(self, level: int, unit: int) -> int:
-        """When a unit is visited among those of its level: ties go to the smallest turn."""
+        """The turn of a unit in the visiting order of its level; ties go to the smallest turn."""
         return self._order.turns[level][unit]
 
     def fits_one(self, level: int, gpus: int, inside: Unit | None = None) -> bool:
@@ -141,9 +144,9 @@ class FreeGpus:
         return self._sizes[level] >> gpus > 0
 
     def best_fit(self, level: int, gpus: int, inside: Unit | None = None) -> int | None:
-        """The unit with the fewest free GPUs that are at least `gpus`; the first among equals.
+        """Of the units with at least `gpus` free, the one with the fewest; the first among equals.
 
-        `inside` as in `at_least`.
+        None if no unit has so many. `inside` as in `at_least`.
         """
         if level == self.tree.root:
             return 0 if self.total >= gpus else None
@@ -160,7 +163,7 @@ class FreeGpus:
         return None
 
     def first_fit(self, level: int, gpus: int, inside: Unit | None = None) -> int | None:
-        """The first unit with at least `gpus` free; `inside` as in `at_least`."""
+        """The first unit with at least `gpus` free, or None; `inside` as in `at_least`."""
         return next(self.at_least(level, gpus, inside), None)
 
     def has(self, placement: Placement) -> bool:
@@ -172,7 +175,7 @@ class FreeGpus:
         return True
 
     def claim(self, placement: Placement) -> None:
-        """Take GPUs.
+        """Take the GPUs of a placement.
 
         Raises:
             PolicyError: a leaf does not exist or has too few free GPUs; nothing is changed.
@@ -188,10 +191,10 @@ class FreeGpus:
         self._move(placement, -1)
 
     def release(self, placement: Placement) -> None:
-        """Give GPUs back.
+        """Give the GPUs of a placement back.
 
         Raises:
-            PolicyError: a leaf does not exist or has fewer GPUs held; nothing is changed.
+            PolicyError: a leaf does not exist or fewer of its GPUs are held; nothing is changed.
         """
         free, gpus = self._free[0], self.tree.levels[0].gpus
         for leaf, count in zip(placement.leaves, placement.counts, strict=True):
@@ -204,12 +207,12 @@ class FreeGpus:
         self._move(placement, +1)
 
     def _sort(self, level: int) -> list[int]:
-        """Bit sets of the units with exactly 0, 1, 2, ... free GPUs, from the counts."""
+        """Bit sets of the units with exactly 0, 1, 2, ... free GPUs, computed from the counts."""
         counts = self.counts(level)
-        found = [0] * (self.tree.largest(level) + 1)
+        buckets = [0] * (self.tree.largest(level) + 1)
         for size in np.unique(counts).tolist():
-            found[size] = _bits(self._order.as_visited(level, counts == size))
-        return found
+            buckets[size] = _bits(self._order.as_visited(level, counts == size))
+        return buckets
 
     def _sized(self, level: int, gpus: int) -> list[int]:
         """Bit sets of the units with exactly `gpus`, `gpus` + 1, ... free."""
@@ -218,12 +221,12 @@ class FreeGpus:
         return self._buckets[level][gpus:]
 
     def _levels(self) -> list[tuple[int, array[int], Sequence[int], list[int], Sequence[int]]]:
-        """What a change touches per level inside the cluster, from leaf to root."""
+        """What a change of free GPUs touches, per level from the leaves up, without the root."""
         levels, parents, turns = range(self.tree.root), self.tree.parents, self._order.turns
         return list(zip(levels, self._free, parents, self._buckets, turns, strict=False))
 
     def _move(self, placement: Placement, sign: int) -> None:
-        """Change the counts of the leaves and of all units around them."""
+        """Change the counts of the leaves and of every unit that holds them."""
         if len(placement.leaves) == 1:
             inner, unit, change = 0, placement.leaves[0], sign * placement.counts[0]
         else:
@@ -247,10 +250,10 @@ class FreeGpus:
         buckets[after] ^= bit
 
     def _move_inside(self, placement: Placement, sign: int) -> tuple[int, int, int]:
-        """Change every level on which the placement has several units.
+        """Change the levels on which the placement has several units.
 
-        Each unit once, not once per leaf inside it. Answers the innermost level on which it
-        has one unit, that unit and its change.
+        Each unit is changed once, not once per leaf inside it. Returns the innermost level on which
+        the placement has one unit, that unit, and the change of its count.
         """
         units: Sequence[int] = placement.leaves
         changes: Sequence[int] = placement.counts
@@ -277,12 +280,12 @@ class FreeGpus:
 
 
 def _lowest(bits: int) -> int:
-    """The lowest bit that is set."""
+    """The position of the lowest bit that is set."""
     return (bits & -bits).bit_length() - 1
 
 
 def _sizes(buckets: Sequence[int]) -> int:
-    """The free counts that some unit has, as a bit set."""
+    """The free counts that occur, as a bit set."""
     return sum(1 << size for size, bits in enumerate(buckets) if bits)
 
 

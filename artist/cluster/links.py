@@ -1,4 +1,4 @@
-"""Which physical links a placement's collectives cross, for models of contention."""
+"""The physical links that the collectives of a placement cross, for models of contention."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from artist.cluster.tree import ClusterTree, units_holding
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """All parallel links out of (`up`) or into (`down`) one unit, e.g. a machine's NICs."""
+    """All parallel links out of a unit (`up`) or into it (`down`), e.g. the NICs of a machine."""
 
     level: str
     unit: int
@@ -21,10 +21,10 @@ class Link:
 
 
 def links(tree: ClusterTree, fabric: Fabric, placement: Placement) -> tuple[Link, ...]:
-    """Links crossed by a placement, inner to outer, each direction once.
+    """The links that a placement crosses, inner to outer, each direction once.
 
-    A unit's uplink is crossed when the placement has GPUs inside and outside of it;
-    levels whose fabric entry states no uplink have none.
+    A placement crosses the uplink of a unit if it has GPUs inside and outside the unit. Units of a
+    level without `uplink` in the fabric have no links.
     """
     crossed: list[Link] = []
     for index, level in enumerate(fabric.levels[:-1]):

@@ -1,6 +1,6 @@
 """Where a job's GPUs lie: leaves of the cluster tree, and how many GPUs of each.
 
-`shape.py` describes a placement without labels, which is all that ASTRA-sim can distinguish.
+`shape.py` describes a placement without labels. ASTRA-sim can distinguish no more than that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Placement(NamedTuple):
 
     @classmethod
     def of(cls, taken: Mapping[int, int]) -> Placement:
-        """Build from leaf -> number of GPUs."""
+        """Build a placement from leaf -> number of GPUs."""
         if len(taken) == 1:
             return cls(tuple(taken), tuple(taken.values()))
         leaves = tuple(sorted(taken))
@@ -43,7 +43,7 @@ def tier(tree: ClusterTree, placement: Placement) -> int:
 
 
 def machine_counts(tree: ClusterTree, placement: Placement) -> dict[int, int]:
-    """GPUs per machine."""
+    """Machine -> number of GPUs; machines ascend."""
     counts: dict[int, int] = {}
     machine_of = tree.machine_of
     for leaf, count in zip(placement.leaves, placement.counts, strict=True):

@@ -73,7 +73,8 @@ def parse_signature(
             f"placement {text!r}: separator {unknown[0]!r} has no level in this fabric "
             f"(levels: {', '.join(level_names)}; separators: {' '.join(separators)})"
         )
-    # Nine digits at a time: `int` refuses very long numbers, and each piece is too large anyway.
+    # `int` refuses very long numbers, so they are read nine digits at a time. The first nine digits
+    # of such a number are too large already.
     counts = [int(count) for count in re.findall("[0-9]{1,9}", text)]
     if 0 in counts or sum(counts) > MAX_GPUS:
         raise ConfigError(f"placement {text!r}: counts must be 1 to {MAX_GPUS} GPUs in all")
@@ -121,8 +122,8 @@ def depth(shape: Shape) -> int:
 def _separators(level_names: tuple[str, ...]) -> list[str]:
     """The separator between units of each level, inner to outer; the outermost level has none."""
     machine = level_names.index("machine")
-    inner = ["+" * (depth + 1) for depth in reversed(range(machine))]
-    outer = ["/" * (depth + 1) for depth in range(len(level_names) - machine - 2)]
+    inner = ["+" * repeats for repeats in range(machine, 0, -1)]
+    outer = ["/" * repeats for repeats in range(1, len(level_names) - machine - 1)]
     return [*inner, ",", *outer]
 
 

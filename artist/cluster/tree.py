@@ -1,13 +1,12 @@
 """The cluster as a tree of named levels: what contains what.
 
-Levels are listed inner to outer, e.g. `("socket", "machine", "rack", "network")`;
-the last one is the whole cluster. A unit of the innermost level (a **leaf**) holds
-GPUs; every other unit holds units of the level below it. Units of a level are
-numbered from 0 in depth-first order and have no other name, so renaming
-a machine cannot change a result.
+Levels are listed inner to outer, e.g. `("socket", "machine", "rack", "network")`. The last level
+has one unit, the whole cluster. A unit of the innermost level (a **leaf**) holds GPUs; every other
+unit holds units of the next inner level. The units of a level are numbered from 0 in depth-first
+order. They have no other name, so the name of a machine cannot change a result.
 
 Children may differ in size. `fabric.py` describes the links between units, `free_gpus.py` counts
-free GPUs, and the engine keeps who holds which GPU (`artist.engine.holdings`).
+free GPUs, and `artist.engine.holdings` knows which job holds which GPU.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from artist.errors import ConfigError
 
 MACHINE = "machine"
 
-# The largest cluster that fits comfortably in memory; ten times the largest
-# single training cluster announced so far (100,000 GPUs, MAST section 5.1).
+# The largest cluster that fits comfortably in memory. The largest single training cluster announced
+# so far is far smaller (100,000 GPUs, MAST section 5.1).
 MAX_GPUS = 4_000_000
 
 Nested: TypeAlias = "int | Sequence[Nested]"
@@ -53,7 +52,7 @@ class ClusterTree:
 
     levels: tuple[Level, ...]
     kinds: tuple[str, ...]
-    """Kind of each machine (one value today)."""
+    """A name for the kind of each machine. All machines are of one kind today."""
     machine: int = field(init=False)
     """Index of the machine level."""
 
@@ -78,7 +77,7 @@ class ClusterTree:
 
     @cached_property
     def parents(self) -> tuple[tuple[int, ...], ...]:
-        """The tables `parent` of all levels but the outermost."""
+        """The table `parent` of every level but the outermost."""
         return tuple(level.parent for level in self.levels[:-1])
 
     @property
@@ -97,7 +96,7 @@ class ClusterTree:
         return range(first[unit], first[unit + 1])
 
     def units_inside(self, level: int, unit: int, inner: int) -> range:
-        """The units of an inner level (or the same) that a unit of `level` holds."""
+        """The units of level `inner` inside a unit of `level`; that unit if both are one level."""
         units = range(unit, unit + 1)
         for outer in range(level, inner, -1):
             first = self.levels[outer].first_child
@@ -130,14 +129,14 @@ class ClusterTree:
 
 
 def nested(names: Sequence[str], tree: Nested, kind: str = "gpu-machine") -> ClusterTree:
-    """Build a tree from nested lists of GPU counts, outermost first.
+    """Build a tree from nested lists of GPU counts, outermost level first.
 
-    `nested(("machine", "rack", "network"), [[8, 8], [4]])` is two racks, one with
-    two machines of 8 GPUs, one with a machine of 4.
+    `nested(("machine", "rack", "network"), [[8, 8], [4]])` has two racks: one with two machines
+    of 8 GPUs, and one with a machine of 4 GPUs.
 
     Raises:
         ConfigError: the nesting does not match the levels, a count is not positive, or the
-            cluster is absurdly large.
+            cluster has more than `MAX_GPUS` GPUs.
     """
     depth = len(names)
     sizes: list[list[int]] = [[] for _ in names]
@@ -176,12 +175,12 @@ def nested(names: Sequence[str], tree: Nested, kind: str = "gpu-machine") -> Clu
 def regular(
     *, racks: int, machines_per_rack: int, gpus_per_machine: int, gpus_per_socket: int | None = None
 ) -> ClusterTree:
-    """`racks x machines_per_rack x gpus_per_machine`, optionally split into sockets.
+    """A cluster of `racks` x `machines_per_rack` x `gpus_per_machine` GPUs, perhaps with sockets.
 
-    A machine whose GPUs do not fill its sockets has a smaller last socket.
+    If the sockets do not divide the GPUs of a machine, its last socket is smaller.
 
     Raises:
-        ConfigError: a size is not positive or the cluster is absurdly large.
+        ConfigError: a size is not positive, or the cluster has more than `MAX_GPUS` GPUs.
     """
     for name, value in (
         ("racks", racks),
@@ -229,7 +228,7 @@ def _assemble(
 
 
 def units_holding(tree: ClusterTree, leaves: Sequence[int], level: int) -> Iterator[int]:
-    """The distinct units of `level` above ascending `leaves`, in order."""
+    """The distinct units of a level that hold these leaves, in order; `leaves` must ascend."""
     last = -1
     for leaf in leaves:
         unit = tree.ancestor(0, leaf, level)

@@ -49,7 +49,7 @@ class VisitingOrder:
         return sorted(units, key=self.turns[level].__getitem__)
 
     def as_visited(self, level: int, per_unit: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """An array with one element per unit of a level, reordered so that element t is of turn t."""
+        """An array over the units of a level, reordered by turn."""
         visited = self._visited[level]
         return per_unit if visited is None else per_unit[visited]
 

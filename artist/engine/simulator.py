@@ -8,9 +8,8 @@ One instant goes through these stages:
 3. answer: check the decisions (`answers.py`), move GPUs, then apply everything else;
 4. rate: ask the rate function once about the jobs that changed.
 
-`run` is the loop over these stages. A driver outside may use them one by one. At a question the
-whole simulator can be copied (`copy.deepcopy`, or pickled in memory); the copy goes on to the
-same rows.
+`run` is the loop over these stages; a driver outside may use them one by one. At a question the
+simulator can be copied or pickled, and the copy goes on to the same rows.
 """
 
 from __future__ import annotations
@@ -25,19 +24,16 @@ from artist.contract import (
     ClusterView,
     Decision,
     EventSource,
-    OutsideEvent,
     Policy,
     RateFunction,
-    Withdraw,
 )
-from artist.engine import checks
+from artist.engine import checks, job_events
 from artist.engine.answers import checked, exchange
 from artist.engine.events import (
     ARRIVAL,
     FINISH,
     LEASE_END,
     OUTSIDE,
-    RATE_END,
     WAKE,
     Event,
     EventQueue,
@@ -45,6 +41,7 @@ from artist.engine.events import (
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.engine.livelock import Livelock
+from artist.engine.outages import Outages
 from artist.engine.rows import (
     FINISHED,
     HELD,
@@ -57,7 +54,7 @@ from artist.engine.rows import (
     Rows,
 )
 from artist.errors import InvariantError, PolicyError
-from artist.garbage import many_objects
+from artist.garbage_collector import many_objects
 from artist.units import Tick, ticks
 from artist.workload.job import Job
 
@@ -87,12 +84,11 @@ class Simulator:
         self.lease = lease
         self._jobs = jobs
         self._rates = rates
-        self._events = events
         self._check = check
         self._holdings = Holdings(tree, jobs, visiting_order)
         self._queue = EventQueue()
         self._arrived = 0
-        self._outside: OutsideEvent | None = None
+        self._outages = Outages(events)
         self._entered: list[JobState] = []
         self._lease_ended: list[JobState] = []
         self._finished: list[int] = []
@@ -100,7 +96,7 @@ class Simulator:
         self._asking = False
         self._livelock = Livelock()
         self._schedule_arrival()
-        self._schedule_outside()
+        self._outages.schedule(self.now, self._queue)
 
     # -- driving -----------------------------------------------------------------
 
@@ -116,12 +112,11 @@ class Simulator:
                 self.answer(policy.decide(view), name)
                 if on_question is not None:
                     on_question(self)
-        if waiting := self._holdings.waiting:
-            first = next(iter(waiting.values()))
+        if self.jobs_waiting:
+            first = next(iter(self._holdings.waiting.values())).job
             raise PolicyError(
-                f"{name} left {len(waiting)} jobs waiting with nothing to wait for "
-                f"(the first is job {first.job.id!r}, {first.job.gpus} GPUs, "
-                f"{self._holdings.free.total} free)"
+                f"{name} left {self.jobs_waiting} jobs waiting with nothing to wait for (the first "
+                f"is job {first.id!r}, {first.gpus} GPUs, {self._holdings.free.total} free)"
             )
         return self.rows
 
@@ -193,8 +188,8 @@ class Simulator:
         # Only now: until all of the answer is applied, the same question stands.
         self._asking = False
         if self._livelock.suspected:
-            seen = len(self.rows.jobs) + self.jobs_waiting
-            self._livelock.check(policy, self.now, dead=seen == len(self._jobs))
+            dead = len(self.rows.jobs) + self.jobs_waiting == self.jobs_total
+            self._livelock.check(policy, self.now, dead=dead)
         self.rows.note(self.now, self._holdings.gpus_held, self.jobs_running, self.jobs_waiting)
         self.rows.questions += 1
         if self._check:
@@ -265,33 +260,17 @@ class Simulator:
         self.rows.jobs.append(state.row(self.now))
 
     def _happen_outside(self) -> None:
-        """Withdraw or restore GPUs, then wait for the next event from outside the trace."""
-        assert self._outside is not None  # its event was in the queue
-        placement = self._outside.placement
-        if isinstance(self._outside, Withdraw):
-            for state in self._holdings.victims(placement):
-                assert state.placement is not None  # victims run
-                self._holdings.free.release(state.placement)
-                self._stop(state, WITHDRAWN)
-                self._enter_again(state)
-            # A job without GPUs has no lease to ask about.
-            self._lease_ended = [state for state in self._lease_ended if state.gpus]
-            self._holdings.withdraw(placement)
-        else:
-            self._holdings.restore(placement)
+        """GPUs leave or enter service."""
+        for state in self._outages.victims(self._holdings):
+            assert state.placement is not None  # victims run
+            self._holdings.free.release(state.placement)
+            self._stop(state, WITHDRAWN)
+            self._enter_again(state)
+        # A job without GPUs has no lease to ask about.
+        self._lease_ended = [state for state in self._lease_ended if state.gpus]
+        self._outages.happen(self._holdings)
         self._asking = True
-        self._schedule_outside()
-
-    def _schedule_outside(self) -> None:
-        """Keep one event from outside the trace in the queue: the next one."""
-        self._outside = None if self._events is None else self._events.next_event(self.now)
-        if self._outside is not None:
-            if self._outside.at < self.now:
-                raise InvariantError(
-                    f"event source gave {self._outside!r} at tick {self.now}, expected an event "
-                    "that is not in the past"
-                )
-            self._queue.push(self._outside.at, OUTSIDE, -1)
+        self._outages.schedule(self.now, self._queue)
 
     # -- decisions ---------------------------------------------------------------
 
@@ -309,8 +288,8 @@ class Simulator:
             self._queue.push(tick, WAKE, -1)
         ended = {state.handle for state in self._lease_ended} if answer.preempted else ()
         for state in answer.preempted:
-            why = LEASE_ENDED if state.handle in ended else PREEMPTED
-            self._stop(state, why, answer.reasons[state.handle])
+            reason = LEASE_ENDED if state.handle in ended else PREEMPTED
+            self._stop(state, reason, answer.reasons[state.handle])
             self._enter_again(state)
         for state in answer.moved:
             self._stop(state, MIGRATED, answer.reasons[state.handle])
@@ -380,28 +359,7 @@ class Simulator:
                 raise InvariantError(f"job {state.job.id!r} runs, but was given no rate")
 
     def _reschedule(self, state: JobState) -> None:
-        """Put the events of a job's present rate into the queue; older ones become stale.
-
-        A lease or a rate that would end at the finish or later needs no event of its own.
-        """
-        state.epoch += 1
-        progress, handle, epoch, rate = state.progress, state.handle, state.epoch, state.rate
-        state.finish = finish = progress.finish()
-        self._queue.push(finish, FINISH, handle, epoch)
-        if self.lease is not None:
-            self._schedule_lease(state)
-        if rate is not None and rate.until_iteration is not None:
-            until = progress.reach(rate.until_iteration)
-            if self.now < until < finish:
-                self._queue.push(until, RATE_END, handle, epoch)
-        if rate is not None and rate.until is not None and self.now < rate.until < finish:
-            self._queue.push(rate.until, RATE_END, handle, epoch)
-
-    def _schedule_lease(self, state: JobState) -> None:
-        """A lease ends at the first iteration boundary at or after it is due."""
-        end = state.progress.boundary(state.lease_due)
-        if end < state.finish:
-            self._queue.push(end, LEASE_END, state.handle, state.epoch)
+        job_events.schedule(self._queue, state, self.now, leased=self.lease is not None)
 
     def _end_lease(self, state: JobState) -> None:
         """The next lease is due at the next multiple of its length since the job started."""
@@ -416,7 +374,7 @@ class Simulator:
         ended, self._lease_ended = self._lease_ended, []
         for state in ended:
             if state.gpus and state.started < self.now:
-                self._schedule_lease(state)
+                job_events.schedule_lease(self._queue, state)
 
     def _close_interval(self, state: JobState, reason: EndReason, note: str = "") -> None:
         row = state.close_interval(self.now, reason, note)

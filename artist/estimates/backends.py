@@ -1,7 +1,7 @@
 """The table of latency backends: one row each, read by `artist list backends`.
 
-A row names a function that takes the text after the colon of `--backend KIND:ARGUMENT` and the
-fallback backend (or None), and answers a `LatencyBackend`.
+A row names a function with two arguments: the text after the colon of `--backend NAME:ARGUMENT`,
+and the fallback backend or None. The function returns a `LatencyBackend`.
 """
 
 from artist.registry import Entry, Registry

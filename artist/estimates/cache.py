@@ -1,8 +1,8 @@
-"""Estimates kept on disk between runs, by the digest of the whole question.
+"""The disk cache: estimates kept between runs, by the digest of the whole query.
 
-A cache may help but never decide: an entry that is truncated, foreign or damaged is dropped
-and computed again, and nothing is ever unpickled. Many processes may share one
-folder.
+The cache never changes a result. An entry that is truncated, foreign or damaged is dropped and
+computed again. Nothing is ever unpickled, since a pickle can run any code. Many processes may
+share one folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from artist.estimates.query import Burst, Estimate, LatencyQuery
 
-# Part of every key: raise it when the meaning of a query or of an answer changes.
+# Part of every key. Raise it when the meaning of a query or of an estimate changes.
 SCHEMA = 1
 
 _DAMAGE = (sqlite3.Error, OSError, ValueError, KeyError, TypeError)
@@ -41,9 +41,9 @@ def cache_dir() -> Path:
 
 
 def query_key(query: LatencyQuery, source: str, *, profile: bool = False) -> str:
-    """SHA-256 over everything that the answer depends on, the answering source included.
+    """SHA-256 of everything that the estimate depends on, its source included.
 
-    An answer with its traffic profile has a key of its own.
+    An estimate with its traffic profile has a key of its own.
     """
     whole = [SCHEMA, source, query, *(["profile"] if profile else [])]
     text = json.dumps(whole, default=_fields, sort_keys=True, separators=(",", ":"))
@@ -51,7 +51,7 @@ def query_key(query: LatencyQuery, source: str, *, profile: bool = False) -> str
 
 
 def _fields(part: Any) -> dict[str, Any]:
-    """A dataclass as `asdict` gives it, but without copies of all that is in it."""
+    """The same as `asdict`, but without copying everything that is inside."""
     return {field.name: getattr(part, field.name) for field in fields(part)}
 
 
@@ -63,7 +63,7 @@ class DiskStore:
         self._cache = _open(folder)
 
     def get(self, query: LatencyQuery, source: str, *, profile: bool = False) -> Estimate | None:
-        """A kept answer, or None where there is none that can be trusted."""
+        """A kept estimate; None if there is none, or none that can be trusted."""
         key = query_key(query, source, profile=profile)
         try:
             text = self._cache.get(key)
@@ -73,7 +73,7 @@ class DiskStore:
             return None
 
     def put(self, query: LatencyQuery, estimate: Estimate, *, profile: bool = False) -> None:
-        """Keep an answer; a cache that cannot be written is left alone."""
+        """Keep an estimate. A cache that cannot be written stays as it is, without an error."""
         key = query_key(query, estimate.source, profile=profile)
         try:
             self._cache.set(key, _encode(estimate, key))
@@ -81,7 +81,7 @@ class DiskStore:
             return
 
     def verify(self) -> tuple[int, int]:
-        """Number of sound entries and of damaged ones, which are dropped."""
+        """Number of sound entries and of damaged entries. Damaged entries are dropped."""
         sound = damaged = 0
         for key in list(self._cache.iterkeys()):
             try:
@@ -103,11 +103,11 @@ class DiskStore:
         }
 
     def clear(self) -> int:
-        """Drop all entries; returns how many."""
+        """Drop all entries and return how many there were."""
         return int(self._cache.clear())
 
     def close(self) -> None:
-        """Give the files back."""
+        """Close the files."""
         self._cache.close()
 
     def _drop(self, key: Any) -> None:
@@ -119,7 +119,7 @@ class DiskStore:
 
 @contextmanager
 def open_store(*, enabled: bool = True) -> Iterator[DiskStore | None]:
-    """The disk cache; None when disabled or when its folder cannot be used."""
+    """The disk cache; None if it is disabled or its folder cannot be used."""
     if not enabled:
         yield None
         return
@@ -135,7 +135,7 @@ def open_store(*, enabled: bool = True) -> Iterator[DiskStore | None]:
 
 
 def _open(folder: Path) -> Any:
-    """The folder's cache; one whose database is damaged beyond use is started anew.
+    """The cache in a folder. If its database is damaged beyond use, a new one is started.
 
     Raises:
         OSError: the folder cannot be created or written.
@@ -144,7 +144,8 @@ def _open(folder: Path) -> Any:
         try:
             return _unpickled_cache(folder)
         except sqlite3.Error as cause:
-            # A busy or unreachable database is somebody's; only a ruined one goes.
+            # An OperationalError says that the database is busy or out of reach: another process
+            # may be using it. Only a database that is itself damaged is deleted.
             if attempt == 2 or isinstance(cause, sqlite3.OperationalError):
                 raise OSError(f"{folder}: unusable cache ({cause})") from cause
             shutil.rmtree(folder, ignore_errors=True)
@@ -155,7 +156,7 @@ def _unpickled_cache(folder: Path) -> Any:
     import diskcache
 
     class TextDisk(diskcache.Disk):  # type: ignore[misc]  # the library is untyped
-        """Keys and values are text; anything else is damage, never unpickled."""
+        """Keys and values are text. Anything else is damage and is never unpickled."""
 
         def get(self, key: Any, raw: bool) -> Any:
             if not raw or not isinstance(key, str):

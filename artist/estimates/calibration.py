@@ -1,7 +1,7 @@
-"""Calibrated workloads: how much faster or slower than the catalogue's a model computes.
+"""Calibrations: factors that fit the layer tables of models to measurements.
 
-A calibration is a YAML file with one row per model; where it comes from is part of it.
-`artist calibrate` writes one. Source: Dally, section IV-C2.
+A calibration is a YAML file with one row per model, written by `artist calibrate`. The file also
+says what was measured, on which hardware and by whom. Source: Dally, section IV-C2.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from artist.workload.layers import Layer, Phase, Workload
 
 
 class FitPoint(Document):
-    """One measurement that a model was fitted to, and what the simulation gives there."""
+    """One measurement that a model was fitted to, beside the simulation of the same placement."""
 
     placement: str
     measured_percent: NonNegative = Field(description="exposed communication / compute, measured")
-    simulated_percent: NonNegative = Field(description="the same, simulated as it will be used")
+    simulated_percent: NonNegative = Field(description="the same, simulated with these scales")
     error: NonNegative = Field(description="|simulated / measured - 1|")
     quantisation: NonNegative = Field(
-        description="|simulated / exact - 1|: what whole microseconds of compute change"
+        description="|simulated / exact - 1|: effect of whole microseconds of compute time"
     )
 
 
@@ -49,7 +49,7 @@ class ModelCalibration(Document):
 
 
 class Calibration(Document):
-    """A named set of scales with its provenance."""
+    """A named set of scales, and where they come from."""
 
     name: str
     source: str = Field(description="what was measured, and where it was published")
@@ -63,9 +63,9 @@ class Calibration(Document):
     models: dict[str, ModelCalibration]
 
     def apply(self, workload: Workload) -> Workload:
-        """The workload with this calibration's scales; unchanged for models it does not hold.
+        """The workload with this calibration's scales; unchanged if the model has no row.
 
-        A row for `resnet50` also serves `resnet50@batch=64`, unless that has its own.
+        The row of `resnet50` also serves `resnet50@batch=64`, unless that has a row of its own.
         """
         row = self.models.get(workload.name) or self.models.get(workload.name.partition("@")[0])
         return row.apply(workload) if row else workload
@@ -77,10 +77,12 @@ def calibration_names() -> list[str]:
 
 
 def load_calibration(name: str) -> Calibration | None:
-    """A calibration by name (`./astra_configs/calibrations` first, then shipped) or file.
+    """A calibration by its file or by its name; None for the name `none`.
+
+    A name is looked up in `./astra_configs/calibrations`, then among the shipped calibrations.
 
     Raises:
-        ConfigError: unknown name or bad file.
+        ConfigError: the name is unknown, or the file is bad.
     """
     if name == "none":
         return None
@@ -100,6 +102,7 @@ def _folders() -> tuple[Path, Path]:
 
 def _scaled(layer: Layer, compute_scale: float, comm_scale: float) -> Layer:
     def phase(old: Phase) -> Phase:
+        # A collective keeps at least one byte: with none it would vanish from the iteration.
         size = round(old.comm_bytes * comm_scale)
         return replace(
             old,

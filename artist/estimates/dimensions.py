@@ -1,10 +1,11 @@
 """From the shape of a placement to ASTRA-sim's network dimensions.
 
-ASTRA-sim's topologies are regular. A shape whose parts are all alike becomes one
-dimension per level. Where the parts of a unit differ, what they have in common at the inner
-levels stays, and the rest is flattened into one dimension at that unit's level:
-`5+3` is one dimension of 8 between sockets; `4+4,4` keeps dimensions of 4
-inside sockets and has 3 between machines (docs/decisions/0002-uneven-placements.md).
+ASTRA-sim's topologies are regular. If all parts of a shape are alike, the shape has one dimension
+per level. If the parts of a unit differ, the inner dimensions that all parts share stay. The rest
+is flattened into one dimension at the level of the unit (docs/decisions/0002-uneven-placements.md):
+
+    5+3      8 between sockets
+    4+4,4    4 inside a socket, 3 between machines
 """
 
 from __future__ import annotations
@@ -14,26 +15,26 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from artist.cluster.fabric import Fabric
-from artist.cluster.shape import Shape
+from artist.cluster.shape import Shape, depth, gpus_of
 from artist.estimates.query import Dimension, SystemSettings, Topology
 
 
-def level_sizes(found: Shape, level: int | None = None) -> tuple[tuple[int, int], ...]:
-    """(level index, size) of each dimension of a shape, innermost first, sizes above 1."""
-    if isinstance(found, int):
-        return ((0, found),) if found > 1 else ()
-    level = _depth(found) if level is None else level
-    parts = [level_sizes(part, level - 1) for part in found]
+def level_sizes(shape: Shape, level: int | None = None) -> tuple[tuple[int, int], ...]:
+    """(level index, size) of each dimension of a shape, innermost first, without sizes of 1."""
+    if isinstance(shape, int):
+        return ((0, shape),) if shape > 1 else ()
+    level = depth(shape) if level is None else level
+    parts = [level_sizes(part, level - 1) for part in shape]
     if all(part == parts[0] for part in parts):
         inner, outer = parts[0], len(parts)
     else:
         alike = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
         inner = tuple(column[0] for column in alike)
-        outer = _gpus(found) // math.prod(size for _, size in inner)
+        outer = gpus_of(shape) // math.prod(size for _, size in inner)
     return (*inner, (level, outer)) if outer > 1 else inner
 
 
-def dimensions(found: Shape, fabric: Fabric) -> tuple[Dimension, ...]:
+def dimensions(shape: Shape, fabric: Fabric) -> tuple[Dimension, ...]:
     """ASTRA-sim's dimensions for a shape on a fabric; empty for a single GPU."""
     return tuple(
         Dimension(
@@ -43,12 +44,12 @@ def dimensions(found: Shape, fabric: Fabric) -> tuple[Dimension, ...]:
             fabric.levels[level].latency_ns,
             fabric.levels[level].name,
         )
-        for level, size in level_sizes(found)
+        for level, size in level_sizes(shape)
     )
 
 
 def system_settings(dims: Sequence[Dimension], fabric: Fabric) -> SystemSettings:
-    """ASTRA-sim's system settings for these dimensions, as the fabric says."""
+    """ASTRA-sim's system settings for these dimensions, from the fabric."""
     algorithms = {level.name: level.collective for level in fabric.levels}
     names = tuple(algorithms[dim.level] for dim in dims)
     system = fabric.system
@@ -64,11 +65,3 @@ def system_settings(dims: Sequence[Dimension], fabric: Fabric) -> SystemSettings
         endpoint_delay_ns=system.endpoint_delay_ns,
         local_mem_bandwidth_gb_per_s=system.local_mem_bandwidth_gb_per_s,
     )
-
-
-def _depth(found: Shape) -> int:
-    return 0 if isinstance(found, int) else 1 + _depth(found[0])
-
-
-def _gpus(found: Shape) -> int:
-    return found if isinstance(found, int) else sum(_gpus(part) for part in found)

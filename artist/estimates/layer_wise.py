@@ -1,9 +1,12 @@
-"""Iterations that are more than one all-reduce per layer, from any backend's collectives.
+"""Iterations of divided models (FSDP, tensor, pipeline, expert), composed of single collectives.
 
-FSDP, tensor, pipeline and expert parallelism order computations and collectives as
-`artist.workload.iteration_graph` says. A GPU runs one collective at a time, so the iteration
-follows from how long each takes alone, which the backend is asked as a MICRO workload
-over the dimensions of the GPUs that take part. DATA and MICRO pass through unchanged.
+`artist.workload.iteration_graph` lists the computations and collectives of an iteration with what
+each waits for. The backend is asked how long each different collective takes alone, as a MICRO
+workload over the dimensions of the GPUs that take part. A GPU runs one computation and one
+collective at a time, so these times give the time of the iteration
+(docs/decisions/0009-layer-wise-composition.md).
+
+Queries with DATA and MICRO workloads go to the backend unchanged.
 """
 
 from __future__ import annotations
@@ -11,31 +14,19 @@ from __future__ import annotations
 import math
 
 from artist.estimates.members import Members, members
-from artist.estimates.query import (
-    Burst,
-    Estimate,
-    LatencyBackend,
-    LatencyQuery,
-)
+from artist.estimates.query import Burst, Estimate, LatencyBackend, LatencyQuery
 from artist.workload.iteration_graph import Node, Span, nodes, schedule
-from artist.workload.layers import (
-    Collective,
-    Layer,
-    Parallelism,
-    Phase,
-    Scope,
-    Workload,
-)
+from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
 
 NS_PER_US = 1000
 Request = tuple[Collective, int, Scope]
-"""A collective, its whole bytes and who takes part."""
+"""A collective, the size of its whole buffer in bytes, and which GPUs take part."""
 
 
 class LayerwiseBackend:
     """A backend that also answers FSDP and LAYERWISE workloads.
 
-    Its `source` is that of the backend it asks: every collective's time is that one's.
+    Its `source` is the source of that backend, which gives the time of every collective.
     """
 
     def __init__(self, backend: LatencyBackend) -> None:
@@ -44,7 +35,7 @@ class LayerwiseBackend:
 
     @property
     def fallback_uses(self) -> int:
-        """Of a recorded table: questions that its fallback answered."""
+        """Of a recorded table: queries that its fallback answered."""
         return int(getattr(self._backend, "fallback_uses", 0))
 
     def estimate(self, query: LatencyQuery, *, profile: bool = False) -> Estimate:
@@ -52,32 +43,33 @@ class LayerwiseBackend:
 
         Raises:
             BackendSettingError: the job's GPUs do not divide as the workload asks, or the
-                backend refuses a collective.
+                backend refuses the query for a collective.
         """
         if not composed(query):
             return self._backend.estimate(query, profile=profile)
-        found = nodes(query.workload)
-        answers = CollectiveTimes(self._backend, query)
+        graph = nodes(query.workload)
+        collectives = CollectiveTimes(self._backend, query)
 
         def duration_ns(node: Node) -> float:
             if node.collective is None:
+                # ASTRA-sim cuts to whole microseconds, and an empty computation takes a nanosecond.
                 return int(node.compute_us) * NS_PER_US or 1
-            return answers.of(node).finish_ns
+            return collectives.of(node).finish_ns
 
-        spans = schedule(found, duration_ns)
+        spans = schedule(graph, duration_ns)
         one_pass_ns = round(max(span.end for span in spans))
-        compute_ns = round(sum(duration_ns(node) for node in found if node.collective is None))
+        compute_ns = round(sum(duration_ns(node) for node in graph if node.collective is None))
         return Estimate(
             finish_ns=one_pass_ns * query.passes,
             compute_ns=compute_ns * query.passes,
             source=self.source,
-            bytes_per_dimension=answers.sent(found),
-            profile=answers.profile(found, spans) if profile else None,
+            bytes_per_dimension=collectives.sent(graph),
+            profile=collectives.profile(graph, spans) if profile else None,
         )
 
 
 class CollectiveTimes:
-    """What a backend answers for each collective of one query, asked once each."""
+    """A backend's estimate of each collective of one query; each different one is asked once."""
 
     def __init__(self, backend: LatencyBackend, query: LatencyQuery) -> None:
         self._backend = backend
@@ -86,7 +78,7 @@ class CollectiveTimes:
         self._estimates: dict[Request, Estimate] = {}
 
     def of(self, node: Node) -> Estimate:
-        """The estimate of a collective alone; over one GPU it takes no time."""
+        """The estimate of a collective alone. A collective over one GPU takes no time."""
         assert node.collective is not None
         request = (node.collective, node.comm_bytes, node.scope)
         if request not in self._estimates:
@@ -94,16 +86,16 @@ class CollectiveTimes:
         return self._estimates[request]
 
     def over(self, scope: Scope) -> Members:
-        """Who takes part."""
+        """The GPUs that take part in the collectives of a scope."""
         if scope not in self._members:
             degrees = self._query.workload.degrees
             self._members[scope] = members(self._query.dimensions, degrees, scope)
         return self._members[scope]
 
-    def sent(self, found: tuple[Node, ...]) -> tuple[int, ...] | None:
-        """Bytes that one GPU sends per dimension of the query."""
+    def sent(self, graph: tuple[Node, ...]) -> tuple[int, ...] | None:
+        """Bytes that one GPU sends on each dimension of the query; None if they are not known."""
         total = [0] * len(self._query.dimensions)
-        for node in found:
+        for node in graph:
             if node.collective is None:
                 continue
             shares = self.of(node).bytes_per_dimension
@@ -113,10 +105,10 @@ class CollectiveTimes:
                 total[dimension] += share
         return tuple(total)
 
-    def profile(self, found: tuple[Node, ...], spans: list[Span]) -> tuple[Burst, ...] | None:
-        """Traffic over time: each collective's bytes over its whole span."""
+    def profile(self, graph: tuple[Node, ...], spans: list[Span]) -> tuple[Burst, ...] | None:
+        """Traffic over time: the bytes of each collective, spread over its whole span."""
         bursts = []
-        for node, span in zip(found, spans, strict=True):
+        for node, span in zip(graph, spans, strict=True):
             shares = self.of(node).bytes_per_dimension if node.collective is not None else ()
             if shares is None:
                 return None
@@ -130,42 +122,42 @@ class CollectiveTimes:
         return tuple(bursts)
 
     def _ask(self, collective: Collective, size_bytes: int, scope: Scope) -> Estimate:
-        query = _question(self._query, self.over(scope), collective, size_bytes)
+        query = _collective_query(self._query, self.over(scope), collective, size_bytes)
         if query is None:
             return Estimate(0, 0, self._backend.source, (), ())
         return self._backend.estimate(query)
 
 
 def composed(query: LatencyQuery) -> bool:
-    """Whether a backend is asked for collectives instead of the whole iteration."""
+    """Whether the iteration is composed: the backend is asked for its collectives, not for it."""
     return query.workload.parallelism not in (Parallelism.DATA, Parallelism.MICRO)
 
 
-def questions(query: LatencyQuery) -> dict[Request, LatencyQuery | None]:
-    """What a backend is asked for an iteration: every different collective alone.
+def collective_queries(query: LatencyQuery) -> dict[Request, LatencyQuery | None]:
+    """What a backend is asked for an iteration: one query for every different collective.
 
-    In the order of their first use; None for a collective over one GPU, which takes no time.
+    The queries are in the order of first use. A collective over one GPU takes no time and has None.
 
     Raises:
         BackendSettingError: the job's GPUs do not divide as the workload asks.
     """
-    found: dict[Request, LatencyQuery | None] = {}
+    queries: dict[Request, LatencyQuery | None] = {}
     for node in nodes(query.workload):
         if node.collective is not None:
             over = members(query.dimensions, query.workload.degrees, node.scope)
             request = (node.collective, node.comm_bytes, node.scope)
-            found[request] = _question(query, over, node.collective, node.comm_bytes)
-    return found
+            queries[request] = _collective_query(query, over, node.collective, node.comm_bytes)
+    return queries
 
 
-def _question(
+def _collective_query(
     query: LatencyQuery, over: Members, collective: Collective, size_bytes: int
 ) -> LatencyQuery | None:
     if not over.dimensions:
         return None
     system = over.system(query.system)
     if collective is Collective.ALL_GATHER:
-        # The node holds the whole buffer, ASTRA-sim asks for one GPU's part of it.
+        # The node states the whole buffer; ASTRA-sim wants the part that one GPU holds before.
         gpus = math.prod(dimension.npus for dimension in over.dimensions)
         size_bytes = max(-(-size_bytes // gpus), system.preferred_dataset_splits)
     return LatencyQuery(_micro(collective, size_bytes), over.dimensions, system)

@@ -1,12 +1,13 @@
 """The GPUs that take part in a collective, as network dimensions of their own.
 
-A job's GPUs are numbered innermost dimension first. Tensor-parallel groups are
-neighbours, experts lie on neighbours too, pipeline stages are the outermost division:
+The GPUs of a job are numbered innermost dimension first. The GPUs of a tensor-parallel group are
+neighbours, and so are those of an expert group. Pipeline stages are the outermost division:
 
     [ tensor ][        data        ][ stages ]        GPUs = tensor x data x stages
-    [    expert    ][ replica ]                       of one stage
+    [    expert    ][ replica ]                       GPUs of one stage = expert x replica
 
-A dimension that a group covers in part is cut: 4 of a Switch of 8 are a Switch of 4.
+If a group covers a part of a dimension, the dimension is cut: 4 GPUs of a Switch of 8 are a
+Switch of 4.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from artist.workload.layers import Degrees, Scope
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Dimensions of a group; `indices` are those of the query that they are cut from."""
+    """The dimensions of a group. `indices` are those of the query that they are cut from."""
 
     dimensions: tuple[Dimension, ...]
     indices: tuple[int, ...]
 
     def system(self, settings: SystemSettings) -> SystemSettings:
-        """The settings with the algorithms of these dimensions alone."""
+        """The query's settings with only the algorithms of these dimensions."""
 
         def chosen(names: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(names[index] for index in self.indices if index < len(names))
@@ -42,14 +43,16 @@ class Members:
 
 
 def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Members:
-    """The group of a scope.
+    """The members of one group of a scope, on a query's dimensions.
 
     Raises:
-        BackendSettingError: the job's GPUs do not divide so.
+        BackendSettingError: the job's GPUs do not divide into such groups.
     """
     stride, size = _extent(math.prod(dim.npus for dim in dims), degrees, scope)
     parts: list[Dimension] = []
     indices: list[int] = []
+    # `stride` and `size` are what remains of the group's stride and size beyond the dimensions seen
+    # so far: first the stride is used up, then the members are counted.
     for index, dim in enumerate(dims):
         skipped = math.gcd(stride, dim.npus)
         stride //= skipped
@@ -57,21 +60,21 @@ def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Memb
         taken = math.gcd(size, left) if stride == 1 else 1
         size //= taken
         if left > taken and (stride > 1 or size > 1):
-            break  # the group would go on beyond a dimension that it does not fill
+            break  # the group does not fill this dimension, and yet goes on beyond it
         if taken > 1:
             parts.append(replace(dim, npus=taken))
             indices.append(index)
     if stride != 1 or size != 1:
-        shape = " x ".join(str(dim.npus) for dim in dims)
+        sizes = " x ".join(str(dim.npus) for dim in dims)
         raise BackendSettingError(
-            f"a {scope} group does not fit {shape} GPUs with {_degrees_text(degrees)}; place the "
+            f"a {scope} group does not fit {sizes} GPUs with {_degrees_text(degrees)}; place the "
             "job on machines alike, or choose degrees that divide their GPUs"
         )
     return Members(tuple(parts), tuple(indices))
 
 
 def _extent(gpus: int, degrees: Degrees, scope: Scope) -> tuple[int, int]:
-    """(GPUs from one member to the next, members) of a scope's group."""
+    """Stride (GPUs from one member to the next) and number of members of a scope's group."""
     model = degrees.tensor * degrees.stages
     per_stage = gpus // degrees.stages
     experts = max(min(degrees.experts, per_stage), 1)

@@ -1,9 +1,8 @@
-"""What every latency backend answers: one iteration's communication time.
+"""Query and estimate: what a latency backend is asked, and what it answers.
 
-A `LatencyQuery` holds everything that ASTRA-sim can distinguish and nothing
-else (no job, no machine); an `Estimate` carries the value, its source and, for
-those who need them, the traffic it stands for. Times in this package are
-nanoseconds.
+A `LatencyQuery` holds everything that ASTRA-sim can distinguish and nothing else: no job, no
+machine. An `Estimate` holds compute time and exposed communication of one iteration, the source of
+these numbers and, on request, the traffic. Times in this package are nanoseconds.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ class Topology(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One network dimension, as ASTRA-sim lists them: innermost first.
+    """One network dimension. A query lists its dimensions as ASTRA-sim does, innermost first.
 
-    `bandwidth_gib_per_s` is per NPU and direction. `level` names the cluster
-    level that the dimension stands for ("" where a query was built by hand).
+    `bandwidth_gib_per_s` is per NPU and direction, `latency_ns` per hop. `level` names the level of
+    the cluster that the dimension stands for; it is empty if a query was built by hand.
     """
 
     topology: Topology
@@ -40,9 +39,9 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True)
 class SystemSettings:
-    """ASTRA-sim's system layer. The four tuples hold one algorithm name per dimension.
+    """Settings of ASTRA-sim's system layer. The four tuples hold one algorithm per dimension.
 
-    Names are ASTRA-sim's: ring, direct, directW (e.g. direct2), halvingDoubling,
+    The names of algorithms are ASTRA-sim's: ring, direct, directW (e.g. direct2), halvingDoubling,
     doubleBinaryTree, oneRing, oneDirect, oneHalvingDoubling.
     """
 
@@ -61,7 +60,10 @@ class SystemSettings:
 
 @dataclass(frozen=True, slots=True)
 class LatencyQuery:
-    """One question to a backend. The workload's compute times are whole microseconds."""
+    """What a backend is asked: `passes` iterations of a workload on these dimensions.
+
+    The workload's compute times must be whole microseconds.
+    """
 
     workload: Workload
     dimensions: tuple[Dimension, ...]
@@ -71,7 +73,7 @@ class LatencyQuery:
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """A dimension busy with `size_bytes` for `duration_ns`, `offset_ns` into the iteration."""
+    """Traffic on a dimension: `size_bytes` sent in `duration_ns`, `offset_ns` after the start."""
 
     dimension: int
     offset_ns: int
@@ -81,11 +83,11 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A backend's answer for all passes of a query, with where it came from.
+    """A backend's answer for all passes of a query, and its source.
 
-    `bytes_per_dimension` is what one NPU sends per dimension (one number per
-    dimension of the query); `profile` the traffic over time. Both are None
-    where the backend cannot tell, and `profile` also where it was not asked.
+    `bytes_per_dimension` holds the bytes that one NPU sends on each dimension of the query.
+    `profile` is the traffic over time. Both are None if the backend does not know them; `profile`
+    is also None if it was not asked for.
     """
 
     finish_ns: int
@@ -97,7 +99,7 @@ class Estimate:
 
     @property
     def exposed_comm_ns(self) -> int:
-        """Time that communication adds to the iteration: everything that is not compute."""
+        """The time that communication adds to the compute time."""
         return self.finish_ns - self.compute_ns
 
     @property
@@ -107,7 +109,7 @@ class Estimate:
 
 
 class LatencyBackend(Protocol):
-    """A way to answer queries. `source` names it (and its image digest, if any)."""
+    """A way to answer queries. `source` names it, with the digest of its image if it has one."""
 
     source: str
 
@@ -115,7 +117,7 @@ class LatencyBackend(Protocol):
         """Answer one query.
 
         Raises:
-            BackendSettingError: the query is one that ASTRA-sim crashes or hangs on.
+            BackendSettingError: ASTRA-sim would crash or hang on this query.
             BackendError: the backend itself failed.
         """
         ...

@@ -1,6 +1,6 @@
-"""Questions written by hand: a placement on a fabric, or bare network dimensions.
+"""From text to a `LatencyQuery`, for `artist latency` and `artist render`.
 
-What `artist latency` and `artist render` are asked, turned into a `LatencyQuery`.
+A user describes the network by a placement on a fabric (`4+4,8/2`), or by bare dimensions.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _LISTS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A query and how it was put: the placement's signature, or the sizes of the dimensions."""
+class LabelledQuery:
+    """A query and a label: the placement's signature, or the sizes of the dimensions (`4x2`)."""
 
     query: LatencyQuery
     signature: str
@@ -32,26 +32,28 @@ class Question:
 
 def on_placement(
     workload: Workload, placement: str, fabric: Fabric, system: Mapping[str, Any]
-) -> Question:
-    """A placement such as `4+4,8/2` on a fabric.
+) -> LabelledQuery:
+    """A query for a placement such as `4+4,8/2` on a fabric.
 
     Raises:
-        ConfigError: not a placement of that fabric, or a bad system setting.
+        ConfigError: the text is not a placement on that fabric, or a system setting is bad.
     """
     shape = parse_signature(placement, fabric.level_names, fabric.gpus_per_socket)
     dims = dimensions(shape, fabric)
     settings = change_system(system_settings(dims, fabric), system)
     query = LatencyQuery(quantised(workload), dims, settings)
-    return Question(query, shape_text(shape, fabric.level_names))
+    return LabelledQuery(query, shape_text(shape, fabric.level_names))
 
 
 def on_dimensions(
     workload: Workload, columns: Mapping[str, str | None], system: Mapping[str, Any]
-) -> Question:
-    """Bare dimensions: `topology`, `npus`, `bandwidth`, `latency`, comma-separated, inner first.
+) -> LabelledQuery:
+    """A query for bare dimensions: `topology`, `npus`, `bandwidth` and `latency`.
+
+    Each of the four is a list, comma-separated, innermost dimension first.
 
     Raises:
-        ConfigError: a list is missing, has another length or an unreadable entry.
+        ConfigError: a list is missing, has another length than the others, or has a bad entry.
     """
     lists = {name: text.split(",") for name, text in columns.items() if text is not None}
     lengths = {name: len(values) for name, values in lists.items()}
@@ -70,17 +72,17 @@ def on_dimensions(
     rings = ("ring",) * len(dims)
     settings = change_system(SystemSettings(rings, rings, rings, rings), system)
     query = LatencyQuery(quantised(workload), dims, settings)
-    return Question(query, "x".join(str(dim.npus) for dim in dims))
+    return LabelledQuery(query, "x".join(str(dim.npus) for dim in dims))
 
 
 def parse_system(sets: list[str]) -> dict[str, Any]:
-    """`K=V` settings of ASTRA-sim's system layer.
+    """Settings of ASTRA-sim's system layer, each written as `KEY=VALUE`.
 
     Raises:
-        ConfigError: an unknown key or an unreadable value.
+        ConfigError: a key is unknown, or a value cannot be read.
     """
     known = [field.name for field in fields(SystemSettings)]
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for text in sets:
         key, equals, value = text.partition("=")
         key = key.replace("-", "_")
@@ -88,28 +90,30 @@ def parse_system(sets: list[str]) -> dict[str, Any]:
             raise ConfigError(
                 f"--system {text!r}: expected KEY=VALUE with one of {', '.join(known)}"
             )
-        found[key] = value if key in _LISTS else parse_yaml(value, f"--system {text!r}")[1]
-    return found
+        settings[key] = value if key in _LISTS else parse_yaml(value, f"--system {text!r}")[1]
+    return settings
 
 
 def change_system(settings: SystemSettings, changes: Mapping[str, Any]) -> SystemSettings:
-    """Settings with some replaced; an algorithm list is comma-separated, one entry serves all.
+    """Settings with some of them replaced.
+
+    A list of algorithms is comma-separated; a single entry serves all dimensions.
 
     Raises:
-        ConfigError: a value has the wrong type or a list the wrong length.
+        ConfigError: a value has the wrong type, or a list has the wrong length.
     """
-    fixed: dict[str, Any] = {}
+    replaced: dict[str, Any] = {}
     for key, value in changes.items():
         old = getattr(settings, key)
         if key in _LISTS:
-            fixed[key] = _algorithms(key, str(value), len(old))
+            replaced[key] = _algorithms(key, str(value), len(old))
         elif isinstance(old, float) and isinstance(value, int | float) and value is not True:
-            fixed[key] = float(value)
+            replaced[key] = float(value)
         elif type(value) is type(old):
-            fixed[key] = value
+            replaced[key] = value
         else:
             raise ConfigError(f"--system {key}={value}: expected {type(old).__name__}")
-    return replace(settings, **fixed)
+    return replace(settings, **replaced)
 
 
 def _algorithms(key: str, text: str, dims: int) -> tuple[str, ...]:
@@ -129,8 +133,8 @@ def _topology(text: str) -> Topology:
         raise ConfigError(f"--topology {text!r}: expected one of {known}") from None
 
 
-def _number(name: str, text: str, kind: type[N]) -> N:
+def _number(name: str, text: str, number_type: type[N]) -> N:
     try:
-        return kind(text)
+        return number_type(text)
     except ValueError:
         raise ConfigError(f"--{name} {text!r}: expected a number") from None

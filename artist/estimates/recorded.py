@@ -1,9 +1,11 @@
-"""`recorded`: answers from a table, to compare schedulers on somebody else's latencies.
+"""The backend `recorded`: estimates from a table.
 
-A CSV file with one row per question; the columns of the key and of the answer are
-`KEY_COLUMNS` and `ANSWER_COLUMNS`, times in microseconds, lists separated by spaces and
-innermost dimension first. Other columns are ignored, but for `source`: where there is
-one, only rows of `SOURCES` count (the others stand for altered inputs).
+With it, schedulers can be compared on latencies that come from elsewhere.
+
+The table is a CSV file with one row per query. `KEY_COLUMNS` describe the query and
+`ANSWER_COLUMNS` the estimate. Times are microseconds; lists are separated by spaces, innermost
+dimension first. Other columns are ignored, except `source`: if the table has this column, only rows
+with one of `SOURCES` count. In our recordings the other rows were made with altered inputs.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from artist.workload.models import canonical
 
 KEY_COLUMNS = ("model", "topologies", "dim_types", "units", "bw_GBps", "latency_ns")
 ANSWER_COLUMNS = ("total_comp_us", "finished_at_us")
-# Larger than any time, rate or number of units; its nanoseconds are still exact integers.
+# Larger than any time, rate or number of units. Its nanoseconds still fit a 64-bit integer.
 _MOST = 1e15
 SOURCES = ("java-run", "systematic")
 
@@ -29,10 +31,10 @@ Key = tuple[str, ...]
 
 
 class RecordedBackend:
-    """Replays a table. `fallback_uses` counts the queries it had to pass on."""
+    """Looks queries up in a table. `fallback_uses` counts those that it passed to the fallback."""
 
     def __init__(self, path: Path, fallback: LatencyBackend | None = None) -> None:
-        """Raises TraceError where the file is not such a table."""
+        """Raises TraceError if the file is not such a table."""
         data = read_bytes(path)
         self._path = path
         self.source = f"recorded@sha256:{hashlib.sha256(data).hexdigest()[:12]}"
@@ -41,18 +43,16 @@ class RecordedBackend:
         self.fallback_uses = 0
 
     def estimate(self, query: LatencyQuery, *, profile: bool = False) -> Estimate:
-        """Look one query up; compute and communication are those that were recorded.
-
-        An answer of the fallback carries the fallback's source.
+        """Look one query up. The fallback answers a query without a row, with its own source.
 
         Raises:
-            BackendError: nothing was recorded for the query, and there is no fallback.
+            BackendError: the table has no row for the query, and there is no fallback.
         """
         key = query_key(query)
-        # What was recorded is one pass.
-        found = self._rows.get(key) if query.passes == 1 else None
-        if found is not None:
-            return found
+        # A row records one pass.
+        estimate = self._rows.get(key) if query.passes == 1 else None
+        if estimate is not None:
+            return estimate
         if self._fallback is None:
             passes = "" if query.passes == 1 else f" for {query.passes} passes"
             raise BackendError(
@@ -64,7 +64,7 @@ class RecordedBackend:
 
 
 def query_key(query: LatencyQuery) -> Key:
-    """The key of a query, in the table's normal form."""
+    """The key of a query, in the normal form of the table's keys."""
     dims = query.dimensions
     return (
         _model(query.workload.name),
@@ -103,7 +103,7 @@ def _add(rows: dict[Key, Estimate], row: dict[str, str], where: str, source: str
 
 
 def _row_key(row: dict[str, str], where: str) -> Key:
-    """The key of a row; numbers are compared by value, not by spelling."""
+    """The key of a row. Numbers are in normal form, so that they compare by value."""
     texts = [(row[name] or "").split() for name in KEY_COLUMNS[1:]]
     if not row["model"] or not texts[0] or len({len(parts) for parts in texts}) != 1:
         raise TraceError(
@@ -132,7 +132,7 @@ def _number(text: str | None, column: str, where: str) -> float:
 
 
 def _model(name: str) -> str:
-    """A model's own name where it is one of ours under an alias, else the name itself."""
+    """The catalogue's name of a model, or the name itself if the catalogue has no such model."""
     try:
         return canonical(name)
     except ArtistError:
@@ -144,7 +144,7 @@ def _text(key: Key) -> str:
 
 
 def recorded_backend(argument: str, fallback: LatencyBackend | None) -> RecordedBackend:
-    """The backend that `--backend recorded:FILE` names; the fallback answers what it lacks.
+    """The backend of `--backend recorded:FILE`. The fallback answers what the table lacks.
 
     Raises:
         ConfigError: no file is given.

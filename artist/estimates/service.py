@@ -1,6 +1,7 @@
-"""The engine's door to estimates: (model, shape of the placement) -> estimate.
+"""From a model and the shape of a placement to an estimate.
 
-The way of a query: memo -> disk cache -> backend. A single GPU needs none of them.
+A query goes to the memo, then to the disk cache, then to the backend. A query about a single GPU
+needs none of them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class EstimateStore(Protocol):
     """Estimates kept between runs."""
 
     def get(self, query: LatencyQuery, source: str, *, profile: bool = False) -> Estimate | None:
-        """A kept estimate of that source, or None. One with its profile is kept apart."""
+        """A kept estimate of this source, or None. Estimates with a profile are kept apart."""
         ...
 
     def put(self, query: LatencyQuery, estimate: Estimate, *, profile: bool = False) -> None:
@@ -31,8 +32,8 @@ class EstimateStore(Protocol):
 class LatencyService:
     """Estimates on one fabric by one backend.
 
-    `queries` counts all that was asked. `distinct` counts what ASTRA-sim can tell apart, and
-    `store_hits` those of them that came from the store.
+    `queries` counts how often an estimate was asked for. `distinct` counts the queries among them
+    that ASTRA-sim can tell apart. `store_hits` counts how many of these the store answered.
     """
 
     def __init__(
@@ -50,21 +51,21 @@ class LatencyService:
         self._store = store
         self._workloads: dict[str, Workload] = {}
         self._by_shape: dict[tuple[str, Shape, bool], Estimate] = {}
-        # Two shapes may lie on the same dimensions: one query then serves both.
+        # Two shapes may have the same dimensions. Then one query serves both.
         self._by_dimensions: dict[tuple[str, tuple[Dimension, ...], bool], Estimate] = {}
 
     @property
     def distinct(self) -> int:
-        """Number of different queries."""
+        """Number of queries that ASTRA-sim can tell apart."""
         return len(self._by_dimensions)
 
     @property
     def fallback_uses(self) -> int:
-        """Queries that a recorded table lacked and its fallback answered."""
+        """Queries that a recorded table did not hold and its fallback answered."""
         return int(getattr(self._backend, "fallback_uses", 0))
 
     def estimate(self, model: str, shape: Shape, *, profile: bool = False) -> Estimate:
-        """One iteration of a model on a placement of that shape; on request with its traffic.
+        """The estimate of one iteration of a model on this shape; on request with its traffic.
 
         Raises:
             BackendError: the backend cannot answer; the message names model and placement.
@@ -118,17 +119,17 @@ _ALONE = Estimate(1, 1, "none", (), ())
 
 
 class NoCommunication:
-    """`--backend none`: every iteration takes its compute time, whatever model and place."""
+    """`--backend none`: every iteration takes its compute time, for any model and placement."""
 
     queries = distinct = store_hits = fallback_uses = 0
 
     def estimate(self, model: str, shape: Shape, *, profile: bool = False) -> Estimate:
-        """No communication."""
+        """An estimate without communication."""
         return _ALONE
 
 
 def single_gpu_ns(workload: Workload) -> int:
-    """Compute time of one pass; the first layer of a DATA workload has no input gradient."""
+    """Compute time of one pass. The first layer of a DATA workload needs no input gradient."""
     first = workload.layers[0]
     total_us = sum(
         phase.compute_us

@@ -59,7 +59,7 @@ def on_ray(tasks: Sequence[Task], workers: int | None) -> Generator[Outcome]:
 
 
 def run_elsewhere(task: RemoteTask) -> Result | Outcome:
-    """One run, on a worker's machine, in the folder that `InputFiles` filled: its result or error."""
+    """One run, on a worker's machine, in a copy of the folder that `InputFiles` filled."""
     results: list[Result] = []
 
     def run() -> None:
@@ -82,7 +82,7 @@ def fingerprint() -> str:
     digest = hashlib.sha256()
     for root, pattern in (
         (package, "*.py"),
-        *((resource(kind), "*") for kind in ("templates", "astra_configs", "traces")),
+        *((resource(folder), "*") for folder in ("templates", "astra_configs", "traces")),
     ):
         for path in sorted(root.rglob(pattern)):
             if path.is_file():

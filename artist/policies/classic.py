@@ -1,27 +1,37 @@
-"""The classics: an order, a rule of preemption and a placer.
+"""The classic policies: FIFO, SJF, LAS, SRTF, SRSF.
 
-Waiting jobs come forward in the policy's order and are placed by its placer; among
-equals the one that arrived first. Exact rules, since simulators differ fourfold in
-what they call FIFO:
+Sources: SRTF and LAS as in Gu et al., *Tiresias* (NSDI 2019), section 3. SRSF is the "shortest
+remaining service first" of that section. FIFO and SJF have no paper.
 
-========  =========================================  ===================
-order     smaller first                              known to
-========  =========================================  ===================
-arrival   arrival                                    fifo, fifo-backfill
-length    ideal run time (iterations x compute)      sjf
-remaining ideal time of the iterations not done      srtf
-area      remaining ideal time x GPUs                srsf
-service   GPUs x time held so far                    las
-========  =========================================  ===================
+A classic policy is an order, a rule of preemption and a placer (`shared/placers.py`).
 
-*Strict*: nobody starts who comes after the first job that does not fit, be it one that loses
-its GPUs; running jobs behind it keep theirs, or move if somebody before it took them. Otherwise
-such a job is skipped (backfilling without reservation). *Preemption*: `never`; at the end of a
-`lease`, when a job's GPUs go to whoever comes before it in the order; or `at-once`, when that
-may happen at any arrival or finish. A job whose GPUs nobody before it needs keeps them.
+**Order.** The job with the smallest key comes forward first; among equals, the one that arrived
+first.
 
-Sources: SRTF and LAS as in Tiresias (NSDI 2019), section 3; SRSF is its "shortest remaining
-service first".
+| option `order` | key | policies |
+| --- | --- | --- |
+| `arrival` | none: order of arrival | `fifo`, `fifo-backfill` |
+| `length` | ideal run time: iterations x compute time | `sjf` |
+| `remaining` | ideal time of the iterations that are left | `srtf` |
+| `area` | ideal time of the iterations that are left x GPUs | `srsf` |
+| `service` | GPUs x time for which the job has held GPUs | `las` |
+
+**Rules.** Simulators differ fourfold in what they call FIFO, so the rules are exact.
+
+1. A waiting job that comes forward starts if its placer has a placement.
+2. If it has none, the job is passed: later jobs may start. Nothing is reserved for it
+   (backfilling without reservation).
+3. With `strict=true`, the first job that gets no placement blocks the waiting jobs behind it. A
+   job that loses its GPUs blocks them too. Running jobs behind it keep their GPUs. They move if a
+   job before them took their GPUs.
+4. Option `preemption` says when a running job may lose its GPUs to a job before it in the order:
+   `never`; `lease`: when its lease ends; `at-once`: at every arrival and finish. A job whose GPUs
+   no job before it takes keeps them.
+
+The competition is `shared/contest.py`.
+
+**Deviations.** An iteration is never cut, so a lease ends at the end of an iteration. A
+preempted job loses the iteration in progress.
 """
 
 from __future__ import annotations
@@ -43,16 +53,22 @@ from artist.units import Tick, ticks
 
 
 class ClassicOptions(LeaseOptions):
-    """Options of every classic policy; the registry row presets the first three."""
+    """Options of every classic policy. A row of the table of policies presets the first three."""
 
-    order: Literal["arrival", "length", "remaining", "area", "service"] = "arrival"
-    preemption: Literal["never", "lease", "at-once"] = "never"
-    strict: bool = False
+    order: Literal["arrival", "length", "remaining", "area", "service"] = Field(
+        default="arrival", description="key by which jobs come forward, the smallest first"
+    )
+    preemption: Literal["never", "lease", "at-once"] = Field(
+        default="never", description="when a running job may lose its GPUs"
+    )
+    strict: bool = Field(
+        default=False, description="whether a job that does not fit blocks the jobs behind it"
+    )
     placement: PlacerName = Field(default="pack", description="where GPUs are taken")
 
 
 class Classic(BasePolicy):
-    """One policy out of an order, a rule of preemption and a placer."""
+    """A policy made of an order, a rule of preemption and a placer."""
 
     Options = ClassicOptions
 
@@ -62,11 +78,12 @@ class Classic(BasePolicy):
         self.lease = ticks(options.lease_s) if options.preemption == "lease" else None
         self._placer = placer(options.placement)
         self._queue = RankedQueue()
-        falls = options.preemption == "at-once" and options.order != "service"
-        self._last = LastRanked() if falls else None
+        # `LastRanked` needs ranks that never rise while a job runs. Attained service rises.
+        never_rises = options.preemption == "at-once" and options.order != "service"
+        self._last = LastRanked() if never_rises else None
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Serve the waiting jobs in order."""
+        """Serve the waiting jobs in the policy's order."""
         if self._last is not None:
             for handle in view.finished:
                 self._last.forget(handle)
@@ -77,13 +94,14 @@ class Classic(BasePolicy):
         contest = Contest(view.free, (), self._place)
         if self.options.preemption == "at-once":
             self._start_without_contest(contest)
-        contestable = self._contestable(view, contest.spare) if self._queue else []
+        contestable = self._contestable(view, contest.free) if self._queue else []
         contest.contend(job for _, job in contestable)
         strict = self.options.strict
         decisions = run_contest(
             contest,
             self._queue,
             contestable,
+            # Strict: a job that does not fit must come forward, so that it blocks those behind it.
             lambda gpus: strict or self._placer.possible(contest.pool, gpus),
             strict=strict,
         )
@@ -95,13 +113,15 @@ class Classic(BasePolicy):
         return decisions
 
     def _start_without_contest(self, contest: Contest) -> None:
-        """Start those in front whom GPUs that nobody holds suit as well as any could.
+        """First start the jobs that the free GPUs serve as well as any GPUs could.
 
-        It spares putting nearly every running job's GPUs into a pool that is not used.
+        Stop at the first job that could get a better level from running jobs. The outcome is that
+        of a contest. It only costs less: a contest puts the GPUs of nearly every running job into
+        the pool, and mostly no job uses them.
         """
-        tree, started = contest.spare.tree, []
+        tree, started = contest.free.tree, []
         for _, job in self._queue.walk(lambda gpus: True):
-            placement = self._place(job, contest.spare)
+            placement = self._place(job, contest.free)
             if placement is None or tier(tree, placement) > best_level(tree, job.job.gpus):
                 break
             contest.start(job, placement)
@@ -110,20 +130,27 @@ class Classic(BasePolicy):
             self._queue.remove(handle)
 
     def _contestable(self, view: ClusterView, free: FreeGpus) -> list[tuple[Rank, JobView]]:
-        """The running jobs whose GPUs may go to somebody who comes before them."""
+        """Running jobs that a waiting job comes before, with their ranks.
+
+        Their GPUs may go to that job. A waiting job that could not start even with all these GPUs
+        does not count.
+        """
         if self._last is None:
             at_once = self.options.preemption == "at-once"
             jobs = list(view.running.values()) if at_once else view.lease_ended
             first = self._queue.first(free.total + gpus_held(jobs))
             return behind(first, jobs, lambda job: self._rank(job, view.now))
         first = self._queue.first(view.cluster.gpus)
-        assert first is not None  # somebody waits, and every job fits the cluster
+        assert first is not None  # a job waits, and every job fits the cluster
         return self._last.behind(first, view.running, lambda job: self._rank(job, view.now))
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
-        """Whether somebody who comes before one of these jobs could use what they would give.
+        """Whether a waiting job could displace one of these jobs.
 
-        Whoever waits behind them could only take free GPUs, and would have done so before.
+        It must come before that job, and must fit the free GPUs and those of the ended leases.
+
+        Waiting jobs behind all of them could only get free GPUs. At the last question these did
+        not suffice, and no GPU was freed since.
         """
         first = self._queue.first(free.total + gpus_held(ended))
         if first is None:
@@ -134,29 +161,32 @@ class Classic(BasePolicy):
         return self._placer.place(free, job.job.gpus)
 
 
-def _by_arrival(view: JobView, now: Tick) -> Rank:
+def _by_arrival(job: JobView, now: Tick) -> Rank:
     return ()
 
 
-def _by_length(view: JobView, now: Tick) -> Rank:
-    return (ticks(view.job.ideal_s),)
+def _by_length(job: JobView, now: Tick) -> Rank:
+    return (ticks(job.job.ideal_s),)
 
 
-def _by_remaining(view: JobView, now: Tick) -> Rank:
-    return (_remaining(view, now),)
+def _by_remaining(job: JobView, now: Tick) -> Rank:
+    return (_remaining(job, now),)
 
 
-def _by_area(view: JobView, now: Tick) -> Rank:
-    return (_remaining(view, now) * view.job.gpus,)
+def _by_area(job: JobView, now: Tick) -> Rank:
+    return (_remaining(job, now) * job.job.gpus,)
 
 
-def _remaining(view: JobView, now: Tick) -> Tick:
-    """In ticks: three times 0.1 s is as long as once 0.3 s, which floats deny."""
-    return ticks((view.job.iterations - view.iterations_done(now)) * view.job.compute_s)
+def _remaining(job: JobView, now: Tick) -> Tick:
+    """Ideal time of the iterations that are left.
+
+    In ticks, because sums of floats are not exact: 3 x 0.1 s must equal 1 x 0.3 s.
+    """
+    return ticks((job.job.iterations - job.iterations_done(now)) * job.job.compute_s)
 
 
-def _by_service(view: JobView, now: Tick) -> Rank:
-    return (view.service_gpu_s(now),)
+def _by_service(job: JobView, now: Tick) -> Rank:
+    return (job.service_gpu_s(now),)
 
 
 _RANKS: Mapping[str, Callable[[JobView, Tick], Rank]] = {

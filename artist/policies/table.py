@@ -1,4 +1,7 @@
-"""The table of policies: one row each, read by `artist list policies`."""
+"""The table of policies, one row each. `artist list policies` prints it.
+
+A row names the class and the options that it starts from. Adding a policy: docs/write-a-policy.md.
+"""
 
 from artist.registry import Entry, Registry
 

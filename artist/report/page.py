@@ -22,7 +22,7 @@ from artist.report.grouping import Study
 from artist.report.markup import Html, join, tag
 from artist.report.page_sections import details, header, numbers, opening
 from artist.report.page_text import title
-from artist.report.timeline_data import pack
+from artist.report.timeline_packing import pack
 
 PAGE_BYTES = 4_800_000
 """The largest page. Beyond it the cluster timelines that come last are left out."""

@@ -1,7 +1,7 @@
-"""Our columns as an Arrow table, without loading pandas.
+"""Tables of a run as Arrow tables, without loading pandas.
 
-`pyarrow.array` imports pandas, 0.2 s, before it looks at what it is given. Arrays of numbers
-and lists of texts or numbers need not go through it: their memory is what Arrow asks for.
+`pyarrow.array` imports pandas first, which takes 0.2 s. Arrays of numbers, and lists of texts or
+numbers, do not need `pyarrow.array`: Arrow can use their memory directly.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from artist.results.metrics import Column
 
-# Arrow counts the bytes of a column of texts in 32 bits.
+# Arrow counts the bytes of a text column in 32 bits.
 _MOST_BYTES = 2**31 - 1
 
 
 def arrow_table(columns: Mapping[str, Column]) -> Any:
-    """A `pyarrow.Table` of these columns, of the types that `pyarrow.table` would find.
+    """A `pyarrow.Table` of these columns, with the types that `pyarrow.table` would give them.
 
-    Hints may be anything; a column that has no type of Arrow's becomes text.
+    A trace's hints may hold any values. If Arrow has no type for a column, it becomes text.
     """
     import pyarrow as pa
 
@@ -34,17 +34,17 @@ def _array(values: Column) -> Any:
 
     if isinstance(values, np.ndarray):
         return _numbers(values, None) if values.dtype.kind in "if" else pa.array(values)
-    kinds = set(map(type, values))
-    present = [value is not None for value in values] if NoneType in kinds else None
-    kinds.discard(NoneType)
-    found = None
-    if kinds == {str}:
-        found = _texts([value or "" for value in values] if present else values, present)
-    elif kinds == {float}:
-        found = _numbers(np.array(values, np.float64), present)  # None becomes NaN
-    elif kinds == {int} and present is None:
-        found = _whole_numbers(values)
-    return _anything(values) if found is None else found
+    types = set(map(type, values))
+    present = [value is not None for value in values] if NoneType in types else None
+    types.discard(NoneType)
+    array = None
+    if types == {str}:
+        array = _texts([value or "" for value in values] if present else values, present)
+    elif types == {float}:
+        array = _numbers(np.array(values, np.float64), present)  # None becomes NaN
+    elif types == {int} and present is None:
+        array = _whole_numbers(values)
+    return _anything(values) if array is None else array
 
 
 def _anything(values: Sequence[object]) -> Any:
@@ -59,12 +59,12 @@ def _anything(values: Sequence[object]) -> Any:
 def _numbers(values: npt.NDArray[Any], present: Sequence[bool] | None) -> Any:
     import pyarrow as pa
 
-    kind, memory = pa.from_numpy_dtype(values.dtype), pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(kind, len(values), [_bitmap(present), memory])
+    dtype, memory = pa.from_numpy_dtype(values.dtype), pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(dtype, len(values), [_bitmap(present), memory])
 
 
 def _whole_numbers(values: Sequence[int]) -> Any:
-    """None where a number needs more than 64 bits."""
+    """An array of these numbers; None if one needs more than 64 bits."""
     try:
         return _numbers(np.array(values, np.int64), None)
     except OverflowError:
@@ -72,7 +72,7 @@ def _whole_numbers(values: Sequence[int]) -> Any:
 
 
 def _texts(texts: Sequence[str], present: Sequence[bool] | None) -> Any:
-    """None where one array cannot hold them."""
+    """An array of these texts; None if one array cannot hold them all."""
     import pyarrow as pa
 
     joined = "".join(texts)
@@ -89,7 +89,7 @@ def _texts(texts: Sequence[str], present: Sequence[bool] | None) -> Any:
 
 
 def _bitmap(present: Sequence[bool] | None) -> Any:
-    """One bit per value, the first one lowest; None where there is every value."""
+    """One bit per value, the first one lowest; None if no value is missing."""
     import pyarrow as pa
 
     if present is None:

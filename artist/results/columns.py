@@ -1,30 +1,30 @@
-"""Every column of a run directory's tables, with unit and formula.
+"""Every column of the tables in a run directory, with unit and formula.
 
-A column is explained once: where tables share a name it means the same in both.
+If two tables have a column of one name, it means the same in both.
 """
 
 from __future__ import annotations
 
 from artist.results.glossary import Term
 
-_JOB = Term("job_id", "", "the trace's name of the job")
+_JOB = Term("job_id", "", "name of the job in the trace")
 _GPUS = Term("gpus", "1", "GPUs that the job asked for; in placements, that it held")
-_LEVEL = Term("level", "", "outermost level that the GPUs span: machine, rack or network")
+_LEVEL = Term("level", "", "the outermost level that the GPUs span: machine, rack or network")
 _STALLED = Term(
     "stalled_s", "s", "time with GPUs but without progress: restart, migration", "part of run_s"
 )
-_LOST = Term("lost_s", "s", "progress of the iteration that a preemption threw away")
-_SOURCE = Term("source", "", "who computed the iteration's time; several are joined by |")
+_LOST = Term("lost_s", "s", "work on an unfinished iteration that the job lost with its GPUs")
+_SOURCE = Term("source", "", "where the iteration times come from; several sources are joined by |")
 _ITERATIONS = Term(
-    "iterations", "1", "training steps of the job; in placements, those finished in the interval"
+    "iterations", "1", "training steps of the job; in placements, those that ended in the interval"
 )
-_TIME = Term("time_s", "s", "when; the row holds until the next one")
+_TIME = Term("time_s", "s", "time of the row; a row of the timeline holds until the next one")
 
 TABLES: dict[str, tuple[Term, ...]] = {
     "jobs": (
         _JOB,
-        Term("user", "", "the trace's name of the owner"),
-        Term("model", "", "the trace's name of the model"),
+        Term("user", "", "name of the job's owner in the trace"),
+        Term("model", "", "name of the model in the trace"),
         _GPUS,
         Term("gpus_min", "1", "fewest GPUs that the job can run on"),
         Term("gpus_max", "1", "most GPUs that the job can use"),
@@ -38,64 +38,69 @@ TABLES: dict[str, tuple[Term, ...]] = {
         Term(
             "ideal_s",
             "s",
-            "time on a cluster of one's own without communication",
+            "run time on the GPUs that the job asked for, without communication",
             "iterations x compute_s of an iteration",
         ),
         Term(
             "finish_time_fairness",
             "1",
-            "completion time against a dedicated cluster (Themis, section 3)",
+            "completion time relative to ideal_s (Themis, section 3)",
             "jct_s / ideal_s",
         ),
         Term(
             "compute_s",
             "s",
-            "part of the progressing time that computed",
+            "time in which the job computed",
             "sum over placements of (end_s - start_s - stalled_s) x compute time / iteration_s",
         ),
         Term(
             "comm_s",
             "s",
-            "part of the progressing time that waited for communication",
+            "exposed communication: time in which the job waited for communication",
             "run_s - stalled_s - compute_s",
         ),
         _STALLED,
         _LOST,
-        Term("preemptions", "1", "times the job lost its GPUs before it was done"),
-        Term("migrations", "1", "times the job moved to other GPUs while it ran"),
+        Term("preemptions", "1", "how often the job lost its GPUs before it was done"),
+        Term("migrations", "1", "how often the job moved to other GPUs while it ran"),
         _SOURCE,
     ),
     "placements": (
         _JOB,
         _GPUS,
         _LEVEL,
-        Term("signature", "", "shape: + between sockets, `,` between machines, / between racks"),
-        Term("placement", "", "machine:GPUs for each machine, machines counted from 0"),
-        Term("start_s", "s", "when the interval (in jobs: the first one) began"),
-        Term("end_s", "s", "when the interval of constant speed ended"),
+        Term("signature", "", "shape of the GPUs: + separates sockets, `,` machines, / racks"),
+        Term("placement", "", "machine:GPUs for each machine; machines are numbered from 0"),
+        Term("start_s", "s", "when the interval began; in jobs, when the job first got GPUs"),
+        Term("end_s", "s", "when the interval ended; an interval has one speed"),
         _ITERATIONS,
         Term(
             "iteration_s",
             "s",
-            "time of one iteration in this place",
+            "time of one iteration on these GPUs",
             "compute time x (1 + comm ratio) (Dally IV-C)",
         ),
-        Term("alone_iteration_s", "s", "the same, were no other job on the cluster"),
+        Term("alone_iteration_s", "s", "the same if no other job used the network"),
         _STALLED,
         _LOST,
         _SOURCE,
         Term(
             "ended",
             "",
-            "why: finished, lease-ended, preempted, migrated, re-rated (another speed follows), "
-            "held (the job keeps its GPUs and stands still for a while) or withdrawn (its GPUs "
-            "left service); after a colon the policy's reason, where it gives one",
+            "why the interval ended: finished, lease-ended, preempted, migrated, re-rated (another "
+            "speed follows), held (the job keeps its GPUs and stands still for a while) or "
+            "withdrawn (its GPUs left service); if the policy gave a reason, it follows a colon",
         ),
     ),
     "timeline": (
         _TIME,
-        Term("gpus_held", "1", "GPUs that some job holds"),
-        Term("gpus_fragmented", "1", "free GPUs that the job mix cannot use", "`fragmentation`"),
+        Term("gpus_held", "1", "GPUs that jobs hold"),
+        Term(
+            "gpus_fragmented",
+            "1",
+            "free GPUs that the job mix cannot use",
+            "the sum over machines in fragmentation",
+        ),
         Term("jobs_running", "1", "jobs with GPUs"),
         Term("jobs_waiting", "1", "jobs that have arrived and have no GPUs"),
     ),
@@ -108,7 +113,7 @@ TABLES: dict[str, tuple[Term, ...]] = {
         Term(
             "timer_s",
             "s",
-            "the timer tuned from them; empty without history (Dally, Algorithm 2)",
+            "the timer tuned from these waits; empty if there are none (Dally, Algorithm 2)",
             "mean + deviations x standard deviation of the waits",
         ),
     ),
@@ -116,10 +121,10 @@ TABLES: dict[str, tuple[Term, ...]] = {
 
 
 def find(name: str) -> Term | None:
-    """The entry of a column, by its exact name; its first table's where several have it."""
+    """The entry of a column, by its exact name; if several tables have it, that of the first."""
     return next((term for terms in TABLES.values() for term in terms if term.name == name), None)
 
 
 def names() -> list[str]:
-    """All columns, each once."""
+    """The names of all columns, each once."""
     return list(dict.fromkeys(term.name for terms in TABLES.values() for term in terms))

@@ -1,14 +1,15 @@
-"""How many free GPUs the job mix cannot use, because of the machines they lie in.
-
-Source: Weng et al., *Beware of fragmentation: Scheduling GPU-sharing workloads with fragmentation
-gradient descent* (USENIX ATC 2023), where a machine's free GPUs are fragments to the extent
-that a job drawn from the workload could not use them:
+"""How many free GPUs the job mix cannot use, because of the machines that the GPUs are in.
 
     fragmented(t) = sum over machines of free(t) x share of jobs that need more than free(t)
 
-Whole GPUs only, and gangs larger than a machine (both other than in the paper): a job of g GPUs,
-or g at least if it is elastic, fills machines of m GPUs but for a rest, and it is the rest
-that a machine must hold: it needs (g - 1) mod m + 1. A job of 12 can use 4 GPUs of a machine of 8.
+Source: Weng et al., *Beware of fragmentation: Scheduling GPU-sharing workloads with fragmentation
+gradient descent* (USENIX ATC 2023). There a job is drawn from the workload at random, and the free
+GPUs of a machine are fragments with the probability that this job cannot use them.
+
+Two things differ from the paper: GPUs are whole, and a job may be larger than a machine. A job of g
+GPUs (at least g, if it is elastic) fills machines of m GPUs, and the rest must fit into one more
+machine. So the job needs (g - 1) mod m + 1 GPUs of a machine: a job of 12 can use 4 GPUs of a
+machine of 8. Why this measure: docs/decisions/0007-fragmentation.md.
 """
 
 from __future__ import annotations
@@ -27,17 +28,19 @@ Ticks = npt.NDArray[np.int64]
 
 
 def fragmented_gpus(rows: Rows, tree: ClusterTree) -> tuple[Ticks, npt.NDArray[np.float64]]:
-    """Ticks, rising, and the fragmented GPUs from each of them to the next; 0 before the first.
+    """Rising ticks, and the fragmented GPUs from each tick to the next; 0 before the first tick.
 
-    The mix is that of the finished jobs, each counting once.
+    The job mix is the finished jobs, and each counts once.
     """
     if not rows.placements:
         return np.empty(0, dtype=np.int64), np.empty(0)
     machine, tick, free = _free(rows.placements, tree)
-    sizes, kind = np.unique(tree.levels[tree.machine].gpus, return_inverse=True)
-    fragments = _fragments(sizes, [row.job.gpus_min for row in rows.jobs])[kind[machine], free]
+    sizes, size_index = np.unique(tree.levels[tree.machine].gpus, return_inverse=True)
+    demands = [row.job.gpus_min for row in rows.jobs]
+    fragments = _fragments(sizes, demands)[size_index[machine], free]
+    # The change at each row. A machine without jobs has no fragments, so its first row starts at 0.
     first = np.concatenate([[True], machine[1:] != machine[:-1]])
-    before = np.where(first, 0, np.concatenate([[0], fragments[:-1]]))  # an empty machine has none
+    before = np.where(first, 0, np.concatenate([[0], fragments[:-1]]))
     ticks, at = np.unique(tick, return_inverse=True)
     total = np.zeros(len(ticks), dtype=np.int64)
     np.add.at(total, at, fragments - before)
@@ -45,7 +48,7 @@ def fragmented_gpus(rows: Rows, tree: ClusterTree) -> tuple[Ticks, npt.NDArray[n
 
 
 def _free(placements: Sequence[PlacementRow], tree: ClusterTree) -> tuple[Ticks, Ticks, Ticks]:
-    """Machine, tick and the machine's free GPUs from then on, sorted by machine and tick."""
+    """Machine, tick, and the machine's free GPUs from this tick on; sorted by machine and tick."""
     taken = [row.placement for row in placements]
     lengths = [len(placement.leaves) for placement in taken]
     leaves = np.fromiter(chain.from_iterable(p.leaves for p in taken), np.int64)
@@ -60,8 +63,10 @@ def _free(placements: Sequence[PlacementRow], tree: ClusterTree) -> tuple[Ticks,
     change = np.concatenate([-counts, counts])
     order = np.lexsort((tick, machine))
     machine, tick = machine[order], tick[order]
-    # What a stay takes it gives back, so that the sum starts each machine at zero.
+    # Each interval gives back the GPUs that it takes. So the running sum is zero again at the end
+    # of each machine's rows, and one sum over all rows serves every machine.
     change = np.cumsum(change[order])
+    # Of several rows of a machine at one tick, the last one has all changes.
     last = np.concatenate([(machine[1:] != machine[:-1]) | (tick[1:] != tick[:-1]), [True]])
     machine, tick = machine[last], tick[last]
     return machine, tick, np.asarray(tree.levels[tree.machine].gpus)[machine] + change[last]
@@ -72,7 +77,7 @@ def _repeated(ticks: Sequence[Tick], lengths: Sequence[int]) -> Ticks:
 
 
 def _fragments(sizes: npt.NDArray[np.int64], demands: Sequence[int]) -> npt.NDArray[np.int64]:
-    """By machine size and free GPUs: free GPUs x jobs that need more in such a machine."""
+    """Free GPUs x jobs that need more, by machine size (row) and free GPUs (column)."""
     free = np.arange(sizes.max() + 1)
     wanted = np.array(demands)
     needed = (wanted - 1) % sizes[:, np.newaxis] + 1

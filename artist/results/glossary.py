@@ -1,4 +1,4 @@
-"""Every number that artist reports, and every word it uses, with unit and formula."""
+"""Every statistic that artist reports, and every word that it uses, with unit and formula."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One entry: a formula in plain text where there is one."""
+    """One entry. The formula is plain text, and empty if there is none."""
 
     name: str
     unit: str
@@ -16,7 +16,12 @@ class Term:
 
 
 METRICS = (
-    Term("makespan_s", "s", "first arrival to last finish (Dally V-D)", "max finish - min arrival"),
+    Term(
+        "makespan_s",
+        "s",
+        "time from the first arrival to the last finish (Dally V-D)",
+        "max finish - min arrival",
+    ),
     Term("jct_mean_s", "s", "job completion time, mean (Dally V-D)", "mean(finish - arrival)"),
     Term("jct_p50_s", "s", "job completion time, median", "linear-interpolated percentile"),
     Term("jct_p95_s", "s", "job completion time, 95th percentile", "as jct_p50_s"),
@@ -24,7 +29,7 @@ METRICS = (
     Term(
         "queue_delay_mean_s",
         "s",
-        "time without GPUs between arrival and finish (Dally V-D)",
+        "time without GPUs between arrival and finish, mean (Dally V-D)",
         "mean(finish - arrival - time with GPUs)",
     ),
     Term("queue_delay_p95_s", "s", "queueing delay, 95th percentile", "as jct_p50_s"),
@@ -32,42 +37,42 @@ METRICS = (
     Term(
         "comm_time_mean_s",
         "s",
-        "exposed communication per job (Dally V-D, communication latency)",
+        "exposed communication of a job, mean (Dally V-D, communication latency)",
         "mean over jobs of sum(progressing time x (1 - compute_s / iteration_s))",
     ),
     Term(
         "compute_time_mean_s",
         "s",
-        "computing time per job",
+        "compute time of a job, mean",
         "mean over jobs of sum(progressing time x compute_s / iteration_s)",
     ),
     Term(
         "gpu_utilization",
         "1",
-        "share of all GPU-seconds of the makespan that were held and progressing",
+        "share of all GPU-seconds of the makespan in which a job held the GPU and progressed",
         "sum(GPUs x (time held - time stalled)) / (GPUs of the cluster x makespan)",
     ),
     Term(
         "gpu_allocation_rate",
         "1",
-        "share of all GPU-seconds of the makespan that were held",
+        "share of all GPU-seconds of the makespan in which a job held the GPU",
         "sum(GPUs x time held) / (GPUs of the cluster x makespan)",
     ),
     Term(
         "fragmentation",
         "1",
-        "share of the free GPUs that the job mix cannot use because of the machines they lie "
-        "in, over the time in which jobs wait (Weng et al., ATC 2023, for whole GPUs); 0 if no GPU "
-        "is free then",
+        "share of the free GPUs that the job mix cannot use because of the machines that they are "
+        "in; only the time in which jobs wait counts, and the value is 0 if no GPU is free then "
+        "(Weng et al., ATC 2023, for whole GPUs)",
         "integral of sum over machines(free x share of jobs that need more than free) / integral "
-        "of free GPUs; on machines of m GPUs a job of g needs (g - 1) mod m + 1",
+        "of free GPUs; on machines of m GPUs a job of g GPUs needs (g - 1) mod m + 1",
     ),
-    Term("preemptions", "1", "times a job lost its GPUs before it was done"),
-    Term("migrations", "1", "times a running job moved to other GPUs"),
+    Term("preemptions", "1", "how often jobs lost their GPUs before they were done"),
+    Term("migrations", "1", "how often running jobs moved to other GPUs"),
     Term(
         "preemption_cost_gpu_s",
         "GPU-s",
-        "what preemptions and migrations cost: iterations lost and restarts waited for",
+        "GPU time that preemptions and migrations cost: lost iterations and restarts",
         "sum(GPUs x (lost_s + stalled_s))",
     ),
     Term("placements_machine", "1", "placements inside one machine"),
@@ -85,150 +90,155 @@ METRICS = (
     Term(
         "iteration_slowdown_mean",
         "1",
-        "how much longer iterations took because of other jobs",
+        "by which factor iterations took longer because of other jobs",
         "mean over iterations of iteration_s / alone_iteration_s",
     ),
     Term(
         "finish_time_fairness_mean",
         "1",
-        "completion time against a dedicated cluster (Themis, NSDI 2020, section 3), mean",
+        "completion time relative to ideal_s, mean (Themis, NSDI 2020, section 3)",
         "mean(jct_s / ideal_s)",
     ),
-    Term("finish_time_fairness_max", "1", "the worst-off job's", "max(jct_s / ideal_s)"),
+    Term("finish_time_fairness_max", "1", "the same, of the worst-off job", "max(jct_s / ideal_s)"),
     Term(
         "jain_index",
         "1",
-        "how equal the jobs' finish-time fairness is; 1 is equal (Jain et al., 1984)",
-        "(sum rho)^2 / (n x sum rho^2)",
+        "how equal finish-time fairness is among jobs; 1 is equal (Jain et al., 1984)",
+        "(sum rho)^2 / (n x sum rho^2), rho = jct_s / ideal_s of each of n jobs",
     ),
-    Term("latency_queries", "1", "placements whose speed was asked for"),
+    Term("latency_queries", "1", "how often the speed of a placement was asked for"),
     Term(
         "latency_backend_calls",
         "1",
-        "different questions among them, answered by the backend or its disk cache",
+        "different queries among them, answered by the backend or the disk cache",
     ),
     Term(
         "latency_fallback_uses",
         "1",
-        "questions that a recorded table lacked and the named fallback answered",
+        "queries that a recorded table lacked and the fallback backend answered",
     ),
-    Term("events", "1", "events handled, stale ones not counted"),
+    Term("events", "1", "events that the engine handled, without stale ones"),
     Term("wall_s", "s", "wall-clock time of the simulation loop alone"),
 )
 
 TERMS = (
     Term("jct", "s", "job completion time: from arrival to finish", "finish_s - arrival_s"),
-    Term("makespan", "s", "from the first arrival to the last finish"),
+    Term("makespan", "s", "time from the first arrival to the last finish"),
     Term(
         "placement",
         "",
-        "machine -> number of GPUs that a job holds; its level is the outermost one it spans",
+        "which GPUs a job holds: machine -> number of GPUs",
     ),
     Term(
         "signature",
         "",
-        "the label-free shape of a placement: '+' between sockets, ',' between machines, "
-        "'/' between racks, e.g. 4+4,8/2",
+        "the shape of a placement as text, without names of machines: '+' separates sockets, ',' "
+        "machines and '/' racks, e.g. 4+4,8/2",
     ),
-    Term("level", "", "machine, rack or network: the outermost level that a placement spans"),
+    Term(
+        "level",
+        "",
+        "socket, machine, rack or network; in tables, the tier of the placement",
+    ),
+    Term("tier", "", "the outermost level that a placement spans: machine, rack or network"),
     Term(
         "fabric",
         "",
-        "per level: topology, bandwidth per GPU and direction (GiB/s), latency (ns per hop), "
-        "collective algorithm; a file in astra_configs/fabrics",
+        "what the links of each level can do: topology, bandwidth per GPU and direction (GiB/s), "
+        "latency (ns per hop), collective algorithm; a file in astra_configs/fabrics",
     ),
     Term(
         "estimate",
         "ns",
-        "compute and exposed communication of one iteration, and the source of the numbers",
+        "compute time and exposed communication of one iteration, and the source of the numbers",
     ),
     Term(
         "comm-ratio",
         "1",
-        "exposed communication per compute time (Dally IV-C)",
+        "exposed communication / compute time (Dally IV-C)",
         "iteration_s = compute_s x (1 + comm ratio)",
     ),
     Term(
         "lease",
         "s",
-        "how long an allocation holds before the job competes again; it ends at the first "
-        "iteration boundary at or after a multiple of its length and renews at no cost if nobody "
-        "takes the GPUs",
+        "how long a job keeps its GPUs before it competes for them again; a lease ends at the "
+        "first iteration boundary at or after a multiple of its length, and is renewed at no cost "
+        "if no other job takes the GPUs",
     ),
     Term(
         "iteration",
         "",
-        "one synchronous training step of the whole gang; never cut: a preempted job "
-        "keeps its whole iterations and loses the one in progress (lost_s)",
+        "one synchronous training step of the whole gang; a preempted job keeps its whole "
+        "iterations and loses the one in progress (lost_s)",
     ),
     Term(
         "nw-sens",
         "1",
-        "Dally's network-sensitive priority, smaller first (Dally IV-B1)",
+        "Dally's network-sensitive priority; smaller values go first (Dally IV-B1)",
         "(iterations done / iterations) / (time with GPUs / ideal run time)",
     ),
-    Term("stalled", "s", "time with GPUs but without progress: restore, migration pause"),
+    Term("stalled", "s", "time with GPUs but without progress: restart, migration"),
     Term("queue-delay", "s", "time without GPUs", "finish_s - arrival_s - run_s"),
     Term(
         "communication-latency",
         "s",
-        "a job's exposed communication over its whole life (Dally V-D); mean: comm_time_mean_s, "
-        "per job: comm_s in jobs.parquet",
+        "exposed communication of a job over its whole life (Dally V-D); per job: comm_s in "
+        "jobs.parquet, mean: comm_time_mean_s",
         "sum(progressing time x (1 - compute_s / iteration_s))",
     ),
     Term(
         "jct-cdf",
         "1",
-        "share of the jobs that were complete within a time of their arrival: a figure of artist "
+        "share of the jobs that finished within a time t after their arrival; a figure of artist "
         "report, from jct_s in jobs.parquet",
         "jobs with jct_s <= t / jobs",
     ),
     Term(
         "jobs-remaining",
         "",
-        "jobs that have arrived and not finished, over time: in timeline.parquet, a figure of "
-        "artist report",
+        "jobs that have arrived and not finished, over time; a figure of artist report, from "
+        "timeline.parquet",
         "jobs_running + jobs_waiting",
     ),
     Term(
         "utilization",
         "1",
-        "of GPUs: held and progressing is gpu_utilization, held alone gpu_allocation_rate; over "
-        "time: gpus_held in timeline.parquet",
+        "share of GPUs in use: gpu_utilization counts GPUs whose job progresses, and "
+        "gpu_allocation_rate all held GPUs; over time: gpus_held in timeline.parquet",
     ),
     Term(
         "finish-time-fairness",
         "1",
-        "rho, a job's completion time against its time alone on its own GPUs without "
-        "communication (after Themis, NSDI 2020, section 3); below 1 only on more GPUs",
+        "rho: a job's completion time relative to its run time on the GPUs that it asked for, "
+        "without communication (after Themis, NSDI 2020, section 3); below 1 only on more GPUs",
         "jct_s / ideal_s",
     ),
     Term(
         "placements-per-level",
         "1",
-        "times that jobs got GPUs, by the outermost level these span: placements_machine, "
+        "how often jobs got GPUs, by the tier of the placement: placements_machine, "
         "placements_rack, placements_network",
     ),
     Term(
         "delay-timer",
         "s",
-        "how long a Dally job waits for a level before it accepts the next one; tuned ones over "
-        "time: autotuner.parquet (Dally, Algorithm 2)",
+        "how long a job under Dally waits for a level before it accepts the next one; "
+        "autotuner.parquet has the tuned timers over time (Dally, Algorithm 2)",
         "mean + 2 sample standard deviations of the recorded waits of its demand and level",
     ),
-    Term("gang", "", "all GPUs of a job start and stop together"),
+    Term("gang", "", "the GPUs of one job; they start and stop together"),
     Term("tick", "ns", "the engine's unit of time, an integer"),
 )
 
 
 def find(name: str) -> Term | None:
-    """The entry for a term or metric, in any spelling of `-`, `_` and case."""
+    """The entry of a term or metric; `-`, `_`, blanks and case do not matter."""
     plain = _plain(name)
     return next((term for term in (*TERMS, *METRICS) if _plain(term.name) == plain), None)
 
 
 def names() -> list[str]:
-    """All terms and metrics."""
+    """The names of all terms and metrics."""
     return [term.name for term in (*TERMS, *METRICS)]
 
 

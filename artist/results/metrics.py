@@ -1,6 +1,7 @@
-"""From rows to tables and one summary; the formula of each number stands in `glossary.py`.
+"""From the engine's rows to tables and a summary.
 
-Nothing here is accumulated while the simulation runs. Times are seconds.
+The formulas are in `columns.py` (tables) and `glossary.py` (summary). All numbers are computed
+after the simulation, from its rows. Times are seconds.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from artist.units import TICKS_PER_S
 
 Column: TypeAlias = "npt.NDArray[Any] | list[Any]"
 Table: TypeAlias = dict[str, Column]
-"""Column name to values, all of one length."""
+"""Column name -> values. All columns have one length."""
 
+# After these ends the same job goes on with the same GPUs: the placement does not end.
 _CONTINUES = frozenset({EndReason.RE_RATED, EndReason.HELD})
 
 
@@ -38,7 +40,7 @@ def job_table(rows: Rows) -> Table:
     parts = _parts(rows.placements, {row.handle: row.job.compute_s for row in jobs})
     jct = seconds_column([row.finish - row.arrival for row in jobs])
     ideal = np.array([row.job.ideal_s for row in jobs])
-    found = [parts[row.handle] for row in jobs]
+    job_parts = [parts[row.handle] for row in jobs]
     table: Table = {
         "job_id": [row.job.id for row in jobs],
         "user": [row.job.user for row in jobs],
@@ -55,13 +57,13 @@ def job_table(rows: Rows) -> Table:
         "run_s": seconds_column([row.run for row in jobs]),
         "ideal_s": ideal,
         "finish_time_fairness": jct / ideal,
-        "compute_s": np.array([part.compute_s for part in found]),
-        "comm_s": np.array([part.comm_s for part in found]),
-        "stalled_s": seconds_column([part.stalled for part in found]),
-        "lost_s": seconds_column([part.lost for part in found]),
+        "compute_s": np.array([part.compute_s for part in job_parts]),
+        "comm_s": np.array([part.comm_s for part in job_parts]),
+        "stalled_s": seconds_column([part.stalled for part in job_parts]),
+        "lost_s": seconds_column([part.lost for part in job_parts]),
         "preemptions": np.array([row.preemptions for row in jobs], dtype=np.int32),
         "migrations": np.array([row.migrations for row in jobs], dtype=np.int32),
-        "source": ["|".join(sorted(part.sources)) for part in found],
+        "source": ["|".join(sorted(part.sources)) for part in job_parts],
     }
     for name in dict.fromkeys(name for row in jobs for name in row.job.hints):
         table[name] = [row.job.hints.get(name) for row in jobs]
@@ -69,45 +71,45 @@ def job_table(rows: Rows) -> Table:
 
 
 def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Table:
-    """One row per interval of constant rate, in the order in which they ended."""
-    found = rows.placements
+    """One row per interval, in the order in which the intervals ended."""
+    placements = rows.placements
     return {
-        "job_id": [job_ids[row.handle] for row in found],
-        "gpus": np.array([row.placement.gpus for row in found], dtype=np.int32),
-        "level": [tree.levels[row.tier].name for row in found],
-        "signature": [signature(tree, row.placement) for row in found],
-        "placement": [placement_text(tree, row.placement) for row in found],
-        "start_s": seconds_column([row.start for row in found]),
-        "end_s": seconds_column([row.end for row in found]),
-        "iterations": np.array([row.iterations for row in found], dtype=np.int64),
-        "iteration_s": np.array([row.iteration_s for row in found]),
-        "alone_iteration_s": np.array([row.alone_iteration_s for row in found]),
-        "stalled_s": seconds_column([row.stalled for row in found]),
-        "lost_s": seconds_column([row.lost for row in found]),
-        "source": [row.source for row in found],
-        "ended": [_ended(row) for row in found],
+        "job_id": [job_ids[row.handle] for row in placements],
+        "gpus": np.array([row.placement.gpus for row in placements], dtype=np.int32),
+        "level": [tree.levels[row.tier].name for row in placements],
+        "signature": [signature(tree, row.placement) for row in placements],
+        "placement": [placement_text(tree, row.placement) for row in placements],
+        "start_s": seconds_column([row.start for row in placements]),
+        "end_s": seconds_column([row.end for row in placements]),
+        "iterations": np.array([row.iterations for row in placements], dtype=np.int64),
+        "iteration_s": np.array([row.iteration_s for row in placements]),
+        "alone_iteration_s": np.array([row.alone_iteration_s for row in placements]),
+        "stalled_s": seconds_column([row.stalled for row in placements]),
+        "lost_s": seconds_column([row.lost for row in placements]),
+        "source": [row.source for row in placements],
+        "ended": [_ended(row) for row in placements],
     }
 
 
 def _ended(row: PlacementRow) -> str:
-    """Why an interval ended, with the policy's reason where it gave one."""
+    """Why an interval ended, with the policy's reason if it gave one."""
     return f"{row.reason.value}: {row.note}" if row.note else row.reason.value
 
 
 def timeline_table(rows: Rows, tree: ClusterTree) -> Table:
     """The cluster's state, one row per change."""
-    found = rows.timeline
-    changes = np.array([row.tick for row in found], dtype=np.int64)
+    timeline = rows.timeline
+    changes = np.array([row.tick for row in timeline], dtype=np.int64)
     fragment_ticks, fragmented = fragmented_gpus(rows, tree)
     ticks = np.union1d(changes, fragment_ticks)
     at = np.searchsorted(changes, ticks, side="right") - 1
     fragments = np.concatenate([[0.0], fragmented])
     return {
         "time_s": ticks / TICKS_PER_S,
-        "gpus_held": np.array([row.gpus_held for row in found], dtype=np.int32)[at],
+        "gpus_held": np.array([row.gpus_held for row in timeline], dtype=np.int32)[at],
         "gpus_fragmented": fragments[np.searchsorted(fragment_ticks, ticks, side="right")],
-        "jobs_running": np.array([row.jobs_running for row in found], dtype=np.int32)[at],
-        "jobs_waiting": np.array([row.jobs_waiting for row in found], dtype=np.int32)[at],
+        "jobs_running": np.array([row.jobs_running for row in timeline], dtype=np.int32)[at],
+        "jobs_waiting": np.array([row.jobs_waiting for row in timeline], dtype=np.int32)[at],
     }
 
 
@@ -120,7 +122,7 @@ def placement_text(tree: ClusterTree, placement: Placement) -> str:
 def summarise(
     rows: Rows, tree: ClusterTree, jobs: Table, timeline: Table, jobs_total: int
 ) -> dict[str, Any]:
-    """The statistics of a run, over finished jobs; keys as in `glossary.py`."""
+    """The statistics of a run, over finished jobs. `glossary.py` explains the keys."""
     arrival, finish = np.asarray(jobs["arrival_s"]), np.asarray(jobs["finish_s"])
     makespan = float(finish.max() - arrival.min())
     held, productive, wasted = _gpu_seconds(rows.placements)
@@ -150,7 +152,7 @@ def summarise(
 
 
 def _gpu_seconds(placements: Sequence[PlacementRow]) -> tuple[float, float, float]:
-    """GPU-seconds held; held and progressing; lost or stalled because of restarts."""
+    """GPU-seconds held; held with progress; lost or stalled because of restarts."""
     held = sum(row.placement.gpus * (row.end - row.start) for row in placements)
     stalled = sum(row.placement.gpus * row.stalled for row in placements)
     lost = sum(row.placement.gpus * row.lost for row in placements)
@@ -161,29 +163,29 @@ def _fragmentation(timeline: Table, tree: ClusterTree) -> float:
     """Share of the free GPUs that the job mix cannot use, while jobs wait."""
     length_s = np.diff(np.asarray(timeline["time_s"]))
     waiting_s = np.where(np.asarray(timeline["jobs_waiting"])[:-1] > 0, length_s, 0.0)
-    # A dot product's last digit depends on the number of threads; fsum's on nothing.
+    # The last digit of a dot product depends on the number of threads. `fsum` is exact.
     free = math.fsum(waiting_s * (tree.gpus - np.asarray(timeline["gpus_held"])[:-1]))
     fragmented = math.fsum(waiting_s * np.asarray(timeline["gpus_fragmented"])[:-1])
     return fragmented / free if free else 0.0
 
 
 def _iteration_times(placements: Sequence[PlacementRow]) -> Mapping[str, float]:
-    """Iteration times over all iterations of all jobs: rows weighted by their iterations."""
+    """Statistics over all iterations of all jobs: each row weighs as many iterations as it has."""
     weight = np.array([row.iterations for row in placements], dtype=np.float64)
     time_s = np.array([row.iteration_s for row in placements])
     alone_s = np.array([row.alone_iteration_s for row in placements])
-    found = {"iteration_time_mean_s": float(np.average(time_s, weights=weight))}
+    statistics = {"iteration_time_mean_s": float(np.average(time_s, weights=weight))}
     for percentile in (50, 90, 99):
         value = weighted_percentile(time_s, weight, percentile)
-        found[f"iteration_time_p{percentile}_s"] = value
-    found["iteration_slowdown_mean"] = float(np.average(time_s / alone_s, weights=weight))
-    return found
+        statistics[f"iteration_time_p{percentile}_s"] = value
+    statistics["iteration_slowdown_mean"] = float(np.average(time_s / alone_s, weights=weight))
+    return statistics
 
 
 def weighted_percentile(
     values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], percentile: float
 ) -> float:
-    """The smallest value whose share of the weight, with all smaller ones, is enough."""
+    """The smallest value such that it and all smaller values have `percentile` % of the weight."""
     ranked = np.argsort(values, kind="stable")
     share = np.cumsum(weights[ranked])
     index = int(np.searchsorted(share, share[-1] * percentile / 100))
@@ -191,7 +193,7 @@ def weighted_percentile(
 
 
 def _fairness(rho: npt.NDArray[np.float64]) -> Mapping[str, float]:
-    """Finish-time fairness and how equally it is spread (Jain's index)."""
+    """Finish-time fairness, and how equal it is among jobs (Jain's index)."""
     return {
         "finish_time_fairness_mean": float(rho.mean()),
         "finish_time_fairness_max": float(rho.max()),
@@ -200,10 +202,10 @@ def _fairness(rho: npt.NDArray[np.float64]) -> Mapping[str, float]:
 
 
 def _spread(name: str, values: Column, percentiles: Sequence[int]) -> Mapping[str, float]:
-    found = {f"{name}_mean_s": float(np.mean(values))}
+    statistics = {f"{name}_mean_s": float(np.mean(values))}
     for percentile in percentiles:
-        found[f"{name}_p{percentile}_s"] = float(np.percentile(values, percentile))
-    return found
+        statistics[f"{name}_p{percentile}_s"] = float(np.percentile(values, percentile))
+    return statistics
 
 
 def _placements_per_level(rows: Rows, tree: ClusterTree) -> Mapping[str, int]:
@@ -216,7 +218,7 @@ def _placements_per_level(rows: Rows, tree: ClusterTree) -> Mapping[str, int]:
 
 @dataclass(slots=True)
 class _Parts:
-    """Where the time that a job held GPUs went."""
+    """How a job spent the time in which it held GPUs."""
 
     compute_s: float = 0.0
     comm_s: float = 0.0
@@ -228,10 +230,10 @@ class _Parts:
 def _parts(
     placements: Sequence[PlacementRow], compute_s: Mapping[int, float]
 ) -> Mapping[int, _Parts]:
-    """Per job order; `compute_s` is each job's compute time of one iteration."""
-    found = {handle: _Parts() for handle in compute_s}
+    """Handle -> parts. `compute_s` holds the compute time of one iteration of each job."""
+    parts = {handle: _Parts() for handle in compute_s}
     for row in placements:
-        part = found[row.handle]
+        part = parts[row.handle]
         productive_s = (row.end - row.start - row.stalled) / TICKS_PER_S
         share = compute_s[row.handle] / row.iteration_s
         part.compute_s += productive_s * share
@@ -239,4 +241,4 @@ def _parts(
         part.stalled += row.stalled
         part.lost += row.lost
         part.sources.add(row.source)
-    return found
+    return parts

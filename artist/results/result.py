@@ -1,4 +1,4 @@
-"""One finished run: its summary, the tables behind it, and where everything came from."""
+"""A finished run: its summary, its tables, and the inputs that it came from."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """One finished run. Columns and units are those of the run directory's files."""
+    """A finished run. Columns and units are those of the files in a run directory."""
 
     scenario: Scenario
     summary: Mapping[str, Any]
     """The run's statistics, as in `summary.json`; `artist explain KEY` gives formulas."""
     tables: Mapping[str, Table]
-    """`jobs`, `placements`, `timeline`, and those that the policy adds: columns by name."""
+    """`jobs`, `placements`, `timeline` and the tables that the policy adds, by name."""
     inputs: Mapping[str, str]
     """SHA-256 of each input."""
     store_hits: int
     """Estimates that came from the disk cache instead of the backend."""
     trace_filled: Sequence[str]
-    """What the trace does not tell and was filled in: by which rule, in how many jobs."""
+    """What the trace lacks and artist filled in: by which rule, and in how many jobs."""
     trace_dropped: Mapping[str, int]
-    """Rows of the trace that were left out, by reason."""
+    """How many rows of the trace were left out, by reason."""
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
@@ -41,7 +41,7 @@ class Result:
 
     @cached_property
     def placements(self) -> pd.DataFrame:
-        """One row per job, GPUs and constant speed, in the order in which they ended."""
+        """One row per interval: a job on the same GPUs at one speed. In the order of their ends."""
         return self.table("placements")
 
     @cached_property
@@ -50,7 +50,7 @@ class Result:
         return self.table("timeline")
 
     def table(self, name: str) -> pd.DataFrame:
-        """A fresh copy of any table of the run; Dally adds `autotuner`.
+        """A fresh copy of a table of the run. Dally adds the table `autotuner`.
 
         Raises:
             UnknownNameError: the run has no table of that name.
@@ -65,7 +65,7 @@ class Result:
         return frame
 
     def save(self, out: str | Path) -> None:
-        """Write a run directory as `artist sim --out` does; an earlier run there is replaced.
+        """Write a run directory, as `artist sim --out` does. An earlier run there is replaced.
 
         Raises:
             ConfigError: the path holds something else, or cannot be written.

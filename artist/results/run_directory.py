@@ -1,4 +1,7 @@
-"""A run directory: written whole or not at all."""
+"""Run directories: each is written whole, or not at all.
+
+Single files are written by `artist.io.writing`.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +26,20 @@ from artist.errors import ConfigError
 from artist.results.arrow_tables import arrow_table
 from artist.results.metrics import Table
 
-if TYPE_CHECKING:  # results are saved from there
+if TYPE_CHECKING:  # `result.py` imports this module to save a result
     from artist.results.result import Result
 
 MANIFEST = "manifest.json"
 
-# What a rename meets where another process put its run first.
+# The errors of a rename if another process put its run there first.
 _TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
 
 def check_target(out: Path) -> None:
-    """Refuse, before the simulation, a target that could not be written afterwards.
+    """Refuse a target that cannot be written, before the simulation begins.
 
     Raises:
-        ConfigError: the path exists and is no earlier run, or its parent is not writable.
+        ConfigError: the path exists and is not an earlier run, or its parent is not writable.
     """
     if out.exists() and not (out.is_dir() and (_is_run(out) or not any(out.iterdir()))):
         raise ConfigError(
@@ -107,7 +110,7 @@ def _manifest(result: Result, command: Sequence[str]) -> dict[str, Any]:
             **{module.__name__: module.__version__ for module in (numpy, pyarrow, pydantic)},
         },
         "command": list(command),
-        # What may differ between two runs of the same scenario.
+        # Only these entries may differ between two runs of one scenario.
         "volatile": {
             "written_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "platform": f"{sys.platform} {platform.machine()}",
@@ -117,7 +120,7 @@ def _manifest(result: Result, command: Sequence[str]) -> dict[str, Any]:
 
 
 def _put_in_place(scratch: Path, out: Path) -> None:
-    """Rename, keeping an earlier run until the new one is there."""
+    """Rename. An earlier run stays until the new one is there."""
     if not out.exists():
         scratch.rename(out)
         return
@@ -125,7 +128,7 @@ def _put_in_place(scratch: Path, out: Path) -> None:
     try:
         out.rename(aside / "run")
         scratch.rename(out)
-    except BaseException:  # an interruption, too
+    except BaseException:  # interruptions as well
         if not out.exists():
             with contextlib.suppress(OSError):
                 (aside / "run").rename(out)

@@ -10,7 +10,7 @@ from pathlib import Path
 from artist.io.reading import exists
 from artist.io.shipped import resource
 from artist.registry import Entry, Registry
-from artist.trace.foreign.rules import Rules
+from artist.trace.foreign.fill_options import Rules
 from artist.trace.native.trace import Trace
 from artist.trace.read import read_trace
 from artist.trace.synthetic.families import BATCH, WEEK

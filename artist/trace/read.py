@@ -18,8 +18,8 @@ from pathlib import Path
 
 from artist.errors import TraceError
 from artist.trace.detect import format_named, open_table, recognise
+from artist.trace.foreign.fill_options import Rules
 from artist.trace.foreign.formats import ForeignFormat
-from artist.trace.foreign.rules import Rules
 from artist.trace.native.assemble import assemble_own
 from artist.trace.native.file_bytes import read_data
 from artist.trace.native.formats import OwnFormat

@@ -18,7 +18,7 @@ from artist.workload.catalogue import ROWS, Model
 from artist.workload.gpus import Precision, gpu
 from artist.workload.layers import Degrees, Workload
 from artist.workload.operators import Operator, Role
-from artist.workload.parallel import Division, data_parallel, divided, fully_sharded
+from artist.workload.parallelism import Division, data_parallel, divided, fully_sharded
 from artist.workload.settings import Settings, parse, refuse, text_of
 
 catalogue: Mapping[str, Model] = MappingProxyType({row.id: row for row in ROWS})

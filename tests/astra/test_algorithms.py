@@ -11,7 +11,7 @@ from analytical_queries import A2A, AG, AR, FULL, RING, RS, SWITCH, data, dims, 
 from artist.astra.algorithms.double_binary_tree import TreeNode, tree
 from artist.astra.messages.chunks_and_stages import chunks
 from artist.astra.messages.message_handling import Delays
-from artist.astra.messages.network import Network
+from artist.astra.messages.message_times import Network
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.estimates.query import Dimension, LatencyQuery, Topology
 from artist.workload.layers import Collective

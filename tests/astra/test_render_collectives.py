@@ -12,7 +12,7 @@ from artist.astra.files.render_collectives import render_collectives
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.cluster.fabric import load_fabric
 from artist.errors import BackendSettingError
-from artist.estimates.layer_wise import LayerwiseBackend, questions
+from artist.estimates.layer_wise import LayerwiseBackend, collective_queries
 from artist.estimates.query import Estimate, LatencyQuery
 from artist.estimates.query_from_text import on_placement
 from artist.workload.iteration_graph import Node, schedule
@@ -45,7 +45,8 @@ def test_the_folders_hold_what_a_backend_is_asked_and_nothing_else(
 ) -> None:
     asked, backend = query(model, placement), Noting()
     LayerwiseBackend(backend).estimate(asked)
-    assert backend.asked == [part for part in questions(asked).values() if part is not None]
+    parts = collective_queries(asked).values()
+    assert backend.asked == [part for part in parts if part is not None]
 
     render_collectives(asked, tmp_path / "out")
     folders = sorted(path for path in (tmp_path / "out").iterdir() if path.is_dir())
@@ -67,7 +68,7 @@ def test_an_iteration_can_be_composed_again_from_the_files(
     parts = dict(
         zip(
             sorted(path.name for path in tmp_path.iterdir() if path.is_dir()),
-            [part for part in questions(asked).values() if part is not None],
+            [part for part in collective_queries(asked).values() if part is not None],
             strict=True,
         )
     )

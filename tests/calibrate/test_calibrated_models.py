@@ -3,10 +3,10 @@ import math
 import pytest
 
 from artist.astra.model.analytical import AnalyticalBackend
+from artist.calibrate.communication_shares import Scales, ShareModel
+from artist.calibrate.fit_models import FittedModel, calibrate, calibration_of
 from artist.calibrate.fit_scales import pattern_search
 from artist.calibrate.measurements import Measurement, MeasurementSet, default_measurements
-from artist.calibrate.models import FittedModel, calibrate, calibration_of
-from artist.calibrate.shares import Scales, ShareModel
 from artist.cluster.fabric import load_fabric
 from artist.errors import ConfigError
 from artist.estimates.calibration import ModelCalibration, load_calibration

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from artist.astra.model.analytical import AnalyticalBackend
-from artist.calibrate.fabrics import calibrate_fabric
-from artist.calibrate.fit_level import placement_of, with_level
-from artist.calibrate.nccl import OPERATIONS, read_log
+from artist.calibrate.fit_bandwidth_and_latency import placement_of, with_level
+from artist.calibrate.fit_fabric import calibrate_fabric
+from artist.calibrate.nccl_log_reader import OPERATIONS, read_log
 from artist.cluster.fabric import Fabric, load_fabric
 from artist.errors import ConfigError, TraceError
 from artist.estimates.query_from_text import on_placement

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from artist.calibrate.nccl import read_log
+from artist.calibrate.nccl_log_reader import read_log
 from artist.errors import TraceError
 
 # An older format: no root, an error instead of a count.

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from artist.calibrate.nccl import read_log
+from artist.calibrate.nccl_log_reader import read_log
 from artist.calibrate.regression import fit_line, student
 from artist.errors import TraceError
 

@@ -1,4 +1,4 @@
-"""Commands run as a user runs them: another process, an empty home, a folder of its own."""
+"""Runs commands as a user does: in another process, with an empty home and an empty folder."""
 
 from __future__ import annotations
 

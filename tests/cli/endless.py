@@ -1,4 +1,4 @@
-"""The command line with a policy that never comes to an end, for tests that interrupt it."""
+"""The command line with a policy that never ends, for tests that interrupt it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRST_JOBS = 3
 
 
 class Endless(BasePolicy):
-    """Runs the first jobs, says so on stderr, and then looks at its watch every second."""
+    """Runs the first jobs, says so on stderr, and then asks to be asked again every second."""
 
     Options = Options
 
@@ -24,7 +24,7 @@ class Endless(BasePolicy):
         self._finished = 0
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Start one job at a time; at the end, only ask to be asked again."""
+        """Start one job at a time. After the first jobs, start none."""
         self._finished += len(view.finished)
         wake = Wake(view.now + ticks(1))
         if self._finished < FIRST_JOBS:

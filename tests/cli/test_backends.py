@@ -1,4 +1,4 @@
-"""Are backends found by name, and does what is missing say what to do?"""
+"""Does a name lead to its backend? If something is missing, does the message say what to do?"""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ def test_a_recorded_table_names_the_missing_key_or_counts_its_fallback(artist) -
 
 
 def test_doctor_reports_and_changes_nothing(artist) -> None:
-    found = json.loads(artist("doctor", "--format", "json").stdout)
-    rows = {row["check"]: row for row in found}
+    rows = {row["check"]: row for row in json.loads(artist("doctor", "--format", "json").stdout)}
     assert rows["in-process backend"]["ok"]
     assert rows["cache of estimates"]["ok"]
     assert {"Docker engine", "image official"} <= set(rows)

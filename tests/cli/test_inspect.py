@@ -1,4 +1,4 @@
-"""Do the commands that only look, look right?"""
+"""Do `list`, `explain`, `schema`, `latency` and `trace` show what they should?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import json
 
 import pytest
 
+from artist.cli.commands.list import Kind, list_
+from artist.cli.output import Format
+from artist.policies.table import POLICIES
+from artist.registry import Entry
 from artist.results.glossary import METRICS, TERMS
 
 
@@ -24,6 +28,16 @@ def test_list(artist, what: str, expected: str) -> None:
     assert expected in artist("list", what).stdout
     rows = json.loads(artist("list", what, "--format", "json").stdout)
     assert expected in {row["id"] for row in rows}
+
+
+def test_a_policy_that_takes_another_one_is_listed_with_it(monkeypatch, capsys) -> None:
+    wrapper = Entry("outer", "nowhere:Outer", "takes a policy inside", wraps=True)
+    monkeypatch.setitem(POLICIES._entries, "outer", wrapper)
+    for format_ in Format:
+        list_(Kind.POLICIES, format_)
+        printed = capsys.readouterr().out
+        assert "outer(POLICY)" in printed
+        assert "dally(POLICY)" not in printed
 
 
 def test_every_term_has_a_unit_or_a_meaning() -> None:
@@ -87,6 +101,6 @@ def test_version_and_help(artist) -> None:
 
 @pytest.mark.parametrize("kind", ["scenario", "experiment", "fabric", "calibration"])
 def test_schemas_forbid_unknown_keys_and_describe_known_ones(artist, kind: str) -> None:
-    found = json.loads(artist("schema", kind).stdout)
-    assert found["additionalProperties"] is False
-    assert found["properties"]
+    schema = json.loads(artist("schema", kind).stdout)
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]

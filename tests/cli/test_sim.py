@@ -1,4 +1,4 @@
-"""Does `artist sim` keep its contract: table or JSON, run directory, determinism?"""
+"""Does `artist sim` keep its promises: table or JSON, run directory, same bytes every time?"""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ SENSETIME = Path(__file__).parents[3] / "shared" / "traces"
 
 
 def test_summary_has_every_key_of_the_contract(artist) -> None:
-    found = json.loads(artist("sim", "--racks", "2", "--format", "json", "--check").stdout)
-    assert set(found) >= set(SUMMARY_KEYS)
-    assert set(found) - {"policy", "trace", "gpus", "jobs_total", "jobs_finished", "seed",
+    summary = json.loads(artist("sim", "--racks", "2", "--format", "json", "--check").stdout)
+    assert set(summary) >= set(SUMMARY_KEYS)
+    assert set(summary) - {"policy", "trace", "gpus", "jobs_total", "jobs_finished", "seed",
                          "artist_version"} == {term.name for term in METRICS}  # fmt: skip
-    assert found["jobs_finished"] == found["jobs_total"] == 500
+    assert summary["jobs_finished"] == summary["jobs_total"] == 500
 
 
 def test_table_goes_to_stdout_without_colours_and_hints_to_stderr(artist) -> None:
@@ -91,13 +91,13 @@ def test_manifest_says_where_the_result_came_from(artist, tmp_path: Path) -> Non
 
 
 def _bytes(out: Path) -> dict[str, object]:
-    found: dict[str, object] = {path.name: path.read_bytes() for path in out.glob("*.parquet")}
+    contents: dict[str, object] = {path.name: path.read_bytes() for path in out.glob("*.parquet")}
     summary = json.loads((out / "summary.json").read_text())
     summary.pop("wall_s")
     manifest = json.loads((out / "manifest.json").read_text())
     manifest.pop("volatile")
     manifest.pop("command")
-    return found | {"summary": json.dumps(summary), "manifest": json.dumps(manifest)}
+    return contents | {"summary": json.dumps(summary), "manifest": json.dumps(manifest)}
 
 
 def test_same_scenario_gives_the_same_bytes_in_any_process(artist, tmp_path: Path) -> None:
@@ -136,10 +136,10 @@ def test_a_scenario_file_is_read_and_flags_override_it(artist, tmp_path: Path) -
     (tmp_path / "s.yaml").write_text(
         "racks: 1\npolicy: las\ntrace: tiny-batch\npolicy_options: {lease_s: 600}\n"
     )
-    found = json.loads(artist("sim", "s.yaml", "--format", "json").stdout)
-    assert (found["policy"], found["gpus"]) == ("las", 64)
-    found = json.loads(artist("sim", "s.yaml", "--racks", "2", "--format", "json").stdout)
-    assert found["gpus"] == 128
+    summary = json.loads(artist("sim", "s.yaml", "--format", "json").stdout)
+    assert (summary["policy"], summary["gpus"]) == ("las", 64)
+    summary = json.loads(artist("sim", "s.yaml", "--racks", "2", "--format", "json").stdout)
+    assert summary["gpus"] == 128
 
 
 def test_an_irregular_cluster_is_given_as_nested_lists(artist, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_restart_cost_is_charged_only_after_a_preemption(artist, tmp_path, polic
     assert restarts.sum() > 0
 
 
-def test_what_a_reader_filled_in_or_dropped_is_said(artist, tmp_path: Path) -> None:
+def test_the_command_says_what_the_reader_filled_in_and_dropped(artist, tmp_path: Path) -> None:
     (tmp_path / "helios.csv").write_text(
         "job_id,user,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
         "a,u,8,64,1,COMPLETED,2020-04-01 00:00:00,2020-04-01 00:00:00,2020-04-01 01:00:00,3600,0\n"
@@ -186,8 +186,8 @@ def test_the_papers_traces_run_clean(artist, trace: str, policy: str) -> None:
         "sim", "--trace", SENSETIME / trace, "--racks", "4", "--policy", policy, "--check",
         "--format", "json",
     )  # fmt: skip
-    found = json.loads(ran.stdout)
-    assert found["jobs_finished"] == found["jobs_total"]
+    summary = json.loads(ran.stdout)
+    assert summary["jobs_finished"] == summary["jobs_total"]
 
 
 @pytest.mark.skipif(not SENSETIME.is_dir(), reason="the real traces are not here")

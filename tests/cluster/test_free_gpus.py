@@ -1,4 +1,4 @@
-"""Does the index of free GPUs say what counting them says?"""
+"""Does the index of free GPUs agree with counting them?"""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class AgainstCounting(RuleBasedStateMachine):
             self.naive[leaf] += count
 
     @rule(data=st.data())
-    def release_what_nobody_holds(self, data: st.DataObject) -> None:
+    def release_gpus_that_are_free(self, data: st.DataObject) -> None:
         leaf = data.draw(st.sampled_from(sorted(self.naive)))
         held = self.tree.levels[0].gpus[leaf] - self.naive[leaf]
         with pytest.raises(PolicyError):
@@ -79,7 +79,7 @@ class AgainstCounting(RuleBasedStateMachine):
         assert [self.free.of(0, leaf) for leaf in self.naive] == list(self.naive.values())
 
     @invariant()
-    def every_question_to_the_index_is_answered_as_by_counting(self) -> None:
+    def the_index_answers_as_counting_does(self) -> None:
         for level in range(self.tree.machine, len(self.tree.levels)):
             counted = self._counted(level)
             assert self.free.index_is_true(level)
@@ -92,7 +92,7 @@ class AgainstCounting(RuleBasedStateMachine):
                 assert self.free.first_fit(level, gpus) == next(iter(room), None)
 
     @invariant()
-    def inside_a_unit_the_index_answers_as_by_counting(self) -> None:
+    def inside_a_unit_the_index_answers_as_counting_does(self) -> None:
         tree, visits = self.tree, self.visits
         for outer in range(tree.machine, len(tree.levels)):
             unit = len(tree.levels[outer]) // 2

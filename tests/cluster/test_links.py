@@ -50,10 +50,10 @@ def test_capacities_are_all_links_of_a_unit_together() -> None:
 
 @given(placements_on(TREE))
 def test_each_direction_of_a_link_comes_once(placement) -> None:
-    found = links(TREE, FABRIC, placement)
-    assert len(set(found)) == len(found)
-    ups = [link for link in found if link.direction == "up"]
-    assert len(ups) * 2 == len(found)
+    crossed_links = links(TREE, FABRIC, placement)
+    assert len(set(crossed_links)) == len(crossed_links)
+    ups = [link for link in crossed_links if link.direction == "up"]
+    assert len(ups) * 2 == len(crossed_links)
 
 
 @given(st.integers(0, 7))

@@ -77,10 +77,10 @@ def test_a_signature_read_back_is_the_shape(data: st.DataObject) -> None:
     tree = data.draw(trees())
     placement = data.draw(placements_on(tree))
     text = signature(tree, placement)
-    found = shape(tree, placement)
-    assert parse_signature(text, tree.level_names) == found
-    assert shape_text(found, tree.level_names) == text
-    assert gpus_of(found) == placement.gpus
+    drawn = shape(tree, placement)
+    assert parse_signature(text, tree.level_names) == drawn
+    assert shape_text(drawn, tree.level_names) == text
+    assert gpus_of(drawn) == placement.gpus
 
 
 @given(st.data())

@@ -6,8 +6,8 @@ import pytest
 
 from artist.astra.programs.docker_client import Engine
 from artist.astra.programs.images import load_image
+from artist.calibrate.fit_models import FittedModel, calibrate
 from artist.calibrate.measurements import default_measurements
-from artist.calibrate.models import FittedModel, calibrate
 from artist.cluster.fabric import load_fabric
 from artist.errors import BackendError
 from artist.run import open_backend

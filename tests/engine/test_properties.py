@@ -33,7 +33,7 @@ from artist.contract import (
     Withdraw,
 )
 from artist.engine.rows import EndReason, JobRow, PlacementRow, Rows
-from artist.network.alone import AloneRates
+from artist.network.iteration_time_alone import AloneRates
 from artist.policies.table import POLICIES
 from artist.units import TICKS_PER_S, Tick, seconds, ticks
 from artist.workload.job import Job

@@ -35,7 +35,7 @@ from artist.contract import (
 from artist.engine.rows import EndReason, Rows
 from artist.engine.simulator import Simulator
 from artist.errors import InvariantError, PolicyError
-from artist.network.alone import AloneRates
+from artist.network.iteration_time_alone import AloneRates
 from artist.units import Tick, seconds
 
 WHOLE = on({0: 8})

@@ -1,4 +1,4 @@
-"""Does the disk cache help without ever deciding?"""
+"""Does the disk cache keep estimates without ever changing one?"""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ ANSWER = Estimate(200, 100, "analytical", (7,), (Burst(0, 1, 2, 3),))
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[DiskStore]:
-    found = DiskStore(tmp_path / "cache")
-    yield found
-    found.close()
+    opened = DiskStore(tmp_path / "cache")
+    yield opened
+    opened.close()
 
 
 def _damage(folder: Path, value: object, mode: int = 3) -> None:
@@ -49,7 +49,7 @@ def _damage(folder: Path, value: object, mode: int = 3) -> None:
         database.execute("UPDATE Cache SET value = ?, mode = ?", (value, mode))
 
 
-def test_an_answer_comes_back_whole_and_says_that_it_was_kept(store: DiskStore) -> None:
+def test_an_estimate_comes_back_whole_and_says_that_it_was_kept(store: DiskStore) -> None:
     store.put(QUERY, ANSWER)
     assert store.get(QUERY, "analytical") == replace(ANSWER, from_cache=True)
 
@@ -63,7 +63,7 @@ def test_an_answer_comes_back_whole_and_says_that_it_was_kept(store: DiskStore) 
         replace(QUERY, system=replace(QUERY.system, scheduling_policy="FIFO")),
     ],
 )
-def test_any_other_question_is_another_key(store: DiskStore, other: LatencyQuery) -> None:
+def test_any_other_query_has_another_key(store: DiskStore, other: LatencyQuery) -> None:
     store.put(QUERY, ANSWER)
     assert store.get(other, "analytical") is None
 
@@ -114,7 +114,9 @@ def test_verify_counts_and_drops_what_is_damaged(tmp_path: Path, store: DiskStor
 
 
 @pytest.mark.parametrize("content", [b"", b"noise" * 1000, b"SQLite format 3\x00" + b"\x00" * 99])
-def test_a_ruined_database_is_started_anew(tmp_path: Path, monkeypatch, content: bytes) -> None:
+def test_a_damaged_database_is_replaced_by_a_new_one(
+    tmp_path: Path, monkeypatch, content: bytes
+) -> None:
     folder = tmp_path / "cache"
     folder.mkdir()
     (folder / "cache.db").write_bytes(content)
@@ -139,14 +141,14 @@ def test_where_the_folder_is(monkeypatch, tmp_path: Path) -> None:
 
 def _write_and_read(folder: str) -> int:
     store = DiskStore(Path(folder))
-    found = 0
+    right = 0
     for passes in range(1, 40):
         query = replace(QUERY, passes=passes)
         store.put(query, replace(ANSWER, finish_ns=passes))
         kept = store.get(query, "analytical")
-        found += kept is not None and kept.finish_ns == passes
+        right += kept is not None and kept.finish_ns == passes
     store.close()
-    return found
+    return right
 
 
 def test_eight_processes_may_write_at_once(tmp_path: Path) -> None:
@@ -158,12 +160,12 @@ def test_the_key_depends_on_the_source() -> None:
     assert query_key(QUERY, "a") != query_key(QUERY, "b")
 
 
-def test_a_key_is_the_digest_of_the_whole_question_so_kept_answers_stay_known() -> None:
+def test_a_key_is_the_digest_of_the_whole_query_so_kept_estimates_stay_known() -> None:
     text = json.dumps([SCHEMA, "a", asdict(QUERY)], sort_keys=True, separators=(",", ":"))
     assert query_key(QUERY, "a") == hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_an_answer_with_its_profile_is_kept_apart(store: DiskStore) -> None:
+def test_an_estimate_with_its_profile_is_kept_apart(store: DiskStore) -> None:
     bare = replace(ANSWER, profile=None)
     store.put(QUERY, bare)
     assert store.get(QUERY, "analytical", profile=True) is None
@@ -172,7 +174,7 @@ def test_an_answer_with_its_profile_is_kept_apart(store: DiskStore) -> None:
     assert store.get(QUERY, "analytical") == replace(bare, from_cache=True)
 
 
-def test_an_estimate_is_asked_with_its_profile_where_somebody_needs_it(store: DiskStore) -> None:
+def test_a_profile_comes_only_if_it_is_asked_for(store: DiskStore) -> None:
     fabric, backend = load_fabric("dally2025"), open_backend("analytical")
     service = LatencyService(fabric, backend, workload, store)
     assert service.estimate("alexnet", (4, 4)).profile is None
@@ -184,7 +186,7 @@ def test_an_estimate_is_asked_with_its_profile_where_somebody_needs_it(store: Di
     assert (store.info()["entries"], again.store_hits) == (2, 2)
 
 
-def test_what_a_single_gpu_answers_needs_no_store(store: DiskStore) -> None:
+def test_an_estimate_for_a_single_gpu_needs_no_store(store: DiskStore) -> None:
     service = LatencyService(load_fabric("dally2025"), open_backend("analytical"), workload, store)
     assert service.estimate("alexnet", 1).source == "single-gpu"
     assert store.info()["entries"] == 0

@@ -1,4 +1,4 @@
-"""Replaying a table: keyed by what was asked, and never a guess."""
+"""Does a recorded table answer the queries that it holds, and no others?"""
 
 from __future__ import annotations
 

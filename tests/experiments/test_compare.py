@@ -13,20 +13,20 @@ SMALL = Scenario(racks=1, trace="tiny-batch", backend="none")
 
 
 def test_values_are_paired_by_replicate_whatever_the_number_of_workers() -> None:
-    found = [
+    one, two = (
         compare(SMALL, ["fifo", "srtf"], seeds=2, permutations=2, workers=workers)
         for workers in (1, 2)
-    ]
-    assert found[0] == found[1]
-    assert found[0].replicates == ((0, 0), (0, 1), (1, 0), (1, 1))
-    assert len(found[0].values["fifo"]["jct_mean_s"]) == 4
+    )
+    assert one == two
+    assert one.replicates == ((0, 0), (0, 1), (1, 0), (1, 1))
+    assert len(one.values["fifo"]["jct_mean_s"]) == 4
 
 
 def test_a_policy_against_its_twin_is_within_noise() -> None:
     twin = {"order": "arrival", "preemption": "never", "strict": True}
     changed = SMALL.model_copy(update={"policy_options": twin})
-    found = compare(changed, ["fifo", "sjf"], seeds=1, permutations=2)
-    assert {d.verdict for d in found.differences["sjf"]} == {"within noise"}
+    comparison = compare(changed, ["fifo", "sjf"], seeds=1, permutations=2)
+    assert {d.verdict for d in comparison.differences["sjf"]} == {"within noise"}
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,8 @@ def test_verdicts(low: float, high: float, verdict: str) -> None:
 
 
 def test_one_replicate_decides_nothing() -> None:
-    found = compare(SMALL, ["fifo", "srtf"], seeds=1, permutations=1)
-    assert {d.verdict for d in found.differences["srtf"]} == {"one replicate"}
+    comparison = compare(SMALL, ["fifo", "srtf"], seeds=1, permutations=1)
+    assert {d.verdict for d in comparison.differences["srtf"]} == {"one replicate"}
 
 
 def test_bootstrap_interval_covers_the_mean_about_as_often_as_it_says() -> None:

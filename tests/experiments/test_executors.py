@@ -1,4 +1,4 @@
-"""Do workers that fail, die or are missing cost no more than their own run?"""
+"""Does a worker that fails, dies or is missing cost only its own run?"""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ import pytest
 
 from artist.config import Scenario
 from artist.errors import ConfigError
-from artist.experiments.executors import WorkerDiedError, check_ray, run_all
-from artist.experiments.remote import Luggage, RemoteTask, fingerprint, run_elsewhere
+from artist.experiments.executors import WorkerDiedError, run_all
+from artist.experiments.input_files import InputFiles
+from artist.experiments.ray_cluster import check_ray
+from artist.experiments.remote import RemoteTask, fingerprint, run_elsewhere
 from artist.experiments.task import Outcome, Task, lost, outcome_of, perform
 from artist.results.result import Result
 
 
 def deadly(task: int) -> int:
-    """A task's square; of task 2 nothing but a corpse."""
+    """A task's square; task 2 kills its process."""
     if task == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return task * task
 
 
-def buried(task: int, why: str) -> int:
+def minus(task: int, why: str) -> int:
     assert "killed" in why
     return -task
 
 
 def test_a_worker_that_dies_costs_its_own_task_only() -> None:
-    found = dict(run_all(deadly, [1, 2, 3], 2, died=buried))
-    assert found == {0: 1, 1: -2, 2: 9}
+    outcomes = dict(run_all(deadly, [1, 2, 3], 2, on_death=minus))
+    assert outcomes == {0: 1, 1: -2, 2: 9}
 
 
-def test_a_worker_that_dies_is_an_error_where_nobody_takes_it() -> None:
+def test_a_worker_that_dies_is_an_error_without_on_death() -> None:
     with pytest.raises(WorkerDiedError, match="too little memory"):
         list(run_all(deadly, [1, 2], 2))
 
@@ -99,15 +101,15 @@ def test_the_files_of_a_scenario_travel_once_and_errors_name_the_users_own(
     (here / "astra_configs" / "fabrics").mkdir(parents=True)
     (here / "astra_configs" / "fabrics" / "mine.yaml").write_text("mine")
     monkeypatch.chdir(here)
-    luggage = Luggage(there)
+    files = InputFiles(there)
     base = {
         "fabric": "net.yaml",
         "backend": "recorded:table.csv",
         "fallback": "analytical",
         "policy_options": {"past_service_file": str(here / "past.csv"), "placement": "pack"},
     }
-    first = luggage.packed(Scenario(trace="sub/jobs.csv", **base))
-    second = luggage.packed(Scenario(trace="jobs.csv", **base))
+    first = files.copied(Scenario(trace="sub/jobs.csv", **base))
+    second = files.copied(Scenario(trace="jobs.csv", **base))
     texts = [
         (there / name).read_text()
         for name in (
@@ -123,5 +125,15 @@ def test_the_files_of_a_scenario_travel_once_and_errors_name_the_users_own(
     assert (first.fabric, first.backend) == (second.fabric, second.backend)
     assert (first.fallback, first.policy_options["placement"]) == ("analytical", "pack")
     assert (there / "astra_configs" / "fabrics" / "mine.yaml").is_file()
-    assert luggage.as_named_here(f"{first.trace}:3: bad") == "sub/jobs.csv:3: bad"
-    assert luggage.packed(Scenario()) == Scenario()
+    assert files.with_own_names(f"{first.trace}:3: bad") == "sub/jobs.csv:3: bad"
+    assert files.copied(Scenario()) == Scenario()
+
+
+def test_the_files_of_a_policy_inside_another_travel_too(tmp_path: Path) -> None:
+    table = tmp_path / "past.csv"
+    table.write_text("past")
+    files = InputFiles(tmp_path / "there")
+    options = {"lease_s": 5, "host": {"past_service_file": str(table)}}
+    copied = files.copied(Scenario(policy_options=options)).policy_options
+    assert copied["lease_s"] == 5
+    assert (tmp_path / "there" / copied["host"]["past_service_file"]).read_text() == "past"

@@ -1,4 +1,4 @@
-"""Sweeps that are stopped: by a signal, by a kill around a rename, or before they began."""
+"""Does a sweep survive a signal, a kill around any rename, and a disk that is full?"""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from artist.errors import ConfigError
 from artist.experiments import sweep as sweep_module
 from artist.experiments.sweep import sweep
 
-# A sweep in one process that dies without a word just before or after its n-th rename; the
-# last two put the tables of results in place.
+# A sweep in one process that is killed just before or after its n-th rename. The last two renames
+# put the tables of results in place.
 DRIVER = """
 import os, signal, sys
 from pathlib import Path
@@ -33,10 +33,10 @@ def dying(method):
         count += 1
         if count == doomed and moment == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        found = method(path, target)
+        renamed = method(path, target)
         if count == doomed:
             os.kill(os.getpid(), signal.SIGKILL)
-        return found
+        return renamed
     return rename
 
 Path.rename, Path.replace = dying(Path.rename), dying(Path.replace)
@@ -77,11 +77,23 @@ def test_killed_around_a_rename(tmp_path: Path, experiment: Path, doomed: int, m
     assert contents(out) == contents(tmp_path / "undisturbed")
 
 
+def test_leftovers_of_a_killed_sweep_are_removed_and_other_files_stay(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / ".experiment.json.123.partial").write_text("{")
+    sweep(TINY, out, [], workers=1)
+    (out / ".results.csv.123.partial").write_text("run,")
+    (out / ".results.parquet.124.partial").write_text("PAR1")
+    (out / ".notes.md.1.partial").write_text("mine")
+    sweep(TINY, out, [], workers=1, resume=True)
+    assert {path.name for path in out.glob(".*")} == {".lock", ".notes.md.1.partial"}
+
+
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )
 def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
-    """Ctrl-C reaches all processes of a terminal, SIGTERM the first one alone."""
+    """Ctrl-C reaches all processes of a terminal, SIGTERM only the first one."""
     experiment = tmp_path / "e.yaml"
     experiment.write_text(
         "name: e\nversion: 1\nbase: {trace: sensetime-batch-500, backend: none, racks: 2}\n"

@@ -1,4 +1,7 @@
-"""The same contract on a real Ray of two workers on this machine: `make ray-test`."""
+"""Does a sweep on a Ray cluster give what it gives here? Two workers on this machine.
+
+`make ray-test` runs these tests.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ import pytest
 from test_sweep import TINY, contents
 
 from artist.estimates.cache import open_store
-from artist.experiments.executors import run_on_ray
 from artist.experiments.experiment import Experiment
+from artist.experiments.ray_cluster import run_on_ray
 from artist.experiments.remote import on_ray
 from artist.experiments.sweep import SweepResult, sweep
 
@@ -68,12 +71,12 @@ def deadly(task: int) -> int:
 
 
 def test_a_worker_that_dies_costs_its_own_task_only(tmp_path: Path) -> None:
-    def buried(task: int, why: str) -> int:
+    def minus(task: int, why: str) -> int:
         assert "Ray worker died" in why
         return -task
 
-    found = dict(run_on_ray(deadly, [0, 1, 2, 3], 2, folder=tmp_path, died=buried))
-    assert found == {0: 0, 1: -1, 2: 4, 3: 9}
+    outcomes = dict(run_on_ray(deadly, [0, 1, 2, 3], 2, folder=tmp_path, on_death=minus))
+    assert outcomes == {0: 0, 1: -1, 2: 4, 3: 9}
 
 
 def test_workers_share_the_cache_of_estimates(

@@ -26,18 +26,18 @@ TINY = Experiment(
 
 
 def contents(out: Path) -> dict[str, bytes | str]:
-    """All files of a sweep, without what may differ between two runs."""
-    found: dict[str, bytes | str] = {}
+    """All files of a sweep, without the parts that may differ between two runs of it."""
+    files: dict[str, bytes | str] = {}
     for path in sorted(out.rglob("*")):
         name = str(path.relative_to(out))
         if path.name in ("manifest.json", "summary.json"):
             data = json.loads(path.read_text())
             for volatile in ("volatile", "command", "wall_s"):
                 data.pop(volatile, None)
-            found[name] = json.dumps(data)
+            files[name] = json.dumps(data)
         elif path.is_file() and path.name != ".lock":
-            found[name] = path.read_bytes()
-    return found
+            files[name] = path.read_bytes()
+    return files
 
 
 def test_the_grid_is_all_combinations_the_last_setting_fastest() -> None:

@@ -1,4 +1,4 @@
-"""The command as a user runs it, and disks that fail."""
+"""Runs the command as a user does, and mounts disks that fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Absurd sizes are refused in one sentence that names the limit, before memory is gone."""
+"""Are absurd sizes refused in one sentence that names the limit, before memory is used up?"""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_trillion_iterations_are_no_work(start, tmp_path) -> None:
 
 @pytest.mark.slow
 def test_memory_that_is_gone_is_named(start) -> None:
-    """Where a limit of the system comes first, it is a sentence too."""
+    """If the operating system refuses memory first, the command ends with a sentence too."""
     bytes_ = 250 * 2**20
     process = start(
         "sim", "--racks", "62500", "--trace", "tiny-batch", "--policy", "fifo",

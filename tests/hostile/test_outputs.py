@@ -1,4 +1,4 @@
-"""Outputs that cannot be written, or are not read: one sentence, nothing half-written."""
+"""Does an output that cannot be written, or is not read, end with one sentence and no remains?"""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_standard_output_on_a_full_disk(start, command) -> None:
 
 
 def test_standard_output_that_nobody_reads(start) -> None:
-    """As before `| head -1`: quiet, whoever of the libraries notices."""
+    """Like before `| head -1`: silent, whichever library meets the closed pipe first."""
     for command in (SIM, ("list", "traces"), ("sim", "--help"), ("schema", "scenario")):
         process = start(*command)
         process.stdout.close()
@@ -114,7 +114,7 @@ def test_standard_output_that_nobody_reads(start) -> None:
 
 
 def test_standard_output_that_is_closed(start) -> None:
-    """As `>&-` in a shell does."""
+    """Like `>&-` in a shell."""
     for close in ((1,), (1, 2)):
         process = start(*SIM, "--out", f"run{len(close)}", close_fds=False,
                         preexec_fn=lambda close=close: [os.close(fd) for fd in close])  # fmt: skip
@@ -146,7 +146,7 @@ def test_an_output_that_exists_is_not_touched(start, tmp_path: Path, there: str)
 
 
 def test_two_runs_into_one_folder(start, tmp_path: Path) -> None:
-    """One of them is there whole; the other says that it is not."""
+    """One run is there, whole. The other command replaces it or says that it could not."""
     both = [start(*SIM, "--out", "run", "--policy", policy) for policy in ("fifo", "las")]
     codes, errors = [], ""
     for process in both:

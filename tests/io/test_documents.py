@@ -13,7 +13,7 @@ from artist.engine.simulator import Simulator
 from artist.errors import ConfigError
 from artist.io.documents import load_yaml
 from artist.io.shipped import resource
-from artist.network.alone import AloneRates
+from artist.network.iteration_time_alone import AloneRates
 from artist.run import build_cluster, build_latency, build_policy, build_trace, simulate
 
 SHIPPED = resource("astra_configs", "fabrics", "dally2025.yaml").read_text()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from artist.calibrate.measurements import read_measurements
-from artist.calibrate.nccl import read_log
+from artist.calibrate.nccl_log_reader import read_log
 from artist.measure.all_reduces import AllReduceTimes, log_text
 from artist.workload.models import workload
 

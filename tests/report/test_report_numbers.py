@@ -21,8 +21,8 @@ from artist.report.grouping import group
 from artist.report.page import figures
 from artist.report.perfetto import perfetto_trace
 from artist.report.reader import read_run, read_runs
-from artist.report.timeline_data import STEPS, pack, step_s
 from artist.report.timeline_lanes import machines, parse_placement, strips_of
+from artist.report.timeline_packing import STEPS, pack, step_s
 
 
 @pytest.fixture

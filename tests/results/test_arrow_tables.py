@@ -1,4 +1,4 @@
-"""Are our columns what pyarrow itself would make of them?"""
+"""Are our columns the arrays that pyarrow itself would make of them?"""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_any_texts_are_what_pyarrow_makes_of_them(values: list[str | None]) -> N
 
 
 @pytest.mark.parametrize("values", [[1, "z", None], [BIG, 1], ["z", 1.5]], ids=repr)
-def test_hints_of_no_one_type_are_text(values) -> None:
+def test_hints_of_mixed_types_become_text(values) -> None:
     told = [None if value is None else str(value) for value in values]
     assert arrow_table({"hint_x": values})["hint_x"].to_pylist() == told
 

@@ -1,4 +1,4 @@
-"""Is fragmentation what its formula says? By hand, and against a count GPU by GPU."""
+"""Is fragmentation what its formula says? By hand, and against a count machine by machine."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_by_hand_on_two_machines() -> None:
     # three of its GPUs are: too few for b alone.
     assert timeline["gpus_fragmented"].tolist() == [2 / 4, 2 / 4, 0, 3 / 4, 0]
     # d waits from 1 to 10: with one free GPU for 3 s, with four for 6 s.
-    found = summarise(rows, tree, job_table(rows), timeline, len(jobs))
-    assert found["fragmentation"] == pytest.approx(3 * 0.5 / (3 * 1 + 6 * 4))
+    summary = summarise(rows, tree, job_table(rows), timeline, len(jobs))
+    assert summary["fragmentation"] == pytest.approx(3 * 0.5 / (3 * 1 + 6 * 4))
 
 
 def test_a_migration_that_changes_nothing_else_shows() -> None:
@@ -128,7 +128,7 @@ print(_fragmentation(timeline, tree))
 
 
 def test_the_last_digit_does_not_depend_on_the_number_of_threads() -> None:
-    found = {
+    printed = {
         subprocess.run(
             [sys.executable, "-c", THREADS],
             env={**os.environ, "OPENBLAS_NUM_THREADS": threads},
@@ -138,4 +138,4 @@ def test_the_last_digit_does_not_depend_on_the_number_of_threads() -> None:
         ).stdout
         for threads in ("1", "2")
     }
-    assert len(found) == 1
+    assert len(printed) == 1

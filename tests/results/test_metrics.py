@@ -9,7 +9,7 @@ from support import depth
 from artist.cluster.tree import nested
 from artist.engine.simulator import Simulator
 from artist.estimates.query import Estimate
-from artist.network.alone import AloneRates
+from artist.network.iteration_time_alone import AloneRates
 from artist.policies.classic import Classic, ClassicOptions
 from artist.results.metrics import job_table, summarise, timeline_table, weighted_percentile
 from artist.workload.job import Job
@@ -29,20 +29,20 @@ def run(*jobs: Job, **options: object):
 def test_two_jobs_by_hand() -> None:
     # wide: 4 GPUs across machines, 5 iterations of 1 s doubled: 0-10. thin: 1 GPU, waits 1-10,
     # 4 iterations of 1 s: 10-14.
-    rows, table, found = run(Job("wide", 0, 4, "m", 5, 1.0), Job("thin", 1, 1, "m", 4, 1.0))
-    assert found["makespan_s"] == 14
-    assert found["jct_mean_s"] == (10 + 13) / 2
-    assert found["queue_delay_mean_s"] == 9 / 2
-    assert found["comm_time_mean_s"] == 5 / 2
-    assert found["compute_time_mean_s"] == (5 + 4) / 2
-    assert found["gpu_utilization"] == found["gpu_allocation_rate"] == 44 / 56
-    assert (found["placements_machine"], found["placements_rack"]) == (1, 1)
-    assert found["iteration_time_mean_s"] == (5 * 2 + 4 * 1) / 9
-    assert found["iteration_time_p50_s"] == found["iteration_time_p99_s"] == 2
-    assert found["iteration_slowdown_mean"] == 1
+    rows, table, summary = run(Job("wide", 0, 4, "m", 5, 1.0), Job("thin", 1, 1, "m", 4, 1.0))
+    assert summary["makespan_s"] == 14
+    assert summary["jct_mean_s"] == (10 + 13) / 2
+    assert summary["queue_delay_mean_s"] == 9 / 2
+    assert summary["comm_time_mean_s"] == 5 / 2
+    assert summary["compute_time_mean_s"] == (5 + 4) / 2
+    assert summary["gpu_utilization"] == summary["gpu_allocation_rate"] == 44 / 56
+    assert (summary["placements_machine"], summary["placements_rack"]) == (1, 1)
+    assert summary["iteration_time_mean_s"] == (5 * 2 + 4 * 1) / 9
+    assert summary["iteration_time_p50_s"] == summary["iteration_time_p99_s"] == 2
+    assert summary["iteration_slowdown_mean"] == 1
     assert table["finish_time_fairness"].tolist() == [10 / 5, 13 / 4]
-    assert found["finish_time_fairness_max"] == 3.25
-    assert found["jain_index"] == pytest.approx((2 + 3.25) ** 2 / (2 * (4 + 3.25**2)))
+    assert summary["finish_time_fairness_max"] == 3.25
+    assert summary["jain_index"] == pytest.approx((2 + 3.25) ** 2 / (2 * (4 + 3.25**2)))
     assert timeline_table(rows, TREE)["gpus_held"].tolist() == [4, 4, 1, 0]
     assert timeline_table(rows, TREE)["jobs_waiting"].tolist() == [0, 1, 0, 0]
 
@@ -50,19 +50,19 @@ def test_two_jobs_by_hand() -> None:
 def test_a_preemption_costs_what_it_loses_and_waits() -> None:
     # long is preempted at 2.5: half an iteration lost on 4 GPUs; it restarts at 3.5 and stands
     # still for 3 s on them.
-    found = run(
+    summary = run(
         Job("long", 0, 4, "m", 10, 0.5, restart_s=3.0),
         Job("short", 2.5, 4, "m", 1, 0.5),
         order="remaining",
         preemption="at-once",
     )[2]
-    assert found["preemptions"] == 1
-    assert found["preemption_cost_gpu_s"] == 4 * (0.5 + 3)
-    assert found["gpu_allocation_rate"] == 1
-    assert found["gpu_utilization"] == (found["makespan_s"] - 3) / found["makespan_s"]
+    assert summary["preemptions"] == 1
+    assert summary["preemption_cost_gpu_s"] == 4 * (0.5 + 3)
+    assert summary["gpu_allocation_rate"] == 1
+    assert summary["gpu_utilization"] == (summary["makespan_s"] - 3) / summary["makespan_s"]
 
 
-def test_who_never_waits_has_no_queueing_delay_at_all() -> None:
+def test_a_job_that_never_waits_has_a_queueing_delay_of_zero() -> None:
     # In seconds 0.3 + 0.6 - 0.3 is not 0.6; in ticks it is.
     table = run(Job("a", 0.3, 2, "m", 2, 0.3), Job("b", 0.7, 2, "m", 1, 0.1))[1]
     assert table["queue_delay_s"].tolist() == [0, 0]

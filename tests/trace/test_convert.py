@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from artist.cli.commands.trace import app
 from artist.errors import ConfigError
-from artist.trace.foreign.rules import Rules
+from artist.trace.foreign.fill_options import Rules
 from artist.trace.native.trace import Trace
 from artist.trace.native.writer import write_csv, write_parquet
 from artist.trace.read import read_trace

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artist.errors import ConfigError, TraceError
-from artist.trace.foreign.rules import Fractional, Rules
+from artist.trace.foreign.fill_options import Fractional, Rules
 from artist.trace.native import plain_csv as plain
 from artist.trace.native.table import MAX_GPUS
 from artist.trace.read import read_trace

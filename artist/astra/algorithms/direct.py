@@ -25,17 +25,17 @@ from __future__ import annotations
 
 from math import prod
 
-from artist.astra.algorithms.packets import (
+from artist.astra.algorithms.npu_in_stage import (
     Message,
     PacketAgent,
     PacketPlan,
     reduced_bytes_of_bundles,
 )
 from artist.astra.algorithms.timing import AmbiguousOrderError, Timing, timing_with_end
-from artist.astra.messages.agenda import Agenda, Clock
 from artist.astra.messages.chunks_and_stages import Stage
+from artist.astra.messages.event_order import Agenda, Clock
 from artist.astra.messages.message_handling import Bundles, Delays
-from artist.astra.messages.network import Network
+from artist.astra.messages.message_times import Network
 from artist.workload.layers import Collective
 
 

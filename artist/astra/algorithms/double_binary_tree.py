@@ -25,10 +25,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from artist.astra.messages.agenda import Action
 from artist.astra.messages.chunks_and_stages import Stage
+from artist.astra.messages.event_order import Action
 from artist.astra.messages.message_handling import Bundles
-from artist.astra.messages.network import Network
+from artist.astra.messages.message_times import Network
 
 
 @dataclass(frozen=True, slots=True)

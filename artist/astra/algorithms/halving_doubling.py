@@ -20,11 +20,11 @@ message that follows it, hence no R(S/2). The letters are those of
 
 from __future__ import annotations
 
-from artist.astra.algorithms.packets import Message, PacketPlan, reduced_bytes_of_bundles
+from artist.astra.algorithms.npu_in_stage import Message, PacketPlan, reduced_bytes_of_bundles
 from artist.astra.algorithms.timing import Timing
 from artist.astra.messages.chunks_and_stages import Stage
 from artist.astra.messages.message_handling import Delays
-from artist.astra.messages.network import Network
+from artist.astra.messages.message_times import Network
 from artist.workload.layers import Collective
 
 

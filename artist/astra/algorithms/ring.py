@@ -18,11 +18,11 @@ R = 3000 ns, takes 6 * 1010 + 7 * 5 + 3 * 3000 = 15095 ns.
 
 from __future__ import annotations
 
-from artist.astra.algorithms.packets import Message, PacketPlan, reduced_bytes_of_bundles
+from artist.astra.algorithms.npu_in_stage import Message, PacketPlan, reduced_bytes_of_bundles
 from artist.astra.algorithms.timing import Timing, timing_with_end
 from artist.astra.messages.chunks_and_stages import Stage
 from artist.astra.messages.message_handling import Delays
-from artist.astra.messages.network import Network
+from artist.astra.messages.message_times import Network
 from artist.workload.layers import Collective
 
 

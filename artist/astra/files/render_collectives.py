@@ -18,7 +18,7 @@ from pathlib import Path
 
 from artist.astra.files.render import check, render
 from artist.errors import ConfigError
-from artist.estimates.layer_wise import Request, questions
+from artist.estimates.layer_wise import Request, collective_queries
 from artist.estimates.query import LatencyQuery
 from artist.workload.iteration_graph import nodes
 
@@ -34,7 +34,7 @@ def render_collectives(query: LatencyQuery, directory: Path, dialect: str = "ast
             hang or answer nonsense.
         ConfigError: unknown dialect, or the folder cannot be written.
     """
-    asked = questions(query)
+    asked = collective_queries(query)
     folders = dict(zip(asked, _names(asked), strict=True))
     for part in asked.values():
         if part is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from functools import partial
 
-from artist.astra.messages.agenda import Action, Agenda
+from artist.astra.messages.event_order import Action, Agenda
 
 Address = tuple[int, int, int, int]
 """(stream, sender, receiver, bytes). Messages with the same address arrive in order of sending."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from artist.astra.messages.agenda import Action, Clock
+from artist.astra.messages.event_order import Action, Clock
 
 
 @dataclass(frozen=True, slots=True)

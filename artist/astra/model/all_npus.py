@@ -10,15 +10,15 @@ from collections import deque
 from dataclasses import dataclass
 from functools import partial
 
+from artist.astra.algorithms.dispatch import packet_plan
 from artist.astra.algorithms.double_binary_tree import TreeAgent, tree
-from artist.astra.algorithms.packets import PacketAgent, PacketPlan
-from artist.astra.algorithms.table import packet_plan
-from artist.astra.messages.agenda import Action, Agenda, Clock
+from artist.astra.algorithms.npu_in_stage import PacketAgent, PacketPlan
 from artist.astra.messages.chunks_and_stages import Stage
+from artist.astra.messages.event_order import Action, Agenda, Clock
 from artist.astra.messages.groups import Family
 from artist.astra.messages.mailbox import Mailbox
 from artist.astra.messages.message_handling import Bundles, Delays
-from artist.astra.messages.network import Network
+from artist.astra.messages.message_times import Network
 from artist.astra.model.one_npu import Interval
 from artist.astra.model.queues import Lane, Leg, StreamMaker
 from artist.astra.model.training_loop import Program

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from artist.astra.algorithms.table import stage_time
+from artist.astra.algorithms.dispatch import stage_time
 from artist.astra.algorithms.timing import AmbiguousOrderError
 from artist.astra.messages.chunks_and_stages import Request
 from artist.astra.messages.groups import Family

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from artist.astra.messages.chunks_and_stages import Cut, Request, chunks, stages
 from artist.astra.messages.groups import Algorithm, Group, algorithm_of, groups
 from artist.astra.messages.message_handling import Delays
-from artist.astra.messages.network import Network
+from artist.astra.messages.message_times import Network
 from artist.astra.model import refusals
 from artist.astra.model.training_loop import Program, program
 from artist.estimates.query import LatencyQuery, SystemSettings

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from artist.astra.algorithms.table import smallest_message_bytes
+from artist.astra.algorithms.dispatch import smallest_message_bytes
 from artist.astra.messages.chunks_and_stages import LOCAL_BW_AWARE, Cut
 from artist.astra.messages.groups import Family, Group
 from artist.astra.model.training_loop import Program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from artist.astra.algorithms.table import sent_bytes
+from artist.astra.algorithms.dispatch import sent_bytes
 from artist.astra.messages.chunks_and_stages import Stage
 from artist.astra.model.one_npu import Interval
 from artist.astra.model.prepared_query import PreparedQuery

@@ -27,7 +27,7 @@ from artist.astra.programs.docker_client import Engine
 from artist.astra.programs.ended_run import estimate_of
 from artist.astra.programs.images import DEFAULT_IMAGE, ImageEntry, load_image
 from artist.astra.programs.leftovers import remove_leftovers
-from artist.astra.programs.parallel import core_count, in_parallel
+from artist.astra.programs.parallel_queries import core_count, in_parallel
 from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
 
 

@@ -1,7 +1,7 @@
-"""`artist astra`: the in-process model behind ASTRA-sim's own command line and output.
+"""`artist astra`: the in-process model with the command line and output of ASTRA-sim.
 
-It stands in for ASTRA-sim's congestion-unaware analytical binary, so it keeps that
-program's exit codes, and like that one ends with 0 but without a result after a deadlock.
+It can replace ASTRA-sim's congestion-unaware analytical binary. So it keeps that program's exit
+codes. Like that program, it ends with 0 but without a result after a deadlock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-# Typer would end with 2 at an unknown flag, ASTRA-sim's refusals end with 255.
+# Typer ends with exit code 2 at an unknown flag, ASTRA-sim with 255. So Typer collects unknown
+# flags in `context.args`, and `astra` refuses them.
 _SETTINGS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 Scale = Annotated[float, typer.Option(help="Only 1.")]
@@ -71,9 +72,10 @@ def astra(
     _print(lines, logging_folder)
 
 
-def _results(found: Finishes) -> Iterator[str]:
-    for rank, finish_ns in enumerate(found.finish_ns):
-        exposed_ns = finish_ns - found.compute_ns
+def _results(result: Finishes) -> Iterator[str]:
+    """ASTRA-sim's line about each NPU. One cycle is 1 ns."""
+    for rank, finish_ns in enumerate(result.finish_ns):
+        exposed_ns = finish_ns - result.compute_ns
         yield (
             f"[workload] [info] sys[{rank}] finished, {finish_ns} cycles, "
             f"exposed communication {exposed_ns} cycles."
@@ -81,10 +83,9 @@ def _results(found: Finishes) -> Iterator[str]:
 
 
 def _print(lines: list[str], folder: Path | None) -> None:
-    """Lines with the time before each, to stdout and, like ASTRA-sim, to a log."""
-    now = datetime.now().isoformat(
-        sep=" ", timespec="milliseconds"
-    )  # local time, as ASTRA-sim prints
+    """Print lines, each with the time before it, and write them to ASTRA-sim's log file."""
+    # Local time, as ASTRA-sim prints it.
+    now = datetime.now().isoformat(sep=" ", timespec="milliseconds")
     text = "".join(f"[{now}] {line}\n" for line in lines)
     if folder is not None:
         try:

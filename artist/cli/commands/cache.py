@@ -1,4 +1,4 @@
-"""`artist cache`: the estimates kept between runs."""
+"""`artist cache`: looks after the estimates that are kept on disk between runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from artist.cli.options import FormatOption
-from artist.cli.output import Format, print_facts, print_json
+from artist.cli.output import Format, print_facts
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -53,7 +53,4 @@ def _store() -> Iterator[DiskStore]:
 
 
 def _show(facts: dict[str, Any], format_: Format) -> None:
-    if format_ is Format.JSON:
-        print_json(facts)
-    else:
-        print_facts("estimates kept between runs", facts)
+    print_facts("estimates kept between runs", facts, format_)

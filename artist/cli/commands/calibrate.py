@@ -1,4 +1,7 @@
-"""`artist calibrate`: from what was measured to what is simulated with."""
+"""`artist calibrate`: fits models or a fabric's level to measurements.
+
+The fits are in `artist/calibrate`.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from artist.cli.output import Format, note, print_facts, print_json, print_table
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
+    from artist.calibrate.fit_models import FittedModel
     from artist.calibrate.measurements import MeasurementSet
-    from artist.calibrate.models import FittedModel
 
 DEFAULT_FABRIC = "dally2025"
 
-Figure = Annotated[Path | None, typer.Option("--plot", help="Draw it (PNG, SVG or PDF).")]
+Figure = Annotated[Path | None, typer.Option("--plot", help="Draw the fit (PNG, SVG or PDF).")]
 
 
 def calibrate(
@@ -31,13 +34,14 @@ def calibrate(
     ] = None,
     level: Annotated[str | None, typer.Option(help="The level that the log measured.")] = None,
     fabric: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Simulated on; or to be written.")
+        str | None, typer.Option(metavar="NAME|FILE", help="Fabric to simulate on, or to write.")
     ] = None,
     base: Annotated[
-        str | None, typer.Option(help="Fabric whose other levels are kept (--nccl-tests).")
+        str | None, typer.Option(help="Fabric to take the other levels from (--nccl-tests).")
     ] = None,
     operation: Annotated[
-        str | None, typer.Option(help="Of the log, if it does not say: all_reduce, alltoall ...")
+        str | None,
+        typer.Option(help="Operation of the log, if it does not tell: all_reduce, alltoall ..."),
     ] = None,
     backend: Annotated[str, typer.Option(help="See: artist list backends.")] = "analytical",
     kineto: Annotated[
@@ -46,28 +50,29 @@ def calibrate(
     placement: Annotated[
         str | None, typer.Option(help="GPUs of the --kineto run: 8 or 4,4.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the calibration that is written.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the calibration to write.")] = None,
     plot: Figure = None,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Fit models to measured communication shares, or a fabric's level to a log."""
     if nccl_tests is not None:
-        _refuse({"--model": model, "--all": all_, "--measured": measured, "--kineto": kineto})
+        _refuse_given({"--model": model, "--all": all_, "--measured": measured, "--kineto": kineto})
         if fabric is None or level is None:
             raise ConfigError("--nccl-tests needs --fabric NAME (to write) and --level LEVEL")
-        _fabric(nccl_tests, operation, fabric, base, level, backend, plot, format_)
+        _calibrate_fabric(nccl_tests, operation, fabric, base, level, backend, plot, format_)
         return
-    _refuse({"--level": level, "--base": base, "--operation": operation, "--plot": plot})
+    _refuse_given({"--level": level, "--base": base, "--operation": operation, "--plot": plot})
     if kineto is not None and model is None:
-        _refuse({"--all": all_, "--measured": measured, "--placement": placement})
-        _breakdown(kineto, format_)
+        _refuse_given({"--all": all_, "--measured": measured, "--placement": placement})
+        _print_breakdown(kineto, format_)
         return
-    figures = _measurements(model, all_, measured, kineto, placement)
-    names = figures.models() if model is None else [model]
-    _models(figures, names, fabric or DEFAULT_FABRIC, backend, name, format_)
+    measurements = _measurements(model, all_, measured, kineto, placement)
+    names = measurements.models() if model is None else [model]
+    _calibrate_models(measurements, names, fabric or DEFAULT_FABRIC, backend, name, format_)
 
 
-def _refuse(options: dict[str, Any]) -> None:
+def _refuse_given(options: dict[str, Any]) -> None:
+    """Refuse options that do not go with the others, if the user gave one."""
     given = [option for option, value in options.items() if value not in (None, False)]
     if given:
         raise ConfigError(
@@ -96,7 +101,8 @@ def _measurements(
     return read_measurements(measured) if measured is not None else default_measurements()
 
 
-def _breakdown(trace: Path, format_: Format) -> None:
+def _print_breakdown(trace: Path, format_: Format) -> None:
+    """Print the compute and communication times of a profiler's trace; nothing is fitted."""
     from dataclasses import asdict
 
     from artist.calibrate.kineto import read_kineto
@@ -112,37 +118,38 @@ def _breakdown(trace: Path, format_: Format) -> None:
         print_table("compute by layer", list(layers[0]), [list(x.values()) for x in layers])
 
 
-def _models(
-    figures: MeasurementSet,
+def _calibrate_models(
+    measurements: MeasurementSet,
     names: list[str],
     fabric: str,
     backend: str,
     name: str | None,
     format_: Format,
 ) -> None:
-    from artist.calibrate.models import calibrate as calibrate_model
-    from artist.calibrate.models import calibration_of
+    from artist.calibrate.fit_models import calibrate as calibrate_model
+    from artist.calibrate.fit_models import calibration_of
     from artist.calibrate.output_files import write_document
     from artist.cluster.fabric import load_fabric
     from artist.run import open_backend
 
-    chosen = load_fabric(fabric)
-    answering = open_backend(backend)
-    fitted = [calibrate_model(one, figures, chosen, answering) for one in names]
-    whole = names == figures.models()
-    called = name or (figures.name if whole else f"{fitted[0].model}-{figures.name}")
-    document = calibration_of(called, fitted, figures, chosen, answering)
+    on_fabric = load_fabric(fabric)
+    by_backend = open_backend(backend)
+    fitted = [calibrate_model(model, measurements, on_fabric, by_backend) for model in names]
+    if name is None:
+        all_models = names == measurements.models()
+        name = measurements.name if all_models else f"{fitted[0].model}-{measurements.name}"
+    document = calibration_of(name, fitted, measurements, on_fabric, by_backend)
     path = write_document(
-        document, "calibrations", called, "Written by `artist calibrate`; shares are percentages."
+        document, "calibrations", name, "Written by `artist calibrate`; shares are percentages."
     )
     if format_ is Format.JSON:
-        print_json(_as_json(called, fitted))
+        print_json(_as_json(name, fitted))
     else:
-        _print(called, fitted)
-    note(f"wrote {path}; use it with --calibration {called}")
+        _print(name, fitted)
+    note(f"wrote {path}; use it with --calibration {name}")
 
 
-def _fabric(
+def _calibrate_fabric(
     log: Path,
     operation: str | None,
     name: str,
@@ -152,8 +159,8 @@ def _fabric(
     plot: Path | None,
     format_: Format,
 ) -> None:
-    from artist.calibrate.fabrics import calibrate_fabric
-    from artist.calibrate.nccl import read_log
+    from artist.calibrate.fit_fabric import calibrate_fabric
+    from artist.calibrate.nccl_log_reader import read_log
     from artist.calibrate.output_files import write_document
     from artist.cluster.fabric import fabric_names, load_fabric
     from artist.run import open_backend
@@ -164,8 +171,9 @@ def _fabric(
             f"fabric {name!r} is new: say with --base which one to take its other levels from "
             f"({', '.join(fabric_names())})"
         )
-    read = read_log(log, operation)
-    fit = calibrate_fabric(read, name, load_fabric(base or name), level, open_backend(backend))
+    fit = calibrate_fabric(
+        read_log(log, operation), name, load_fabric(base or name), level, open_backend(backend)
+    )
     if plot is not None:
         from artist.calibrate.plots import plot_fabric
 
@@ -174,10 +182,7 @@ def _fabric(
         f"Level {level} was fitted by `artist calibrate` to {log.name}; the rest is {base or name}."
     )
     path = write_document(fit.fabric, "fabrics", name, header)
-    if format_ is Format.JSON:
-        print_json(fit.facts)
-    else:
-        print_facts(f"level {level} of fabric {name}", fit.facts)
+    print_facts(f"level {level} of fabric {name}", fit.facts, format_)
     if fit.level.smallest_error > 0.01:
         note(
             f"note: small messages take {100 * fit.level.smallest_error:.0f} % longer than in the "

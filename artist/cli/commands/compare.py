@@ -40,7 +40,7 @@ def compare(
     quiet: options.Quiet = False,
 ) -> None:
     """Compare policies on the same work; says when a difference is within noise."""
-    chosen = options.scenario_of(locals())  # first, because `locals()` is to hold parameters only
+    chosen = options.scenario_of(locals())  # first: then `locals()` are the parameters
     from artist.experiments.compare import compare as run
     from artist.experiments.executors import cores
 

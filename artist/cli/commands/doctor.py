@@ -1,4 +1,4 @@
-"""`artist doctor`: what works here, and the command that mends what does not."""
+"""`artist doctor`: says what works on this machine, and how to repair what does not."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from artist.cli.output import Format, print_json, print_table
 from artist.errors import ArtistError
 
 
-def doctor(
-    format_: FormatOption = Format.TABLE,
-) -> None:
+def doctor(format_: FormatOption = Format.TABLE) -> None:
     """Check the cache, the Docker engine and every image; nothing is changed."""
     from artist.astra.programs.images import load_images
 

@@ -32,7 +32,7 @@ def latency(
 ) -> None:
     """Communication time of one training iteration."""
     if cases is not None:
-        _cases(cases, workloads, out)
+        _answer_cases(cases, workloads, out)
         return
     from artist.estimates.service import answer
     from artist.run import open_backend
@@ -54,7 +54,7 @@ def latency(
     print_facts(title, facts, format_)
 
 
-def _cases(cases: Path, workloads: Path | None, out: Path | None) -> None:
+def _answer_cases(cases: Path, workloads: Path | None, out: Path | None) -> None:
     from artist.astra.files.case_table import run_cases
 
     if workloads is None or out is None:

@@ -1,4 +1,4 @@
-"""`artist measure`: a training step and all-reduces on the machine at hand."""
+"""`artist measure`: measures a training step and all-reduces on this machine."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from artist.cli.options import FormatOption
-from artist.cli.output import Format, note, print_facts, print_json
+from artist.cli.output import Format, note, print_facts
 
 
 class Device(StrEnum):
-    """Where to compute."""
+    """Value of `--device`: where to compute."""
 
     AUTO = "auto"
     CUDA = "cuda"
@@ -46,21 +46,18 @@ def measure(
         steps=steps,
         largest_bytes=largest * 2**20,
     )
-    found = run(chosen)
-    if found is None:
+    measured = run(chosen)
+    if measured is None:  # of several processes, only the first one has a result
         return
-    paths = write_measured(chosen, found)
+    paths = write_measured(chosen, measured)
     facts = {
         "model": chosen.model,
-        "hardware": f"{len(found.hosts)} x {found.hardware}",
+        "hardware": f"{len(measured.hosts)} x {measured.hardware}",
         "backend": chosen.backend,
-        "compute_ms": found.step.compute_ms,
-        "exposed_comm_ms": found.step.exposed_comm_ms,
-        "comm_percent": 100 * found.step.exposed_comm_ms / found.step.compute_ms,
-        "layers": len(found.step.layers),
+        "compute_ms": measured.step.compute_ms,
+        "exposed_comm_ms": measured.step.exposed_comm_ms,
+        "comm_percent": 100 * measured.step.exposed_comm_ms / measured.step.compute_ms,
+        "layers": len(measured.step.layers),
     }
-    if format_ is Format.JSON:
-        print_json(facts)
-    else:
-        print_facts(f"one step of {chosen.model}", facts)
+    print_facts(f"one step of {chosen.model}", facts, format_)
     note("wrote " + ", ".join(map(str, paths)))

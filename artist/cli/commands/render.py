@@ -24,7 +24,7 @@ def render(
     system: query.Systems = None,
     dialect: Annotated[str, typer.Option(help="astra2 or astra1.")] = "astra2",
 ) -> None:
-    """Write the exact files that ASTRA-sim is given; of divided models a folder per collective."""
+    """Write the files that ASTRA-sim gets. A divided model gets one folder per collective."""
     from artist.astra.files.render import render
     from artist.astra.files.render_collectives import render_collectives
     from artist.estimates.layer_wise import composed

@@ -38,7 +38,7 @@ def sim(
     quiet: options.Quiet = False,
 ) -> None:
     """Simulate a job trace on a cluster under a scheduling policy."""
-    chosen = options.scenario_of(locals())  # first, because `locals()` is to hold parameters only
+    chosen = options.scenario_of(locals())  # first: then `locals()` are the parameters
     from artist.estimates.cache import open_store
     from artist.results.run_directory import check_target, write_run
     from artist.run import simulate

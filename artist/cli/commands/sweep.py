@@ -37,9 +37,10 @@ def sweep(
     quiet: options.Quiet = False,
 ) -> None:
     """Run all scenarios of an experiment; results appear run by run."""
-    from artist.experiments.executors import check_ray
     from artist.experiments.experiment import load_experiment
+    from artist.experiments.ray_cluster import check_ray
     from artist.experiments.remote import on_ray
+    from artist.experiments.sweep import RESULTS
     from artist.experiments.sweep import sweep as run
     from artist.experiments.task import locally
 
@@ -74,7 +75,7 @@ def sweep(
         "already_done": result.skipped,
         "done": result.done,
         "failed": len(result.failures),
-        "results": str(out / "results.csv"),
+        "results": str(out / RESULTS),
     }
     if format_ is Format.JSON:
         print_json({**facts, "failures": {f.id: f.error for f in result.failures}})

@@ -1,4 +1,4 @@
-"""`artist trace`: look at traces, convert them and make them."""
+"""`artist trace`: checks, describes, converts and generates traces."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from artist.cli.options import FormatOption
-from artist.cli.output import Format, note, print_facts, print_json
-from artist.trace.foreign.rules import Fractional, Rules
+from artist.cli.output import Format, note, print_facts
+from artist.trace.foreign.fill_options import Fractional, Rules
 
 if TYPE_CHECKING:
     from artist.trace.native.trace import Trace
@@ -23,13 +23,15 @@ Source = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in tra
 Seed = Annotated[int, typer.Option(min=0, help="Seed of what is drawn.")]
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="FORMAT", help="Of the file, where its content leaves doubts."),
+    typer.Option(
+        "--from", metavar="FORMAT", help="Format of the file, if its content does not tell."
+    ),
 ]
 ModelRule = Annotated[
     str | None,
-    typer.Option(metavar="RULE", help="Models that are missing: uniform, mix, keep or a model."),
+    typer.Option(metavar="RULE", help="For jobs without a model: uniform, mix, keep or a model."),
 ]
-Parts = Annotated[Fractional, typer.Option(help="What becomes of jobs on part of a GPU.")]
+Parts = Annotated[Fractional, typer.Option(help="What to do with jobs that use part of a GPU.")]
 JobTable = Annotated[
     Path | None, typer.Option(help="PAI's pai_job_table.csv: users and submission times.")
 ]
@@ -75,7 +77,8 @@ def convert(
     out: Annotated[Path, typer.Option(help="File to write: .csv, .parquet or .swf.")],
     from_: From = None,
     to: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="native, simple or swf; by the name.")
+        str | None,
+        typer.Option(metavar="FORMAT", help="native, simple or swf (default: by the file's name)."),
     ] = None,
     seed: Seed = 0,
     model_rule: ModelRule = None,
@@ -125,11 +128,10 @@ def _open(source: str, format_: str | None, rules: Rules) -> Trace:
 
 
 def _show(title: str, facts: Mapping[str, object], format_: Format) -> None:
-    if format_ is Format.JSON:
-        print_json(facts)
-        return
-    lines = {
-        key: "\n".join(map(str, value)) if isinstance(value, list) else value
-        for key, value in facts.items()
-    }
-    print_facts(title, lines)
+    """Print facts; in the table, a list has one line per element."""
+    if format_ is Format.TABLE:
+        facts = {
+            key: "\n".join(map(str, value)) if isinstance(value, list) else value
+            for key, value in facts.items()
+        }
+    print_facts(title, facts, format_)

@@ -1,6 +1,12 @@
-"""Dally's auto-tuner: how long to wait for a level, from how long others waited for it.
+"""Dally's auto-tuner: delay timers from past waits.
 
-Source: *Dally* (IEEE Big Data 2025), section IV-B3 and Algorithm 2.
+Source: Sharma et al., *Dally* (IEEE Big Data 2025), section IV-B3 and Algorithm 2.
+
+    timer(level, GPUs) = mean + 2 x sample standard deviation of the recorded waits
+
+A *wait* is recorded when a job starts: the time since it entered the queue. It is filed under
+the tier of the placement and the number of GPUs. Placements across the whole network are not
+recorded. Waits older than the window are forgotten. `policy.py` decides who waits for a timer.
 """
 
 from __future__ import annotations
@@ -13,34 +19,36 @@ from typing import Any
 from artist.cluster.tree import ClusterTree
 from artist.units import Tick, seconds
 
-# Sixteen half units in the last place; the two ways to the same number round less than that.
+# Relative rounding error that two ways to compute one timer may differ by: 16 half units in the
+# last place of a float.
 _ROUNDING = 16 * 2.0**-53
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a tuned timer is held to; Algorithm 2 has no bounds."""
+    """Floors and caps of tuned timers. Algorithm 2 has none; they are options for ablations.
+
+    Each is a pair: the machine's timer, and the timers of all levels further out.
+    """
 
     floors: tuple[Tick, Tick] = (0, 0)
-    """Of the machine's timer, and of those of levels further out."""
     caps: tuple[Tick | None, Tick | None] = (None, None)
-    """They win over floors."""
+    """None for no cap. A cap below the floor wins."""
 
     def held(self, timer: Tick, outward: int) -> Tick:
-        """A timer within the bounds; `outward` counts levels from the machine."""
-        which = min(outward, 1)
-        cap = self.caps[which]
-        timer = max(timer, self.floors[which])
+        """The timer within its bounds. `outward` counts levels from the machine, which is 0."""
+        pair_index = min(outward, 1)
+        cap = self.caps[pair_index]
+        timer = max(timer, self.floors[pair_index])
         return timer if cap is None else min(timer, cap)
 
 
 class AutoTuner:
-    """Algorithm 2.
+    """Algorithm 2: one list of waits per level and GPU demand, and the timer of each list.
 
-    Keeps one list of waits per level and GPU demand. A timer is the mean of
-    the list plus two sample standard deviations (0 for fewer than two samples);
-    without samples there is none. Other numbers of deviations, the population's deviation
-    and bounds are options for ablations.
+    The deviation of a single wait is 0. Without waits there is no timer. `history` is the length
+    of the window. Another number of `deviations`, the deviation of the `population` and `bounds`
+    are options for ablations.
     """
 
     def __init__(
@@ -59,7 +67,7 @@ class AutoTuner:
         self.rows: list[dict[str, Any]] = []
 
     def record(self, tree: ClusterTree, level: int, gpus: int, waited: Tick, now: Tick) -> None:
-        """`update_demand_delay`: a job accepted this level after waiting so long."""
+        """`update_demand_delay` of Algorithm 2: a job accepted this level after this wait."""
         waits = self._waits.setdefault((level, gpus), _Waits())
         waits.add(now, waited)
         timer = self.bounded(tree, level, gpus, now)
@@ -75,7 +83,7 @@ class AutoTuner:
         )
 
     def timer(self, level: int, gpus: int, now: Tick) -> Tick | None:
-        """The tuned timer; None without history."""
+        """The tuned timer without bounds; None if the window holds no wait."""
         waits = self._waits.get((level, gpus))
         if waits is None:
             return None
@@ -87,12 +95,15 @@ class AutoTuner:
         return waits.timer
 
     def bounded(self, tree: ClusterTree, level: int, gpus: int, now: Tick) -> Tick | None:
-        """The tuned timer within its bounds."""
+        """The tuned timer within its bounds; None if the window holds no wait."""
         timer = self.timer(level, gpus, now)
         return timer if timer is None else self._bounds.held(timer, level - tree.machine)
 
     def _tuned(self, waits: _Waits) -> Tick:
-        """Mean plus deviations, to the nearest tick."""
+        """Mean plus deviations, rounded to the nearest tick.
+
+        The result is that of a sum over the list, but mostly only running sums are used.
+        """
         count = len(waits.samples)
         mean = waits.sum / count
         if count < 2:
@@ -100,8 +111,8 @@ class AutoTuner:
         divisor = count if self._population else count - 1
         squares = (count * waits.sum_of_squares - waits.sum**2) / count
         timer = mean + self._deviations * math.sqrt(squares / divisor)
-        # The sums are exact, and adding up rounded squares differs by less than so much. Only
-        # where that could decide the nearest tick is the list gone through.
+        # The running sums are exact integers. The sum over the list adds rounded squares, so it
+        # may differ a little. Go through the list only where that could change the nearest tick.
         if abs(timer % 1 - 0.5) > _ROUNDING * (timer + mean):
             return round(timer)
         variance = math.fsum((wait - mean) ** 2 for _, wait in waits.samples) / divisor
@@ -109,7 +120,10 @@ class AutoTuner:
 
 
 class _Waits:
-    """Waits for one level and demand, with their sums."""
+    """The waits of one level and demand, with the sums of waits and of their squares.
+
+    `samples` holds (time of the record, wait). `timer` is None until it is computed again.
+    """
 
     __slots__ = ("samples", "sum", "sum_of_squares", "timer")
 
@@ -120,14 +134,14 @@ class _Waits:
         self.timer: Tick | None = None
 
     def add(self, now: Tick, waited: Tick) -> None:
-        """A job accepted after waiting so long."""
+        """Record a wait."""
         self.samples.append((now, waited))
         self.sum += waited
         self.sum_of_squares += waited * waited
         self.timer = None
 
     def forget(self, before: Tick) -> None:
-        """Drop the samples that are too old."""
+        """Drop the waits that were recorded before a tick."""
         while self.samples and self.samples[0][0] < before:
             _, waited = self.samples.popleft()
             self.sum -= waited

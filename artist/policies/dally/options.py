@@ -12,9 +12,12 @@ from artist.policies.shared.options import DelayOptions
 class DallyOptions(DelayOptions):
     """Options of Dally and its variants."""
 
-    deviation: Literal["sample", "population"] = "sample"
-    # The paper knows levels only. Backends tell shapes apart (`4+4,4+4` from `4+4,3+1,4`), and
-    # docs/reproduction.md shows that what the paper claims depends on it.
+    # Section IV-B3: the sample's. The original simulator takes the population's.
+    deviation: Literal["sample", "population"] = Field(
+        default="sample", description="which standard deviation a tuned timer adds"
+    )
+    # The Dally paper knows levels only. Backends also tell shapes of one level apart (`4+4,4+4`
+    # and `4+4,3+1,4`). docs/reproduction.md shows that claims of the paper depend on it.
     moves_for: Literal["level", "shape"] = Field(
         default="level",
         description="what a job moves for when its lease ends: a better level, or also fewer "

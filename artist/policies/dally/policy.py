@@ -1,23 +1,35 @@
 """Dally: delay scheduling over network levels, with timers that tune themselves.
 
 Source: Sharma et al., *Dally: A network-placement sensitive cluster scheduler for deep
-learning*, IEEE Big Data 2025. What is where:
+learning*, IEEE Big Data 2025.
 
-- section IV-B1, network-sensitive priority `Nw_sens`: `sensitivity`;
-- Algorithm 1, on resource offer: `Dally._accept`;
-- Algorithm 2, get tuned timers: `autotuner.py`;
-- section V-C, the baselines Dally-manual, -noWait and -fullyConsolidated: option `timers`.
+**What is where.**
 
-**The rule.** At each question the waiting jobs and the jobs whose lease has just ended
-compete in increasing order of `Nw_sens` (`contest.py`); among equals, the one that entered
-the queue first. A job accepts a placement inside a machine at once, inside a rack after its
-machine timer, across racks after its rack timer, both counted from when it last had GPUs
-(arrival, if never). A job whose lease ended counts as having waited for no time. If nobody
-takes its GPUs it keeps them, or moves to a better level if there is room (the purpose of the
-preemption, section VI-3); with `moves_for=shape` also to a better shape inside its level.
+- Section IV-B1, network-sensitive priority `Nw_sens`: `sensitivity`.
+- Algorithm 1, on resource offer: `Dally._accept`.
+- Algorithm 2, get tuned timers: `autotuner.py`.
+- Section V-C, the baselines Dally-manual, -noWait and -fullyConsolidated: option `timers`.
 
-Where the paper is silent: inside the accepted level the job gets the unit with the
-fewest free GPUs that suffice, packed into as few machines as possible (`placers.py`).
+**The rule.**
+
+1. At each question the waiting jobs compete with the jobs whose lease has just ended
+   (`shared/contest.py`). The smallest `Nw_sens` comes first; among equals, the job that entered
+   the queue first.
+2. A waiting job accepts a placement inside a machine at once. It accepts one inside a rack when
+   its machine timer has expired, and one across racks when its rack timer has expired too. Both
+   timers start at the same moment: when the job arrives or loses its GPUs.
+3. A timer is 0 if the level could never hold the job.
+4. A job whose lease ended keeps its GPUs if no job before it took them. It moves if a better
+   level has room; the paper names this as the purpose of preemption (section VI-3). With
+   `moves_for=shape` it also moves to a better shape inside its level.
+5. If another job took its GPUs, its wait counts as 0. So it only accepts a level whose timer
+   is 0.
+
+**Where the paper is silent.** Inside the accepted level the job gets the unit with the fewest
+free GPUs that suffice. It is packed into as few machines as possible (`shared/packing.py`).
+
+**Deviations.** None on purpose. Decision 4 (docs/decisions/0004-dally-rules.md) compares these
+rules with those of the original simulator, which `dally-original` and its variants follow.
 """
 
 from __future__ import annotations
@@ -46,21 +58,22 @@ from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held
 from artist.units import Tick, seconds, ticks
 
 
-def sensitivity(view: JobView, now: Tick) -> float:
-    """Network-sensitive priority (section IV-B1); smaller means slowed down more.
+def sensitivity(job: JobView, now: Tick) -> float:
+    """Network-sensitive priority (section IV-B1). The smaller it is, the more a job was slowed.
 
-    Nw_sens = W_compl / T_norm = (I_compl / I_total) / (T_run / T_total-ideal-run).
+        Nw_sens = W_compl / T_norm = (I_compl / I_total) / (T_run / T_total-ideal-run)
+
     A job that never ran has 0: it goes first.
     """
-    run_s = seconds(view.run_ticks(now))
+    run_s = seconds(job.run_ticks(now))
     if not run_s:
         return 0.0
-    work = view.iterations_done(now) / view.job.iterations
-    return work / (run_s / view.job.ideal_s)
+    work = job.iterations_done(now) / job.job.iterations
+    return work / (run_s / job.job.ideal_s)
 
 
 def spread(tree: ClusterTree, placement: Placement) -> tuple[int, bool]:
-    """Machines of a placement, and whether their shares differ; smaller is better."""
+    """Number of machines of a placement, and whether their shares differ. Smaller is better."""
     machines = machine_counts(tree, placement)
     return len(machines), len(set(machines.values())) > 1
 
@@ -81,15 +94,17 @@ class Dally(BasePolicy):
             population=options.deviation == "population",
         )
         self._queue = RankedQueue()
+        # Per GPU demand: when its waiting jobs entered the queue, the longest wait first.
         self._entered: dict[int, list[Tick]] = {}
-        self._patience: dict[int, list[Tick | None]] = {}
+        # Per GPU demand: the answer of `_waits` at this question.
+        self._waits_by_demand: dict[int, list[Tick | None]] = {}
         self._now: Tick = 0
         self._wake: Tick = 0
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Offer the free GPUs, and those whose lease ended, in increasing `Nw_sens`."""
+        """Offer the free GPUs and those of ended leases to the jobs, smallest `Nw_sens` first."""
         self._now = view.now
-        self._patience = {}
+        self._waits_by_demand = {}
         for job in view.entered:
             self._queue.add(job, (sensitivity(job, view.now), job.entered))
             self._entered.setdefault(job.job.gpus, []).append(job.entered)
@@ -109,14 +124,16 @@ class Dally(BasePolicy):
                 self._started(view, view.waiting[decision.handle], decision.placement)
             elif isinstance(decision, Preempt):
                 waiting_since[view.running[decision.handle].job.gpus] = view.now
+        # Jobs that waited before have waited longer than those that were preempted just now.
         waiting_since |= {gpus: entered[0] for gpus, entered in self._entered.items()}
-        return [*decisions, *self._next_wake(contest.spare, waiting_since)]
+        return [*decisions, *self._next_wake(contest.free, waiting_since)]
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
-        """Whether somebody waits, or one of these jobs could find a better place at all."""
+        """Whether a job waits, or one of these jobs could have a better placement at all."""
         return bool(self._queue) or self._any_could_move(ended, free.tree)
 
     def _any_could_move(self, jobs: Sequence[JobView], tree: ClusterTree) -> bool:
+        """Whether one of these jobs could move if enough GPUs were free."""
         shapes = self.options.moves_for == "shape"
         return any(
             job.tier > tree.machine and (shapes or best_level(tree, job.job.gpus) < job.tier)
@@ -124,27 +141,28 @@ class Dally(BasePolicy):
         )
 
     def _contestable(self, view: ClusterView) -> list[tuple[Rank, JobView]]:
-        """The jobs whose lease ended and whose answer may be another than to stay.
+        """Jobs whose lease ended and that may lose their GPUs or move, with their ranks.
 
-        If nobody could move, those whom no waiting job precedes that could use what is free and
-        what they hold stay where they are, without a contest.
+        If none of them could move, only jobs behind a waiting job count. That waiting job must be
+        able to start on the free GPUs and those of the ended leases. The other jobs keep their
+        GPUs without a contest.
         """
         ended = view.lease_ended
-        first: tuple[Rank, int] | None = ((), -1)  # before everybody
+        first: tuple[Rank, int] | None = ((), -1)  # comes before every job
         if not self._any_could_move(ended, view.cluster):
             first = self._queue.first(view.free.total + gpus_held(ended))
         return behind(first, ended, lambda job: (sensitivity(job, view.now), view.now))
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """The auto-tuner's records, where it is used."""
+        """One row per recorded wait, if the timers are tuned."""
         return {"autotuner": self._tuner.rows} if self.options.timers == "auto" else {}
 
     # -- Algorithm 1 ---------------------------------------------------------------
 
-    def _accept(self, view: JobView, free: FreeGpus) -> Placement | None:
-        """The best level with room, if the job has waited long enough for it."""
-        gpus = view.job.gpus
-        starvation = 0 if view.placement else self._now - view.entered
+    def _accept(self, job: JobView, free: FreeGpus) -> Placement | None:
+        """A placement in the best level with room, if the job has waited long enough for it."""
+        gpus = job.job.gpus
+        starvation = 0 if job.placement else self._now - job.entered
         for level, wait in enumerate(self._waits(free.tree, gpus), start=free.tree.machine):
             if wait is None or starvation < wait:
                 return None
@@ -153,31 +171,34 @@ class Dally(BasePolicy):
                 return placement
         return None
 
-    def _improve(self, view: JobView, free: FreeGpus) -> Placement | None:
-        """A better level for a running job, or a better shape in its own."""
-        for level in range(free.tree.machine, view.tier):
-            placement = pack_in_level(free, level, view.job.gpus)
+    def _improve(self, job: JobView, free: FreeGpus) -> Placement | None:
+        """A placement in a better level for a running job, or of a better shape in its own."""
+        for level in range(free.tree.machine, job.tier):
+            placement = pack_in_level(free, level, job.job.gpus)
             if placement is not None:
                 return placement
-        return self._reshape(view, free) if self.options.moves_for == "shape" else None
+        return self._reshape(job, free) if self.options.moves_for == "shape" else None
 
-    def _reshape(self, view: JobView, free: FreeGpus) -> Placement | None:
-        assert view.placement is not None  # only running jobs improve
-        placement = pack_in_level(free, view.tier, view.job.gpus)
+    def _reshape(self, job: JobView, free: FreeGpus) -> Placement | None:
+        assert job.placement is not None  # only running jobs improve
+        placement = pack_in_level(free, job.tier, job.job.gpus)
         if placement is None:
             return None
-        better = spread(free.tree, placement) < spread(free.tree, view.placement)
+        better = spread(free.tree, placement) < spread(free.tree, job.placement)
         return placement if better else None
 
     def _possible(self, free: FreeGpus, gpus: int) -> bool:
-        """Whether the job that has waited longest for so many GPUs would accept what is free."""
+        """Whether the job with the longest wait for so many GPUs would accept free ones."""
         if free.total < gpus:
             return False
         wait = self._wait_for_room(free, gpus)
         return wait is not None and self._now - self._entered[gpus][0] >= wait
 
     def _wait_for_room(self, free: FreeGpus, gpus: int) -> Tick | None:
-        """How long a job waits until it accepts the innermost level with room."""
+        """How long a job waits until it accepts the innermost level with room.
+
+        None if it never does, or if no level has room.
+        """
         for level, wait in enumerate(self._waits(free.tree, gpus), start=free.tree.machine):
             if free.fits_one(level, gpus):
                 return wait
@@ -186,28 +207,30 @@ class Dally(BasePolicy):
     def _waits(self, tree: ClusterTree, gpus: int) -> list[Tick | None]:
         """Per level, machine first: how long a job waits before it accepts that level.
 
-        Algorithm 1 passes the timers one after the other, so a level opens when all the
-        timers before it have expired. A timer of a level that could never hold the job is 0
-        (section IV-B2). None stands for "never".
+        Algorithm 1 passes the timers one after the other. So a level opens when all timers before
+        it have expired. None stands for "never".
         """
-        waits = self._patience.get(gpus)
+        waits = self._waits_by_demand.get(gpus)
         if waits is None:
             waits = [0]
             for level in range(tree.machine, tree.root):
                 timer = self._timer(tree, level, gpus)
                 before = waits[-1]
                 waits.append(None if timer is None or before is None else max(before, timer))
-            self._patience[gpus] = waits
+            self._waits_by_demand[gpus] = waits
         return waits
 
     def _timer(self, tree: ClusterTree, level: int, gpus: int) -> Tick | None:
-        """How long a job waits for a level before it accepts the next one."""
+        """How long a job waits for a level before it accepts the next one; None for ever.
+
+        A level that could never hold the job has timer 0 (section IV-B2).
+        """
         timers = self.options.timers
         if tree.largest(level) < gpus or timers == "none":
             return 0
         if timers == "unbounded":
             return None
-        # Levels further out than the rack, which the paper does not have, get its timer.
+        # The paper has no level between rack and network. Such a level gets the rack's timer.
         default = self._defaults[min(level - tree.machine, 1)]
         tuned = self._tuner.bounded(tree, level, gpus, self._now) if timers == "auto" else None
         return default if tuned is None else tuned
@@ -215,6 +238,7 @@ class Dally(BasePolicy):
     # -- bookkeeping ---------------------------------------------------------------
 
     def _started(self, view: ClusterView, job: JobView, placement: Placement) -> None:
+        """A job left the queue: forget when it entered, and record its wait."""
         gpus = job.job.gpus
         entered = self._entered[gpus]
         del entered[bisect_left(entered, job.entered)]
@@ -224,14 +248,15 @@ class Dally(BasePolicy):
         if level < view.cluster.root and self.options.timers == "auto":
             self._tuner.record(view.cluster, level, gpus, view.now - job.entered, view.now)
 
-    def _next_wake(self, spare: FreeGpus, waiting_since: Mapping[int, Tick]) -> list[Wake]:
-        """When the first job starts to accept GPUs that nobody holds, unless already asked.
+    def _next_wake(self, free: FreeGpus, waiting_since: Mapping[int, Tick]) -> list[Wake]:
+        """A wake-up for the tick at which the first waiting job accepts free GPUs.
 
-        `waiting_since`: per demand, when the job that has waited longest entered the queue.
+        `waiting_since` holds per GPU demand when the job with the longest wait entered the queue.
+        The answer is empty if there is no such tick, or if a wake-up is due before it anyway.
         """
         expiries = []
         for gpus, entered in waiting_since.items():
-            wait = self._wait_for_room(spare, gpus) if gpus <= spare.total else None
+            wait = self._wait_for_room(free, gpus) if gpus <= free.total else None
             if wait is not None and entered + wait > self._now:
                 expiries.append(entered + wait)
         if not expiries or self._now < self._wake <= min(expiries):

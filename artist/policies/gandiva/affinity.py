@@ -1,7 +1,6 @@
 """Gandiva's affinity: jobs of one GPU demand share machines.
 
-Source: Xiao et al., *Gandiva* (OSDI 2018), section 4.2, reactive mode. Machines are told apart by
-rack and machine; a unit's number in the tree stands for both.
+Source: Xiao et al., *Gandiva* (OSDI 2018), section 4.2, reactive mode. `policy.py` has the rule.
 """
 
 from __future__ import annotations
@@ -16,15 +15,17 @@ from artist.rng import stream
 
 
 class Affinity:
-    """Affinities of machines, homes of jobs, and where a job goes because of them."""
+    """Affinities of machines, and the placements that follow from them."""
 
     def __init__(self, seed: int) -> None:
+        # Per machine: its affinity, a GPU demand. An idle machine keeps its old one, unused.
         self._demand: dict[int, int] = {}
+        # Per job: the machine on which it lies, or lay last. Jobs on several machines have none.
         self._homes: dict[int, int] = {}
         self._rng = stream(seed, "gandiva.scatter")
 
     def place(self, job: JobView, free: FreeGpus) -> Placement | None:
-        """GPUs for a job; None only if the cluster has too few free ones."""
+        """A placement for a job; None only if the cluster has too few free GPUs."""
         gpus, level = job.job.gpus, free.tree.machine
         if free.total < gpus:
             return None
@@ -36,7 +37,7 @@ class Affinity:
         return Placement.of(pack_in_unit(free, level, machine, gpus))
 
     def placed(self, job: JobView, placement: Placement, after: FreeGpus) -> None:
-        """A job got GPUs; `after` no longer has them."""
+        """A job got GPUs. `after` holds the GPUs that are free afterwards."""
         level = after.tree.machine
         sizes = after.tree.levels[level].gpus
         counts = machine_counts(after.tree, placement)
@@ -53,7 +54,10 @@ class Affinity:
         self._homes.pop(handle, None)
 
     def _machine(self, free: FreeGpus, gpus: int) -> int | None:
-        """A machine with room: of the same affinity, idle, or of another one, in this order."""
+        """A machine with room: of the same affinity, idle, or of another affinity, in this order.
+
+        None if no machine has room.
+        """
         level = free.tree.machine
         sizes = free.tree.levels[level].gpus
         counts = free.counts(level)
@@ -61,6 +65,7 @@ class Affinity:
         best: tuple[int, int, int, int] | None = None
         for machine, room in zip(with_room.tolist(), counts[with_room].tolist(), strict=True):
             turn = free.turn(level, machine)
+            # Smaller is better: the kind of machine, then free GPUs (most first), then the turn.
             if room == sizes[machine]:
                 rank = (1, room, turn, machine)
             else:
@@ -70,7 +75,7 @@ class Affinity:
         return None if best is None else best[3]
 
     def _scattered(self, free: FreeGpus, gpus: int) -> Placement:
-        """All free GPUs of one machine after the other, in random order, until it is enough."""
+        """All free GPUs of machine after machine, in random order, until the job has enough."""
         level = free.tree.machine
         counts = free.counts(level).tolist()
         taken: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Gandiva's introspective migration: closer together, then fewer half-empty machines.
+"""Gandiva's introspective migration: jobs move closer together, nearly empty machines are emptied.
 
 Source: Xiao et al., *Gandiva* (OSDI 2018), section 4.2, introspective mode.
 """
@@ -32,7 +32,10 @@ def free_after(view: ClusterView, decisions: Sequence[Decision]) -> FreeGpus:
 
 
 class Consolidation:
-    """One pass over the running jobs that no decision has touched yet."""
+    """One pass over the running jobs that no decision of this question names.
+
+    Each generator yields migrations. It claims and releases GPUs as it goes, so read it to its end.
+    """
 
     def __init__(
         self, view: ClusterView, decisions: Sequence[Decision], affinity: Affinity
@@ -44,9 +47,9 @@ class Consolidation:
         self._jobs = {handle: job for handle, job in view.running.items() if handle not in touched}
 
     def closer(self) -> Iterator[Migrate]:
-        """Move jobs spread over machines to fewer machines or a closer level.
+        """Move jobs on several machines to fewer machines or to a better level.
 
-        Worst level first, then order of arrival; a job may use its own GPUs.
+        The worst level comes first, then order of arrival. A job may use its own GPUs.
         """
         spread = [job for job in self._jobs.values() if job.tier > self._tree.machine]
         for job in sorted(spread, key=lambda job: (-job.tier, job.handle)):
@@ -59,10 +62,10 @@ class Consolidation:
                 yield self._moved(job, better)
 
     def emptier(self, share: float) -> Iterator[Migrate]:
-        """Empty busy machines of which at least `share` is free, the emptiest first.
+        """Empty the busy machines of which at least `share` is free, the emptiest first.
 
-        Their jobs, smallest first, go to the busy machine with the fewest free GPUs that
-        suffice, if it has fewer than theirs.
+        Their jobs move, the smallest first. A job goes to the busy machine with the fewest free
+        GPUs that suffice. It stays if that machine has as many free GPUs as its own, or more.
         """
         level = self._tree.machine
         inside = self._inside(self._nearly_empty(share))
@@ -83,12 +86,12 @@ class Consolidation:
         return Migrate(job.handle, placement)
 
     def _better(self, current: Placement) -> Placement | None:
-        """The closest place for so many GPUs, if it is closer than the present one."""
+        """The placement in the best level with room; None if it is no better than `current`."""
         for level in range(self._tree.machine, len(self._tree.levels)):
-            found = pack_in_level(self._free, level, current.gpus)
-            if found is not None:
-                closer = _spread(self._tree, found) < _spread(self._tree, current)
-                return found if closer else None
+            placement = pack_in_level(self._free, level, current.gpus)
+            if placement is not None:
+                closer = _spread(self._tree, placement) < _spread(self._tree, current)
+                return placement if closer else None
         return None
 
     def _nearly_empty(self, share: float) -> set[int]:
@@ -98,7 +101,7 @@ class Consolidation:
         return set(np.flatnonzero((share * sizes <= free) & (free < sizes)).tolist())
 
     def _inside(self, machines: Collection[int]) -> dict[int, list[JobView]]:
-        """Untouched jobs inside one of these machines, by machine."""
+        """The jobs of this pass that lie inside one of these machines, by machine."""
         inside: dict[int, list[JobView]] = {}
         level, machine_of = self._tree.machine, self._tree.machine_of
         for job in self._jobs.values() if machines else ():
@@ -110,7 +113,7 @@ class Consolidation:
         return inside
 
     def _fuller(self, gpus: int, source: int) -> int | None:
-        """The busy machine with the fewest sufficient free GPUs, fewer than the source has."""
+        """The busy machine with the fewest free GPUs that suffice, if fewer than the source has."""
         level = self._tree.machine
         room = self._free.of(level, source)
         sizes = self._tree.levels[level].gpus
@@ -123,9 +126,10 @@ class Consolidation:
         return None
 
     def _emptiness(self, level: int, unit: int) -> tuple[int, int]:
-        """Sorts by free GPUs, most first, then by the order of visits."""
+        """Sorting key: free GPUs, most first, then the visiting order."""
         return -self._free.of(level, unit), self._free.turn(level, unit)
 
 
 def _spread(tree: ClusterTree, placement: Placement) -> tuple[int, int]:
+    """Tier of a placement, then its number of machines. Smaller is better."""
     return tier(tree, placement), len(machine_counts(tree, placement))

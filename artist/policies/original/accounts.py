@@ -1,8 +1,8 @@
-"""A job as the original simulator keeps book of it: batches, sums and waiting time.
+"""The original simulator's books of a job: batches, sums and waiting time.
 
-It advances jobs by batches of G iterations per GPU and adds up double-precision numbers batch
-by batch. Jobs with equal priority are then told apart by the rounding of these sums, so they are
-repeated here in the same order of operations.
+The original simulator advances jobs by batches of G iterations per GPU, and adds up
+double-precision numbers batch by batch. The rounding of these sums decides between jobs of equal
+priority. So this module adds the same numbers in the same order.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from artist.units import TICKS_PER_S, Tick
 
 @dataclass(slots=True)
 class Account:
-    """One job's books. Times are seconds."""
+    """One job's books. Times are seconds.
+
+    `total` and `remaining` count the iterations of all GPUs together: a batch on n GPUs does n G.
+    """
 
     total: int
-    """Iterations of all GPUs together, a pool from which a batch on n GPUs takes n G."""
     compute_s: float
     gpus: int
     since_s: float
@@ -35,14 +37,14 @@ class Account:
 
     @property
     def slowdown(self) -> float:
-        """`Nw_sens`: ideal over actual time of the work done; 0 before the first batch."""
+        """`Nw_sens`: ideal time of the work done / its actual time; 0 before the first batch."""
         if not self.run_s:
             return 0.0
         ideal_s = self.compute_s * self.total / self.gpus
         return (1 - self.remaining / self.total) / (self.run_s / ideal_s)
 
     def ran(self, batches: int, iteration_s: float, granularity: int) -> None:
-        """Some batches were completed."""
+        """The job completed some batches of `granularity` iterations per GPU."""
         batch_s = iteration_s * granularity
         self.remaining = max(0, self.remaining - batches * granularity * self.gpus)
         self.run_s = summed(self.run_s, batch_s, batches)
@@ -50,18 +52,20 @@ class Account:
 
 
 def summed(start: float, step: float, count: int) -> float:
-    """`start` plus `count` times `step`, rounded after each addition."""
+    """`start` + `count` x `step`, rounded after each addition."""
     terms = np.full(count + 1, step)
     terms[0] = start
     return float(np.add.accumulate(terms)[-1])
 
 
 def lease_batches(batch_s: float, lease_s: float, gpus: int) -> tuple[int, bool]:
-    """Batches until the lease is over, and whether it had expired at that batch's end.
+    """How many batches a lease lasts, and whether it has expired at the end of the last one.
 
-    A batch's end gives the GPUs back if the lease has expired by then, or if the next batch
-    would outlive it; the original takes a next batch to last the `gpus`-th part of a batch.
+    At the end of a batch the job gives its GPUs back if the lease has expired, or if the next
+    batch would outlive it. The original simulator assumes that the next batch lasts only
+    `batch_s / gpus`.
     """
+    # Close to the answer. The loop finds the exact one, whatever the rounding.
     early = max(1, math.floor((lease_s - batch_s / gpus) / batch_s) + 1)
     for batches in (early - 1, early, early + 1):
         end = batches * batch_s
@@ -71,6 +75,7 @@ def lease_batches(batch_s: float, lease_s: float, gpus: int) -> tuple[int, bool]
 
 
 def after(anchor: Tick, iterations: int, iteration_s: float) -> Tick:
-    """When so many iterations are complete, exactly as the engine rounds it."""
+    """The tick at which so many iterations since `anchor` are done, rounded as the engine does."""
+    # In integers, rounded up: floats would lose ticks.
     num, den = iteration_s.as_integer_ratio()
     return anchor - (-iterations * num * TICKS_PER_S // den)

@@ -1,4 +1,9 @@
-"""Dally as the original simulator has it. It counts time in leases."""
+"""Dally as the original simulator has it (policy `dally-original` and its variants).
+
+`scheduler.py` has the allocator, `rules.py` the rule, `tuner.py` the timers. Decision 4
+(docs/decisions/0004-dally-rules.md) compares all of it with the Dally paper. The original
+simulator counts timers in leases; the options are seconds, as those of `dally`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from artist.policies.original.tuner import NETWORK_FLOOR, RACK_CAP, RACK_FLOOR, 
 
 
 class OriginalDally(OriginalScheduler):
-    """The original's Dally and its variants. Timers of 12 and 24 hours are 12 and 24 leases."""
+    """Dally and its variants. With leases of an hour, timers of 12 hours are 12 leases."""
 
     Options = OriginalDallyOptions
 

@@ -8,16 +8,16 @@ from artist.policies.shared.options import DelayOptions, LeaseOptions
 
 
 class OriginalOptions(LeaseOptions):
-    """Options that all of the original's schedulers have."""
+    """Options that all schedulers of the original simulator have."""
 
-    # Of its measured runs.
+    # That of the recorded runs of the original simulator.
     granularity: int = Field(default=1000, ge=1, description="iterations per GPU in a batch")
     machine_order_seed: int | None = Field(
         default=None,
         ge=0,
-        description="machines numbered at random; not given: as they are",
+        description="seed of random numbers of the machines; if not given, their own numbers",
     )
 
 
 class OriginalDallyOptions(DelayOptions, OriginalOptions):
-    """Options of the original's Dally and its variants."""
+    """Options of the original simulator's Dally and its variants."""

@@ -1,4 +1,4 @@
-"""How the original simulator places a gang: innermost level first, first fit, never packed."""
+"""How the original simulator places a gang: innermost level first, first fit, not packed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from artist.policies.original.hash_order import HashOrder
 
 def fits(free: FreeGpus, levels: Iterable[int], gpus: int) -> bool:
     """Whether some unit of these levels has room."""
+    # `FreeGpus.fits_one` knows no level inside machines. A machine with room is a good enough test.
     machine = free.tree.machine
     return gpus <= free.total and any(free.fits_one(max(level, machine), gpus) for level in levels)
 
@@ -18,10 +19,11 @@ def fits(free: FreeGpus, levels: Iterable[int], gpus: int) -> bool:
 def place(
     free: FreeGpus, levels: Iterable[int], gpus: int, visits: HashOrder
 ) -> tuple[int, Placement] | None:
-    """In the first unit with room of the first of these levels that has one; with the level.
+    """A placement inside one unit, and that unit's level; None if no unit has room.
 
-    Machines and sockets are visited in `order`, racks in ascending order. Inside a unit
-    the first free GPUs are taken, so a job in a rack is spread over partially used machines.
+    The unit is the first one with room, in the first of these levels that has one. Machines and
+    sockets are visited in the order of `visits`, racks in ascending order. The first free GPUs of
+    the unit are taken. So a job in a rack may lie on many partly used machines.
     """
     machine = free.tree.machine
     for level in levels:
@@ -36,6 +38,7 @@ def place(
 
 def first_gpus(free: FreeGpus, level: int, unit: int, gpus: int) -> Placement:
     """The first free GPUs of a unit that has enough."""
+    # The leaves of the unit are `first` to `last` - 1.
     first, last = unit, unit + 1
     for at in range(level, 0, -1):
         children = free.tree.levels[at].first_child

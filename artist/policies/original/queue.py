@@ -1,4 +1,4 @@
-"""The original simulator's queue and one round of its allocator."""
+"""The original simulator's queue: waiting jobs bid, an offer serves them by greedy backfill."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from artist.policies.original.hash_order import HashOrder
 from artist.policies.original.placement import fits, place
 from artist.policies.original.rules import OriginalRule
 
-Kind: TypeAlias = "tuple[int, bool]"
+Group: TypeAlias = "tuple[int, bool]"
+"""GPU demand and kind (`OriginalRule.kind`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bid:
-    """A waiting job: smaller measures first, then who has waited longest, then arrival."""
+    """A waiting job. `measure` is its priority; `since_s` is when it entered the queue."""
 
     handle: int
     gpus: int
@@ -29,7 +30,7 @@ class Bid:
 
     @property
     def rank(self) -> tuple[float, float, int]:
-        """The key of the order in which bids are served."""
+        """Sorting key: the smallest measure first, then the longest wait, then arrival."""
         return (self.measure, self.since_s, self.handle)
 
 
@@ -38,17 +39,20 @@ class Grant(NamedTuple):
 
     bid: Bid
     level: int
-    """At which level it was looked for; the GPUs may happen to lie closer together."""
+    """The level at which a unit was looked for. The GPUs may lie closer together by chance."""
     placement: Placement
 
 
 class BidQueue:
-    """Waiting jobs in groups of one demand and kind, sorted by rank and by time of entry."""
+    """Waiting jobs in groups of one demand and kind.
+
+    A group is sorted twice: by rank, and by the time at which the jobs entered the queue.
+    """
 
     def __init__(self) -> None:
         self._bids: dict[int, Bid] = {}
-        self._ranked: dict[Kind, list[tuple[float, float, int]]] = {}
-        self._since: dict[Kind, list[float]] = {}
+        self._ranked: dict[Group, list[tuple[float, float, int]]] = {}
+        self._since: dict[Group, list[float]] = {}
 
     def __len__(self) -> int:
         return len(self._bids)
@@ -66,7 +70,7 @@ class BidQueue:
         insort(self._since.setdefault((bid.gpus, bid.kind), []), bid.since_s)
 
     def remove(self, handle: int) -> None:
-        """A job left the queue. Not during a round."""
+        """A job left the queue. Do not call it during a round."""
         bid = self._bids.pop(handle)
         group = (bid.gpus, bid.kind)
         ranked, since = self._ranked[group], self._since[group]
@@ -78,15 +82,17 @@ class BidQueue:
     def round(
         self, free: FreeGpus, rule: OriginalRule, visits: HashOrder, now_s: float
     ) -> Iterator[Grant]:
-        """Greedy backfill: what each bid gets, best rank first; the others are passed over.
+        """Greedy backfill: the grants of one offer, best rank first.
 
-        Whoever iterates takes the GPUs out of `free` before asking for the next grant.
+        A bid that does not fit is passed. The caller must claim the GPUs of a grant from `free` before it asks for the next one.
         """
+        # One entry per group: its first bid that was not visited yet.
         heads = [(ranked[0], group, 0) for group, ranked in self._ranked.items()]
         heapq.heapify(heads)
         while heads:
             rank, group, index = heads[0]
             gpus, kind = group
+            # If the longest wait of the group opens no level with room, no other bid of it can.
             longest_s = now_s - self._since[group][0]
             if not fits(free, rule.levels(free, gpus, kind, longest_s), gpus):
                 heapq.heappop(heads)
@@ -97,6 +103,6 @@ class BidQueue:
             else:
                 heapq.heappop(heads)
             waited_s = now_s - rank[1]
-            found = place(free, rule.levels(free, gpus, kind, waited_s), gpus, visits)
-            if found is not None:
-                yield Grant(self._bids[rank[2]], *found)
+            placed = place(free, rule.levels(free, gpus, kind, waited_s), gpus, visits)
+            if placed is not None:
+                yield Grant(self._bids[rank[2]], *placed)

@@ -1,7 +1,7 @@
-"""The original simulator's rules: who comes first, and which levels are open to whom.
+"""Rules of the original simulator's schedulers: which job comes first, which levels it accepts.
 
-One class per scheduler of the original program; `original.py` is the allocator that they share.
-Times are seconds; the original counts timers in leases.
+One class per scheduler. `scheduler.py` has the allocator that they share. Times are seconds,
+timers are leases.
 """
 
 from __future__ import annotations
@@ -18,36 +18,39 @@ from artist.policies.shared.skew import original_skewed
 
 
 class OriginalRule(Protocol):
-    """What tells the original's schedulers apart."""
+    """The part in which the schedulers differ."""
 
     def kind(self, model: str) -> bool:
-        """Jobs of one demand and kind differ only in how long they have waited."""
+        """Whether a model must be consolidated, if that makes a difference.
+
+        Jobs of one demand and kind that have waited equally long accept the same levels.
+        """
         ...
 
     def measure(self, account: Account) -> float:
-        """The priority; the smallest comes first."""
+        """The priority. The job with the smallest measure comes first."""
         ...
 
     def levels(self, free: FreeGpus, gpus: int, kind: bool, waited_s: float) -> Sequence[int]:
-        """The levels that a job accepts, innermost first. A longer wait never closes one."""
+        """The levels that a job accepts, innermost first. A longer wait never closes a level."""
         ...
 
     def granted(
         self, tree: ClusterTree, level: int, gpus: int, waited_s: float, now: float
     ) -> None:
-        """A job got GPUs that were looked for inside one unit of a level."""
+        """A job got GPUs inside one unit of `level`, after a wait of `waited_s` seconds."""
         ...
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Extra result tables."""
+        """Extra result tables, as `Policy.tables`."""
         ...
 
 
 class DallyRule:
     """Dally and its variants: network-sensitive priority and delay timers.
 
-    `timers`: when a rack and when the network is accepted, in leases, both counted from when
-    the job entered the queue; None leaves that to the auto-tuner.
+    `timers` holds the waits in leases after which a job accepts a rack and the network. Both
+    count from when the job entered the queue. None leaves them to the auto-tuner.
     """
 
     def __init__(
@@ -56,20 +59,22 @@ class DallyRule:
         self._lease_s = lease_s
         self._timers = timers
         self.tuner = tuner
+        # Per GPU demand: the answer of `_too_large`.
         self._large: dict[int, tuple[bool, bool]] = {}
 
     def kind(self, model: str) -> bool:
-        """Models make no difference."""
+        """False: models make no difference."""
         return False
 
     def measure(self, account: Account) -> float:
-        """Ideal over actual run time."""
+        """Ideal run time / actual run time of the work done (`Nw_sens`)."""
         return account.slowdown
 
     def levels(self, free: FreeGpus, gpus: int, kind: bool, waited_s: float) -> Sequence[int]:
-        """A level opens when its timer expires, or when the job cannot fit inside the one before.
+        """A level opens when its timer expires, or if the job cannot fit inside the level before.
 
-        The network's timer may expire before the rack's; it then lets the job past it.
+        The network's timer may expire before the rack's. Then the network is open and racks are
+        not.
         """
         tree = free.tree
         rack, network = self._timers or self.tuner.timers(gpus)
@@ -79,7 +84,7 @@ class DallyRule:
         return _levels(0, tree.machine, tree.root, rack_open, network_open)
 
     def _too_large(self, tree: ClusterTree, gpus: int) -> tuple[bool, bool]:
-        """Whether a demand exceeds every machine, and every rack."""
+        """Whether a demand is larger than every machine, and than every rack."""
         if gpus not in self._large:
             rack = tree.root - 1
             self._large[gpus] = (gpus > tree.largest(tree.machine), gpus > tree.largest(rack))
@@ -88,27 +93,26 @@ class DallyRule:
     def granted(
         self, tree: ClusterTree, level: int, gpus: int, waited_s: float, now: float
     ) -> None:
-        """Waits for a machine or a rack are recorded, those for the network are not."""
+        """Record the wait for a machine or a rack. Waits for the network are not recorded."""
         if level < tree.root:
             lease_s = self._lease_s
-            which = MACHINE if level <= tree.machine else RACK
-            self.tuner.record(which, gpus, waited_s / lease_s, now / lease_s)
+            waits_of = MACHINE if level <= tree.machine else RACK
+            self.tuner.record(waits_of, gpus, waited_s / lease_s, now / lease_s)
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """The auto-tuner's records, where it is used; times in leases."""
+        """One row per recorded wait, if the timers are tuned; times in leases."""
         return {} if self._timers else {"autotuner": self.tuner.rows}
 
 
 class TiresiasRule:
-    """Continuous least attained service, and consolidation by a fixed list of models.
+    """Tiresias: least attained service, and consolidation by a fixed list of models.
 
-    It differs from the paper on purpose of its authors or by accident: there are no queues and
-    no promotion; skew is a list (`skew.py`); there are no timers, a level is open or closed
-    by what is free.
+    It differs from the Tiresias paper: there are no queues and no promotion, and skew is a list
+    (`shared/skew.py`). There are no timers: the number of free GPUs opens and closes levels.
     """
 
     def kind(self, model: str) -> bool:
-        """Whether the model needs consolidation."""
+        """Whether the model must be consolidated."""
         return original_skewed(model)
 
     def measure(self, account: Account) -> float:
@@ -116,12 +120,13 @@ class TiresiasRule:
         return account.service_gpu_s
 
     def levels(self, free: FreeGpus, gpus: int, kind: bool, waited_s: float) -> Sequence[int]:
-        """By kind and by what is free; a wait changes nothing. Sockets are not preferred.
+        """Levels open by kind and by the number of free GPUs. A wait changes nothing.
 
-        A rack is open to unskewed jobs and, by what looks like a slip (the free GPUs of the
-        cluster stand where the job's demand should), to every job while at least a machine's
-        worth of GPUs is free in the cluster. The network is open to unskewed jobs and to
-        jobs larger than a rack.
+        - Machines are open to every job. Sockets are not preferred.
+        - Racks are open to unskewed jobs. They are open to every job while the cluster has at
+          least as many free GPUs as a machine has GPUs. This looks like a slip: the free GPUs of
+          the cluster stand where the demand of the job should.
+        - The network is open to unskewed jobs, and to jobs larger than a rack.
         """
         tree = free.tree
         rack_open = not kind or free.total >= tree.largest(tree.machine)
@@ -131,10 +136,10 @@ class TiresiasRule:
     def granted(
         self, tree: ClusterTree, level: int, gpus: int, waited_s: float, now: float
     ) -> None:
-        """Nothing to remember."""
+        """Nothing is recorded."""
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """None."""
+        """No tables."""
         return {}
 
 
@@ -142,7 +147,7 @@ class TiresiasRule:
 def _levels(
     first: int, machine: int, root: int, rack_open: bool, network_open: bool
 ) -> tuple[int, ...]:
-    """Levels from the first up to the machine, and those that are open."""
+    """Levels from `first` up to the machine, then racks and the network if they are open."""
     levels = (*range(first, machine + 1),)
     if rack_open:
         levels += (*range(machine + 1, root),)

@@ -1,22 +1,25 @@
-"""The original simulator's allocator, run by our engine (policies `*-original`).
+"""The original simulator's allocator, run by artist's engine (policies `*-original`).
 
-`rules.py` has its schedulers' rules and `placement.py` how it places a gang. Beside these:
+`rules.py` has the rules of its schedulers, `placement.py` how it places a gang. The rest is here.
 
-- jobs advance by batches of G iterations (`granularity`), and a lease ends at a batch's end:
-  the first one at which it has expired, or whose next batch would outlive it;
-- at the end of a lease the job gives its GPUs back and waits. They are free at once, but
-  offered n seconds later (n: the job's GPUs) if the lease had expired, at once if it was cut
-  short; n seconds after a job's last batch likewise. An arrival has what is free offered at once;
-- at an offer the waiting jobs bid once, and are served by greedy backfill.
+1. Jobs advance by batches of G iterations (`granularity`).
+2. A lease ends at the end of a batch: the first one at which it has expired, or whose next batch
+   would outlive it.
+3. At the end of a lease the job gives its GPUs back and waits. The GPUs are free at once. They are
+   offered n seconds later (n: the job's GPUs) if the lease had expired, and at once if it was cut
+   short. They are also offered n seconds after the last batch of a job.
+4. An arrival makes an offer at once if any GPU is free.
+5. At an offer the waiting jobs bid once for all free GPUs. Greedy backfill serves them.
 
-Only waiting jobs bid (variant `fix`): in the original as published running jobs bid as well, and
-lose GPUs. Approximated: the job's last batch is as long as its iterations are; speeds are taken to
-stay as they are while a job runs. The policy keeps the time of leases itself.
+**Deviations from the original simulator.** Only waiting jobs bid (its variant `fix`). As
+published, running jobs bid too, and lose GPUs. The last batch of a job is as long as its
+iterations are. Speeds are taken to stay as they are while a job runs. The policy keeps the time of
+leases itself.
 
-**Two clocks.** The original's clock is a sum of floating-point batches: what would happen at one
-instant happens in some order within a nanosecond. That order decides who gets GPUs, so the
-agenda is kept by such a clock (`time_s`), and what is due is handled in its order as soon as
-the engine's clock, which is exact, has come to it.
+**Two clocks.** The clock of the original simulator is a sum of floating-point batches. So events
+that belong to one instant happen in some order, nanoseconds apart. That order decides which job
+gets GPUs. So the agenda is sorted by such a clock (`time_s`). An entry is handled as soon as the
+engine's clock, which is exact, has come to it.
 """
 
 from __future__ import annotations
@@ -47,27 +50,29 @@ from artist.units import Tick, seconds, ticks
 from artist.workload.job import Job
 
 POOL = "hint_pool_iterations"
-"""A job's iterations of all GPUs together, where they are not whole batches."""
+"""Hint of a job: the iterations of all its GPUs together, if they are not iterations x GPUs."""
 
-# An idle cluster with waiting jobs is looked at again after a minute.
+# An idle cluster with waiting jobs makes another offer after a minute.
 IDLE_S = 60.0
-# After how long GPUs are offered, per GPU that a job gives back.
+# Delay of an offer, per GPU that a job gives back.
 OVERHEAD_S = 1.0
 
-# The clocks are never so far apart while speeds stay as they are.
+# If the two clocks differ by more, the job has run at other speeds than was planned.
 DRIFT_S = 1e-3
 
 END, OFFER = 0, 1
 
 
 class Entry(NamedTuple):
-    """Something to do: the end of a job's lease, or an offer of what is free."""
+    """An entry of the agenda: the end of a job's lease, or an offer of the free GPUs."""
 
     time_s: float
-    kind: int
+    event: int
+    """END or OFFER."""
     handle: int
+    """-1 for an offer."""
     tick: Tick
-    """When the engine has come to it."""
+    """The engine's tick at which the entry is due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +84,15 @@ class Lease:
     anchor: Tick
     """When the engine started the first batch on these GPUs."""
     before: int
-    """Batches since then in earlier leases."""
+    """Batches since then in earlier leases on the same GPUs."""
     batches: int
     expires: bool
-    """Whether it has expired at the end of its last batch, rather than be cut short."""
+    """Whether the lease has expired at the end of its last batch; else it is cut short."""
     end_s: float
 
 
 class OriginalScheduler(BasePolicy):
-    """One of the original's schedulers. The engine's own lease stays off."""
+    """One of the original simulator's schedulers. The engine's own lease stays off."""
 
     def __init__(self, rule: OriginalRule, options: OriginalOptions) -> None:
         self.rule = rule
@@ -104,7 +109,7 @@ class OriginalScheduler(BasePolicy):
         self._wake: Tick = -1
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Do what is due, in the order of the original's clock, and plan the next question."""
+        """Handle the entries that are due, by the original simulator's clock, and plan the next question."""
         for job in view.entered:
             if job.handle not in self._accounts:
                 self._arrived(job, view)
@@ -114,29 +119,30 @@ class OriginalScheduler(BasePolicy):
         turn = Turn(view, self._free(view.free))
         while self._agenda and self._agenda[0].tick <= view.now:
             entry = heapq.heappop(self._agenda)
-            if entry.kind == OFFER:
+            if entry.event == OFFER:
                 self._offer(entry.time_s, turn)
             elif entry.handle in self._leases:
                 self._ended(entry, turn)
         return [*turn.decisions(), *self._next_question(view.now)]
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """What the rule has written down."""
+        """The tables of the rule."""
         return self.rule.tables()
 
     # -- events ----------------------------------------------------------------------
 
-    def _arrived(self, view: JobView, now: ClusterView) -> None:
-        job, handle = view.job, view.handle
-        pool = int(str(job.hints.get(POOL, job.iterations * job.gpus)))
+    def _arrived(self, arrival: JobView, view: ClusterView) -> None:
+        job, handle = arrival.job, arrival.handle
+        iterations = int(str(job.hints.get(POOL, job.iterations * job.gpus)))
+        entered_s = seconds(arrival.entered)
         self._jobs[handle] = job
-        self._accounts[handle] = Account(pool, job.compute_s, job.gpus, seconds(view.entered))
-        self._enter(handle, seconds(view.entered))
-        if now.free.total:
-            self._plan(Entry(seconds(view.entered), OFFER, -1, now.now))
+        self._accounts[handle] = Account(iterations, job.compute_s, job.gpus, entered_s)
+        self._enter(handle, entered_s)
+        if view.free.total:
+            self._plan(Entry(entered_s, OFFER, -1, view.now))
 
     def _ended(self, entry: Entry, turn: Turn) -> None:
-        """A job is done, or bids again."""
+        """A job has finished, or its lease has ended and it bids again."""
         handle, lease = entry.handle, self._leases.pop(entry.handle)
         account = self._accounts[handle]
         turn.free.release(lease.placement)
@@ -153,6 +159,7 @@ class OriginalScheduler(BasePolicy):
         self._plan(Entry(time_s, OFFER, -1, max(turn.view.now, ticks(time_s))))
 
     def _enter(self, handle: int, time_s: float) -> None:
+        """A job enters the queue."""
         account = self._accounts[handle]
         account.since_s = time_s
         kind = self.rule.kind(self._jobs[handle].model)
@@ -163,7 +170,10 @@ class OriginalScheduler(BasePolicy):
         heapq.heappush(self._agenda, entry)
 
     def _end_s(self, handle: int, now: Tick) -> float:
-        """By the original's clock, unless the job ran at other speeds than was expected."""
+        """When a job finished, by the original simulator's clock.
+
+        By the engine's clock, if the job has run at other speeds than was planned.
+        """
         end_s, now_s = self._leases[handle].end_s, seconds(now)
         return end_s if abs(end_s - now_s) < DRIFT_S else now_s
 
@@ -176,16 +186,19 @@ class OriginalScheduler(BasePolicy):
         return [Wake(self._wake)]
 
     def _free(self, free: FreeGpus) -> FreeGpus:
-        """Without the GPUs of jobs that finished, but whose end is not due on the agenda yet."""
-        left = free.copy()
+        """The free GPUs, without those of jobs whose end is still on the agenda.
+
+        Such jobs have finished by the engine's clock. `_ended` releases their GPUs.
+        """
+        rest = free.copy()
         for handle in self._finished:
-            left.claim(self._leases[handle].placement)
-        return left
+            rest.claim(self._leases[handle].placement)
+        return rest
 
     # -- offers ----------------------------------------------------------------------
 
     def _offer(self, time_s: float, turn: Turn) -> None:
-        """Waiting jobs, among them those whose lease has just ended, bid for all free GPUs."""
+        """Waiting jobs bid for all free GPUs, also those whose lease has just ended."""
         free = turn.free
         if self._visits is None:
             self._visits = HashOrder(free.tree, self._seed)
@@ -200,7 +213,7 @@ class OriginalScheduler(BasePolicy):
             self._queue.remove(handle)
 
     def _grant(self, handle: int, placement: Placement, time_s: float, turn: Turn) -> None:
-        """Start a lease; a job that gets its own GPUs back goes on without a pause."""
+        """Start a lease. A job that gets its former GPUs back goes on without a pause."""
         job, account, view = self._jobs[handle], self._accounts[handle], turn.view
         last = turn.ended.get(handle)
         if last is not None and placement == last.placement:
@@ -217,13 +230,17 @@ class OriginalScheduler(BasePolicy):
         lease = Lease(placement, iteration_s, anchor, before, batches, expires, end_s)
         self._leases[handle] = turn.granted[handle] = lease
         if batches < left:
+            # Never before the next tick, or this question would be asked again at once.
             end = after(anchor, (before + batches) * self._granularity, iteration_s)
             self._plan(Entry(end_s, END, handle, max(end, ticks(end_s), view.now + 1)))
 
 
 @dataclass(slots=True)
 class Turn:
-    """What happens at one question."""
+    """What happens at one question: the free GPUs, and the leases that end and begin.
+
+    `ended` and `granted` hold the leases by handle.
+    """
 
     view: ClusterView
     free: FreeGpus
@@ -231,7 +248,7 @@ class Turn:
     granted: dict[int, Lease] = field(default_factory=dict)
 
     def decisions(self) -> Iterator[Decision]:
-        """The net effect."""
+        """The decisions that lead from the leases before the question to those after it."""
         for handle, lease in self.granted.items():
             if handle not in self.ended:
                 yield Start(handle, lease.placement)

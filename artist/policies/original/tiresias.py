@@ -1,4 +1,8 @@
-"""Tiresias as the original simulator has it: batches, leases, offers, machine order."""
+"""Tiresias as the original simulator has it (policy `tiresias-original`).
+
+`scheduler.py` has the allocator, `rules.py` the rule: least attained service, a fixed list of
+models that are not consolidated, no queues, no promotion, no timers.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from artist.policies.original.scheduler import OriginalScheduler
 
 
 class OriginalTiresias(OriginalScheduler):
-    """The original's Tiresias."""
+    """The original simulator's Tiresias."""
 
     Options = OriginalOptions
 

@@ -18,8 +18,9 @@ contestable jobs.
 
     free = max(0, pool - GPUs of the contestable jobs that have not come forward yet)
 
-Example: a leaf has 4 GPUs, a contestable job holds 2 of them, the other 2 are free. The pool is
-4. A waiting job takes 2: the pool is 2, and no GPU of the leaf is free any more.
+Example: a contestable job holds 2 GPUs of a leaf, and the other 2 are free. The pool has 4. A
+waiting job takes 2: the pool has 2, and none is free. The contestable job comes forward and moves
+to another leaf: the pool still has 2, and both are free.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from typing import TypeAlias
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
 from artist.contract import Decision, JobView, Migrate, Preempt, Start
-from artist.policies.shared.ranking import Rank, RankedQueue
+from artist.policies.shared.ranking import Rank, RankedQueue, by_rank
 
 Place: TypeAlias = Callable[[JobView, FreeGpus], "Placement | None"]
 """A policy's rule for one job: the GPUs that the job takes, None if it takes none of these."""
@@ -44,9 +45,9 @@ class Contest:
     accepts them, even if the pool has a better level. Then no job loses GPUs only because
     another one wants to lie closer together.
 
-    Copying the free GPUs costs as much as the cluster is large. So a claim is put off until the
-    free GPUs or the pool are read. A round in which no job gets GPUs copies nothing, and the last
-    claim of a round is never made.
+    Copying the free GPUs costs as much as the cluster is large. So a claim is put off until
+    somebody reads the free GPUs or the pool. Without contestable jobs, a round copies nothing if
+    no job gets GPUs, or only the last one.
     """
 
     __slots__ = (
@@ -217,9 +218,9 @@ def run_contest(
     before = len(contest.decisions)
     blocked = False
     # Sorted backwards: `pop` takes the next one from the end at no cost.
-    to_come = sorted(contestable, key=_key, reverse=True)
+    to_come = sorted(contestable, key=by_rank, reverse=True)
     for rank, job in queue.walk(possible):
-        while to_come and _key(to_come[-1]) < (rank, job.handle):
+        while to_come and by_rank(to_come[-1]) < (rank, job.handle):
             served = contest.offer(to_come.pop()[1])
             blocked = blocked or (strict and not served)
         if blocked:
@@ -234,8 +235,3 @@ def run_contest(
         if isinstance(decision, Start):
             queue.remove(decision.handle)
     return contest.decisions
-
-
-def _key(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:
-    rank, job = pair
-    return rank, job.handle

@@ -1,4 +1,7 @@
-"""Options that several policies have, each with its source in one place."""
+"""Options that several policies share. The comment above an option gives the source of its default.
+
+The manual shows these comments beside the options.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,15 @@ from typing import Literal
 from pydantic import Field
 
 from artist.contract import Options
-from artist.io.fields import Duration
+from artist.io.fields import Duration, NonNegative, Positive
 
 
 class LeaseOptions(Options):
     """Options of a policy that gives GPUs for a lease."""
 
-    # One hour: the lease of the original simulator's runs, for which Dally's delay timers of 12
-    # and 24 h were tuned. The other leasing policies have the same, so that a comparison is not
-    # one of lengths of leases.
+    # One hour: the lease of the original simulator's runs. Dally's delay timers of 12 and 24 h
+    # were tuned for it. All policies with leases have the same default, so that a comparison of
+    # policies does not compare lengths of leases.
     lease_s: Duration = Field(default=3600.0, description="lease, seconds")
 
 
@@ -27,16 +30,19 @@ class DelayOptions(LeaseOptions):
         description="auto: Algorithm 2; manual: fixed; none: never wait; unbounded: wait for ever",
     )
     # Section IV-B2: 12 hours for the machine, another 12 (24 in total) for the rack.
-    machine_timer_s: float = Field(default=12 * 3600.0, ge=0, description="wait for a machine")
-    rack_timer_s: float = Field(default=24 * 3600.0, ge=0, description="wait for a rack, in total")
-    # The original's history limit, in the paper's terms of a window by age (IV-B3).
-    history_s: float = Field(default=48 * 3600.0, gt=0, description="age limit of recorded waits")
+    machine_timer_s: NonNegative = Field(default=12 * 3600.0, description="wait for a machine")
+    rack_timer_s: NonNegative = Field(default=24 * 3600.0, description="wait for a rack, in total")
+    # The history limit of the original simulator. The Dally paper has a window by age (IV-B3).
+    history_s: Positive = Field(default=48 * 3600.0, description="age limit of recorded waits")
     # Section IV-B3: "adding two sample standard deviations".
-    deviations: float = Field(default=2.0, ge=0, description="deviations added to the mean wait")
-    # The paper has neither floors nor caps. The original has both (policies/original/tuner.py).
+    deviations: NonNegative = Field(default=2.0, description="deviations added to the mean wait")
+    # The Dally paper has neither floors nor caps. The original simulator has both
+    # (artist/policies/original/tuner.py).
     floors_s: tuple[float, float] | None = Field(
-        default=None, description="least tuned timers: machine, rack; the rules' own if not given"
+        default=None,
+        description="least tuned timers: machine, rack; if not given, those of the policy",
     )
     caps_s: tuple[float, float] | None = Field(
-        default=None, description="largest tuned timers: machine, rack; the rules' own if not given"
+        default=None,
+        description="largest tuned timers: machine, rack; if not given, those of the policy",
     )

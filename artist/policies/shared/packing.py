@@ -1,7 +1,10 @@
 """Packing a gang into one unit of the cluster tree, from as few children as possible.
 
-Every function takes the free GPUs as they are and changes nothing. Ties go to the unit that comes
-first in visiting order.
+Example: a machine has sockets with 4 and 2 free GPUs. A job of 5 GPUs gets 4 of the first socket
+and 1 of the second.
+
+No function changes the free GPUs that it is given. Ties go to the unit that comes first in
+visiting order.
 """
 
 from __future__ import annotations
@@ -22,26 +25,27 @@ def best_level(tree: ClusterTree, gpus: int) -> int:
 def pack_in_level(
     free: FreeGpus, level: int, gpus: int, inside: Unit | None = None
 ) -> Placement | None:
-    """Inside one unit of a level: the one with the fewest free GPUs that suffice.
+    """Pack into one unit of a level: the one with the fewest free GPUs that suffice.
 
-    `inside` keeps to the units inside a unit of an outer level, a region say.
+    None if no unit has room. With `inside`, only units inside that unit of an outer level (a
+    rack, for example) are considered.
     """
     unit = free.best_fit(level, gpus, inside)
     return None if unit is None else Placement.of(pack_in_unit(free, level, unit, gpus))
 
 
 def pack_in_unit(free: FreeGpus, level: int, unit: int, gpus: int) -> dict[int, int]:
-    """GPUs per leaf of one unit that has them, from as few children as possible."""
+    """Pack into a unit that has at least `gpus` free GPUs; answers GPUs per leaf."""
     taken: dict[int, int] = {}
     _fill(free, level, unit, gpus, taken)
     return taken
 
 
 def _fill(free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int]) -> None:
-    """Take `gpus` of a unit that has them, from as few children as possible.
+    """Add to `taken` GPUs of a unit that has enough, from as few children as possible.
 
-    Children with most free GPUs come first; as soon as one child can hold the rest, the
-    one with the fewest sufficient free GPUs does.
+    Whole children are taken, those with most free GPUs first. As soon as one child can hold the
+    rest, the child with the fewest free GPUs that suffice gets it.
     """
     while level:
         if free.of(level, unit) == gpus:
@@ -57,9 +61,9 @@ def _fill(free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int
 def _fill_largest(
     free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int]
 ) -> tuple[int, int]:
-    """Take whole children until one can hold the rest; that child and the rest."""
+    """Take whole children until one child can hold the rest; answers that child and the rest."""
     children, counts = free.children(level, unit)
-    # Sorting keeps the order of visits among equals, also when it is reversed.
+    # Python's sort is stable, also with `reverse`: equal children stay in visiting order.
     for index in sorted(range(len(counts)), key=counts.__getitem__, reverse=True):
         if counts[index] >= gpus:
             break

@@ -1,7 +1,7 @@
-"""Where a job's GPUs should lie, given which are free.
+"""Placers: which of the free GPUs a job gets.
 
-All placers visit units in the cluster's visiting order and break ties by it. None of them looks
-at the network: the latency backend says how bad a placement is.
+All placers visit units in the cluster's visiting order, and break ties by it. No placer looks at
+the speed of the network. A latency backend tells how fast a job runs on a placement.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import ClusterView
-from artist.policies.shared.candidates import joint_placements
+from artist.policies.shared.joint_placements import joint_placements
 from artist.policies.shared.packing import best_level, pack_in_level, pack_in_unit
 
 PlacerName: TypeAlias = Literal["any", "pack", "consolidate-or-wait"]
@@ -24,19 +24,19 @@ class Placer(ABC):
 
     @abstractmethod
     def possible(self, free: FreeGpus, gpus: int) -> bool:
-        """A cheap test: False only if `place` would return None."""
+        """A cheap test. If it is False, `place` would return None."""
 
     @abstractmethod
     def place(self, free: FreeGpus, gpus: int) -> Placement | None:
-        """GPUs to take, None to wait."""
+        """The GPUs that a job of so many GPUs gets; None if it waits."""
 
     def candidates(
         self, view: ClusterView, counts: Mapping[int, int], n: int
     ) -> Iterator[Mapping[int, Placement]]:
         """Up to `n` joint placements of several jobs, in a fixed order.
 
-        `counts` says by handle how many GPUs a job gets; 0 takes a running job's GPUs. All
-        candidates give every job the same shape. See `joint_placements`.
+        `counts` holds the number of GPUs of each job, by handle; 0 takes a running job's GPUs.
+        All candidates give a job the same shape. `joint_placements` has the rule.
         """
         return joint_placements(self.place, view, counts, n)
 
@@ -64,14 +64,14 @@ class AnyPlacer(Placer):
 
 
 class PackPlacer(Placer):
-    """As consolidated as the free GPUs allow, down to scattered over the whole cluster."""
+    """As close together as the free GPUs allow; at worst scattered over the whole cluster."""
 
     def possible(self, free: FreeGpus, gpus: int) -> bool:
         """Enough free GPUs in the cluster."""
         return free.total >= gpus
 
     def place(self, free: FreeGpus, gpus: int) -> Placement | None:
-        """In the innermost level (machine or outer) that has a unit with room."""
+        """Inside one unit of the innermost level (machine or outer) that has one with room."""
         if free.total < gpus:
             return None
         for level in range(free.tree.machine, len(free.tree.levels)):
@@ -82,14 +82,14 @@ class PackPlacer(Placer):
 
 
 class ConsolidatePlacer(Placer):
-    """In the innermost level whose units could hold the job if empty; else wait."""
+    """Inside one unit of the innermost level that would have room if it were empty; else wait."""
 
     def possible(self, free: FreeGpus, gpus: int) -> bool:
         """Some unit of that level has room."""
         return free.fits_one(best_level(free.tree, gpus), gpus)
 
     def place(self, free: FreeGpus, gpus: int) -> Placement | None:
-        """In that level or not at all."""
+        """Inside one unit of that level, or not at all."""
         return pack_in_level(free, best_level(free.tree, gpus), gpus)
 
 

@@ -77,6 +77,12 @@ class RankedQueue:
             yield rank, self._views[handle]
 
 
+def by_rank(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:
+    """Sorting key of a job with its rank: the rank, then the handle."""
+    rank, job = pair
+    return rank, job.handle
+
+
 def gpus_held(jobs: Iterable[JobView]) -> int:
     """How many GPUs some jobs hold together."""
     return sum([job.gpus for job in jobs])
@@ -107,7 +113,7 @@ class LastRanked:
         self._bounds: dict[int, Rank] = {}
 
     def add(self, handle: int, rank: Rank) -> None:
-        """A job started. A job that ran before is known already; its old bound still holds."""
+        """A job started. If it has a bound from before, that bound still holds."""
         if handle not in self._bounds:
             self._put(handle, rank)
 

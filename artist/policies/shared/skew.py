@@ -1,11 +1,13 @@
 """Skew: how much of a model's size sits in its largest tensor.
 
-Source: Gu et al., *Tiresias* (NSDI 2019), section 3.3: a job whose largest tensor dominates the
-model suffers most from being spread over machines. Dally (section I) words it as "the ratio
-of the largest tensor size to the overall model size".
+    skew = bytes of the largest layer's gradients / bytes of all layers' gradients
 
-Sizes are the gradients' bytes per layer of the model's layer table. A layer's weight and bias
-count as one tensor, as one message carries them.
+Source: Gu et al., *Tiresias* (NSDI 2019), section 3.3. A job whose largest tensor dominates the
+model suffers most from lying on several machines. Dally (section I) calls it "the ratio of the
+largest tensor size to the overall model size".
+
+The sizes come from the model's layer table. A layer's weight and bias count as one tensor,
+because one message carries both.
 """
 
 from __future__ import annotations
@@ -15,18 +17,18 @@ from functools import cache
 from artist.errors import UnknownNameError
 from artist.workload.models import canonical, workload
 
-# Between ResNet-18 (0.202, "low") and MobileNetV3 (0.234, "high"): the value that gives the
-# classes of Dally's Table I from the layer tables. Tiresias fits its PACKLIMIT to the
-# job history of a cluster and names no number.
+# A value between ResNet-18 (0.202, "low" in Dally's Table I) and MobileNetV3 (0.234, "high").
+# With it the layer tables give the classes of that table. Tiresias fits its PACKLIMIT to the job
+# history of a cluster and gives no number.
 SKEW_THRESHOLD = 0.22
 
 ORIGINAL_UNSKEWED = frozenset({"resnet50", "resnet18", "bert-large"})
-"""The original simulator's fixed list: every other model counts as skewed."""
+"""Models that the original simulator does not consolidate: a fixed list."""
 
 
 @cache
 def skew(model: str) -> float:
-    """Largest layer / all layers, in bytes; 0 for a model that the catalogue does not know."""
+    """Skew of a model, from 0 to 1; 0 for a model that the catalogue does not know."""
     try:
         layers = workload(model).layers
     except UnknownNameError:
@@ -37,7 +39,7 @@ def skew(model: str) -> float:
 
 @cache
 def original_skewed(model: str) -> bool:
-    """Whether the original simulator's list calls for consolidation."""
+    """Whether the original simulator consolidates jobs of a model: its list does not have it."""
     try:
         return canonical(model) not in ORIGINAL_UNSKEWED
     except UnknownNameError:

@@ -1,22 +1,27 @@
 """Themis' partial-allocation auction over numbers of GPUs.
 
 Source: Mahajan et al., *Themis* (NSDI 2020), section 3.3 (after Cole, Gkatzelis and Goel, EC
-2013). With V_i(k) = 1 / rho_i(k) a job's valuation of k GPUs,
+2013). V_i(k) = 1 / rho_i(k) is a job's valuation of k GPUs.
 
     winners  = the k that maximise prod V_i(k_i), sum k_i <= GPUs on offer
     payment  = 1 - c_i,  c_i = prod_{j != i} V_j(winners) / prod_{j != i} V_j(winners without i)
 
-and i keeps the fraction c_i of what it won. Bids hold `gain = log V(k) - log V(0)`, so that
-products become sums.
+Job i keeps the fraction c_i of what it won. Bids hold `gain = log V(k) - log V(0)`, so products
+become sums.
 
-**Approximation.** The maximum is a knapsack; it is sought greedily: each bid's options are
-reduced to their upper hull over GPUs, and steps along the hulls are taken by falling gain per
-GPU. A step that does not fit ends its bid. If one option alone is worth more than all that was
-won so, the search starts again from it. The sum of gains is then at least half of the best one.
+**Approximation.** The maximum is a knapsack problem. A greedy search solves it approximately:
 
-**Gangs.** GPUs are whole and a gang runs on no fewer than its least option: a winner keeps
-the largest option within `c_i k_i`, but at least its least one. A job with one option therefore
-pays nothing. The auction gives up to that extent the proof that lying does not pay; simulated
+1. The options of each bid are reduced to their upper hull over GPUs.
+2. Steps along the hulls are taken, the largest gain per GPU first. A step that does not fit ends
+   its bid.
+3. If one option alone is worth more than everything that was won, the search starts again from
+   that option.
+
+The sum of gains is at least half of the best one.
+
+**Gangs.** GPUs are whole, and a gang cannot run on fewer GPUs than its least option. So a winner
+keeps the largest option within `c_i k_i`, but at least its least option. A job with one option
+pays nothing. To this extent the paper's proof that lying does not pay no longer holds. Simulated
 jobs do not lie.
 """
 
@@ -28,19 +33,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 Step = tuple[int, float]
+"""GPUs and gain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bid:
-    """What a job offers for each number of GPUs it can run on."""
+    """What a job bids for each number of GPUs that it can run on. `job` is its handle."""
 
     job: int
     options: tuple[Step, ...]
-    """(GPUs, gain), GPUs rising, gains above 0."""
+    """(GPUs, gain): GPUs rise, gains are above 0."""
 
 
 def auction(bids: Sequence[Bid], gpus: int) -> dict[int, int]:
-    """GPUs per winning job, payments deducted. Among equals the earlier bid wins."""
+    """GPUs per winning job, after payments. Among equals the earlier bid wins."""
     won = winners(bids, gpus)
     values = {bid.job: dict(bid.options) for bid in bids}
     return {
@@ -68,6 +74,7 @@ def winners(bids: Sequence[Bid], gpus: int) -> dict[int, int]:
 def _greedy(
     bids: Sequence[Bid], gpus: int, fixed: Mapping[int, int]
 ) -> tuple[dict[int, int], float]:
+    """GPUs per winning job and the sum of gains; `fixed` wins before the search, without gain."""
     won, total = dict(fixed), 0.0
     gpus -= sum(fixed.values())
     hulls = [
@@ -92,7 +99,7 @@ def _greedy(
 
 
 def _entry(hull: Sequence[Step], index: int, position: int) -> tuple[float, int, int]:
-    """Heap key of a step: steepest first, then the earlier bid."""
+    """Heap entry of a step: the largest gain per GPU first, then the earlier bid."""
     return -_slope(hull[index - 1] if index else (0, 0.0), hull[index]), position, index
 
 
@@ -120,10 +127,11 @@ def _kept(
     without: Mapping[int, int],
     values: Mapping[int, Mapping[int, float]],
 ) -> int:
-    """What a winner keeps after its hidden payment."""
+    """GPUs that a winner keeps after its hidden payment."""
     others = sum(values[job][count] for job, count in won.items() if job != bid.job)
     alone = sum(values[job][count] for job, count in without.items())
-    # The greedy search is not monotone: without the bid the others may even get less.
+    # The search is approximate: without this bid the others may even get less, hence the `min`.
     fraction = min(1.0, math.exp(others - alone))
+    # A count that equals the limit but for rounding is within it.
     within = [count for count, _ in bid.options if count <= fraction * won[bid.job] + 1e-9]
     return max(within, default=bid.options[0][0])

@@ -1,4 +1,4 @@
-"""Finish-time fairness: how late a job would finish, over how soon it could have.
+"""Finish-time fairness rho: how late a job would finish, over how soon it could have finished.
 
 Source: Mahajan et al., *Themis* (NSDI 2020), section 3.2.
 
@@ -7,8 +7,9 @@ Source: Mahajan et al., *Themis* (NSDI 2020), section 3.2.
     left(k) = iterations left x iteration time on k GPUs x own GPUs / k
     T_ideal = all iterations x iteration time on its own GPUs
 
-An iteration's time is the one without other jobs on GPUs as close together as an empty
-cluster allows. On other than its own number of GPUs it counts for a share.
+The own GPUs of a job are as many as it asked for. The time of an iteration is that on GPUs as
+close together as an empty cluster allows, without other jobs on the network. An iteration on k
+GPUs is worth k / own GPUs of an iteration as submitted.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from artist.units import seconds
 
 
 class FinishTimes:
-    """Estimates of finish-time fairness for the jobs in the system."""
+    """Estimates of finish-time fairness for the jobs that have arrived and not finished."""
 
     def __init__(self, lease_s: float) -> None:
         self._lease_s = lease_s
         self._arrivals_s: dict[int, float] = {}
         self._own_iteration_s: dict[int, float] = {}
+        # Per number of GPUs: a placement as close together as an empty cluster allows.
         self._closest: dict[int, Placement] = {}
 
     def entered(self, job: JobView, view: ClusterView) -> None:
@@ -43,14 +45,17 @@ class FinishTimes:
         del self._arrivals_s[handle], self._own_iteration_s[handle]
 
     def rho_without(self, job: JobView, view: ClusterView) -> float:
-        """rho if the job gets no GPUs until the next lease."""
+        """rho(0): the job gets no GPUs for one more lease."""
         own_s = self._own_iteration_s[job.handle]
         waited_s = seconds(view.now) - self._arrivals_s[job.handle]
         left_s = (job.job.iterations - job.iterations_done(view.now)) * own_s
         return (waited_s + self._lease_s + left_s) / (job.job.iterations * own_s)
 
     def bid(self, job: JobView, view: ClusterView, gpus: int) -> Bid:
-        """Gains in log(1 / rho) over having none, for every count up to `gpus`."""
+        """A job's bid: the gain log(rho(0) / rho(k)) for every k that it can run on, up to `gpus`.
+
+        Numbers of GPUs without gain are left out.
+        """
         waited_s = seconds(view.now) - self._arrivals_s[job.handle]
         left = job.job.iterations - job.iterations_done(view.now)
         own_s = self._own_iteration_s[job.handle]
@@ -64,8 +69,9 @@ class FinishTimes:
         return Bid(job.handle, tuple(options))
 
     def _iteration_s(self, job: JobView, view: ClusterView, gpus: int) -> float:
+        """Seconds per submitted iteration on so many GPUs."""
         if gpus not in self._closest:
-            place = PackPlacer().place(FreeGpus(view.cluster), gpus)
-            assert place is not None  # the job fits the cluster, as its trace was checked
-            self._closest[gpus] = place
+            placement = PackPlacer().place(FreeGpus(view.cluster), gpus)
+            assert placement is not None  # the trace was checked: every job fits the cluster
+            self._closest[gpus] = placement
         return view.alone(job.job, self._closest[gpus]).submitted_iteration_s

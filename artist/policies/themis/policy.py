@@ -1,39 +1,44 @@
 """Themis: finish-time fairness by auctions of leased GPUs.
 
 Source: Mahajan et al., *Themis: Fair and efficient GPU cluster scheduling*, NSDI 2020.
-What is where:
 
-- section 3.2, finish-time fairness rho: `fairness.py`;
-- section 3.3, partial-allocation auction, hidden payments: `auction.py`;
-- section 3.3, rounds, fairness knob f, leftover allocation: `Themis.decide`;
-- where the GPUs lie: `shared/candidates.py`.
+**What is where.**
 
-The section numbers were checked against published summaries, the values 0.8 and 20 minutes and the
-order of leftovers could not be checked against the paper's text.
+- Section 3.2, finish-time fairness rho: `fairness.py`.
+- Section 3.3, partial-allocation auction, hidden payments: `auction.py`.
+- Section 3.3, rounds, fairness knob f, leftover allocation: `Themis.decide`.
+- Where the GPUs lie: `shared/joint_placements.py`.
 
-**The rule.** rho = T_shared / T_ideal: the time from arrival to the finish that a job would
-see over its time alone on its own number of GPUs, placed as close as an empty cluster
-allows. A bid for k GPUs is rho if the job ran on k such GPUs from now on; with no GPUs it
-waits one more lease first.
+**The rule.** rho = T_shared / T_ideal. T_shared is the time from the arrival of a job to the
+finish that it would see. T_ideal is its run time alone on its own number of GPUs, placed as close
+together as an empty cluster allows. A bid for k GPUs is rho if the job ran on k such GPUs from now
+on. With no GPUs, the job first waits one more lease.
 
-1. *Offer.* At each arrival or finish the free GPUs are on offer; at multiples of the bidding
-   period also those of running jobs one of whose leases (counted from their start) ended in
-   that period, if they completed an iteration. Waiting jobs and those take part.
-2. *Auction.* The share 1 - f (rounded up) with the largest rho when left without GPUs
-   bids; among equals the earlier arrival.
-3. *Leftovers* go, as many as a job can run on, to jobs that did not bid in random order
-   (`leftover=worst-first`: by rho), to bidders that lost, and then to elastic winners, both by
-   rho, until nobody can use them.
-4. *Placement.* The first candidate of the joint placer. A running job on offer that
-   got nothing is preempted. While nobody waits and no running job could grow, nothing is
-   offered and leases renew in place.
+1. *Offer.* At each arrival and finish the free GPUs are on offer. At multiples of the bidding
+   period, GPUs of running jobs are on offer too. Such a job has completed an iteration on them,
+   and one of its leases (counted from its start) ended in that period. These jobs and the waiting
+   jobs take part.
+2. *Auction.* The jobs are ranked by their rho without GPUs, the largest first; among equals, the
+   earlier arrival. The first 1 - f of them (rounded up) bid.
+3. *Leftovers.* GPUs that no bidder won go to the jobs that did not bid, in random order; with
+   `leftover=worst-first`, by rho. Then they go to the bidders that lost and to elastic winners,
+   by rho. Each job gets as many as it can run on, until no job can use them.
+4. *Placement.* The first candidate of the placer is taken. A running job whose GPUs were on offer
+   and that got none is preempted.
+5. While no job waits and no running job could grow, nothing is offered and leases renew in place.
 
-Deviations: the paper's T_ideal is a 1/N share of the cluster; here it is the job alone, so
-that rho compares with other policies. Its applications are groups of jobs; here each is one job.
-Bids are by count, at the closest place for it, and not by set of GPUs. Leases are kept here
-and not by the engine: auctioned one by one, a gang larger than any holder of a lease would
-never see its GPUs on offer together. Giving way at a bidding period drops the iteration
-in progress.
+**Checked.** The section numbers were checked against published summaries. The values 0.8 and 20
+minutes and the order of leftovers could not be checked against the paper's text.
+
+**Deviations.**
+
+- The paper's T_ideal is on a 1/N share of the cluster. Here the job is alone, so that rho can be
+  compared with other policies.
+- The paper's applications are groups of jobs. Here each application is one job.
+- The paper bids on sets of GPUs. Here a bid is by number, at the closest placement of so many.
+- This policy keeps the leases itself, without the engine. Leases that are auctioned one by one
+  would never offer the GPUs of a gang together, if the gang is larger than any job with a lease.
+- A job that loses its GPUs at a bidding period loses the iteration in progress.
 """
 
 from __future__ import annotations
@@ -66,32 +71,32 @@ from artist.units import Tick, ticks
 class ThemisOptions(LeaseOptions):
     """Options of Themis."""
 
-    # Our choice, said to be the paper's after its sensitivity study (unchecked).
+    # Our choice. It is said to be the paper's, after its sensitivity study (unchecked).
     fairness_knob: float = Field(
         default=0.8, ge=0, lt=1, description="f: the share of jobs that does not bid"
     )
-    # The paper's lease is 20 minutes (unchecked); here it is an hour, like the other policies'.
-    # Leases that end apart never put a large gang's GPUs on offer together: with CASSINI's ten
-    # minutes (section 5.1) the worst rho of 500 jobs on 4 racks is 382 instead of 241.
+    # The lease, one hour as in the other policies. The paper's lease is 20 minutes (unchecked).
+    # A shorter period puts fewer leases on offer together, too few for a large gang. With the ten
+    # minutes of CASSINI (section 5.1), the worst rho of 500 jobs on 4 racks is 382, not 241.
     period_s: Duration | None = Field(
         default=None, description="bidding period, seconds; as long as the lease if not given"
     )
     leftover: Literal["random", "worst-first"] = Field(
-        default="random", description="order of the jobs that are given what nobody won"
+        default="random", description="order of the jobs that get the GPUs that no bidder won"
     )
     placement: PlacerName = Field(default="pack", description="where GPUs are taken")
     seed: int = Field(default=0, ge=0, description="seed of the order of leftovers")
 
 
 class Themis(BasePolicy):
-    """Themis."""
+    """Themis without its groups of jobs."""
 
     Options = ThemisOptions
 
     def __init__(self, options: ThemisOptions) -> None:
         self.options = options
         self.placer = placer(options.placement)
-        """Turns the numbers of an auction into placements. A wrapper may replace it."""
+        """Chooses placements for the numbers of GPUs of an auction. A wrapper may replace it."""
         self._lease_ticks = ticks(options.lease_s)
         self._period = ticks(options.period_s or options.lease_s)
         self._fairness = FinishTimes(options.lease_s)
@@ -100,7 +105,7 @@ class Themis(BasePolicy):
         self._wake: Tick = -1
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Hold an auction if there is something to offer and somebody to bid."""
+        """Hold an auction if GPUs are on offer and a job can use them."""
         for handle in view.finished:
             del self._done_at_start[handle]
             self._fairness.forget(handle)
@@ -118,13 +123,14 @@ class Themis(BasePolicy):
     # -- the auction -----------------------------------------------------------------
 
     def _hand_out(self, view: ClusterView, offered: Sequence[JobView]) -> dict[int, int]:
-        """GPUs per job; empty if nobody could use what is on offer."""
-        left = view.free.total + sum(_held(job) for job in offered)
+        """Number of GPUs per job, by handle; empty if no job could use the GPUs on offer."""
+        left = view.free.total + sum(job.gpus for job in offered)
         jobs = [*view.waiting.values(), *offered]
         if not any(_wants(job) and job.job.gpus_min <= left for job in jobs):
             return {}
         losing = {job.handle: self._fairness.rho_without(job, view) for job in jobs}
         ranked = sorted(jobs, key=lambda job: (-losing[job.handle], job.handle))
+        # 1e-9: (1 - 0.7) x 10 is a little more than 3 in floats, and must not round up to 4.
         bidders = math.ceil((1 - self.options.fairness_knob) * len(ranked) - 1e-9)
         bids = [self._fairness.bid(job, view, left) for job in ranked[:bidders]]
         counts = auction([bid for bid in bids if bid.options], left)
@@ -142,22 +148,26 @@ class Themis(BasePolicy):
     def _placed(
         self, view: ClusterView, offered: Sequence[JobView], counts: Mapping[int, int]
     ) -> list[Decision]:
+        """The decisions that give each job its number of GPUs. Offered jobs without one get 0."""
         wanted = {job.handle: 0 for job in offered} | dict(counts)
-        places = next(self.placer.candidates(view, wanted, 1))
+        placements = next(self.placer.candidates(view, wanted, 1))
         decisions: list[Decision] = []
         for job in offered:
-            place = places.get(job.handle)
-            if place is None:
+            placement = placements.get(job.handle)
+            if placement is None:
                 decisions.append(Preempt(job.handle))
-            elif place != job.placement:
-                decisions.append(Migrate(job.handle, place))
-        starts = (handle for handle in view.waiting if handle in places)
-        return [*decisions, *(Start(handle, places[handle]) for handle in starts)]
+            elif placement != job.placement:
+                decisions.append(Migrate(job.handle, placement))
+        starts = (handle for handle in view.waiting if handle in placements)
+        return [*decisions, *(Start(handle, placements[handle]) for handle in starts)]
 
     # -- leases ----------------------------------------------------------------------
 
     def _offered(self, view: ClusterView) -> list[JobView]:
-        """Running jobs one of whose leases ended in the bidding period that ends now."""
+        """Running jobs that had a lease end in the bidding period that ends now.
+
+        A job that completed no iteration since it got its GPUs is not among them.
+        """
         return [
             job
             for _, job in sorted(view.running.items())
@@ -166,12 +176,15 @@ class Themis(BasePolicy):
         ]
 
     def _lease_end(self, started: Tick, after: Tick) -> Tick:
-        """The first end of a lease after a tick."""
+        """The first end of a lease after a tick, for a job that started at `started`."""
         leases = max(0, after - started) // self._lease_ticks + 1
         return started + leases * self._lease_ticks
 
     def _next_period(self, view: ClusterView, decisions: Sequence[Decision]) -> list[Wake]:
-        """The next bidding period at whose end there is a lease to offer and a job to want it."""
+        """A wake-up for the end of the next bidding period in which a lease ends.
+
+        The answer is empty if no job wants GPUs, no lease ends, or a wake-up is due before it.
+        """
         if not self._wanted(view, decisions):
             return []
         lost = {decision.handle for decision in decisions if isinstance(decision, Preempt)}
@@ -185,6 +198,7 @@ class Themis(BasePolicy):
         ends += [view.now + self._lease_ticks] * bool(moved)
         if not ends:
             return []
+        # Rounded up to a multiple of the period.
         at = -(-min(ends) // self._period) * self._period
         if view.now < self._wake <= at:
             return []
@@ -192,8 +206,8 @@ class Themis(BasePolicy):
         return [Wake(at)]
 
     def _wanted(self, view: ClusterView, decisions: Sequence[Decision]) -> bool:
-        """Whether somebody could use more GPUs once these decisions are applied."""
-        held = {handle: _held(job) for handle, job in view.running.items()}
+        """Whether a job could use more GPUs after these decisions."""
+        held = {handle: job.gpus for handle, job in view.running.items()}
         for decision in decisions:
             if isinstance(decision, Start | Migrate):
                 held[decision.handle] = decision.placement.gpus
@@ -203,10 +217,6 @@ class Themis(BasePolicy):
         return any(held.get(handle, 0) < job.job.gpus_max for handle, job in jobs.items())
 
 
-def _held(job: JobView) -> int:
-    return job.placement.gpus if job.placement else 0
-
-
 def _wants(job: JobView) -> bool:
     """Whether a job could use more GPUs than it holds."""
-    return job.job.gpus_max > _held(job)
+    return job.job.gpus_max > job.gpus

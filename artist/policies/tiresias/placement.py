@@ -1,6 +1,7 @@
-"""Tiresias' placement: skewed jobs into the fewest machines, the others anywhere.
+"""Tiresias' placement of skewed jobs: into the fewest machines.
 
-Source: Gu et al., *Tiresias* (NSDI 2019), section 3.3.2.
+Source: Gu et al., *Tiresias* (NSDI 2019), section 3.3.2. The other jobs take the first free GPUs
+(`AnyPlacer` in `shared/placers.py`).
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from artist.policies.shared.placers import Placer
 
 
 class FewestMachines(Placer):
-    """In as few machines as an empty cluster would need; else wait.
+    """On as few machines as the job would need in an empty cluster; else wait.
 
-    A job that fits a machine gets the one with the fewest free GPUs that suffice. A larger one
-    goes into one unit of the innermost level that could hold it (a rack, say), and
-    there only where it needs no more machines than in an empty unit; among such units into the
-    one with the fewest free GPUs, the first among equals.
+    - A job that fits a machine gets the machine with the fewest free GPUs that suffice.
+    - A larger job goes into one unit of the innermost level that could hold it, a rack for
+      example. The unit must offer a placement on no more machines than an empty unit would.
+      Among such units, the job gets the one with the fewest free GPUs; the first among equals.
     """
 
     def possible(self, free: FreeGpus, gpus: int) -> bool:
@@ -27,7 +28,7 @@ class FewestMachines(Placer):
         return free.fits_one(best_level(free.tree, gpus), gpus)
 
     def place(self, free: FreeGpus, gpus: int) -> Placement | None:
-        """GPUs to take, None to wait."""
+        """The GPUs that a job of so many GPUs gets; None if it waits."""
         tree = free.tree
         level = best_level(tree, gpus)
         if level == tree.machine:
@@ -39,20 +40,22 @@ class FewestMachines(Placer):
         needed = [_machines(free, sizes, machines, gpus) for machines in units]
         fewest = min(len(machines) for machines in needed if machines)
         counts = free.counts(tree.machine).tolist()
-        found: tuple[int, list[int]] | None = None
+        best: tuple[int, list[int]] | None = None
         for unit in free.at_least(level, gpus):
             room = free.of(level, unit)
-            if found is None or room < found[0]:
+            if best is None or room < best[0]:
                 machines = _machines(free, counts, units[unit], gpus)
                 if len(machines) == fewest:
-                    found = room, machines
-        return None if found is None else _take(free, found[1], gpus)
+                    best = room, machines
+        return None if best is None else _take(free, best[1], gpus)
 
 
 def _machines(free: FreeGpus, counts: Sequence[int], among: range, gpus: int) -> list[int]:
-    """The fewest machines with so many GPUs by `counts`, empty if there are not enough.
+    """The fewest of these machines that together have `gpus` GPUs; empty if all have too few.
 
-    Most GPUs first, in visiting order; the last one has the fewest that hold the rest.
+    `counts` says how many GPUs each machine of the cluster has. Machines with most GPUs are taken
+    first, equal ones in visiting order. The last machine is the one with the fewest GPUs that
+    hold the rest.
     """
     chosen: list[int] = []
     turns = {machine: free.turn(free.tree.machine, machine) for machine in among}

@@ -1,34 +1,42 @@
 """Tiresias: discretized two-dimensional attained service, and consolidation by skew.
 
 Source: Gu et al., *Tiresias: A GPU cluster manager for distributed deep learning*, NSDI 2019.
-What is where:
 
-- section 3.2, 2D-LAS, priority queues, promotion: `queues.py`; 2D-Gittins: `gittins.py`;
-- section 3.3, skew: `shared/skew.py`; placement: `placement.py`.
+**What is where.**
 
-Checked against the simulator that its authors published: service that reaches a threshold is past
-it, two queues are in use, parted at 3250 GPU-seconds, a promotion sets both clocks to zero, and
-without an option there is none. The section numbers were checked against published summaries.
+- Section 3.2, 2D-LAS, priority queues, promotion: `queues.py`; 2D-Gittins index: `gittins.py`.
+- Section 3.3, skew: `shared/skew.py`; placement: `placement.py`.
 
-**The rule.** A job's attained service is GPUs x time held. Queue i holds jobs with
-service from threshold i-1 up to, but not including, threshold i; a job starts in the first
-queue and moves down as it is served. Jobs come forward queue by queue; inside a queue those
-started earliest first, those never started after them, by arrival (`index=gittins`: the
-highest Gittins index first, then the same). A job that does not fit is passed over. A
-job whose wait reaches `promote_knob` x the time it has run, both counted from its last
-promotion, goes back to the first queue with both set to zero.
+**The rule.**
 
-A job with skew above `skew_threshold` goes into the fewest machines an empty cluster would
-need, and waits for them; any other job takes the first free GPUs wherever they lie.
+1. The attained service of a job is its GPUs x the time for which it has held them. Queue i holds
+   the jobs with service from threshold i - 1 up to, but not including, threshold i. A job starts
+   in the first queue and moves down as it is served.
+2. Jobs come forward queue by queue. Inside a queue, the job that started earliest comes first.
+   Jobs that never started come after those, by arrival. With `index=gittins`, the highest Gittins
+   index comes first; among equals the order is the same.
+3. A job that does not fit is passed: later jobs may start.
+4. A job is promoted when its wait reaches `promote_knob` x its run time. Both count from its last
+   promotion. It goes back to the first queue, and its run time and service count from zero.
+5. A job whose skew is above `skew_threshold` goes on as few machines as it would need in an empty
+   cluster. It waits for them. Any other job takes the first free GPUs, wherever they lie.
+6. At every arrival, finish and lease end, the waiting jobs compete with the jobs whose lease has
+   just ended (`shared/contest.py`). Such a job keeps its GPUs if no job before it took them. No
+   job is preempted while free GPUs suffice.
 
-**Preemption.** At every arrival, finish and lease end the waiting jobs are served from free
-GPUs and from those of jobs whose lease has just ended; such a job keeps its GPUs unless jobs
-before it in the order took them. Nobody is preempted while free GPUs will do.
+**Checked** against the simulator that the authors of Tiresias published. Service that equals a
+threshold is past it. Two queues are in use, with the threshold at 3250 GPU-seconds. A promotion
+sets run time and service to zero. Promotion is off unless an option turns it on. The section
+numbers were checked against published summaries.
 
-Deviations: the paper re-decides periodically and may preempt at any such event; here a running
-job gives way only at the end of its lease, as under the other leasing policies, so that
-a comparison is not one of lengths of leases. The layer table stands in for the profiler that
-measures skew. For jobs that it does not consolidate the paper fixes no order of GPUs.
+**Deviations.**
+
+- The paper decides periodically and may preempt at any such event. Here a running job may lose
+  its GPUs only when its lease ends, as under the other policies with leases. So a comparison of
+  policies does not compare lengths of leases.
+- The layer table of a model replaces the profiler that measures skew.
+- The paper does not say which GPUs an unskewed job gets. Here it gets the first ones in visiting
+  order.
 """
 
 from __future__ import annotations
@@ -47,7 +55,7 @@ from artist.errors import ConfigError
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.options import LeaseOptions
 from artist.policies.shared.placers import AnyPlacer, Placer, PlacerName, placer
-from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held
+from artist.policies.shared.ranking import Rank, RankedQueue, behind, by_rank, gpus_held
 from artist.policies.shared.skew import SKEW_THRESHOLD, skew
 from artist.policies.tiresias.gittins import GittinsIndex, read_services
 from artist.policies.tiresias.placement import FewestMachines
@@ -61,19 +69,19 @@ class TiresiasOptions(LeaseOptions):
     index: Literal["las", "gittins"] = Field(
         default="las", description="order inside a queue: by start, or by 2D-Gittins index"
     )
-    # Two queues parted at this value: the simulator of the authors (`queue_limit`).
+    # Two queues with this threshold, as in the simulator of the authors (`queue_limit`).
     thresholds_gpu_s: tuple[float, ...] = Field(
         default=(3250.0,), description="service at which a job leaves each queue but the last"
     )
-    # The authors' simulator runs without promotion unless told otherwise.
+    # The simulator of the authors has no promotion unless an option turns it on.
     promote_knob: float | None = Field(
         default=None,
         gt=0,
         le=1e6,
-        description="PROMOTEKNOB: promote after waiting so many times the run",
+        description="PROMOTEKNOB: promote a job when its wait is so many times its run time",
     )
     skew_threshold: float = Field(
-        default=SKEW_THRESHOLD, ge=0, le=1, description="PACKLIMIT: consolidate jobs above it"
+        default=SKEW_THRESHOLD, ge=0, le=1, description="PACKLIMIT: jobs above it are consolidated"
     )
     placement: Literal["skew"] | PlacerName = Field(
         default="skew", description="by skew (the paper's), or one placer for all jobs"
@@ -84,7 +92,9 @@ class TiresiasOptions(LeaseOptions):
     past_service_file: str | None = Field(
         default=None, description="for gittins: a CSV file with such services"
     )
-    past_service_column: str = Field(default="service_gpu_s", description="its column")
+    past_service_column: str = Field(
+        default="service_gpu_s", description="for gittins: the column of that file"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> TiresiasOptions:
@@ -102,7 +112,7 @@ class TiresiasOptions(LeaseOptions):
 
 
 class Tiresias(BasePolicy):
-    """Tiresias."""
+    """Tiresias with leases."""
 
     Options = TiresiasOptions
 
@@ -110,7 +120,8 @@ class Tiresias(BasePolicy):
         self.options = options
         self.lease = ticks(options.lease_s)
         self._ranks = ServiceQueues(options.thresholds_gpu_s, options.promote_knob, _index(options))
-        # Skewed jobs apart from the others: a walk can then drop either group of a demand.
+        # By whether the jobs are skewed. Skewed jobs need other GPUs than unskewed jobs of the same
+        # size. With two queues a walk can drop one of the two without the other.
         self._waiting = {True: RankedQueue(), False: RankedQueue()}
         chosen = None if options.placement == "skew" else placer(options.placement)
         self._placers: dict[bool, Placer] = {
@@ -119,7 +130,7 @@ class Tiresias(BasePolicy):
         }
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Serve the waiting jobs in order."""
+        """Serve the waiting jobs in rank order."""
         for handle in view.finished:
             self._ranks.forget(handle)
         for job in view.entered:
@@ -140,9 +151,10 @@ class Tiresias(BasePolicy):
         return decisions
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
-        """Whether somebody who comes before one of these jobs could use what they would give.
+        """Whether a promotion is due, or a waiting job could displace one of these jobs.
 
-        Whoever waits behind them could only take free GPUs, and would have done so before.
+        Waiting jobs behind all of them could only get free GPUs. At the last question these did
+        not suffice, and no GPU was freed since.
         """
         if not any(self._waiting.values()):
             return False
@@ -153,16 +165,20 @@ class Tiresias(BasePolicy):
     def _contestable(
         self, ended: Sequence[JobView], free: FreeGpus, now: Tick
     ) -> list[tuple[Rank, JobView]]:
-        """Those of the jobs whom somebody precedes who could use what they and nobody hold."""
+        """Jobs that a waiting job before them could displace, with their ranks.
+
+        That waiting job must be able to start on the free GPUs and those of the ended leases.
+        """
         gpus = free.total + gpus_held(ended)
         firsts = [queue.first(gpus) for queue in self._waiting.values()]
-        first = min((found for found in firsts if found is not None), default=None)
+        first = min((key for key in firsts if key is not None), default=None)
         return behind(first, ended, lambda job: self._rank(job, now))
 
     def _serve(self, view: ClusterView) -> Sequence[Decision]:
         contestable = self._contestable(view.lease_ended, view.free, view.now)
         contested = [job for _, job in contestable]
-        contest = Contest(view.free, contested, self._place, spare_first=True)
+        contest = Contest(view.free, contested, self._place, free_first=True)
+        # (Skewed, GPUs) of waiting jobs that got no placement in this round.
         full: set[tuple[bool, int]] = set()
 
         def possible(skewed: bool, gpus: int) -> bool:
@@ -170,7 +186,7 @@ class Tiresias(BasePolicy):
             return fits and (skewed, gpus) not in full
 
         for job in self._ranked(contestable, possible):
-            # What is free only shrinks, so that the next job of this kind would fail as well.
+            # The pool only shrinks during a round. So the next such job would fail as well.
             if not contest.offer(job) and job.placement is None:
                 full.add((self._skewed(job), job.job.gpus))
         return contest.decisions
@@ -178,12 +194,13 @@ class Tiresias(BasePolicy):
     def _ranked(
         self, contestable: list[tuple[Rank, JobView]], possible: Callable[[bool, int], bool]
     ) -> Iterator[JobView]:
-        """Waiting and contestable jobs in order."""
+        """Waiting and contestable jobs in rank order."""
+        # `skewed=skewed` binds the value of this turn of the loop, not the last one.
         walks = [
             queue.walk(lambda gpus, skewed=skewed: possible(skewed, gpus))  # type: ignore[misc]
             for skewed, queue in self._waiting.items()
         ]
-        for _, job in heapq.merge(*walks, sorted(contestable, key=_by_rank), key=_by_rank):
+        for _, job in heapq.merge(*walks, sorted(contestable, key=by_rank), key=by_rank):
             yield job
 
     def _place(self, job: JobView, free: FreeGpus) -> Placement | None:
@@ -194,11 +211,6 @@ class Tiresias(BasePolicy):
 
     def _rank(self, job: JobView, now: Tick) -> Rank:
         return self._ranks.rank(job, now)
-
-
-def _by_rank(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:
-    rank, job = pair
-    return rank, job.handle
 
 
 def _index(options: TiresiasOptions) -> GittinsIndex | None:

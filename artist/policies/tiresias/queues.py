@@ -1,6 +1,12 @@
-"""Tiresias' priority queues: where a job stands by the service it has attained.
+"""Tiresias' priority queues: the rank of a job by the service that it has attained.
 
 Source: Gu et al., *Tiresias* (NSDI 2019), sections 3.2.2 and 3.2.3.
+
+Every job has two clocks: its run time and its service. Both count from zero at its arrival, and
+again at each promotion.
+
+    queue i:    threshold[i - 1] <= service < threshold[i]
+    promotion:  wait >= promote_knob x run time
 """
 
 from __future__ import annotations
@@ -16,10 +22,10 @@ from artist.units import Tick
 
 
 class ServiceQueues:
-    """Ranks of jobs: the queue first, then the order inside it.
+    """Ranks of jobs: the number of the queue first, then the order inside it.
 
-    `promote_knob`: None for no promotion. `index(attained, quantum)`: the Gittins index;
-    None for the order of starts. The quantum of a queue is its upper threshold.
+    `promote_knob` is None for no promotion. `index(attained, quantum)` is the Gittins index; None
+    for the order of starts. The quantum of a queue is its upper threshold.
     """
 
     def __init__(
@@ -32,8 +38,9 @@ class ServiceQueues:
         self._knob = promote_knob
         self._index = index
         self._starts: dict[int, Tick] = {}
-        # Per job: when both its clocks were zero, and its run time and service until then.
+        # Per job: when its clocks were last set to zero, and its run time and service until then.
         self._zero: dict[int, tuple[Tick, Tick, float]] = {}
+        # (When a promotion is due, handle). Entries of jobs that run by now are stale.
         self._promotions: list[tuple[Tick, int]] = []
         self._views: dict[int, JobView] = {}
 
@@ -57,11 +64,11 @@ class ServiceQueues:
         self._zero.pop(handle, None)
 
     def promotes(self, now: Tick) -> bool:
-        """Whether somebody may have waited long enough."""
+        """Whether a job may have waited long enough for a promotion."""
         return bool(self._promotions) and self._promotions[0][0] <= now
 
     def promote(self, now: Tick) -> Iterator[JobView]:
-        """Jobs that have waited long enough; they are back in the first queue."""
+        """Move the jobs that have waited long enough to the first queue; answers them."""
         while self._promotions and self._promotions[0][0] <= now:
             due, handle = heapq.heappop(self._promotions)
             job = self._views.get(handle)
@@ -70,7 +77,7 @@ class ServiceQueues:
                 yield job
 
     def rank(self, job: JobView, now: Tick) -> Rank:
-        """Smaller comes first; equals are told apart by order of arrival."""
+        """The rank of a job; the smaller one comes first."""
         queue = self._queue(job, now)
         start = self._starts.get(job.handle, math.inf)
         if self._index is None:
@@ -85,7 +92,7 @@ class ServiceQueues:
         return bisect_right(self._thresholds, self._attained(job, now))
 
     def _due(self, job: JobView, now: Tick) -> Tick | None:
-        """When a waiting job's wait reaches the knob times its run; None in the first queue."""
+        """When a waiting job is to be promoted; None in the first queue, or without promotion."""
         if self._knob is None or not self._queue(job, now):
             return None
         zero, run, _ = self._zero[job.handle]

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from artist.errors import TraceError
-from artist.garbage import many_objects
+from artist.garbage_collector import many_objects
 from artist.trace.foreign.fill import UNIFORM, check_rule, fill_models, steps
+from artist.trace.foreign.fill_options import Fractional, Rules
 from artist.trace.foreign.formats import ForeignFormat
 from artist.trace.foreign.rows import (
     NO_ID,
@@ -23,7 +24,6 @@ from artist.trace.foreign.rows import (
     ForeignJob,
     JobOrReason,
 )
-from artist.trace.foreign.rules import Fractional, Rules
 from artist.trace.native.assemble import in_order
 from artist.trace.native.table import Table
 from artist.trace.native.trace import Trace

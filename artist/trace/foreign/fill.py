@@ -31,7 +31,7 @@ import numpy as np
 
 from artist.errors import UnknownNameError
 from artist.rng import stream
-from artist.trace.foreign.rules import Rules
+from artist.trace.foreign.fill_options import Rules
 from artist.trace.native.formats import UNKNOWN_MODEL
 from artist.trace.native.trace import Trace
 from artist.trace.synthetic.families import BATCH, COMPUTE_S

@@ -21,9 +21,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from artist.trace.foreign.fill_options import Rules
 from artist.trace.foreign.gavel_speeds import V100_STEPS_PER_S
 from artist.trace.foreign.rows import ForeignJob, JobOrReason, Row, rows
-from artist.trace.foreign.rules import Rules
 from artist.trace.native.table import Table
 
 REQUIRED = ("job_type", "total_steps", "scale_factor", "arrival_time", "num_steps_arg")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from artist.trace.foreign.fill_options import Rules
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
@@ -22,7 +23,6 @@ from artist.trace.foreign.rows import (
     Row,
     rows,
 )
-from artist.trace.foreign.rules import Rules
 from artist.trace.native.table import Table
 
 COLUMNS = ("job_id", "user", "gpu_num", "state", "submit_time", "start_time", "duration")

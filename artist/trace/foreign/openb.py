@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from artist.trace.foreign.fill_options import Rules
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
@@ -23,7 +24,6 @@ from artist.trace.foreign.rows import (
     Row,
     rows,
 )
-from artist.trace.foreign.rules import Rules
 from artist.trace.native.table import Table
 
 COLUMNS = (

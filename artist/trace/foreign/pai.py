@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from artist.errors import TraceError
+from artist.trace.foreign.fill_options import Rules
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
@@ -30,7 +31,6 @@ from artist.trace.foreign.rows import (
     Row,
     rows,
 )
-from artist.trace.foreign.rules import Rules
 from artist.trace.native.file_bytes import read_data
 from artist.trace.native.read_table import read_csv
 from artist.trace.native.table import MAX_GPUS, Table

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from artist.trace.foreign.fill_options import Rules
 from artist.trace.foreign.rows import (
     FAILED_FIRST,
     NEVER_STARTED,
@@ -25,7 +26,6 @@ from artist.trace.foreign.rows import (
     moment_s,
     rows,
 )
-from artist.trace.foreign.rules import Rules
 from artist.trace.native.table import MAX_GPUS, Table
 
 COLUMNS = ("jobid", "status", "attempts", "submitted_time", "user")

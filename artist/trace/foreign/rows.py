@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from artist.errors import TraceError
-from artist.trace.foreign.rules import Rules
+from artist.trace.foreign.fill_options import Rules
 from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
 from artist.units import MAX_TIME_S
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from artist.rng import stream
+from artist.trace.foreign.fill_options import Rules
 from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, rows
-from artist.trace.foreign.rules import Rules
 from artist.trace.native.table import Table
 
 COLUMNS = ("name", "time", "application", "num_replicas")

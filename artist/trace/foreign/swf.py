@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from artist.trace.foreign.fill_options import Rules
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
@@ -24,7 +25,6 @@ from artist.trace.foreign.rows import (
     Row,
     rows,
 )
-from artist.trace.foreign.rules import Rules
 from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
 from artist.units import MAX_TIME_S
 from artist.workload.job import Job

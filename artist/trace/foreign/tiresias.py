@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from artist.trace.foreign.fill_options import Rules
 from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, Row, rows
-from artist.trace.foreign.rules import Rules
 from artist.trace.native.table import Table
 
 COLUMNS = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import TraceError
-from artist.garbage import many_objects
+from artist.garbage_collector import many_objects
 from artist.trace.native.formats import OwnFormat, Work
 from artist.trace.native.table import MAX_GPUS, Table
 from artist.trace.native.trace import Trace

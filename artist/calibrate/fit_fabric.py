@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from artist.calibrate.fit_level import FittedLevel, fit_level, with_level
-from artist.calibrate.nccl import Log
+from artist.calibrate.fit_bandwidth_and_latency import FittedLevel, fit_level, with_level
+from artist.calibrate.nccl_log_reader import Log
 from artist.calibrate.regression import CONFIDENCE, Line, fit_line
 from artist.cluster.fabric import Fabric
 from artist.errors import ConfigError, did_you_mean

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from artist.garbage import many_objects
+from artist.garbage_collector import many_objects
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Iterations composed layer by layer: their order, and the groups of GPUs in collectives."""
+"""Are iterations composed of collectives exact, and are groups of GPUs cut as they should be?"""
 
 import pytest
 

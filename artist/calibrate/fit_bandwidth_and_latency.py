@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from artist.calibrate.nccl import OPERATIONS, Log
+from artist.calibrate.nccl_log_reader import OPERATIONS, Log
 from artist.calibrate.regression import FittedValue, Line
 from artist.cluster.fabric import Fabric, FabricLevel
 from artist.errors import TraceError

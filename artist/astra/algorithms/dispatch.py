@@ -9,12 +9,12 @@ double_binary_tree `doubleBinaryTree`
 from __future__ import annotations
 
 from artist.astra.algorithms import direct, double_binary_tree, halving_doubling, ring
-from artist.astra.algorithms.packets import PacketPlan
+from artist.astra.algorithms.npu_in_stage import PacketPlan
 from artist.astra.algorithms.timing import Timing
 from artist.astra.messages.chunks_and_stages import Stage
 from artist.astra.messages.groups import Family
 from artist.astra.messages.message_handling import Delays
-from artist.astra.messages.network import Network
+from artist.astra.messages.message_times import Network
 
 
 def stage_time(stage: Stage, network: Network, delays: Delays) -> Timing:

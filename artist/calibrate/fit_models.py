@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from artist import __version__
+from artist.calibrate.communication_shares import Scales, ShareModel
 from artist.calibrate.fit_scales import Target, fit
 from artist.calibrate.measurements import Measurement, MeasurementSet
-from artist.calibrate.shares import Scales, ShareModel
 from artist.cluster.fabric import Fabric
 from artist.estimates.calibration import Calibration, ModelCalibration
 from artist.estimates.query import LatencyBackend

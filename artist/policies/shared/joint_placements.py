@@ -1,8 +1,8 @@
 """Joint placements of several jobs whose numbers of GPUs are decided.
 
-A policy such as Themis decides how many GPUs each job gets. These numbers leave a choice of
-placements that are equally good for every job. Somebody who knows more, about contention on
-links say, chooses among them.
+A policy such as Themis decides how many GPUs each job gets. Several placements fit these numbers
+and are equally good for every job. This module lists them in a fixed order. A caller that knows
+more, about contention on links for example, chooses one.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ def joint_placements(
 ) -> Iterator[Mapping[int, Placement]]:
     """Up to `n` joint placements by handle, in a fixed order.
 
-    `counts` names jobs by handle. The GPUs of its running jobs can be used, together with the
-    free ones; 0 stands for a job that loses its GPUs. A job that cannot be placed is missing
-    from the answer.
+    `counts` holds the number of GPUs of each job, by handle; 0 means that the job loses its GPUs.
+    The pool holds the free GPUs and those of the running jobs in `counts`. A job that cannot be
+    placed is missing from the answer.
 
-    **The first.** A running job with an unchanged count keeps its GPUs if they lie as close
-    together as so many ever can. The others are placed, the largest first, then by handle. A
-    running one whose GPUs are still there moves only to a better level.
+    **The first placement.** A running job whose count does not change keeps its GPUs if no
+    placement of so many GPUs can have a better level. Then the other jobs are placed: the largest
+    first, equal ones by handle. Among these, a running job whose count does not change and whose
+    GPUs are still in the pool moves only to a better level.
 
-    **The others** give every job the same shape. They differ from the first in one move of one
-    job to other free GPUs, or in two jobs that change places. Moves come first, in order of
-    handles and units. A job that keeps its GPUs in the first keeps them in all.
+    **The other placements** give every job the same shape as the first one does. In each, one job
+    has moved to other GPUs of the pool, or two jobs have swapped places. Moves come before
+    swaps, in order of handles and units. A job that keeps its GPUs in the first placement keeps
+    them in all.
     """
     return islice(_all(place, view, counts), n)
 
@@ -67,7 +69,7 @@ def _all(
 def _first(
     place: Place, pool: FreeGpus, counts: Mapping[int, int], held: Mapping[int, Placement | None]
 ) -> dict[int, Placement]:
-    """Claims its placements from the pool."""
+    """The first joint placement. Its GPUs are claimed from the pool."""
     tree = pool.tree
     placed: dict[int, Placement] = {}
     same = {handle: p for handle, p in held.items() if p and p.gpus == counts[handle]}
@@ -88,13 +90,13 @@ def _first(
     return placed
 
 
-def _alike(free: FreeGpus, placement: Placement, wanted: Shape) -> Iterator[Placement]:
-    """Placements of the same shape on free GPUs, in other units of the level it spans."""
-    tree = free.tree
+def _alike(pool: FreeGpus, placement: Placement, wanted: Shape) -> Iterator[Placement]:
+    """Placements of the wanted shape, in the other units of the tier of `placement`."""
+    tree = pool.tree
     level = tier(tree, placement)
     own = tree.ancestor(0, placement.leaves[0], level)
-    for unit in free.at_least(level, placement.gpus):
+    for unit in pool.at_least(level, placement.gpus):
         if unit != own:
-            other = Placement.of(pack_in_unit(free, level, unit, placement.gpus))
+            other = Placement.of(pack_in_unit(pool, level, unit, placement.gpus))
             if shape(tree, other) == wanted:
                 yield other

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from artist.astra.messages.agenda import Action
 from artist.astra.messages.chunks_and_stages import Stage
+from artist.astra.messages.event_order import Action
 from artist.astra.messages.message_handling import Bundles
 from artist.workload.layers import Collective
 

@@ -1,10 +1,10 @@
-"""Each job as if it were alone on the network: its estimate decides.
+"""The rate function of jobs that do not disturb each other on the network.
 
-    iteration_s = compute_s x (1 + r),  r = exposed communication / compute
+    iteration_s = compute_s x (1 + comm_ratio),  comm_ratio = exposed communication / compute
 
-(Dally, section IV-C: compute time comes from the trace, only the network's share from the
-backend). On other than the requested number of GPUs an iteration takes as long, and is
-worth GPUs / requested of one.
+The compute time comes from the trace, and only the ratio comes from the backend (Dally, section
+IV-C). A job on more or fewer GPUs than it asked for takes as long for an iteration. The iteration
+is then worth GPUs held / GPUs asked for.
 
 Models of contention between jobs are other implementations of `artist.contract.RateFunction`.
 """
@@ -23,7 +23,7 @@ from artist.workload.job import Job
 
 
 class AloneRates:
-    """A rate function. `estimate(model, shape)` gives the communication ratio of a placement."""
+    """A rate function. `estimate(model, shape)` gives the estimate of one iteration."""
 
     def __init__(self, tree: ClusterTree, estimate: Callable[[str, Shape], Estimate]) -> None:
         self._tree = tree
@@ -32,7 +32,7 @@ class AloneRates:
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
-        """Rates of the changed jobs that run."""
+        """Rates of those changed jobs that run."""
         return {
             view.handle: self.alone(view.job, view.placement)
             for view in changed
@@ -40,7 +40,7 @@ class AloneRates:
         }
 
     def alone(self, job: Job, placement: Placement) -> Rate:
-        """compute_s x (1 + communication ratio); see `RateFunction.alone`."""
+        """The rate of a job on a placement, as in the equation above."""
         estimate = self._estimate(job.model, shape(self._tree, placement))
         iteration_s = job.compute_s * (1.0 + estimate.comm_ratio)
         return Rate(iteration_s, placement.gpus / job.gpus, estimate.source, iteration_s)

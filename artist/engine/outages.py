@@ -1,0 +1,113 @@
+"""Outages: GPUs leave service and come back, as an event source says.
+
+Of the GPUs of a leaf, the free ones leave first. If they are too few, jobs that hold GPUs there
+lose all their GPUs, the latest arrival first.
+"""
+
+from __future__ import annotations
+
+from artist.cluster.placement import Placement
+from artist.contract import EventSource, OutsideEvent, Withdraw
+from artist.engine.events import OUTSIDE, EventQueue
+from artist.engine.holdings import Holdings
+from artist.engine.job_state import JobState
+from artist.errors import InvariantError
+from artist.units import Tick
+
+
+class Outages:
+    """The events of a source, one at a time: the next one is in the queue."""
+
+    __slots__ = ("_next", "_source")
+
+    def __init__(self, source: EventSource | None) -> None:
+        self._source = source
+        self._next: OutsideEvent | None = None
+
+    def schedule(self, now: Tick, queue: EventQueue) -> None:
+        """Put the source's next event into the queue, if there is another.
+
+        Raises:
+            InvariantError: it lies in the past.
+        """
+        self._next = None if self._source is None else self._source.next_event(now)
+        if self._next is not None:
+            if self._next.at < now:
+                raise InvariantError(
+                    f"event source gave {self._next!r} at tick {now}, expected an event that is "
+                    "not in the past"
+                )
+            queue.push(self._next.at, OUTSIDE, -1)
+
+    def victims(self, holdings: Holdings) -> list[JobState]:
+        """The jobs that lose their GPUs by the event that happens now."""
+        if isinstance(self._next, Withdraw):
+            return victims(holdings, self._next.placement)
+        return []
+
+    def happen(self, holdings: Holdings) -> None:
+        """Withdraw or restore GPUs. Victims have released theirs before."""
+        assert self._next is not None  # it was in the queue
+        if isinstance(self._next, Withdraw):
+            withdraw(holdings, self._next.placement)
+        else:
+            restore(holdings, self._next.placement)
+
+
+def victims(holdings: Holdings, placement: Placement) -> list[JobState]:
+    """The jobs that lose their GPUs when these GPUs are withdrawn, the latest arrival first.
+
+    Raises:
+        InvariantError: a leaf does not exist or has fewer GPUs in service.
+    """
+    missing: dict[int, int] = {}
+    for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+        if not 1 <= count <= _in_service(holdings, leaf):
+            raise InvariantError(
+                f"{count} GPUs of {holdings.tree.levels[0].name} {leaf} withdrawn, but "
+                f"{_in_service(holdings, leaf)} are in service there"
+            )
+        missing[leaf] = count - holdings.free.leaves[leaf]
+    hit = []
+    for _, state in sorted(holdings.running.items(), reverse=True):
+        assert state.placement is not None  # running jobs have GPUs
+        held = dict(zip(state.placement.leaves, state.placement.counts, strict=True))
+        if any(missing.get(leaf, 0) > 0 for leaf in held):
+            hit.append(state)
+            for leaf, count in held.items():
+                if leaf in missing:
+                    missing[leaf] -= count
+    return hit
+
+
+def withdraw(holdings: Holdings, placement: Placement) -> None:
+    """Take free GPUs out of service; `victims` have given theirs back before."""
+    holdings.free.claim(placement)
+    for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+        holdings.withdrawn[leaf] = holdings.withdrawn.get(leaf, 0) + count
+
+
+def restore(holdings: Holdings, placement: Placement) -> None:
+    """Bring withdrawn GPUs back. They are free from now on.
+
+    Raises:
+        InvariantError: fewer GPUs of a leaf are out of service; nothing has changed then.
+    """
+    withdrawn = holdings.withdrawn
+    for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+        if not 1 <= count <= withdrawn.get(leaf, 0):
+            raise InvariantError(
+                f"{count} GPUs of {holdings.tree.levels[0].name} {leaf} restored, but "
+                f"{withdrawn.get(leaf, 0)} are out of service there"
+            )
+    for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+        withdrawn[leaf] -= count
+        if not withdrawn[leaf]:
+            del withdrawn[leaf]
+    holdings.free.release(placement)
+
+
+def _in_service(holdings: Holdings, leaf: int) -> int:
+    if not 0 <= leaf < len(holdings.tree.levels[0]):
+        return 0
+    return holdings.tree.levels[0].gpus[leaf] - holdings.withdrawn.get(leaf, 0)
