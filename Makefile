@@ -1,4 +1,4 @@
-# `make sim` and `make test` need nothing but Python 3.11 or newer: each sets itself up.
+# `make sim` and `make test` need only Python 3.11 or newer: each sets up .venv first.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 .PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz examples reproduction reference clean
 .DELETE_ON_ERROR:
 
-# Without the tools of development, which are most of what there is to install.
+# Installs artist without the tools of development, which are most of the packages.
 sim: $(READY)
 	$(BIN)/artist sim --racks 16 --policy dally
 
@@ -21,17 +21,17 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# docs/manual and the index of decisions, from the code.
+# Writes docs/manual and the index of decisions from the code.
 docs: $(STAMP)
 	$(BIN)/python docs/generate.py
 
-# Needs root: installs Docker and debootstrap where missing, starts the engine, builds the image.
+# Needs root. Installs Docker and debootstrap if missing, starts the engine, builds the images.
 docker-test: $(STAMP)
 	PYTHON=$(BIN)/python docker/build-image.sh
 	PYTHON=$(BIN)/python docker/build-image.sh --ray
 	$(BIN)/pytest -q -m docker
 
-# EXPERIMENT in a container without network; results in runs/ or RUN, owned by the caller.
+# Runs EXPERIMENT in a container without network. Results go to runs/ or RUN; the caller owns them.
 EXPERIMENT ?= studies/dally-paper/experiment.yaml
 RUN ?=
 
@@ -39,7 +39,7 @@ docker-batch: $(STAMP)
 	PYTHON=$(BIN)/python docker/build-image.sh
 	docker/batch.sh $(EXPERIMENT) $(RUN)
 
-# Two workers of a Ray on this machine; two containers of one are for docker-test.
+# A Ray cluster of two workers on this machine. docker-test has one of two containers.
 ray-test: $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
 	$(BIN)/pytest -q -m ray
@@ -47,12 +47,12 @@ ray-test: $(STAMP)
 slow: $(STAMP)
 	$(BIN)/pytest -q -m slow --ignore tests/packaging
 
-# Mistakes in comparisons and tie rules, made one by one in a copy: each must make its test fail.
+# Makes mistakes in comparisons and tie rules, one by one, in a copy. Each must make its test fail.
 mutations: $(STAMP)
 	$(BIN)/python tests/mutations/mutate.py
 
-# CPU time of everything that should stay fast, beside benchmarks/baseline.json (docs/performance.md).
-# BENCH="-k 'not long'" selects; BASELINE=--write makes this run the baseline.
+# CPU time of the benchmarks, beside benchmarks/baseline.json (docs/performance.md).
+# BENCH="-k 'not long'" selects some. BASELINE=--write makes this run the baseline.
 BENCH ?=
 BASELINE ?=
 
@@ -62,27 +62,29 @@ bench: $(STAMP)
 	$(BIN)/pytest -c benchmarks/pytest.ini -q benchmarks --benchmark-json=build/bench.json $(BENCH)
 	$(BIN)/python benchmarks/compare.py build/bench.json $(BASELINE)
 
-# Wheel and sdist, built and tried in clean environments of every Python that is here.
+# Builds wheel and sdist, and tests them in clean environments of every installed Python.
 package-test: $(STAMP)
 	$(BIN)/pytest -q -m slow tests/packaging
 
-# So many broken files of each kind, from this seed on.
+# Tries CASES broken files of each kind, from SEED on.
 CASES ?= 100000
 SEED ?= 1
 
 fuzz: $(STAMP)
 	FUZZ_CASES=$(CASES) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -m slow tests/fuzz tests/trace/test_fuzz.py
 
-# What the shipped experiments result in, written anew (examples/README.md).
+# Writes expected.csv of the shipped experiments anew (examples/README.md).
 examples: $(STAMP)
 	$(BIN)/python tests/examples/expected.py
 
-# docs/reproduction.md anew: 2,680 runs, every table, every figure. Half an hour of CPU time.
+# Repeats the 2,680 runs behind docs/reproduction.md and writes the page, its tables and figures.
+# Half an hour of CPU time.
 reproduction: $(STAMP)
 	$(BIN)/python studies/dally-paper/reproduction run --again
 	$(BIN)/python studies/dally-paper/reproduction page
 
-# Against recorded runs of the original simulator (docs/reference.md). Empty: the folder's files.
+# Compares with recorded runs of the original simulator (docs/original-simulator.md). If JOBS,
+# ALLOCATIONS, TRACE or RESULTS is empty, the files of REFERENCE are taken.
 REFERENCE ?= ../shared/reference
 WORKLOADS ?= ../shared/fidelity/workloads
 JOB_FILES ?= ../shared/traces

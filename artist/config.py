@@ -1,7 +1,7 @@
 """The scenario: every setting that decides a run's result, checked once when it is read.
 
-A setting comes from one of four places, the later ones win: the default, the scenario file, a
-flag such as `--racks`, and `--set KEY=VALUE`. Experiments (grids of scenarios) are in
+A setting has a default. The scenario file overrides it, then a flag such as `--racks`, then
+`--set KEY=VALUE`. Experiments (grids of scenarios) are in
 `artist/experiments/experiment.py`.
 """
 
@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError, field_validator
 from artist.errors import ConfigError, did_you_mean, shortened
 from artist.io.documents import Document, explain, load_yaml, validate
 from artist.io.fields import NonNegative
-from artist.io.yaml_text import parse_yaml
+from artist.io.safe_yaml import parse_yaml
 
 ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)")
 

@@ -23,8 +23,8 @@ from artist.engine.simulator import Simulator
 from artist.errors import ConfigError, PolicyError
 from artist.estimates.backends import BACKENDS
 from artist.estimates.calibration import Calibration, load_calibration
+from artist.estimates.latency_service import EstimateStore, LatencyService, NoCommunication
 from artist.estimates.query import LatencyBackend
-from artist.estimates.service import EstimateStore, LatencyService, NoCommunication
 from artist.io.digests import sha256
 from artist.io.documents import validate
 from artist.network.iteration_time_alone import AloneRates
@@ -200,8 +200,7 @@ def open_policy(name: str, options: Mapping[str, Any]) -> Policy:
     outer, bracket, inner = name.partition("(")
     entry = POLICIES[outer.strip()]
     if entry.wraps != bool(bracket) or (bracket and not inner.endswith(")")):
-        form = f"{entry.id}(POLICY)" if entry.wraps else entry.id
-        raise ConfigError(f"policy {name!r}: write {form}")
+        raise ConfigError(f"policy {name!r}: write {entry.usage}")
     chosen = {**entry.preset, **options}
     if "rules" in chosen:
         known = ", ".join(entry.id for entry in POLICIES if entry.id.endswith("-original"))

@@ -1,4 +1,4 @@
-"""Whole commands in fresh processes: what a person waits for."""
+"""Times whole commands, each in a fresh process: the time that a user waits."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from cases import COMMON1000, Shape
-
-from artist.policies.table import POLICIES
+from cases import COMMON1000, POLICY_NAMES, Case
 
 
 def python(*arguments: object) -> None:
-    """Run to the end in silence; its CPU seconds become ours."""
+    """Run Python to its end. Its CPU seconds count as those of this process's children."""
     command = [sys.executable, *map(str, arguments)]
     subprocess.run(command, check=True, capture_output=True)
 
@@ -30,16 +28,16 @@ def bench_help(measure: Callable[..., None]) -> None:
     measure(partial(python, "-m", "artist", "--help"), rounds=10)
 
 
-@pytest.mark.parametrize("shape", [COMMON1000], ids=str)
-def bench_command(measure: Callable[..., None], traces: Path, tmp_path: Path, shape: Shape) -> None:
-    """`artist sim` on a thousand jobs, run directory written."""
-    command = ["sim", "--trace", shape.trace(traces), "--racks", shape.racks, "--policy", "fifo"]
+@pytest.mark.parametrize("case", [COMMON1000], ids=str)
+def bench_command(measure: Callable[..., None], traces: Path, tmp_path: Path, case: Case) -> None:
+    """`artist sim` on a thousand jobs. It writes a run directory."""
+    command = ["sim", "--trace", case.trace(traces), "--racks", case.racks, "--policy", "fifo"]
     rest = ["--backend", "none", "--format", "json", "--out", tmp_path / "run"]
-    measure(partial(python, "-m", "artist", *command, *rest), rounds=3, items=shape.jobs)
+    measure(partial(python, "-m", "artist", *command, *rest), rounds=3, items=case.jobs)
 
 
-@pytest.mark.parametrize("policy", [entry.id for entry in POLICIES])
+@pytest.mark.parametrize("policy", POLICY_NAMES)
 def bench_paper(measure: Callable[..., None], policy: str) -> None:
-    """500 jobs of the Dally paper's batch workload on its 1,024 GPUs, nothing remembered."""
+    """500 jobs of the Dally paper's batch workload on its 1,024 GPUs, without cached estimates."""
     command = ["sim", "--racks", "16", "--policy", policy, "--no-cache", "--format", "json"]
     measure(partial(python, "-m", "artist", *command), rounds=2, items=500)

@@ -1,4 +1,4 @@
-"""Parts with a price of their own: one latency query, reading a trace."""
+"""Times single parts of a run: a latency query, and reading a trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROWS = 100_000
 
 
 def bench_latency_query(measure: Callable[..., None]) -> None:
-    """ResNet50 on 16 x 8 x 8 GPUs, ring, 4 splits; nothing is remembered between queries."""
+    """ResNet50 on 16 x 8 x 8 GPUs, ring, 4 splits. No query uses the answer of an earlier one."""
     backend, query = open_backend("analytical"), resnet50_on_1024()
 
     def ask() -> None:
@@ -27,6 +27,6 @@ def bench_latency_query(measure: Callable[..., None]) -> None:
 
 
 def bench_read_trace(measure: Callable[..., None], traces: Path) -> None:
-    """A native CSV, every cell checked."""
+    """A CSV in artist's own format. Every cell is checked."""
     path = synthetic(ROWS, 10_240, traces)
     measure(lambda: open_trace(str(path)), rounds=3, items=ROWS)

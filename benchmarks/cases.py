@@ -1,4 +1,7 @@
-"""What is measured: traces on clusters under policies, without the network unless said."""
+"""What the benchmarks measure: traces on clusters under policies, without a network.
+
+loop(COMMON1000.trace(folder), COMMON1000.racks, "las")()    # simulates; returns the rows
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from artist.cluster.fabric import load_fabric
-from artist.cluster.visiting_order import VisitingOrder
 from artist.config import Scenario
 from artist.engine.rows import Rows
-from artist.engine.simulator import Simulator
-from artist.estimates.service import NoCommunication
-from artist.network.iteration_time_alone import AloneRates
-from artist.run import build_cluster, build_policy, build_trace
+from artist.policies.table import POLICIES
+from artist.run import prepare
 from artist.trace.native.writer import write_csv
 from artist.trace.synthetic.generate import synth_jobs
 
 TRACES = Path(os.environ.get("TRACES", Path(__file__).parents[2] / "shared" / "traces"))
 LOAD, SEED = 0.9, 7
 
+# The original simulator's schedulers are there to be compared with, not to be fast. A wrapper
+# needs another policy.
+POLICY_NAMES = [
+    entry.id for entry in POLICIES if not entry.wraps and not entry.id.endswith("-original")
+]
 
-class Shape(NamedTuple):
-    """A trace file, and what to generate in its place where it is absent."""
+
+class Case(NamedTuple):
+    """A trace file on a cluster. If the file is absent, a generated trace takes its place."""
 
     name: str
     file: str
@@ -32,30 +37,30 @@ class Shape(NamedTuple):
 
     @property
     def gpus(self) -> int:
-        """Racks of 8 machines with 8 GPUs."""
+        """A rack has 8 machines with 8 GPUs."""
         return self.racks * 64
 
     @property
     def present(self) -> bool:
-        """Whether the file is here."""
+        """Whether the file exists."""
         return (TRACES / self.file).is_file()
 
     def __str__(self) -> str:
         return self.name if self.present else f"{self.name}-like"
 
     def trace(self, folder: Path) -> Path:
-        """The file, or a generated one of as many jobs at the same load."""
+        """The file, or in `folder` a generated one with as many jobs for as many GPUs."""
         return TRACES / self.file if self.present else synthetic(self.jobs, self.gpus, folder)
 
 
-COMMON480 = Shape("common480", "common480_64gpu.csv", 480, 1)
-COMMON1000 = Shape("common1000", "common1000_128gpu.csv", 1000, 2)
-COMMON5000 = Shape("common5000", "common5000_256gpu.csv", 5000, 4)
-PHILLY = Shape("philly82k", "philly_82k.csv", 82_247, 39)
+COMMON480 = Case("common480", "common480_64gpu.csv", 480, 1)
+COMMON1000 = Case("common1000", "common1000_128gpu.csv", 1000, 2)
+COMMON5000 = Case("common5000", "common5000_256gpu.csv", 5000, 4)
+PHILLY = Case("philly82k", "philly_82k.csv", 82_247, 39)
 
 
 def synthetic(jobs: int, gpus: int, folder: Path) -> Path:
-    """As `artist trace synth --jobs JOBS --load 0.9 --gpus GPUS --seed 7` writes it."""
+    """The file that `artist trace synth --jobs JOBS --load 0.9 --gpus GPUS --seed 7` writes."""
     path = folder / f"synth-{jobs}-{gpus}.csv"
     if not path.exists():
         write_csv(synth_jobs(jobs, LOAD, gpus, SEED), path)
@@ -63,12 +68,7 @@ def synthetic(jobs: int, gpus: int, folder: Path) -> Path:
 
 
 def loop(trace: Path, racks: int, policy: str) -> Callable[[], Rows]:
-    """The simulation loop alone: everything before the first event has been done."""
+    """A function that runs the simulation loop alone. Trace and cluster are already built."""
     scenario = Scenario(trace=str(trace), racks=racks, policy=policy, backend="none")
-    tree = build_cluster(scenario, load_fabric(scenario.fabric))
-    chosen = build_policy(scenario)
-    jobs = build_trace(scenario, tree).jobs
-    rates = AloneRates(tree, NoCommunication().estimate)
-    visits = VisitingOrder(tree, scenario.permutation)
-    simulator = Simulator(tree, jobs, rates, lease=chosen.lease, visiting_order=visits)
-    return lambda: simulator.run(chosen)
+    prepared = prepare(scenario)
+    return lambda: prepared.simulator.run(prepared.policy)

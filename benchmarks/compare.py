@@ -1,10 +1,12 @@
-"""Print a run of the benchmarks beside the committed baseline, as ratios.
+"""Prints the results of the benchmarks beside the committed baseline, with ratios.
 
     python benchmarks/compare.py RESULTS.json [--write]
 
-A benchmark's work is its CPU seconds over those of a calibration loop in the same run
-(`timing.py`), so that the baseline of one machine can be compared with a run on another. `--write`
-makes these results the baseline; what they do not contain stays.
+    work = CPU seconds of the benchmark / CPU seconds of a calibration loop in the same run
+
+Work hardly depends on the machine, so a baseline from one machine can be compared with a run on
+another (`timing.py`). `--write` makes these results the baseline. Benchmarks that this run did not
+contain keep their old baseline.
 """
 
 from __future__ import annotations
@@ -18,21 +20,22 @@ from artist.cli.output import print_table
 
 BASELINE = Path(__file__).with_name("baseline.json")
 NOTABLE = 1.25
-"""Ratios beyond this, either way, are pointed out; repeats of one machine stay within it."""
+"""Greater ratios, and ratios below 1 / 1.25, are marked. Repeats on one machine vary less."""
 
 
 def main() -> None:
-    """Read, print, perhaps write."""
+    """Read the results, print the table, write the baseline if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=Path)
     parser.add_argument("--write", action="store_true", help="make this the baseline")
     chosen = parser.parse_args()
-    found = json.loads(chosen.results.read_text())["benchmarks"]
+    results = json.loads(chosen.results.read_text())["benchmarks"]
     baseline: dict[str, float] = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     columns = ("benchmark", "CPU s", "items per CPU s", "work", "baseline", "ratio", "")
-    print_table("work: CPU time in calibration loops", columns, [_row(b, baseline) for b in found])
+    rows = [_row(bench, baseline) for bench in results]
+    print_table("work: CPU time in calibration loops", columns, rows)
     if chosen.write:
-        merged = baseline | {bench["name"]: round(_work(bench), 4) for bench in found}
+        merged = baseline | {bench["name"]: round(_work(bench), 4) for bench in results}
         BASELINE.write_text(json.dumps(dict(sorted(merged.items())), indent=2) + "\n")
 
 

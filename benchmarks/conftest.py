@@ -1,4 +1,4 @@
-"""How every benchmark is taken: CPU seconds, and the machine's unit measured beside them."""
+"""How every benchmark is measured: in CPU seconds, with a calibration loop beside it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from timing import cpu_s, unit_s
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Every benchmark has the same clock."""
+    """Give every benchmark the same clock: CPU seconds."""
     item.add_marker(pytest.mark.benchmark(timer=cpu_s))
 
 
 @pytest.fixture(scope="session")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where generated traces lie."""
+    """The folder of generated traces."""
     return tmp_path_factory.mktemp("traces")
 
 
 @pytest.fixture
 def measure(benchmark: Any) -> Callable[..., Any]:
-    """`measure(function, prepare=..., rounds=..., items=...)`: time it, keep the unit beside it.
+    """`measure(function, prepare=..., rounds=..., items=...)` times a function.
 
-    `prepare` makes a fresh `function` for each round, outside the clock; `items` is how many
-    jobs (or queries, or rows) one round handles.
+    `prepare` makes a new `function` for each round; this time does not count. `items` is the number
+    of jobs, queries or rows that one round handles. The least time of the calibration loop before
+    and after goes into the results, because the machine may be busy for part of the time.
     """
 
     def measured(
@@ -37,9 +38,9 @@ def measure(benchmark: Any) -> Callable[..., Any]:
         items: int = 1,
     ) -> Any:
         def setup() -> tuple[tuple[Callable[[], Any]], dict[str, Any]]:
-            chosen = prepare() if prepare is not None else function
-            assert chosen is not None
-            return (chosen,), {}
+            timed = prepare() if prepare is not None else function
+            assert timed is not None
+            return (timed,), {}
 
         before = unit_s()
         result = benchmark.pedantic(lambda run: run(), setup=setup, rounds=rounds, warmup_rounds=0)

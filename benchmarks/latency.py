@@ -1,8 +1,9 @@
-"""In-process latency model against the real ASTRA-sim binary: CPU seconds, as ratios in one run.
+"""Compares the CPU time of backend `analytical` with that of the real ASTRA-sim program.
 
     python benchmarks/latency.py [--cases CASES.csv --workloads DIR] [--binary PATH]
 
-Without a binary only our own times are printed. Nothing is remembered between queries.
+Without `--binary` only the times of `analytical` are printed. No query uses the answer of an
+earlier one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ REPEATS = 20
 
 
 def resnet50_on_1024() -> LatencyQuery:
-    """16 x 8 x 8 GPUs, ring on every level, 4 splits."""
+    """ResNet50 on 16 x 8 x 8 GPUs, ring on every level, 4 splits."""
     rings = ("ring",) * 3
     dims = (
         Dimension(Topology.SWITCH, 8, 400.0, 936.25),
@@ -38,12 +39,12 @@ def resnet50_on_1024() -> LatencyQuery:
 
 
 def cpu_s(backend: str, query: LatencyQuery, repeats: int) -> tuple[float, int]:
-    """Median CPU seconds of a query, children included, and its answer."""
-    opened = open_backend(backend)
+    """Median CPU seconds of a query, with child processes, and its answer in nanoseconds."""
+    answering = open_backend(backend)
     times, finish = [], 0
     for _ in range(repeats):
         before = _used_s()
-        finish = opened.estimate(query).finish_ns
+        finish = answering.estimate(query).finish_ns
         times.append(_used_s() - before)
     return statistics.median(times), finish
 
@@ -54,7 +55,7 @@ def _used_s() -> float:
 
 
 def median_case_s(cases: Path, workloads: Path) -> tuple[float, int]:
-    """Median wall seconds per finished case, and how many there are."""
+    """Median wall seconds per case that was answered, and the number of these cases."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "results.csv")
         run_cases(cases, workloads, out)
@@ -64,7 +65,7 @@ def median_case_s(cases: Path, workloads: Path) -> tuple[float, int]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=Path)
     parser.add_argument("--workloads", type=Path)

@@ -1,13 +1,14 @@
-"""Other simulators beside artist on the same traces, in one run: CPU seconds as ratios.
+"""Compares the CPU time of other simulators with that of artist, on the same traces in one run.
 
     python benchmarks/peers.py --traces DIR
         [--tiresias DIR --tiresias-python PYTHON] [--gavel DIR --gavel-python PYTHON]
 
 `--tiresias` is the folder `simulator` of SymbioticLab/Tiresias, `--gavel` the folder `scheduler` of
-stanford-futuredata/gavel; docs/performance.md says how they were made to run. Each command runs
-`--repeats` times, turn by turn, and its least CPU time counts, children included. The same command
-on a trace of one job gives its start-up, so that the cost of simulating can be told from it. A
-peer's mean JCT is read from its own output, as the proof that it did the work.
+stanford-futuredata/gavel. docs/performance.md says which changes they need. Each command runs
+`--repeats` times, turn by turn, and its least CPU time counts, with child processes. The same
+command on a trace of one job gives the time of its start-up; the difference is the time of
+simulating. Every simulator's mean JCT is read from its output and printed: it shows that the
+simulator did the work.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from cases import COMMON480, COMMON1000, COMMON5000, Shape
+from cases import COMMON480, COMMON1000, COMMON5000, Case
 from timing import cpu_s
 
 from artist.cli.output import print_table
 
 MACHINE_GPUS = 8
 ROUND_S = 360
-"""Gavel's own default."""
+"""How long a round of Gavel lasts: its own default."""
 
 
 class Run(NamedTuple):
-    """One command's least CPU seconds, those of its start-up alone, and the mean JCT it reports."""
+    """Least CPU seconds of a command, those of its start-up alone, and the mean JCT it reports."""
 
     cpu_s: float
     start_up_s: float
@@ -44,24 +45,24 @@ class Run(NamedTuple):
 
     @property
     def simulating_s(self) -> float:
-        """Without start-up."""
+        """CPU seconds without start-up."""
         return self.cpu_s - self.start_up_s
 
 
 class Job(NamedTuple):
-    """A row of the common files."""
+    """A row of a trace that all simulators can run."""
 
     submit_s: int
     gpus: int
     duration_s: int
 
 
-Simulate = Callable[[Sequence[Job], Shape, str, Path], float]
-"""Run a policy on jobs in an empty folder; the mean JCT."""
+Simulate = Callable[[Sequence[Job], Case, str, Path], float]
+"""Runs a policy on jobs, in an empty folder. Returns the mean JCT in seconds."""
 
 
 def main() -> None:
-    """Run everybody on everything, and print the table."""
+    """Run every simulator on every trace under every policy, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--traces", type=Path, required=True)
     parser.add_argument("--repeats", type=int, default=3)
@@ -70,21 +71,21 @@ def main() -> None:
     parser.add_argument("--gavel", type=Path)
     parser.add_argument("--gavel-python", default=sys.executable)
     parser.add_argument("--most-gavel-jobs", type=int, default=1000)
-    parser.add_argument("--csv", type=Path, help="write the table here, too")
+    parser.add_argument("--csv", type=Path, help="also write the table to this file")
     chosen = parser.parse_args()
     rows: list[tuple[object, ...]] = []
-    for shape in (COMMON480, COMMON1000, COMMON5000):
-        jobs = read(chosen.traces / shape.file)
+    for case in (COMMON480, COMMON1000, COMMON5000):
+        jobs = read(chosen.traces / case.file)
         for policy in ("fifo", "las"):
             runners: dict[str, Simulate] = {"artist": artist}
             if chosen.tiresias:
                 runners["Tiresias"] = tiresias(chosen.tiresias, chosen.tiresias_python)
             if chosen.gavel and len(jobs) <= chosen.most_gavel_jobs:
                 runners["Gavel"] = gavel(chosen.gavel, chosen.gavel_python)
-            runs = measure(runners, jobs, shape, policy, chosen.repeats)
+            runs = measure(runners, jobs, case, policy, chosen.repeats)
             ours = runs["artist"]
             for name, run in runs.items():
-                rows.append(_row(shape, policy, name, run, ours))
+                rows.append(_row(case, policy, name, run, ours))
                 print(*rows[-1], flush=True, file=sys.stderr)
     columns = ("trace", "policy", "simulator", "CPU s", "simulating s", "jobs per simulating s",
                "whole / artist", "simulating / artist", "mean JCT s")  # fmt: skip
@@ -94,14 +95,14 @@ def main() -> None:
             csv.writer(file).writerows([columns, *rows])
 
 
-def _row(shape: Shape, policy: str, name: str, run: Run, ours: Run) -> tuple[object, ...]:
+def _row(case: Case, policy: str, name: str, run: Run, ours: Run) -> tuple[object, ...]:
     return (
-        shape.name,
+        case.name,
         policy,
         name,
         f"{run.cpu_s:.2f}",
         f"{run.simulating_s:.3f}",
-        f"{shape.jobs / run.simulating_s:,.0f}",
+        f"{case.jobs / run.simulating_s:,.0f}",
         f"{run.cpu_s / ours.cpu_s:.2f}",
         f"{run.simulating_s / ours.simulating_s:.1f}",
         f"{run.jct_mean_s:,.0f}",
@@ -109,7 +110,7 @@ def _row(shape: Shape, policy: str, name: str, run: Run, ours: Run) -> tuple[obj
 
 
 def read(path: Path) -> list[Job]:
-    """Jobs by submission."""
+    """The jobs of a file, in the order of submission."""
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     jobs = [Job(int(r["submit_time"]), int(r["num_gpus"]), int(r["duration"])) for r in rows]
@@ -117,40 +118,40 @@ def read(path: Path) -> list[Job]:
 
 
 def measure(
-    runners: dict[str, Simulate], jobs: Sequence[Job], shape: Shape, policy: str, repeats: int
+    runners: dict[str, Simulate], jobs: Sequence[Job], case: Case, policy: str, repeats: int
 ) -> dict[str, Run]:
-    """Everybody in turn, so that a busy minute of the machine meets everybody."""
+    """Run the simulators in turn, so that other load on the machine hits all of them."""
     whole: dict[str, list[float]] = {name: [] for name in runners}
     start: dict[str, list[float]] = {name: [] for name in runners}
     jct: dict[str, float] = {}
     for _ in range(repeats):
         for name, simulate in runners.items():
-            for few, times in ((jobs, whole[name]), (jobs[:1], start[name])):
+            for part, times in ((jobs, whole[name]), (jobs[:1], start[name])):
                 with tempfile.TemporaryDirectory() as folder:
                     before = cpu_s()
-                    mean = simulate(few, shape, policy, Path(folder))
+                    mean = simulate(part, case, policy, Path(folder))
                     times.append(cpu_s() - before)
-                if few is jobs:
+                if part is jobs:
                     jct[name] = mean
     return {name: Run(min(whole[name]), min(start[name]), jct[name]) for name in runners}
 
 
-def artist(jobs: Sequence[Job], shape: Shape, policy: str, folder: Path) -> float:
-    """`artist sim` with its run directory; machines, racks and every row."""
+def artist(jobs: Sequence[Job], case: Case, policy: str, folder: Path) -> float:
+    """`artist sim`: places every job on machines and racks, and writes a run directory."""
     trace = folder / "trace.csv"
     header = ("job_id", "submit_time", "num_gpus", "duration")
     write(trace, header, [(i, *job) for i, job in enumerate(jobs)])
-    command = [sys.executable, "-m", "artist", "sim", "--trace", trace, "--racks", shape.racks]
+    command = [sys.executable, "-m", "artist", "sim", "--trace", trace, "--racks", case.racks]
     rest = ["--policy", policy, "--backend", "none", "--format", "json", "--out", folder / "run"]
     mean: float = json.loads(run([*command, *rest], folder))["jct_mean_s"]
     return mean
 
 
 def tiresias(checkout: Path, python: str) -> Simulate:
-    """Event by event; GPUs as one number (scheme `count`), nothing is placed."""
+    """Tiresias, event by event. Its scheme `count` adds GPUs up and places nothing."""
 
-    def simulate(jobs: Sequence[Job], shape: Shape, policy: str, folder: Path) -> float:
-        machines = shape.gpus // MACHINE_GPUS
+    def simulate(jobs: Sequence[Job], case: Case, policy: str, folder: Path) -> float:
+        machines = case.gpus // MACHINE_GPUS
         header = ("num_switch", "num_node_p_switch", "num_gpu_p_node", "num_cpu_p_node",
                   "mem_p_node")  # fmt: skip
         write(folder / "cluster.csv", header, [(machines // 4, 4, MACHINE_GPUS, 64, 256)])
@@ -163,17 +164,17 @@ def tiresias(checkout: Path, python: str) -> Simulate:
         schedule = {"fifo": "fifo", "las": "dlas-gpu"}[policy]
         run([*command, "--scheme=count", f"--schedule={schedule}"], checkout)
         with (folder / "log" / "job.csv").open(newline="") as file:
-            found = [float(row["JCT"]) for row in csv.DictReader(file)]
-        assert len(found) == len(jobs), "Tiresias did not finish every job"
-        return fmean(found)
+            jct_s = [float(row["JCT"]) for row in csv.DictReader(file)]
+        assert len(jct_s) == len(jobs), "Tiresias did not finish every job"
+        return fmean(jct_s)
 
     return simulate
 
 
 def gavel(checkout: Path, python: str) -> Simulate:
-    """Round by round; one step a second, GPUs of one kind."""
+    """Gavel, round by round. A step takes a second on every GPU."""
 
-    def simulate(jobs: Sequence[Job], shape: Shape, policy: str, folder: Path) -> float:
+    def simulate(jobs: Sequence[Job], case: Case, policy: str, folder: Path) -> float:
         lines = [f"any\tx\tx\tx\t0\t{j.duration_s}\t{j.gpus}\t1\t-1\t{j.submit_s}" for j in jobs]
         (folder / "jobs.trace").write_text("\n".join(lines) + "\n")
         speeds = {str(("any", size)): {"null": 1.0} for size in sorted({job.gpus for job in jobs})}
@@ -181,18 +182,21 @@ def gavel(checkout: Path, python: str) -> Simulate:
         (folder / "speeds.json").write_text(json.dumps(kinds))
         command = [python, "scripts/drivers/simulate_scheduler_with_trace.py"]
         command += ["-t", f"{folder}/jobs.trace", "--throughputs_file", f"{folder}/speeds.json"]
-        command += ["-c", f"{shape.gpus}:0:0", "--num_gpus_per_server", f"{MACHINE_GPUS}:1:1"]
+        command += ["-c", f"{case.gpus}:0:0", "--num_gpus_per_server", f"{MACHINE_GPUS}:1:1"]
         command += ["--seed", "0", "--solver", "ECOS", "--time_per_iteration", str(ROUND_S)]
         name = {"fifo": "fifo", "las": "max_min_fairness"}[policy]
-        found = re.search(r"completion time: ([\d.]+)", run([*command, "-p", name], checkout))
-        assert found is not None, "Gavel printed no job completion time"
-        return float(found[1])
+        line = re.search(r"completion time: ([\d.]+)", run([*command, "-p", name], checkout))
+        assert line is not None, "Gavel printed no job completion time"
+        return float(line[1])
 
     return simulate
 
 
 def run(command: Sequence[object], folder: Path) -> str:
-    """What a command says, wherever it says it; dictionaries and sets in one order."""
+    """The standard output of a command; a failed command ends this program.
+
+    A fixed hash seed keeps the order of sets in the other simulators the same in every run.
+    """
     ended = subprocess.run(
         [str(part) for part in command],
         cwd=folder,
@@ -207,7 +211,7 @@ def run(command: Sequence[object], folder: Path) -> str:
 
 
 def write(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A CSV file."""
+    """Write a CSV file."""
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([header, *rows])
 

@@ -1,11 +1,11 @@
-"""How cost and memory grow with jobs and GPUs: one fresh process per point.
+"""Measures how CPU time and memory grow with jobs and GPUs, in one fresh process per point.
 
     python benchmarks/scaling.py --out DIR [--jobs 1000 10000] [--racks 2 16] [--policies fifo]
     python benchmarks/scaling.py --out DIR --draw docs/scaling.svg
 
 Each point reads a generated trace (`artist trace synth`, load 0.9, seed 7), simulates it without
-communication on racks of 8 machines with 8 GPUs, and writes a whole run directory. Points are
-appended to DIR/scaling.csv, one line each; a point that is there already is not run again.
+communication on racks of 8 machines with 8 GPUs, and writes a run directory. It adds a line to
+DIR/scaling.csv. A point that the file already has is not run again. `--draw` draws the whole file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MIB_PER_KIB = 1 / 1024
 
 
 def main() -> None:
-    """Run what is missing, print everything, perhaps draw it."""
+    """Run the missing points, print all points, draw them if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder of scaling.csv and traces")
     parser.add_argument("--jobs", type=int, nargs="*", default=JOBS)
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def point(trace: Path, racks: int, policy: str) -> dict[str, Any]:
-    """Simulate in this process, and say what it took."""
+    """One row of the table: simulate in this process and measure it."""
     from artist.config import Scenario
     from artist.results.run_directory import write_run
     from artist.run import simulate
@@ -80,7 +80,7 @@ def point(trace: Path, racks: int, policy: str) -> dict[str, Any]:
     marks: list[float] = []
 
     def mark(_simulator: object) -> None:
-        """The loop's first and last question."""
+        """Keep the time of the first and of the latest question: they enclose the loop."""
         marks[1:] = [time.process_time()] if marks else []
         if not marks:
             marks.append(time.process_time())
@@ -90,8 +90,8 @@ def point(trace: Path, racks: int, policy: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(dir=trace.parent) as folder:
         write_run(result, Path(folder, "run"), sys.argv)
     status = Path("/proc/self/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert found is not None, "the kernel reports no peak memory"
+    peak = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert peak is not None, "the kernel reports no peak memory"
     return {
         "policy": policy,
         "jobs": result.summary["jobs_finished"],
@@ -100,13 +100,13 @@ def point(trace: Path, racks: int, policy: str) -> dict[str, Any]:
         "loop_cpu_s": round(marks[-1] - marks[0], 3),
         "whole_cpu_s": round(time.process_time(), 3),
         "wall_s": round(time.perf_counter() - begun, 3),
-        "peak_mib": round(int(found[1]) * MIB_PER_KIB),
+        "peak_mib": round(int(peak[1]) * MIB_PER_KIB),
         "utilization": round(result.summary["gpu_utilization"], 4),
     }
 
 
 def read(results: Path) -> list[dict[str, Any]]:
-    """The points so far, by policy, jobs and GPUs."""
+    """The points of the file, sorted by policy, jobs and GPUs."""
     if not results.exists():
         return []
     with results.open(newline="") as file:
@@ -142,7 +142,7 @@ def _run_missing(results: Path, jobs: int, racks: int, policy: str) -> None:
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Cost per job and peak memory over jobs, one line per cluster; the same bytes each time."""
+    """Draw CPU time per job and peak memory over jobs, one line per cluster, without a date."""
     import matplotlib as mpl
 
     mpl.use("svg")

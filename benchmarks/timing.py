@@ -1,4 +1,4 @@
-"""CPU seconds, and a unit of them that survives another machine."""
+"""CPU seconds, and a calibration loop that makes them comparable between machines."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ REPEATS = 3
 
 
 def cpu_s() -> float:
-    """CPU seconds of this process so far, with those of children that have ended."""
+    """CPU seconds of this process so far, with those of child processes that have ended."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def unit_s() -> float:
-    """CPU seconds of one calibration loop: the least of some repeats.
+    """CPU seconds of one calibration loop: the least of three repeats.
 
-    A benchmark divided by this, measured right beside it, says how much work was done rather
-    than how fast the machine is.
+    A benchmark's CPU seconds divided by this say how much work was done, not how fast the machine
+    is. Measure both close together in time.
     """
     return min(_loop_s() for _ in range(REPEATS))
 
 
 def _loop_s() -> float:
-    """What a simulator does most: a heap of tuples, dictionaries of integers, small lists."""
+    """The operations that a simulator does most: on a heap, a dictionary and small lists."""
     begun = time.process_time()
     queue: list[tuple[int, int]] = []
     seen: dict[int, list[int]] = {}

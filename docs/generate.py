@@ -1,6 +1,6 @@
 """Writes the pages of `docs/manual` and the index of decisions from the code: `make docs`.
 
-`--check` writes nothing and fails where a page differs.
+`--check` writes nothing. It names the pages that differ and exits with 1 if there are any.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def pages() -> dict[Path, str]:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table of a page."""
+    """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines) + "\n"
 
@@ -81,7 +81,7 @@ def _command(path: str, command: Any) -> str:
 
 
 def _exit_codes() -> list[tuple[str, str]]:
-    """From the words of the command line's own docstring."""
+    """Codes and meanings, from the docstring of the command line's module."""
     from artist.cli import main
 
     text = " ".join((main.__doc__ or "").split()).partition("Exit codes: ")[2].rstrip(".")
@@ -111,7 +111,7 @@ def files() -> str:
 
 
 def _models(model: type[BaseModel]) -> str:
-    """A model and those inside it."""
+    """The fields of a model and of the models inside it."""
     schema = model.model_json_schema()
     text = _fields(model, schema)
     for name, inner in schema.get("$defs", {}).items():
@@ -122,9 +122,9 @@ def _models(model: type[BaseModel]) -> str:
 
 
 def _inner(model: type[BaseModel], name: str) -> type[BaseModel]:
-    found = getattr(sys.modules[model.__module__], name)
-    assert issubclass(found, BaseModel)
-    return found
+    inner = getattr(sys.modules[model.__module__], name)
+    assert issubclass(inner, BaseModel)
+    return inner
 
 
 def _fields(model: type[BaseModel], schema: Mapping[str, Any]) -> str:
@@ -134,7 +134,7 @@ def _fields(model: type[BaseModel], schema: Mapping[str, Any]) -> str:
     for name, field in schema["properties"].items():
         default = "required" if name in required else _default(field.get("default"))
         meaning = field.get("description", "")
-        rows.append((f"`{name}`", kind(field), default, meaning, sources.get(name, "")))
+        rows.append((f"`{name}`", type_in_words(field), default, meaning, sources.get(name, "")))
     columns = ("key", "type", "default", "meaning", "source of the default")
     if not any(row[-1] for row in rows):
         return table(columns[:-1], [row[:-1] for row in rows])
@@ -145,10 +145,10 @@ def _default(value: Any) -> str:
     return "" if value in (None, {}, [], "") else f"`{value}`"
 
 
-def kind(field: Mapping[str, Any]) -> str:
+def type_in_words(field: Mapping[str, Any]) -> str:
     """A JSON Schema's type in words."""
     if "anyOf" in field:
-        return " or ".join(dict.fromkeys(kind(one) for one in field["anyOf"]))
+        return " or ".join(dict.fromkeys(type_in_words(one) for one in field["anyOf"]))
     if "$ref" in field:
         return str(field["$ref"]).rsplit("/", 1)[-1]
     if "enum" in field or "const" in field:
@@ -156,7 +156,7 @@ def kind(field: Mapping[str, Any]) -> str:
     name = str(field.get("type", "any"))
     if name == "array":
         inner = field.get("items") or {}
-        return f"list of {kind(inner)}" if inner else "list"
+        return f"list of {type_in_words(inner)}" if inner else "list"
     words = {
         "minimum": "at least {}",
         "exclusiveMinimum": "above {}",
@@ -169,8 +169,8 @@ def kind(field: Mapping[str, Any]) -> str:
 
 
 def comments(model: type[BaseModel]) -> dict[str, str]:
-    """The comment above each field: the source of its default."""
-    found: dict[str, str] = {}
+    """The comment above each field of a model. It says where the default comes from."""
+    above: dict[str, str] = {}
     for owner in reversed(model.__mro__):
         if not issubclass(owner, BaseModel) or owner.__module__.startswith("pydantic"):
             continue
@@ -179,29 +179,29 @@ def comments(model: type[BaseModel]) -> dict[str, str]:
         assert isinstance(body, ast.ClassDef)
         for node in body.body:
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                found[node.target.id] = _above(lines, node.lineno - 1)
-    return found
+                above[node.target.id] = _comment_above(lines, node.lineno - 1)
+    return above
 
 
-def _above(lines: Sequence[str], index: int) -> str:
-    taken: list[str] = []
+def _comment_above(lines: Sequence[str], index: int) -> str:
+    comment: list[str] = []
     while index and lines[index - 1].strip().startswith("#"):
         index -= 1
-        taken.insert(0, lines[index].strip().removeprefix("#").strip())
-    return " ".join(taken)
+        comment.insert(0, lines[index].strip().removeprefix("#").strip())
+    return " ".join(comment)
 
 
 # Results ----------------------------------------------------------------------------------------
 
 
 def results() -> str:
-    """What a run directory holds, column by column."""
+    """The columns of every table of a run directory, and the keys of its summary."""
     from artist.results.columns import TABLES
     from artist.results.glossary import METRICS
 
     parts = [
         "# Results\n\n`--out DIR` writes a run directory. `artist explain NAME` prints an entry.\n",
-        "Unit 1 is a plain number. Times count from the trace's zero.\n",
+        "Unit 1 marks a plain number. Times count from time 0 of the trace.\n",
     ]
     for name, terms in TABLES.items():
         parts.append(f"## {name}.parquet\n\n{_terms(terms)}")
@@ -215,7 +215,7 @@ def _terms(terms: Iterable[Any]) -> str:
 
 
 def glossary() -> str:
-    """Every word."""
+    """The words of the glossary, in alphabetical order."""
     from artist.results.glossary import TERMS
 
     return "# Glossary\n\n" + _terms(sorted(TERMS, key=lambda term: term.name))
@@ -225,7 +225,7 @@ def glossary() -> str:
 
 
 def names() -> str:
-    """Everything that is chosen by name, but policies."""
+    """Everything that a user chooses by name, except policies."""
     from dataclasses import asdict
 
     from artist.cluster.fabric import fabric_names, load_fabric
@@ -258,7 +258,7 @@ def policies() -> str:
     """Every policy with its options."""
     from artist.policies.table import POLICIES
 
-    rows = [(f"`{e.id}`", e.summary, e.paper) for e in POLICIES]
+    rows = [(f"`{e.usage}`", e.summary, e.paper) for e in POLICIES]
     text = "# Policies\n\nOptions: `--set policy.KEY=VALUE`, or `policy_options` in a file.\n"
     text += "\n" + table(("id", "what it does", "source"), rows)
     shared: dict[Any, list[Any]] = {}
@@ -276,7 +276,7 @@ def policies() -> str:
 
 
 def decisions() -> str:
-    """Titles of the decision records."""
+    """The index of the decision records."""
     rows = []
     for path in sorted((DOCS / "decisions").glob("[0-9]*.md")):
         title = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
@@ -286,7 +286,7 @@ def decisions() -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the pages, or say which are stale."""
+    """Write the pages, or name the stale ones."""
     stale = [path for path, text in pages().items() if not _same(path, text)]
     if "--check" in arguments:
         for path in stale:

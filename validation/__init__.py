@@ -1,1 +1,1 @@
-"""Comparisons of artist with other simulators; they need recordings that do not ship."""
+"""Comparisons of artist with other simulators. They need recordings that do not ship."""

@@ -49,9 +49,9 @@ Sets = Annotated[
 def scenario_of(parameters: Mapping[str, Any]) -> Scenario:
     """The scenario that the parameters of a command describe.
 
-    `parameters` are all of the command's, by name: `locals()` in its first line. `scenario` is the
-    file and `sets` are the assignments of `--set`. A parameter that is named as a setting of
-    `Scenario` (`racks`, `trace`, ...) is that setting. Other parameters are ignored.
+    `parameters` are all of the command's, by name (`typer.Context.params`). `scenario` is the file
+    and `sets` are the assignments of `--set`. A parameter that is named as a setting of `Scenario`
+    (`racks`, `trace`, ...) is that setting. Other parameters are ignored.
 
     Raises:
         ConfigError: unreadable file, unknown key or bad value.

@@ -8,7 +8,6 @@ that lead out of such a unit (`uplink`).
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -17,8 +16,7 @@ from artist.cluster.tree import ClusterTree, regular
 from artist.errors import ConfigError, UnknownNameError
 from artist.io.documents import Document, load_yaml
 from artist.io.fields import NonNegative, Positive
-from artist.io.reading import is_file
-from artist.io.shipped import resource
+from artist.io.shipped import document_names, document_path
 
 
 class Uplink(Document):
@@ -118,22 +116,17 @@ class Fabric(Document):
 
 
 def fabric_names() -> list[str]:
-    """Names of the shipped fabrics."""
-    return sorted(path.stem for path in resource("astra_configs", "fabrics").glob("*.yaml"))
+    """Names of the fabrics in `./astra_configs/fabrics` and of the shipped ones."""
+    return document_names("fabrics")
 
 
 def load_fabric(name: str) -> Fabric:
-    """A fabric by its file or by its name.
-
-    A name is looked up in `./astra_configs/fabrics`, then among the shipped fabrics.
+    """A fabric by its file or by its name (`document_path`).
 
     Raises:
         ConfigError: the name is unknown, or the file is bad.
     """
-    if name.endswith((".yaml", ".yml")) or "/" in name:
-        return load_yaml(Path(name), Fabric)
-    for folder in (Path("astra_configs", "fabrics"), resource("astra_configs", "fabrics")):
-        path = folder / f"{name}.yaml"
-        if is_file(path):
-            return load_yaml(path, Fabric)
-    raise UnknownNameError("fabric", name, fabric_names(), "artist list fabrics")
+    path = document_path("fabrics", name)
+    if path is None:
+        raise UnknownNameError("fabric", name, fabric_names(), "artist list fabrics")
+    return load_yaml(path, Fabric)

@@ -35,7 +35,7 @@ BACKENDS = Registry(
         ),
         Entry(
             "none",
-            "artist.estimates.service:NoCommunication",
+            "artist.estimates.latency_service:NoCommunication",
             "no communication: pure queueing, any model",
         ),
     ],

@@ -7,15 +7,13 @@ says what was measured, on which hardware and by whom. Source: Dally, section IV
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from pydantic import Field
 
 from artist.errors import UnknownNameError
 from artist.io.documents import Document, load_yaml
 from artist.io.fields import NonNegative, Positive
-from artist.io.reading import is_file
-from artist.io.shipped import resource
+from artist.io.shipped import document_names, document_path
 from artist.workload.layers import Layer, Phase, Workload
 
 
@@ -73,31 +71,22 @@ class Calibration(Document):
 
 def calibration_names() -> list[str]:
     """Names of the calibrations in `./astra_configs/calibrations` and of the shipped ones."""
-    return sorted({path.stem for folder in _folders() for path in folder.glob("*.yaml")})
+    return document_names("calibrations")
 
 
 def load_calibration(name: str) -> Calibration | None:
-    """A calibration by its file or by its name; None for the name `none`.
-
-    A name is looked up in `./astra_configs/calibrations`, then among the shipped calibrations.
+    """A calibration by its file or by its name (`document_path`); None for the name `none`.
 
     Raises:
         ConfigError: the name is unknown, or the file is bad.
     """
     if name == "none":
         return None
-    if name.endswith((".yaml", ".yml")) or "/" in name:
-        return load_yaml(Path(name), Calibration)
-    for folder in _folders():
-        path = folder / f"{name}.yaml"
-        if is_file(path):
-            return load_yaml(path, Calibration)
-    known = [*calibration_names(), "none"]
-    raise UnknownNameError("calibration", name, known, "known: " + ", ".join(known))
-
-
-def _folders() -> tuple[Path, Path]:
-    return (Path("astra_configs", "calibrations"), resource("astra_configs", "calibrations"))
+    path = document_path("calibrations", name)
+    if path is None:
+        known = [*calibration_names(), "none"]
+        raise UnknownNameError("calibration", name, known, "known: " + ", ".join(known))
+    return load_yaml(path, Calibration)
 
 
 def _scaled(layer: Layer, compute_scale: float, comm_scale: float) -> Layer:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from artist.estimates.members import Members, members
+from artist.estimates.collective_members import Members, members
 from artist.estimates.query import Burst, Estimate, LatencyBackend, LatencyQuery
 from artist.workload.iteration_graph import Node, Span, nodes, schedule
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload

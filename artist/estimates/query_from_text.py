@@ -14,7 +14,7 @@ from artist.cluster.shape import parse_signature, shape_text
 from artist.errors import ConfigError
 from artist.estimates.dimensions import dimensions, system_settings
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
-from artist.io.yaml_text import parse_yaml
+from artist.io.safe_yaml import parse_yaml
 from artist.workload.layers import Workload, quantised
 
 N = TypeVar("N", int, float)

@@ -11,7 +11,6 @@ with one of `SOURCES` count. In our recordings the other rows were made with alt
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import math
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 from artist.errors import ArtistError, BackendError, ConfigError, TraceError, shortened
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
 from artist.io.data_files import decode, read_bytes
+from artist.io.digests import PREFIX, sha256
 from artist.workload.models import canonical
 
 KEY_COLUMNS = ("model", "topologies", "dim_types", "units", "bw_GBps", "latency_ns")
@@ -37,7 +37,7 @@ class RecordedBackend:
         """Raises TraceError if the file is not such a table."""
         data = read_bytes(path)
         self._path = path
-        self.source = f"recorded@sha256:{hashlib.sha256(data).hexdigest()[:12]}"
+        self.source = f"recorded@{sha256(data)[: len(PREFIX) + 12]}"
         self._rows = _read(path, decode(path, data), self.source)
         self._fallback = fallback
         self.fallback_uses = 0

@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 
 from artist.errors import ConfigError, did_you_mean, one_line, shortened
 from artist.io.reading import read_text
-from artist.io.yaml_text import parse_yaml
+from artist.io.safe_yaml import parse_yaml
 from artist.units import MAX_TIME_S
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from artist.io.reading import is_file
+
 _PACKAGE = Path(__file__).parents[1]
 
 
@@ -15,3 +17,23 @@ def resource(*parts: str) -> Path:
     packaged = _PACKAGE / "_data"
     root = packaged if packaged.is_dir() else _PACKAGE.parent
     return root.joinpath(*parts)
+
+
+def document_names(folder: str) -> list[str]:
+    """Names of the documents in `./astra_configs/FOLDER` and in the shipped one."""
+    return sorted({path.stem for place in _places(folder) for path in place.glob("*.yaml")})
+
+
+def document_path(folder: str, name: str) -> Path | None:
+    """The file of a document that a user names, by its path or by its name; None if unknown.
+
+    A name is looked up in `./astra_configs/FOLDER`, then in the shipped one.
+    """
+    if name.endswith((".yaml", ".yml")) or "/" in name:
+        return Path(name)
+    candidates = (place / f"{name}.yaml" for place in _places(folder))
+    return next((path for path in candidates if is_file(path)), None)
+
+
+def _places(folder: str) -> tuple[Path, Path]:
+    return Path("astra_configs", folder), resource("astra_configs", folder)

@@ -7,7 +7,7 @@ from artist.registry import Entry, Registry
 
 DALLY = "Sharma et al., Dally, IEEE Big Data 2025"
 TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
-ORIGINAL = "the simulator of Dally's authors; docs/reference.md"
+ORIGINAL = "the simulator of Dally's authors; docs/original-simulator.md"
 
 POLICIES = Registry(
     "policy",

@@ -1,4 +1,4 @@
-"""Do the benchmarks' own tools count right?"""
+"""Do the tools of `benchmarks/` compute, repeat and name their results correctly?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.fixture
 def tools(monkeypatch) -> None:
-    """The benchmarks import each other by name."""
+    """The files of `benchmarks/` import each other by bare name."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
 
 
@@ -63,7 +63,9 @@ def test_the_scaling_study_runs_each_point_once(tmp_path: Path) -> None:
     assert int(row["peak_mib"]) > 10
 
 
-def test_a_shape_without_its_file_is_generated_and_says_so(tools, tmp_path, monkeypatch) -> None:
+def test_a_case_without_its_file_is_generated_and_its_name_says_so(
+    tools, tmp_path, monkeypatch
+) -> None:
     import cases
 
     monkeypatch.setattr(cases, "TRACES", tmp_path)

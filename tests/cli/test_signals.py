@@ -68,7 +68,7 @@ def test_a_signal_ends_a_run_with_its_exit_code_and_nothing_written(
 
 def test_a_signal_that_a_library_swallows_ends_the_run_at_the_next_question(monkeypatch) -> None:
     from artist.cli import interruption
-    from artist.cli.progress import Watch
+    from artist.cli.progress_bar import Watch
 
     monkeypatch.setattr(interruption, "_received", [])
     with pytest.raises(interruption.Interrupted):

@@ -1,4 +1,4 @@
-"""Do fabric files say what they mean, and are mistakes in them found?"""
+"""Are fabric files read as they say, and is each mistake in them reported with its line?"""
 
 from __future__ import annotations
 

@@ -37,9 +37,9 @@ class AgainstCounting(RuleBasedStateMachine):
     def claim(self, data: st.DataObject) -> None:
         placement = data.draw(placements_on(self.tree))
         taken = list(zip(placement.leaves, placement.counts, strict=True))
-        lawful = all(self.naive[leaf] >= count for leaf, count in taken)
-        assert self.free.has(placement) == lawful
-        if not lawful:
+        fits = all(self.naive[leaf] >= count for leaf, count in taken)
+        assert self.free.has(placement) == fits
+        if not fits:
             with pytest.raises(PolicyError):
                 self.free.claim(placement)
             return
@@ -174,7 +174,7 @@ def test_a_cluster_of_thousands_of_machines_is_indexed_by_unit() -> None:
     assert not free.fits_one(2, 9)
 
 
-def test_nobody_writes_to_the_counts_of_leaves() -> None:
+def test_counts_of_leaves_are_read_only() -> None:
     free = FreeGpus(nested(("machine", "network"), [4, 4]))
     with pytest.raises(TypeError):
         free.leaves[0] = 0  # type: ignore[index]

@@ -1,11 +1,11 @@
-"""The Markdown pages of the repository, cut into what a reader would do with them.
+"""Reads the Markdown pages of the repository as blocks that a reader writes, runs or compares.
 
 | fence | what it is |
 |---|---|
 | `sh`, `bash` | commands |
 | `KIND NAME`, or `python` beginning with `# NAME.py` | a file that the reader writes |
 | `python` | a script to run |
-| `text` | lines that something before it printed |
+| `text` | lines that a command or script above printed |
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FENCE = re.compile(r"^```(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One fenced block; `name` is the file it is to be written to, if any."""
+    """One fenced block. `name` is the file that the reader writes it to, if any."""
 
     line: int
     language: str
@@ -39,21 +39,21 @@ class Block:
 
 def pages() -> list[str]:
     """All pages, relative to the repository."""
-    found = [path.relative_to(ROOT) for path in ROOT.rglob("*.md")]
+    paths = [path.relative_to(ROOT) for path in ROOT.rglob("*.md")]
     return sorted(
-        str(path) for path in found if not any(p in _SKIPPED or p[0] == "." for p in path.parts)
+        str(path) for path in paths if not any(p in _SKIPPED or p[0] == "." for p in path.parts)
     )
 
 
 def blocks(page: str) -> list[Block]:
     """A page's blocks, from top to bottom."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    found = []
+    fenced = []
     for match in _FENCE.finditer(text):
         language, _, name = match[1].partition(" ")
         first = re.match(r"# (\w+\.py)\n", match[2])
         if language == "python" and first:
             name = first[1]
         line = text.count("\n", 0, match.start()) + 1
-        found.append(Block(line, language, name, match[2]))
-    return found
+        fenced.append(Block(line, language, name, match[2]))
+    return fenced

@@ -1,7 +1,7 @@
-"""Does every page work as written? Its files are written and its commands run, from top to bottom.
+"""Does every page work as written? The test writes its files and runs its commands, in order.
 
-A page is followed in an empty folder and an empty home. What cannot run there is listed below,
-with the reason; a list entry that no page has any more is an error too.
+It does so in an empty folder with an empty home. Commands that cannot run there are listed below,
+with the reason. An entry that no page contains any more is an error too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pages import COMMANDS, KNOWN, ROOT, Block, blocks, pages
 
-# Tests that follow a page of their own, and compare more than the exit codes.
+# Pages that have a test of their own, which compares more than exit codes.
 FOLLOWED_BY = {
     "docker/README.md": "tests/docker/test_batch.py",
     "docs/calibration.md": "tests/calibrate/test_calibration_page.py",
@@ -28,7 +28,7 @@ MARKS = {
     "docs/how-to/ray.md": pytest.mark.ray,
     "docs/how-to/reproduce-the-paper.md": pytest.mark.slow,
 }
-# Commands that no test runs from a page, by how they begin.
+# The beginnings of commands that this test does not run.
 NOT_RUN = {
     "make sim": "sets up an environment from a registry; `artist sim` is run instead",
     "make test": "runs this very test",
@@ -36,11 +36,11 @@ NOT_RUN = {
     "make slow": "runs this test, among others",
     "make docker-batch": "builds an image as root; tests/docker/test_batch.py runs what it runs",
     "docker/batch.sh": "needs that image; tests/docker/test_batch.py runs it",
-    "make bench": "as below, and installs what it needs",
+    "make bench": "takes a quarter of an hour, and installs what it needs",
     "python benchmarks/": "takes a quarter of an hour; tests/benchmarks checks its tools",
     "make fuzz": "takes hours; tests/fuzz runs a slice",
     "make examples": "overwrites files of the checkout; tests/examples compares them",
-    "make reference": "needs recordings that artist does not ship; tests/reference compares them",
+    "make reference": "needs recordings that artist does not ship; tests/validation compares them",
     "pip install": "needs a registry",
 }
 
@@ -83,7 +83,7 @@ def test_a_page_works_from_top_to_bottom(page: str, tmp_path: Path) -> None:
 
 
 def _furnish(folder: Path) -> None:
-    """What of a checkout the pages name."""
+    """Link the files of the repository that the pages name."""
     for name in ("examples", "studies", "docker", "docs", "Makefile", "pyproject.toml"):
         (folder / name).symlink_to(ROOT / name)
 

@@ -1,4 +1,4 @@
-"""Are the generated pages what the code says, and do they leave nothing out?"""
+"""Are the generated pages up to date, and do they contain every column, key and command?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notebook runs from top to bottom in a fresh kernel, and is stored without outputs."""
+"""Does the notebook run from top to bottom in a fresh kernel? Is it stored without outputs?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does what the documents point at exist: make targets, links, pictures, the citation?"""
+"""Do the targets of the pages exist: make targets, links and pictures? Is the citation valid?"""
 
 from __future__ import annotations
 

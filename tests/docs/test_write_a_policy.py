@@ -1,4 +1,4 @@
-"""Does the how-to work as written?"""
+"""Does docs/write-a-policy.md work as written?"""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ import pytest
 
 from artist.cluster.fabric import load_fabric
 from artist.estimates.cache import SCHEMA, DiskStore, cache_dir, open_store, query_key
+from artist.estimates.latency_service import LatencyService
 from artist.estimates.query import (
     Burst,
     Dimension,
@@ -24,7 +25,6 @@ from artist.estimates.query import (
     SystemSettings,
     Topology,
 )
-from artist.estimates.service import LatencyService
 from artist.run import open_backend
 from artist.workload.models import workload
 

@@ -18,7 +18,7 @@ from test_sweep import TINY, contents
 from artist.estimates.cache import open_store
 from artist.experiments.experiment import Experiment
 from artist.experiments.ray_cluster import run_on_ray
-from artist.experiments.remote import on_ray
+from artist.experiments.ray_worker import on_ray
 from artist.experiments.sweep import SweepResult, sweep
 
 pytestmark = pytest.mark.ray

@@ -1,4 +1,4 @@
-"""Small traces for the policies of papers: runs, rows and random ones."""
+"""Helpers for the tests of papers' policies: run small traces, read rows, draw random traces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMPUTE_NS = 1_000_000
 
 
 def job(name: str, arrival_s: float, gpus: int, iterations: int, **more: object) -> Job:
-    """A job of one-second iterations and an unknown, hence unskewed, model."""
+    """A job with iterations of one second. Its model is unknown, so it counts as unskewed."""
     plain = Job(name, float(arrival_s), gpus, "any", iterations, 1.0)
     return replace(plain, **{"gpus_min": gpus, "gpus_max": gpus, **more})
 
@@ -48,17 +48,17 @@ def times(rows: Rows) -> dict[str, tuple[float, float]]:
     return {row.job.id: (seconds(row.start), seconds(row.finish)) for row in rows.jobs}
 
 
-def count(rows: Rows, kind: str) -> dict[str, int]:
+def count(rows: Rows, column: str) -> dict[str, int]:
     """Preemptions or migrations by job, without zeros."""
-    return {row.job.id: getattr(row, kind) for row in rows.jobs if getattr(row, kind)}
+    return {row.job.id: getattr(row, column) for row in rows.jobs if getattr(row, column)}
 
 
 def leaves(rows: Rows, jobs: Sequence[Job]) -> dict[str, list[tuple[int, ...]]]:
     """Machines of each placement of each job, in time order."""
-    found: dict[str, list[tuple[int, ...]]] = {item.id: [] for item in jobs}
+    machines: dict[str, list[tuple[int, ...]]] = {item.id: [] for item in jobs}
     for row in sorted(rows.placements, key=lambda row: row.start):
-        found[jobs[row.handle].id].append(row.placement.leaves)
-    return found
+        machines[jobs[row.handle].id].append(row.placement.leaves)
+    return machines
 
 
 MODELS = ("vgg11", "resnet50", "mobilenetv3", "any")

@@ -1,4 +1,4 @@
-"""Does Algorithm 2 compute what the paper says?"""
+"""Does the auto-tuner compute what Algorithm 2 of the Dally paper says?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equal lengths are equal, and nothing is kept of jobs that are gone."""
+"""Equal run times are equal ranks, and `LastRanked` keeps nothing of jobs that have finished."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_jobs_that_finished_do_not_pile_up() -> None:
         last.add(handle, (float(handle),))
         last.forget(handle)
     last.add(1000, (5.0,))
-    assert last.behind(((1.0,), 0), {}, lambda view: ()) == []
+    assert last.behind(((1.0,), 0), {}, lambda job: ()) == []
     assert len(last._heap) < 5
 
 
@@ -33,5 +33,5 @@ def test_a_forgotten_job_is_not_looked_at() -> None:
         last.add(handle, (5.0,))
     last.forget(2)
     running = {handle: JobState(job(f"job-{handle}"), handle, 0) for handle in range(4)}
-    found = last.behind(((1.0,), 9), running, lambda view: (5.0,))
-    assert [view.handle for _, view in found] == [0, 1, 3]
+    ranked = last.behind(((1.0,), 9), running, lambda job: (5.0,))
+    assert [state.handle for _, state in ranked] == [0, 1, 3]

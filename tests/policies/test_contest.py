@@ -1,4 +1,4 @@
-"""Laws of a contest: GPUs are given once, and nobody loses theirs while others would do."""
+"""Laws of a contest: a GPU is given once, and a job keeps its GPUs while free ones suffice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Round(NamedTuple):
     free: FreeGpus
     contestable: list[JobState]
     coming: list[JobState]
-    """Contestable and waiting jobs in the order in which they come forward."""
+    """Contestable and waiting jobs, in the order in which they come forward."""
 
 
 def waiting(handle: int, gpus: int) -> JobState:
@@ -48,15 +48,15 @@ def rounds(draw: st.DrawFn, largest: int = 12, most: int = 5) -> Round:
             continue
         placement = Placement.of({leaf: draw(st.integers(1, room[leaf])) for leaf in leaves})
         free.claim(placement)
-        if draw(st.integers(0, 3)):  # the others run on, out of reach
+        if draw(st.integers(0, 3)):  # the other jobs run on and are not contestable
             contestable.append(running(handle, placement, tree))
     sizes = draw(st.lists(st.integers(1, largest), max_size=most))
     queued = [waiting(10 + index, gpus) for index, gpus in enumerate(sizes)]
     return Round(free, contestable, draw(st.permutations(contestable + queued)))
 
 
-def place(view: JobView, free: FreeGpus) -> Placement | None:
-    return placer("pack").place(free, view.job.gpus)
+def place(job: JobView, free: FreeGpus) -> Placement | None:
+    return placer("pack").place(free, job.job.gpus)
 
 
 def per_leaf(placements: list[Placement]) -> Counter[int]:
@@ -67,42 +67,42 @@ def per_leaf(placements: list[Placement]) -> Counter[int]:
 
 
 @given(rounds(), st.booleans())
-def test_what_nobody_holds_is_what_is_left_beyond_those_yet_to_come(
-    situation: Round, spare_first: bool
+def test_free_gpus_are_those_of_the_pool_beyond_those_of_jobs_yet_to_come(
+    situation: Round, free_first: bool
 ) -> None:
     free, contestable, coming = situation
     before = list(free.leaves)
-    contest = Contest(free, contestable, place, spare_first=spare_first)
-    all_gpus = per_leaf([view.placement for view in contestable if view.placement])
+    contest = Contest(free, contestable, place, free_first=free_first)
+    all_gpus = per_leaf([job.placement for job in contestable if job.placement])
     given_away: list[Placement] = []
     to_come = list(contestable)
-    for view in coming:
+    for job in coming:
         decided = len(contest.decisions)
-        served = contest.offer(view)
-        if view in to_come:
-            to_come.remove(view)
+        served = contest.offer(job)
+        if job in to_come:
+            to_come.remove(job)
         if len(contest.decisions) == decided:
-            given_away += [view.placement] if served and view.placement else []
+            given_away += [job.placement] if served and job.placement else []
         else:
             (decision,) = contest.decisions[decided:]
             assert served == isinstance(decision, (Start, Migrate))
             given_away += [decision.placement] if isinstance(decision, (Start, Migrate)) else []
         taken = per_leaf(given_away)
-        held = per_leaf([view.placement for view in to_come if view.placement])
+        held = per_leaf([job.placement for job in to_come if job.placement])
         for leaf, count in enumerate(before):
             left = count + all_gpus[leaf] - taken[leaf]
             assert contest.pool.leaves[leaf] == left
-            assert contest.spare.leaves[leaf] == max(0, left - held[leaf])
+            assert contest.free.leaves[leaf] == max(0, left - held[leaf])
     assert list(free.leaves) == before
 
 
 @given(rounds(largest=1, most=20), st.booleans())
-def test_no_job_loses_its_gpus_to_single_gpu_jobs_for_whom_others_are_left(
-    situation: Round, spare_first: bool
+def test_no_job_loses_its_gpus_to_single_gpu_jobs_while_free_gpus_are_left(
+    situation: Round, free_first: bool
 ) -> None:
     free, contestable, coming = situation
-    contest = Contest(free, contestable, place, spare_first=spare_first)
-    queued = [view for view in coming if view.placement is None]
-    for view in [*queued[: free.total], *contestable]:
-        assert contest.offer(view)
-    assert not [found for found in contest.decisions if isinstance(found, (Preempt, Migrate))]
+    contest = Contest(free, contestable, place, free_first=free_first)
+    queued = [job for job in coming if job.placement is None]
+    for job in [*queued[: free.total], *contestable]:
+        assert contest.offer(job)
+    assert not [one for one in contest.decisions if isinstance(one, (Preempt, Migrate))]

@@ -1,4 +1,4 @@
-"""Does every registered policy keep the contract, and does the checker catch those that don't?"""
+"""Does every policy of the table keep the contract? Does the checker catch one that does not?"""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Lazy(BasePolicy):
 
 
 class Greedy(BasePolicy):
-    """Gives the first GPU to everybody."""
+    """Gives the first GPU to every job."""
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         return [Start(handle, Placement((0,), (1,))) for handle in view.waiting]
 
 
 class Meddler(Classic):
-    """Takes GPUs behind the engine's back."""
+    """Claims GPUs in the view, which belongs to the engine."""
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         decisions = super().decide(view)
@@ -71,7 +71,7 @@ class NameReader(BasePolicy):
 
 
 class Blind(Classic):
-    """Says that nobody contests what it would give to others."""
+    """Says that no lease is contested, although it would give GPUs to other jobs."""
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         return False

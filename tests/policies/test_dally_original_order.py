@@ -1,4 +1,4 @@
-"""Does the visiting order follow the original's hash map, and can a seed replace it?"""
+"""Does the visiting order follow the original simulator's hash map, and can a seed change it?"""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_doubling_splits_buckets_by_the_next_bit() -> None:
 
 
 def test_first_allocations_of_a_recorded_run() -> None:
-    # The original's batch run on two racks: 4 GPUs, 16 GPUs spread over a rack, 2 GPUs.
+    # The original simulator's batch run on two racks: 4 GPUs, 16 GPUs in a rack, 2 GPUs.
     free = FreeGpus(TREE)
     visits = HashOrder(TREE)
     first = visits.first_fit(free, SOCKET, 4)
@@ -78,7 +78,7 @@ def test_machines_and_their_sockets_are_visited_by_their_new_numbers() -> None:
                 (HashOrder(TREE, 5), numbers),
             )
         )
-        # The same numbers one after the other; those with one hash may change places.
+        # The same numbers one after the other. Units of equal hash may swap places.
         assert [hashed(*each) for each in drawn] == [hashed(*each) for each in own]
         assert drain(HashOrder(TREE, 5), level, size) != drain(HashOrder(TREE), level, size)
 

@@ -1,4 +1,4 @@
-"""Dally by the original's rules: timers, levels, priority, batches."""
+"""Dally as in the original simulator: timers, levels, priority, batches."""
 
 from __future__ import annotations
 

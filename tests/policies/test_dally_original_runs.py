@@ -1,4 +1,4 @@
-"""Leases, offers and batches of the original's allocator, worked out by hand."""
+"""Leases, offers and batches of the original simulator's allocator, worked out by hand."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def job(name: str, gpus: int, iterations: int, compute_s: float = 1.0, arrival_s
 def test_expired_lease_frees_gpus_that_are_offered_a_second_per_gpu_later() -> None:
     # Batches of 10 s: a's lease expires at 100 s; 8 s later b, which never ran, comes first;
     # b finishes at 208 s, and 8 s later a goes on.
-    found = run([job("a", 8, 200), job("b", 8, 100)], gpus=8)
-    assert found == {"a": (0, 316, 1), "b": (108, 208, 0)}
+    times = run([job("a", 8, 200), job("b", 8, 100)], gpus=8)
+    assert times == {"a": (0, 316, 1), "b": (108, 208, 0)}
 
 
 def test_job_alone_waits_for_the_offer_of_its_own_gpus() -> None:
@@ -57,31 +57,31 @@ def test_job_alone_waits_for_the_offer_of_its_own_gpus() -> None:
 def test_lease_cut_short_is_offered_at_once() -> None:
     # Batches of 30 s: a fourth would end at 120 s, after the lease; the GPU goes to b at 90 s.
     # b finishes at 120 s and the GPU is offered at 121 s.
-    found = run([job("a", 1, 60, 3.0), job("b", 1, 10, 3.0)], gpus=1)
-    assert found == {"a": (0, 211, 1), "b": (90, 120, 0)}
+    times = run([job("a", 1, 60, 3.0), job("b", 1, 10, 3.0)], gpus=1)
+    assert times == {"a": (0, 211, 1), "b": (90, 120, 0)}
 
 
 def test_job_that_gets_its_own_gpus_back_at_once_does_not_stop() -> None:
     assert run([job("a", 1, 60, 3.0)], gpus=1) == {"a": (0, 180, 0)}
 
 
-def test_arrival_is_offered_what_is_free_at_once() -> None:
-    found = run([job("a", 4, 10), job("b", 4, 10, arrival_s=3.0)], gpus=8)
-    assert found["b"] == (3, 13, 0)
+def test_arrival_is_offered_free_gpus_at_once() -> None:
+    times = run([job("a", 4, 10), job("b", 4, 10, arrival_s=3.0)], gpus=8)
+    assert times["b"] == (3, 13, 0)
 
 
 def test_arrival_does_not_take_gpus_before_their_offer_unless_some_are_free() -> None:
     # a finishes at 10 s. c arrives at 12 s, finds free GPUs (a's) and takes them; had it
     # arrived while none was free it would have waited for the offer at 18 s.
-    found = run([job("a", 8, 10), job("c", 8, 10, arrival_s=12.0)], gpus=8)
-    assert found["c"] == (12, 22, 0)
-    found = run([job("a", 8, 10), job("c", 8, 10, arrival_s=9.0)], gpus=8)
-    assert found["c"] == (18, 28, 0)
+    times = run([job("a", 8, 10), job("c", 8, 10, arrival_s=12.0)], gpus=8)
+    assert times["c"] == (12, 22, 0)
+    times = run([job("a", 8, 10), job("c", 8, 10, arrival_s=9.0)], gpus=8)
+    assert times["c"] == (18, 28, 0)
 
 
 def test_timer_is_looked_at_only_when_something_is_offered() -> None:
-    # Two machines with 4 GPUs free each; e wants 8 and may take a rack after 150 s. The next
-    # offers are at 108 s (a, b expired and are back), 216 s: there e is over its timer.
+    # 3 GPUs of each machine are free. e wants 6: it would accept a rack from 150 s on. The first
+    # offer before that is at 105 s, when the lease of a has expired: it has room for e.
     tree = regular(racks=1, machines_per_rack=2, gpus_per_machine=8, gpus_per_socket=8)
     rates = AloneRates(tree, lambda model, shape: Estimate(1000, 1000, "hand"))
     jobs = [job("a", 5, 600), job("b", 5, 600), job("e", 6, 10)]

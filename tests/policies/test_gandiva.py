@@ -1,4 +1,4 @@
-"""Gandiva: each rule on a trace worked out by hand, the derivation beside it."""
+"""Gandiva: each rule on a trace worked out by hand. Comments derive the expected times."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ def test_jobs_of_one_demand_share_machines() -> None:
         job("third", 0, 1, 9),  # machine 1: same affinity, the last GPU there
         job("fourth", 0, 1, 9),  # machine 0: another affinity, but room
     ]
-    found = leaves(run(gandiva(), [[3, 3]], jobs), jobs)
-    assert found == {
+    assert leaves(run(gandiva(), [[3, 3]], jobs), jobs) == {
         "two": [(0,)],
         "one": [(1,)],
         "one-again": [(1,)],
@@ -44,8 +43,8 @@ def test_the_least_loaded_machine_of_the_affinity_comes_first() -> None:
         job("e", 0, 1, 20),  # machine 1 is full: machine 2
         job("f", 9.5, 1, 1),  # free: 2 (idle), 1 and 1, not 0: the affinity's first machine
     ]
-    found = leaves(run(gandiva(migrate=False), [[2, 2, 2]], jobs), jobs)
-    assert (found["c"], found["e"], found["f"]) == ([(1,)], [(2,)], [(1,)])
+    taken = leaves(run(gandiva(migrate=False), [[2, 2, 2]], jobs), jobs)
+    assert (taken["c"], taken["e"], taken["f"]) == ([(1,)], [(2,)], [(1,)])
 
 
 def test_an_idle_machine_has_no_affinity() -> None:
@@ -55,9 +54,9 @@ def test_an_idle_machine_has_no_affinity() -> None:
         job("two-again", 6, 2, 2),  # machine 1, by now idle; machine 0 has one GPU
         job("one-again", 6, 1, 2),  # both have affinity 2 now and one GPU: the first
     ]
-    found = leaves(run(gandiva(), [[3, 3]], jobs), jobs)
-    assert found["two-again"] == [(1,)]
-    assert found["one-again"] == [(0,)]
+    taken = leaves(run(gandiva(), [[3, 3]], jobs), jobs)
+    assert taken["two-again"] == [(1,)]
+    assert taken["one-again"] == [(0,)]
 
 
 # -- scatter and migration ---------------------------------------------------------------
@@ -130,7 +129,7 @@ def test_an_arrival_waits_for_the_end_of_the_slice() -> None:
     assert times(run(gandiva(), [[1]], jobs)) == {"a": (0, 24), "b": (10, 14)}
 
 
-def test_slices_do_not_end_while_nobody_waits() -> None:
+def test_slices_do_not_end_while_no_job_waits() -> None:
     rows = run(gandiva(), [[1]], [job("a", 0, 1, 95)])
     assert rows.questions == 2  # arrival and finish
 

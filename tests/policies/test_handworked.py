@@ -1,4 +1,7 @@
-"""Hand-worked traces: expected starts and finishes stand beside each job in `handworked/`."""
+"""Traces worked out by hand: the files in `handworked/` give the start and finish of each job.
+
+A job is a list: id, arrival in seconds, GPUs, iterations of one second, start, finish.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +62,8 @@ def test_starts_and_finishes_are_as_worked_out_by_hand(path: Path) -> None:
     case = yaml.safe_load(path.read_text())
     rows = {row.job.id: row for row in run_case(case).jobs}
 
-    found = {name: (seconds(row.start), seconds(row.finish)) for name, row in rows.items()}
-    assert found == {name: (start, finish) for name, _, _, _, start, finish in case["jobs"]}
-    for kind in ("preemptions", "migrations"):
-        if kind in case:
-            assert {name: getattr(row, kind) for name, row in rows.items()} == case[kind]
+    times = {name: (seconds(row.start), seconds(row.finish)) for name, row in rows.items()}
+    assert times == {name: (start, finish) for name, _, _, _, start, finish in case["jobs"]}
+    for count in ("preemptions", "migrations"):
+        if count in case:
+            assert {name: getattr(row, count) for name, row in rows.items()} == case[count]

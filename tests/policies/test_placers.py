@@ -1,4 +1,4 @@
-"""Placers on a cluster whose free GPUs are written out: where they take them, and who wins ties."""
+"""Placers on a cluster whose free GPUs are written out: which GPUs they take, also in ties."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def free_gpus(*free: int) -> FreeGpus:
         ("pack", 11, None),
         ("consolidate-or-wait", 3, {1: 3}),
         ("consolidate-or-wait", 4, None),  # an empty machine would hold it
-        ("consolidate-or-wait", 5, {4: 3, 3: 2}),  # none would: the rack that has room
+        ("consolidate-or-wait", 5, {4: 3, 3: 2}),  # no machine would: the rack that has room
         ("consolidate-or-wait", 7, None),  # an empty rack would hold it
         ("consolidate-or-wait", 12, None),
     ],
 )
 def test_where_gpus_are_taken(name, gpus, expected) -> None:
     free = free_gpus(1, 3, 0, 2, 3, 1)
-    found = placer(name).place(free, gpus)
-    assert found == (None if expected is None else Placement.of(expected))
-    assert placer(name).possible(free, gpus) or found is None
+    placement = placer(name).place(free, gpus)
+    assert placement == (None if expected is None else Placement.of(expected))
+    assert placer(name).possible(free, gpus) or placement is None
 
 
 def test_the_rest_goes_where_the_fewest_suffice_and_to_the_first_among_equals() -> None:

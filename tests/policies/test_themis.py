@@ -1,4 +1,4 @@
-"""Themis: each rule on a trace worked out by hand, the derivation beside it."""
+"""Themis: each rule on a trace worked out by hand. Comments derive the expected times."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_leases_are_auctioned_at_the_end_of_a_bidding_period() -> None:
     assert times(run(themis(period_s=15), [[1]], jobs)) == {"a": (0, 45), "b": (15, 20)}
 
 
-def test_nothing_is_offered_while_nobody_waits() -> None:
+def test_nothing_is_offered_while_no_job_waits() -> None:
     assert run(themis(), [[2]], [job("a", 0, 1, 95)]).questions == 2  # arrival and finish
 
 
@@ -97,8 +97,8 @@ def test_random_leftovers_are_seeded() -> None:
 
     def second(seed: int) -> str:
         policy = themis(fairness_knob=0.8, leftover="random", seed=seed)
-        found = times(run(policy, [[3]], jobs))
-        return " ".join(name for name, (start, _) in found.items() if start == 0)
+        spans = times(run(policy, [[3]], jobs))
+        return " ".join(name for name, (start, _) in spans.items() if start == 0)
 
     assert second(1) == second(1)
     assert len({second(seed) for seed in range(6)}) > 1
@@ -130,7 +130,7 @@ def test_hidden_payment() -> None:
     # 0 takes from 1: prod V = 2 instead of 3, so it keeps 2/3 of 2 GPUs, 1. Without 1, 0 has
     # its 2 as well: 1 pays nothing.
     assert auction(bids, 3) == {0: 1, 1: 1}
-    assert auction(bids, 4) == {0: 2, 1: 2}  # nobody takes from anybody
+    assert auction(bids, 4) == {0: 2, 1: 2}  # no job takes GPUs from the other
 
 
 def test_a_gang_pays_nothing() -> None:
@@ -190,14 +190,14 @@ def first_question(cluster: list[list[int]], *demands: int) -> ClusterView:
 
 def test_candidates_come_in_a_fixed_order() -> None:
     view = first_question([[2, 2], [2, 2]], 2, 2, 1)
-    found = PackPlacer().candidates(view, {0: 2, 1: 2, 2: 1}, 20)
-    shown = [[places[handle].leaves for handle in (0, 1, 2)] for places in found]
-    assert shown == [
+    candidates = PackPlacer().candidates(view, {0: 2, 1: 2, 2: 1}, 20)
+    machines = [[placed[handle].leaves for handle in (0, 1, 2)] for placed in candidates]
+    assert machines == [
         [(0,), (1,), (2,)],
         [(3,), (1,), (2,)],  # moves: j0, j1 and j2 to machine 3
         [(0,), (3,), (2,)],
         [(0,), (1,), (3,)],
-        [(1,), (0,), (2,)],  # the one exchange of equal shapes
+        [(1,), (0,), (2,)],  # the only swap of equal shapes
     ]
 
 
@@ -206,13 +206,13 @@ def test_candidates_are_limited_and_equally_fair() -> None:
     counts = {0: 4, 1: 2, 2: 1}
     placer = PackPlacer()
     assert len(list(placer.candidates(view, counts, 3))) == 3
-    found = list(placer.candidates(view, counts, 100))
-    for places in found:
+    first, *others = placer.candidates(view, counts, 100)
+    for placed in (first, *others):
         free = view.free.copy()
-        for handle, placement in places.items():
+        for handle, placement in placed.items():
             free.claim(placement)  # raises if two jobs share a GPU
-            assert signature(view.cluster, placement) == signature(view.cluster, found[0][handle])
-    assert len({str(places) for places in found}) == len(found) > 3
+            assert signature(view.cluster, placement) == signature(view.cluster, first[handle])
+    assert len({str(placed) for placed in (first, *others)}) == 1 + len(others) > 3
 
 
 class Second(PackPlacer):

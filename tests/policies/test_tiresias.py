@@ -1,4 +1,4 @@
-"""Tiresias: each rule on a trace worked out by hand, the derivation beside it."""
+"""Tiresias: each rule on a trace worked out by hand. Comments derive the expected times."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def test_gittins_index_is_its_definition(
     if alive:
         ended = sum(left <= quantum for left in alive)
         expected = ended / sum(min(left, quantum) for left in alive)
-    found = GittinsIndex(past)(attained, quantum)
-    assert found == pytest.approx(expected, rel=1e-3) or min(
+    index = GittinsIndex(past)(attained, quantum)
+    assert index == pytest.approx(expected, rel=1e-3) or min(
         (abs(left - quantum) for left in alive), default=1.0
     ) < 1e-6 * (attained + quantum)
 
@@ -194,7 +194,7 @@ def test_the_last_machine_of_a_large_job_is_the_fullest_that_suffices() -> None:
     assert leaves(rows, jobs)["big"] == [(0, 1)]
 
 
-def test_nobody_is_preempted_while_free_gpus_will_do() -> None:
+def test_no_job_is_preempted_while_free_gpus_suffice() -> None:
     jobs = [
         job("a", 0, 2, 20, model=SKEWED),  # second queue at 5, but loose takes free GPUs
         job("b", 0, 2, 20, model=SKEWED),

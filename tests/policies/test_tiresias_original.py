@@ -1,4 +1,4 @@
-"""Tiresias by the original's rules: its list of models, and the levels that are open."""
+"""Tiresias as in the original simulator: its list of models, and the levels that are open."""
 
 from __future__ import annotations
 
@@ -38,7 +38,12 @@ def test_list_of_models() -> None:
     ("free", "gpus", "skewed", "open_to"),
     [
         ([0, 0, 0, 3], 2, True, [0]),
-        ([0, 0, 1, 3], 2, True, [0, 1]),  # a machine's worth is free, wherever it lies
+        (
+            [0, 0, 1, 3],
+            2,
+            True,
+            [0, 1],
+        ),  # as many GPUs are free as a machine has
         ([0, 0, 0, 3], 9, True, [0, 2]),  # larger than a rack
         ([0, 0, 0, 3], 8, True, [0]),  # as large as a rack: the rack is closed all the same
         ([0, 0, 0, 3], 2, False, [0, 1, 2]),
@@ -63,21 +68,21 @@ def test_levels_that_are_open(free, gpus, skewed, open_to) -> None:
 )
 def test_first_fit_in_the_first_open_level_with_room(free, gpus, skewed, expected) -> None:
     state = free_gpus(free)
-    found = place(
+    placed = place(
         state, TiresiasRule().levels(state, gpus, skewed, 0.0), gpus, HashOrder(state.tree)
     )
-    assert (found and found[1]) == (None if expected is None else Placement.of(expected))
+    assert (placed and placed[1]) == (None if expected is None else Placement.of(expected))
 
 
 def test_sockets_are_not_preferred() -> None:
     state = FreeGpus(regular(racks=1, machines_per_rack=1, gpus_per_machine=8, gpus_per_socket=4))
     state.claim(Placement.of({0: 3}))
     levels = TiresiasRule().levels(state, 2, True, 0.0)
-    found = place(state, levels, 2, HashOrder(state.tree))
-    assert found == (state.tree.machine, Placement.of({0: 1, 1: 1}))
+    placed = place(state, levels, 2, HashOrder(state.tree))
+    assert placed == (state.tree.machine, Placement.of({0: 1, 1: 1}))
 
 
-def test_the_original_keeps_its_own_leases() -> None:
+def test_the_policy_keeps_its_own_leases() -> None:
     assert OriginalTiresias(OriginalOptions()).lease is None
     with pytest.raises(ValidationError):
         OriginalOptions.model_validate({"index": "gittins"})

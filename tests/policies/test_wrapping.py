@@ -1,4 +1,4 @@
-"""May one policy stand inside another, each with its own options?"""
+"""Can one policy wrap another one (its host), each with its own options?"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CountingOptions(Options):
 
 
 class Counting:
-    """Counts the questions that its host answers; a table of its own beside the host's."""
+    """Counts the questions that its host answers, and adds a table to the host's tables."""
 
     Options = CountingOptions
 

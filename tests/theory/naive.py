@@ -1,11 +1,12 @@
-"""The classics' written rules, followed as slowly and plainly as they read.
+"""A naive simulator of the classic policies: their written rules, without any shortcut.
 
-Nothing is remembered that could be counted again: free GPUs are counted from who holds
-them, at every arrival, finish and lease end there is a contest, and everybody who may come
-forward does. Progress is whole iterations of a fraction of ticks. Of artist's code only `Job`
-is used here, and of its clusters what a user writes: nested lists of GPU counts.
+- Nothing is remembered that can be counted again. Free GPUs are counted from the GPUs that jobs
+  hold.
+- Every arrival, finish and lease end is a contest, and every job that may come forward does.
+- Progress is whole iterations; an iteration takes a fraction of ticks.
+- Of artist's code only `Job` is used. A cluster is what a user writes: nested lists of GPU counts.
 
-Where GPUs are held is a dict, leaf -> GPUs; where they are free, another one.
+GPUs are a dict, leaf -> number of GPUs, whether a job holds them or they are free.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Gpus = dict[int, int]
 
 
 class Rules(NamedTuple):
-    """What the classic policies' options say."""
+    """The options of a classic policy."""
 
     order: str
     preemption: str
@@ -35,7 +36,7 @@ class Rules(NamedTuple):
 
 
 class Stay(NamedTuple):
-    """A job on the same GPUs, in ticks."""
+    """A job's time on one placement, in ticks. `job` is its handle."""
 
     job: int
     gpus: Gpus
@@ -48,7 +49,10 @@ class Stay(NamedTuple):
 
 
 class Cluster:
-    """Leaves, and for each the units around it: its number per level, from its own outwards."""
+    """The leaves of a cluster. `paths` has per leaf the numbers of the units around it, by level.
+
+    `turns` has per level and unit its turn in the visiting order.
+    """
 
     def __init__(self, names: Sequence[str], spec: Nested, turns: Sequence[Sequence[int]]) -> None:
         self.machine = list(names).index("machine")
@@ -69,18 +73,18 @@ class Cluster:
                 self._visit(part, level - 1, path, next_)
 
     def units(self, level: int, inside: tuple[int, int] | None = None) -> list[int]:
-        """Units of a level, all or inside one of an outer level, in the order of visits."""
-        found = {
+        """Units of a level in visiting order: all, or those inside a unit (level, number)."""
+        units = {
             path[level] for path in self.paths if inside is None or path[inside[0]] == inside[1]
         }
-        return sorted(found, key=lambda unit: self.turns[level][unit])
+        return sorted(units, key=lambda unit: self.turns[level][unit])
 
     def count(self, gpus: Gpus, level: int, unit: int) -> int:
-        """How many of some GPUs lie in a unit."""
+        """How many of these GPUs lie in a unit."""
         return sum(n for leaf, n in gpus.items() if self.paths[leaf][level] == unit)
 
     def level(self, gpus: Gpus) -> int:
-        """The outermost level that a job on these GPUs spans: machine, rack or network."""
+        """The outermost level that these GPUs span: machine, rack or network."""
         spanned = (
             level
             for level in range(self.machine, self.root + 1)
@@ -89,7 +93,7 @@ class Cluster:
         return min(spanned)
 
     def best_level(self, gpus: int) -> int:
-        """The innermost of these levels with a unit that would hold so many if it were empty."""
+        """The innermost level, machine or outer, with a unit of at least so many GPUs."""
         empty = dict(enumerate(self.sizes))
         return min(
             level
@@ -98,15 +102,15 @@ class Cluster:
         )
 
     def place(self, placer: str, free: Gpus, gpus: int) -> Gpus | None:
-        """GPUs to take, None to wait."""
+        """GPUs for a job of so many; None if it waits."""
         if placer == "any":
             return self._any(free, gpus)
         if placer == "consolidate-or-wait":
             return self.in_level(free, self.best_level(gpus), gpus)
         for level in range(self.machine, self.root + 1):
-            found = self.in_level(free, level, gpus)
-            if found is not None:
-                return found
+            taken = self.in_level(free, level, gpus)
+            if taken is not None:
+                return taken
         return None
 
     def _any(self, free: Gpus, gpus: int) -> Gpus | None:
@@ -119,7 +123,7 @@ class Cluster:
         return taken
 
     def in_level(self, free: Gpus, level: int, gpus: int) -> Gpus | None:
-        """In the unit of a level with the fewest free GPUs that suffice."""
+        """GPUs of the unit of a level with the fewest free GPUs that suffice; None if none has."""
         room = [unit for unit in self.units(level) if self.count(free, level, unit) >= gpus]
         if not room:
             return None
@@ -129,7 +133,11 @@ class Cluster:
         return taken
 
     def _pack(self, free: Gpus, level: int, unit: int, gpus: int, taken: Gpus) -> None:
-        """Child by child: the fullest that can hold the rest, else the emptiest, whole."""
+        """Add GPUs of a unit to `taken`, child by child.
+
+        The next child is the one with the fewest free GPUs that hold the rest. If no child can
+        hold the rest, the child with most free GPUs is taken whole.
+        """
         if gpus == 0:
             return
         if level == 0:
@@ -159,24 +167,24 @@ class State:
     gpus: Gpus = field(default_factory=dict)
     start: int = 0
     ready: int = 0
-    """When it has got its GPUs, and when it is restored and begins to iterate."""
+    """When it got its GPUs (`start`), and when it is restored and begins to iterate (`ready`)."""
     iteration: Fraction = Fraction(0)
     """In ticks."""
     done_before: int = 0
     held_before: int = 0
-    """Whole iterations and time with GPUs until it got those that it has."""
+    """Whole iterations, and time with GPUs, before its present GPUs."""
     stays: list[Stay] = field(default_factory=list)
 
     def boundary(self, iterations: int) -> int:
-        """When it has done so many on its present GPUs."""
+        """When it has done so many iterations on its present GPUs."""
         return self.ready + math.ceil(iterations * self.iteration)
 
     def finish(self) -> int:
-        """When it has done all of them."""
+        """When it has done all its iterations."""
         return self.boundary(self.job.iterations - self.done_before)
 
     def done_here(self, now: int) -> int:
-        """Whole iterations on its present GPUs."""
+        """Whole iterations done on its present GPUs."""
         if not self.gpus:
             return 0
         done = 0
@@ -189,11 +197,14 @@ class State:
         return self.job.iterations - self.done_before - self.done_here(now)
 
     def held(self, now: int) -> int:
-        """Time with GPUs."""
+        """Time for which it has held GPUs."""
         return self.held_before + (now - self.start if self.gpus else 0)
 
     def lease_ends(self, lease: int) -> list[int]:
-        """The first boundary at or after each multiple of the lease since it got its GPUs."""
+        """The first boundary at or after each multiple of the lease since it got its GPUs.
+
+        The end of the last iteration is no boundary: the job finishes there.
+        """
         ends = []
         for n in range(1, self.job.iterations - self.done_before):
             before = self.start if n == 1 else self.boundary(n - 1)
@@ -204,7 +215,7 @@ class State:
 
 
 class Simulation:
-    """One run. `slowdown` is what an iteration takes per second of compute, by level spanned."""
+    """One run. `slowdown` is the time of an iteration per second of compute, by level spanned."""
 
     def __init__(
         self, cluster: Cluster, jobs: Sequence[Job], rules: Rules, slowdown: Sequence[float]
@@ -215,7 +226,7 @@ class Simulation:
         self.jobs = [State(job, handle) for handle, job in enumerate(jobs)]
 
     def run(self) -> list[list[Stay]]:
-        """Every job's stays in the order of time."""
+        """The stays of every job, in order of time."""
         arriving = list(self.jobs)
         here: list[State] = []
         now = -1
@@ -233,7 +244,7 @@ class Simulation:
         return [state.stays for state in self.jobs]
 
     def times(self, here: list[State]) -> list[int]:
-        """When those who are here will have finished, or have come to the end of a lease."""
+        """When running jobs finish or come to the end of a lease. `here`: jobs in the system."""
         running = [state for state in here if state.gpus]
         times = [state.finish() for state in running]
         if self.rules.preemption == "lease":
@@ -241,7 +252,7 @@ class Simulation:
         return times
 
     def rank(self, state: State, now: int) -> tuple[Any, ...]:
-        """Smaller comes forward first."""
+        """The job with the smallest rank comes forward first."""
         compute = Fraction(str(state.job.compute_s))
         first = {
             "arrival": Fraction(0),
@@ -253,7 +264,7 @@ class Simulation:
         return first[self.rules.order], state.handle
 
     def contest(self, here: list[State], now: int) -> dict[int, Gpus]:
-        """Who has which GPUs from now on, by the order of arrival; nobody else has any."""
+        """The GPUs that each job holds from now on, by handle. The other jobs hold none."""
         running = [state for state in here if state.gpus]
         if self.rules.preemption == "at-once":
             contestable = running
@@ -267,11 +278,11 @@ class Simulation:
         passing = True
         while to_come:
             state = to_come.pop(0)
-            pool, unheld = self.left_over(given, to_come)
+            pool, free = self.left_over(given, to_come)
             if state.gpus and all(pool[leaf] >= n for leaf, n in state.gpus.items()):
-                given[state.handle] = self.stay(state, pool, unheld)
+                given[state.handle] = self.stay(state, pool, free)
                 continue
-            gpus = self.choose(state, pool, unheld, now) if passing or state.gpus else None
+            gpus = self.choose(state, pool, free, now) if passing or state.gpus else None
             if gpus is not None:
                 given[state.handle] = gpus
             elif self.rules.strict:
@@ -279,36 +290,36 @@ class Simulation:
         return given
 
     def left_over(self, given: dict[int, Gpus], to_come: list[State]) -> tuple[Gpus, Gpus]:
-        """The pool, and what of it nobody holds who has not come forward yet."""
+        """The pool, and the free GPUs in it: those that no job to come holds."""
         pool = {
             leaf: size - sum(gpus.get(leaf, 0) for gpus in given.values())
             for leaf, size in enumerate(self.cluster.sizes)
         }
-        unheld = {
+        free = {
             leaf: max(0, left - sum(state.gpus.get(leaf, 0) for state in to_come))
             for leaf, left in pool.items()
         }
-        return pool, unheld
+        return pool, free
 
-    def stay(self, state: State, pool: Gpus, unheld: Gpus) -> Gpus:
-        """What a job has from now on whose GPUs nobody took."""
+    def stay(self, state: State, pool: Gpus, free: Gpus) -> Gpus:
+        """The GPUs from now on of a contestable job that lost none of its GPUs."""
         return state.gpus
 
     def accept(self, state: State, free: Gpus, now: int) -> Gpus | None:
-        """Where a job would start if these GPUs were free, None to wait."""
+        """GPUs on which a job would start if these were free; None if it waits."""
         return self.cluster.place(self.rules.placement, free, state.job.gpus)
 
-    def choose(self, state: State, pool: Gpus, unheld: Gpus, now: int) -> Gpus | None:
-        """GPUs that nobody holds, unless the pool offers a better level."""
+    def choose(self, state: State, pool: Gpus, free: Gpus, now: int) -> Gpus | None:
+        """Free GPUs, unless the pool offers a better level."""
         of_pool = self.accept(state, pool, now)
-        of_unheld = self.accept(state, unheld, now)
-        if of_pool is None or of_unheld is None:
-            return of_pool or of_unheld
-        better = self.cluster.level(of_pool) < self.cluster.level(of_unheld)
-        return of_pool if better else of_unheld
+        of_free = self.accept(state, free, now)
+        if of_pool is None or of_free is None:
+            return of_pool or of_free
+        better = self.cluster.level(of_pool) < self.cluster.level(of_free)
+        return of_pool if better else of_free
 
     def change_hands(self, here: list[State], given: dict[int, Gpus], now: int) -> None:
-        """Stop whoever has other GPUs now or none, and start whoever has other ones."""
+        """Stop the jobs that lose GPUs or move, and start the jobs that get GPUs or move."""
         for state in here:
             gpus = given.get(state.handle, {})
             if gpus == state.gpus:
@@ -323,7 +334,7 @@ class Simulation:
                 state.iteration = Fraction(str(iteration_s)) * SECOND
 
     def leave(self, state: State, now: int, how: str) -> None:
-        """Stop; whole iterations are kept."""
+        """A job leaves its GPUs. It keeps its whole iterations."""
         iterations, stalled = state.done_here(now), min(now, state.ready) - state.start
         stay = Stay(state.handle, state.gpus, state.start, now, iterations, stalled, how)
         state.stays.append(stay)

@@ -1,6 +1,6 @@
-"""Dally's written rule, followed as slowly and plainly as it reads (see `naive.py`).
+"""A naive simulator of Dally: its written rule, without any shortcut (see `naive.py`).
 
-Timers are fixed ones; every moment at which one expires is a question.
+Timers are fixed. Every moment at which a timer expires is a question.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from artist.workload.job import Job
 
 
 class DallyRules(NamedTuple):
-    """What Dally's options say, in ticks."""
+    """The options of Dally; times in ticks."""
 
     lease: int
     machine_timer: int
@@ -41,7 +41,7 @@ class Dally(Simulation):
         return state.stays[-1].end if state.stays else round(state.job.arrival_s * SECOND)
 
     def times(self, here: list[State]) -> list[int]:
-        """And every moment at which a timer expires."""
+        """Also every moment at which a timer expires."""
         return super().times(here) + [
             self.entered(state) + wait
             for state in here
@@ -50,29 +50,29 @@ class Dally(Simulation):
         ]
 
     def waits(self, gpus: int) -> list[int]:
-        """Per level from the machine on: how long so large a job waits before it accepts it."""
+        """How long a job of so many GPUs waits for each level, from the machine outwards."""
         timers = [self.dally.machine_timer, *[self.dally.rack_timer] * len(self.slowdown)]
         waits = [0]
         for level in range(self.cluster.machine, self.cluster.root):
-            hopeless = self.cluster.best_level(gpus) > level
-            timer = 0 if hopeless else timers[level - self.cluster.machine]
+            too_large = self.cluster.best_level(gpus) > level
+            timer = 0 if too_large else timers[level - self.cluster.machine]
             waits.append(max(waits[-1], timer))
         return waits
 
     def rank(self, state: State, now: int) -> tuple[float, int, int]:
-        """Nw_sens, then who entered the queue first; who runs enters it now."""
+        """Nw_sens, then the time of entering the queue. A running job enters it now."""
         entered = now if state.gpus else self.entered(state)
         return self.sensitivity(state, now), entered, state.handle
 
     def sensitivity(self, state: State, now: int) -> float:
-        """The share of the iterations done, over the share of the ideal run time spent."""
+        """Nw_sens: share of the iterations done / share of the ideal run time used."""
         if not state.held(now):
             return 0.0
         done = (state.job.iterations - state.left(now)) / state.job.iterations
         return done / (state.held(now) / SECOND / state.job.ideal_s)
 
     def accept(self, state: State, free: Gpus, now: int) -> Gpus | None:
-        """In the innermost level with room, once the job has waited long enough for it."""
+        """GPUs in the innermost level with room, if the job has waited long enough for it."""
         waited = 0 if state.gpus else now - self.entered(state)
         for level, wait in enumerate(self.waits(state.job.gpus), start=self.cluster.machine):
             gpus = self.cluster.in_level(free, level, state.job.gpus)
@@ -80,17 +80,17 @@ class Dally(Simulation):
                 return gpus if waited >= wait else None
         return None
 
-    def stay(self, state: State, pool: Gpus, unheld: Gpus) -> Gpus:
-        """A better level or shape if the pool has one, else what it has; unheld GPUs first."""
-        of_pool, of_unheld = self.improve(state, pool), self.improve(state, unheld)
+    def stay(self, state: State, pool: Gpus, free: Gpus) -> Gpus:
+        """A better level or shape if the pool has one, else its own GPUs; free GPUs first."""
+        of_pool, of_free = self.improve(state, pool), self.improve(state, free)
         if of_pool is None:
             return state.gpus
-        if of_unheld and self.cluster.level(of_unheld) <= self.cluster.level(of_pool):
-            return of_unheld
+        if of_free and self.cluster.level(of_free) <= self.cluster.level(of_pool):
+            return of_free
         return of_pool
 
     def improve(self, state: State, pool: Gpus) -> Gpus | None:
-        """A better level or shape."""
+        """GPUs in a better level or of a better shape; None if there are none."""
         own = self.cluster.level(state.gpus)
         for level in range(self.cluster.machine, own + 1):
             gpus = self.cluster.in_level(pool, level, state.job.gpus)
@@ -102,7 +102,7 @@ class Dally(Simulation):
         return None
 
     def spread(self, gpus: Gpus) -> tuple[int, bool]:
-        """How many machines, and whether their shares differ; smaller is better."""
+        """Number of machines, and whether their shares differ. Smaller is better."""
         machines: Counter[int] = Counter()
         for leaf, count in gpus.items():
             machines[self.cluster.paths[leaf][self.cluster.machine]] += count

@@ -1,10 +1,11 @@
-"""Is LAS foreground-background sharing? Against a count second by second and closed forms.
+"""Is LAS foreground-background sharing? Compared with a count and with closed forms.
 
-Exact: with leases and iterations of one second, and jobs of one GPU and whole seconds, every
-second goes to the jobs with least attained service, the earlier arrival among equals: a count
-second by second must agree to the tick. Two jobs under ideal sharing have closed forms, which a
-lease of one second meets to within a second. Sampled: the mean stay of jobs of each length in
-M/G/1, which one lease more or less brackets.
+- Exact: leases and iterations last one second, jobs have one GPU and whole seconds. Then every
+  second goes to the jobs with least attained service; among equals, to the earlier arrival. A
+  count second by second must agree to the tick.
+- Closed forms of two jobs under ideal sharing: a lease of one second meets them within a second.
+- Sampled: the mean time that jobs of each length spend in an M/G/1 queue. The closed forms of one
+  second less and one second more are its bounds.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ Jobs = Sequence[tuple[int, int]]
 
 
 def las(servers: int, jobs: Jobs) -> list[float]:
-    """Finish of each job."""
+    """Finish of each job, by the policy `las`."""
     named = [job(str(n), 1, length, arrival_s=at) for n, (at, length) in enumerate(jobs)]
-    found = finishes(run(cluster([servers]), named, make_policy("las", lease_s=1.0), lease_s=1.0))
-    return [found[str(n)] for n in range(len(jobs))]
+    finish = finishes(run(cluster([servers]), named, make_policy("las", lease_s=1.0), lease_s=1.0))
+    return [finish[str(n)] for n in range(len(jobs))]
 
 
 def counted(servers: int, jobs: Jobs) -> list[float]:
-    """The same, giving each second to the jobs served least so far."""
+    """Finish of each job, if each second goes to the jobs served least so far."""
     served, finish, now = [0] * len(jobs), [0.0] * len(jobs), 0
     while not all(finish):
         here = [n for n, (at, _) in enumerate(jobs) if at <= now and not finish[n]]
@@ -65,9 +66,9 @@ def test_two_jobs_share_as_under_ideal_sharing(first: int, second: int, arrival:
         ideal = (first + second, 2 * second)
     else:
         ideal = (2 * first, first + second)
-    found = las(1, [(0, first), (arrival, second)])
-    assert max(abs(ours - theirs) for ours, theirs in zip(found, ideal, strict=True)) <= 1
-    assert max(found) == first + second
+    finish = las(1, [(0, first), (arrival, second)])
+    assert max(abs(ours - theirs) for ours, theirs in zip(finish, ideal, strict=True)) <= 1
+    assert max(finish) == first + second
 
 
 SHORT, LONG, SHARE = 10, 60, 0.75
@@ -80,7 +81,8 @@ def ideal_stay_s(length: float, others: float) -> float:
 
     T(x) = lambda E[min(S, y)^2] / (2 (1 - rho_y)^2) + x / (1 - rho_y), rho_y = lambda E[min(S, y)]
 
-    with y = x: of every job, what lies below one's own length comes first.
+    with y = x: before a job ends, every other job is served up to the job's own length. `others`
+    is y, in seconds, and `length` is x.
     """
     rate = LOAD / MEAN
     short, long = min(SHORT, others), min(LONG, others)
@@ -91,9 +93,9 @@ def ideal_stay_s(length: float, others: float) -> float:
 
 @pytest.mark.slow
 def test_short_and_long_jobs_stay_as_long_as_in_an_mg1_queue_with_sharing() -> None:
-    # Jobs take turns of one second, so that of one's equals some have their last turn later: at
-    # least what lies below one's length but for a second comes first, at most all of it and
-    # the second that is under way at the arrival.
+    # Jobs take turns of one second, not of no time. So the ideal stay is only bounded. Least: each
+    # other job is served up to one second less than the job's length before the job ends. Most:
+    # up to the job's full length, and the second that has begun when the job arrives comes first.
     warm_up, measured = 200, 800
     stays: dict[int, list[float]] = {SHORT: [], LONG: []}
     for seed in range(SEEDS):
@@ -105,17 +107,17 @@ def test_short_and_long_jobs_stay_as_long_as_in_an_mg1_queue_with_sharing() -> N
             job(str(n), 1, length, arrival_s=at)
             for n, (at, length) in enumerate(zip(arrivals, lengths, strict=True))
         ]
-        found = finishes(run(cluster([1]), jobs, make_policy("las", lease_s=1.0), lease_s=1.0))
+        finish = finishes(run(cluster([1]), jobs, make_policy("las", lease_s=1.0), lease_s=1.0))
         for length, means in stays.items():
             counted_jobs = [n for n in range(warm_up, count) if lengths[n] == length]
-            means.append(fmean(found[str(n)] - arrivals[n] for n in counted_jobs))
+            means.append(fmean(finish[str(n)] - arrivals[n] for n in counted_jobs))
     for length, means in stays.items():
         least = ideal_stay_s(length - 1, length - 1) + 1
         most = ideal_stay_s(length, length) + 1
         half = T * stdev(means) / math.sqrt(SEEDS)
         assert least - half < fmean(means) < most + half
         assert half < 0.25 * most
-        # Under FIFO everybody waits for lambda E[S^2] / (2 (1 - rho)) = 21.7 s first: the short
-        # ones stay longer, the long ones shorter.
+        # Under FIFO every job first waits for lambda E[S^2] / (2 (1 - rho)) = 21.7 s. There short
+        # jobs stay longer than under LAS, and long jobs shorter.
         fifo = LOAD / MEAN * (SHARE * SHORT**2 + (1 - SHARE) * LONG**2) / (2 * (1 - LOAD)) + length
         assert (fmean(means) < fifo - half) if length == SHORT else (fmean(means) > fifo + half)

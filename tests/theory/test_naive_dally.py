@@ -1,4 +1,4 @@
-"""Does Dally do what its rule says? Against `naive_dally.py`, as in `test_naive_reference.py`."""
+"""Does Dally do what its rule says? Compared with the naive simulator of `naive_dally.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_dally import Dally, DallyRules
-from test_naive_reference import Case, cases, found, naive_cluster, slowdown
+from test_naive_classics import Case, cases, naive_cluster, simulated, slowdown
 
 from artist.workload.job import Job
 
@@ -30,7 +30,7 @@ def options(*timers: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def expected(case: Case, options: dict[str, Any]) -> list[list[naive.Stay]]:
-    """Every job's stays, by the naive reference."""
+    """The stays of every job, by the naive simulator."""
     manual = (options["machine_timer_s"], options["rack_timer_s"])
     timers = TIMERS.get(options["timers"], manual)
     machine, rack, lease = (round(s * naive.SECOND) for s in (*timers, options["lease_s"]))
@@ -38,8 +38,8 @@ def expected(case: Case, options: dict[str, Any]) -> list[list[naive.Stay]]:
     return Dally(naive_cluster(case), case.jobs, rules, slowdown(case)).run()
 
 
-# The second job loses its GPUs to the third at 4 s; at 5 s its timer expires, and a GPU is free
-# on each machine.
+# The second job loses its GPUs to the third at 4 s. At 5 s its timer expires, and each machine has
+# a free GPU.
 LOSES = Case(
     names=("machine", "network"),
     spec=[2, 3],
@@ -62,17 +62,17 @@ IN_TIME = {
 
 
 def test_a_job_that_lost_its_gpus_gets_others_when_its_timer_expires() -> None:
-    assert found(LOSES, "dally", IN_TIME) == expected(LOSES, IN_TIME)
+    assert simulated(LOSES, "dally", IN_TIME) == expected(LOSES, IN_TIME)
 
 
 @settings(max_examples=200)
 @given(cases(16, 8), options("none", "unbounded", "manual"))
 def test_every_stay_of_every_job_follows_from_the_rule(case, options) -> None:
-    assert found(case, "dally", options) == expected(case, options)
+    assert simulated(case, "dally", options) == expected(case, options)
 
 
 @pytest.mark.slow
 @settings(max_examples=5_000)
 @given(cases(40, 20), options("none", "unbounded", "manual"))
 def test_so_it_does_with_more_jobs_on_larger_clusters(case, options) -> None:
-    assert found(case, "dally", options) == expected(case, options)
+    assert simulated(case, "dally", options) == expected(case, options)

@@ -1,11 +1,12 @@
-"""Is SRTF optimal where theory says so? Against the best of all schedules of small instances.
+"""Is SRTF optimal where theory says so? Compared with the best of all schedules of small cases.
 
-Exact: jobs of one GPU and whole seconds, arriving at whole seconds, in iterations of one second, so
-that preemption costs nothing and some best schedule changes hands at whole seconds only. On
-one server shortest remaining time first has the least mean completion time whatever the arrivals
-(Schrage, 1968); on several servers where all jobs arrive together (McNaughton, 1959, and
-Conway, Maxwell and Miller, 1967: preemption does not help, shortest first is best), and there SJF
-is as good. On several servers with arrivals it is not optimal, and a case below shows it.
+Jobs have one GPU and iterations of one second, and arrive at whole seconds. So preemption costs
+nothing, and some best schedule moves GPUs at whole seconds only. Theory says:
+
+- One server: SRTF has the least mean completion time, whatever the arrivals (Schrage, 1968).
+- Several servers, all jobs arrive together: SRTF and SJF are optimal. Preemption does not help,
+  shortest first is best (McNaughton, 1959; Conway, Maxwell and Miller, 1967).
+- Several servers with arrivals: SRTF is not optimal. A case below shows it.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ any_jobs = st.lists(st.tuples(st.integers(0, 6), lengths), min_size=1, max_size=
 
 def total_jct_s(policy: str, servers: int, jobs: Jobs) -> float:
     named = [job(str(n), 1, length, arrival_s=at) for n, (at, length) in enumerate(jobs)]
-    found = finishes(run(cluster([servers]), named, make_policy(policy)))
-    return sum(found[str(n)] - at for n, (at, _) in enumerate(jobs))
+    finish = finishes(run(cluster([servers]), named, make_policy(policy)))
+    return sum(finish[str(n)] - at for n, (at, _) in enumerate(jobs))
 
 
 def least_total_jct_s(servers: int, jobs: Jobs) -> int:
-    """Over all schedules that give each second to any jobs that have arrived.
+    """The least sum of completion times over all schedules that serve jobs second by second.
 
-    Each second costs one per job that is here. As many as there are servers are served: a second
-    that a server idles away while a job is here can be given to that job at no one's expense.
+    Each second costs one per job in the system. Every server is used while there are jobs for it:
+    an idle server could serve a job without any loss for the others.
     """
 
     @cache
@@ -67,9 +68,9 @@ def test_srtf_is_optimal_on_one_server(jobs: Jobs) -> None:
 @settings(max_examples=60)
 @given(st.integers(2, 3), st.lists(lengths, min_size=1, max_size=6))
 def test_shortest_first_is_optimal_on_several_servers_where_all_arrive_together(
-    servers: int, found: list[int]
+    servers: int, all_lengths: list[int]
 ) -> None:
-    jobs = [(0, length) for length in found]
+    jobs = [(0, length) for length in all_lengths]
     best = least_total_jct_s(servers, jobs)
     assert total_jct_s("srtf", servers, jobs) == best
     assert total_jct_s("sjf", servers, jobs) == best
@@ -82,8 +83,8 @@ def test_no_policy_beats_the_best_schedule(policy: str, jobs: Jobs) -> None:
 
 
 def test_srtf_is_not_optimal_on_two_servers_with_arrivals() -> None:
-    # The two short ones first leave the long one's second half beside two new ones. Begun at once
-    # it would be done when they come.
+    # SRTF serves the two short jobs first. Then the second half of the long job competes with two
+    # new jobs. If the long job began at once, it would be done when they arrive.
     jobs = [(0, 1), (0, 1), (0, 2), (2, 1), (2, 1)]
     assert least_total_jct_s(2, jobs) == 1 + 2 + 2 + 1 + 1
     assert total_jct_s("srtf", 2, jobs) == 1 + 1 + 3 + 1 + 2

@@ -1,7 +1,7 @@
-"""Does the simulator agree with queueing theory where theory has closed forms?
+"""Does the simulator agree with the closed forms of queueing theory?
 
-Each test compares the mean over independent seeds with the formula, within a 99 %
-confidence interval. Seeds are fixed, so that the tests cannot fail by chance later.
+Each test compares a mean over independent seeds with a formula, within a 99 % confidence
+interval. The seeds are fixed, so a test that passes once cannot fail by chance later.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from support import S, Speeds, cluster, job, make_policy, on, rate
 from artist.contract import BasePolicy, Policy, RateFunction, Start
 from artist.engine.rows import JobRow
 from artist.engine.simulator import Simulator
-from artist.estimates.service import NoCommunication
+from artist.estimates.latency_service import NoCommunication
 from artist.network.iteration_time_alone import AloneRates
 
 SEEDS = 15
@@ -44,7 +44,7 @@ def simulated(
     policy: Policy,
     rates: RateFunction | None = None,
 ) -> list[JobRow]:
-    """Rows of the jobs that arrived after the warm-up; each needs one GPU."""
+    """Rows of the jobs that arrived after the warm-up. Each job has one GPU."""
     rng = np.random.default_rng(seed)
     count = WARM_UP + MEASURED
     arrivals = np.cumsum(interarrival(rng, count)).tolist()
@@ -60,7 +60,7 @@ def simulated(
 
 
 def assert_mean(means: list[float], theory: float) -> None:
-    """Theory lies in the confidence interval, which is narrow enough to say something."""
+    """The theoretical value lies in the confidence interval, and the interval is narrow."""
     half = T * stdev(means) / math.sqrt(len(means))
     assert abs(fmean(means) - theory) < half
     assert half < 0.25 * theory
@@ -126,7 +126,7 @@ class Eager(BasePolicy):
 
 
 class Shared(Speeds):
-    """One server's speed, shared by whoever runs: every arrival and finish re-rates all."""
+    """Running jobs share the speed of one server: every arrival and finish re-rates all of them."""
 
     def __call__(self, now, running, changed):
         return {handle: rate(view.job.compute_s * len(running)) for handle, view in running.items()}

@@ -1,4 +1,4 @@
-"""Where the original's recorded runs lie; tests that need them are skipped without."""
+"""The folders of the recorded runs. Tests that need them are skipped if they are missing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def workloads() -> Path:
 @pytest.fixture(scope="session")
 def job_files() -> list[Path]:
     """The job files that the original was given."""
-    found = sorted((SHARED / "traces").glob("sensetime_*.json"))
-    if not found:
+    files = sorted((SHARED / "traces").glob("sensetime_*.json"))
+    if not files:
         pytest.skip("the original's job files are not here (../shared/traces)")
-    return found
+    return files

@@ -1,4 +1,4 @@
-"""Do whole runs come out as the original's, and does `make reference` say so?"""
+"""Do whole runs give the totals of the original simulator, and does `make reference` say so?"""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ import pytest
 
 from validation.original.__main__ import NAMES, main
 from validation.original.aggregates import Cell, cells, compare, outcome
-from validation.original.files import ReferenceTrace, read_results, read_run, read_trace, trace_of
+from validation.original.files import RecordedTrace, read_results, read_run, read_trace, trace_of
 from validation.original.pools import read_totals, with_pools
 from validation.original.runs import Latencies, simulate, workers
 from validation.original.schemes import GRANULARITY, SCHEMES
 
 
 @pytest.fixture(scope="module")
-def traces(recorded: Path, job_files: list[Path]) -> dict[str, ReferenceTrace]:
-    """The recorded traces with what job files and recorded runs tell of pools."""
-    found = {
+def traces(recorded: Path, job_files: list[Path]) -> dict[str, RecordedTrace]:
+    """The recorded traces, with the pools that job files and recorded runs tell."""
+    traces = {
         NAMES[path.stem]: read_trace(path, NAMES[path.stem])
         for path in sorted(recorded.glob("trace_*_effective.csv"))
     }
     runs = [read_run(path) for path in sorted((recorded / "allocations").glob("fix_*"))]
-    its = [(run, trace_of(run, list(found.values()))) for run in runs]
+    its = [(run, trace_of(run, list(traces.values()))) for run in runs]
     totals = read_totals(job_files)
-    return {name: with_pools(trace, totals, its, GRANULARITY) for name, trace in found.items()}
+    return {name: with_pools(trace, totals, its, GRANULARITY) for name, trace in traces.items()}
 
 
-def ratios(cell: Cell, traces: dict[str, ReferenceTrace], speeds) -> tuple[float, float]:
-    found = outcome(simulate(traces[cell.trace], cell.scheme, cell.racks, None, speeds))
-    return found.jct_mean_s / cell.jct_mean_s, found.makespan_s / cell.makespan_s
+def ratios(cell: Cell, traces: dict[str, RecordedTrace], speeds) -> tuple[float, float]:
+    ours = outcome(simulate(traces[cell.trace], cell.scheme, cell.racks, None, speeds))
+    return ours.jct_mean_s / cell.jct_mean_s, ours.makespan_s / cell.makespan_s
 
 
 def test_cells_are_leak_free_rows_of_known_traces_with_registered_policies() -> None:
     row = {"racks": "2", "trace": "t", "jct_mean_s": "1", "makespan_s": "2"}
     rows = [{**row, "scheme": name} for name in (*SCHEMES, "Dally-6-12", "Gandiva")]
-    found = cells([*rows, {**row, "scheme": "Tiresias", "trace": "other"}], ["t"])
-    assert [cell.scheme for cell in found] == list(SCHEMES)
+    kept = cells([*rows, {**row, "scheme": "Tiresias", "trace": "other"}], ["t"])
+    assert [cell.scheme for cell in kept] == list(SCHEMES)
 
 
 def test_a_run_in_the_originals_machine_order_is_the_originals(
@@ -55,9 +55,9 @@ def test_all_runs_in_the_originals_machine_order_are_the_originals(
     recorded: Path, workloads: Path, traces
 ) -> None:
     speeds = Latencies(recorded / "golden_astra1.csv", workloads).speeds()
-    found = cells(read_results(recorded / "results.csv"), traces)
-    assert len(found) == 35
-    for cell in found:
+    recorded_cells = cells(read_results(recorded / "results.csv"), traces)
+    assert len(recorded_cells) == 35
+    for cell in recorded_cells:
         assert ratios(cell, traces, speeds) == pytest.approx((1, 1), abs=1e-5), cell
 
 

@@ -1,4 +1,4 @@
-"""Are results per job compared rightly, and are ours the original's?"""
+"""Are results per job compared correctly, and are ours those of the original simulator?"""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def compared(folder: Path, rows: str) -> dict:
     (folder / "Tiresias_1racks_mine.csv").write_text(f"job_id,arrival,start,end\n{rows}")
     trace = read_trace(folder / "trace.csv", "mine")
     recorded = read_jobs(folder / "Tiresias_1racks_mine.csv")
-    asked = [(recorded, jobs_trace(recorded, [trace]))]
+    runs = [(recorded, jobs_trace(recorded, [trace]))]
     with workers(1, {"mine": trace}, Latencies(folder / "golden.csv", folder)) as pool:
-        (row,) = compare_jobs(pool, asked)
+        (row,) = compare_jobs(pool, runs)
     return row
 
 
@@ -57,9 +57,9 @@ def test_every_job_of_every_recorded_run_starts_and_finishes_when_it_did(
 ) -> None:
     trace = read_trace(recorded / "trace_batch_effective.csv", "batch")
     trace = with_pools(trace, read_totals(job_files), [], GRANULARITY)
-    found = [read_jobs(path) for path in sorted((recorded / "jobs").glob("*.csv"))]
+    runs = [read_jobs(path) for path in sorted((recorded / "jobs").glob("*.csv"))]
     with workers(1, {"batch": trace}, Latencies(recorded / "golden_astra1.csv", workloads)) as pool:
-        rows = compare_jobs(pool, [(each, trace) for each in found])
+        rows = compare_jobs(pool, [(each, trace) for each in runs])
     assert len(rows) == 10
     for row in rows:
         assert row["agree"] == row["jobs"] == 500, row

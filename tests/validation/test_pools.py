@@ -1,4 +1,4 @@
-"""Where the iterations that the original gave a job are known from."""
+"""Do job files and recorded runs tell the pool of a job?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from artist.errors import TraceError
 from artist.policies.original.scheduler import POOL
-from validation.original.files import ReferenceTrace, read_run, read_trace
+from validation.original.files import RecordedTrace, read_run, read_trace
 from validation.original.pools import read_totals, with_pools
 
 TRACE = """job_id,arrival_s,gpus,model,iterations,compute_s,user
@@ -29,13 +29,13 @@ def job_file(folder: Path, total: int, seconds: float = 0.001) -> Path:
     return folder / "jobs.json"
 
 
-def trace(folder: Path) -> ReferenceTrace:
+def trace(folder: Path) -> RecordedTrace:
     (folder / "trace.csv").write_text(TRACE)
     return read_trace(folder / "trace.csv", "mine")
 
 
-def pools(found: ReferenceTrace) -> list[object]:
-    return [job.hints.get(POOL) for job in found.jobs]
+def pools(pooled: RecordedTrace) -> list[object]:
+    return [job.hints.get(POOL) for job in pooled.jobs]
 
 
 @pytest.mark.parametrize(
@@ -57,20 +57,20 @@ def test_a_total_of_another_job_does_not_count(tmp_path: Path) -> None:
     assert pools(with_pools(trace(tmp_path), totals, [], 1000)) == [None, None]
 
 
-def test_what_is_left_at_the_first_expiry_gives_the_pool_away(tmp_path: Path) -> None:
+def test_the_first_expiry_tells_the_pool(tmp_path: Path) -> None:
     path = tmp_path / "fix_Tiresias_1r_mine.csv"
     path.write_text(
         "event,time_s,job_id,model,gpus,priority,waited_s,speed,gpus_list\n"
         "ALLOC,0.0,2,BERT,2,-0.0,0.0,1.0,0.0.0.0 0.0.0.1\n"
         "EXPIRE,1.0,2,BERT,2,,,2500,\nEXPIRE,2.0,2,BERT,2,,,500,\n"
     )
-    found = trace(tmp_path)
+    plain = trace(tmp_path)
     # 2500 are left of whole batches of 2000, at most 6000: one was done.
-    pooled = with_pools(found, {}, [(read_run(path), found)], 1000)
+    pooled = with_pools(plain, {}, [(read_run(path), plain)], 1000)
     assert pools(pooled) == [None, 4500]
 
 
-def test_what_is_no_job_file_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_job_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "jobs.json").write_text("[1]")
     with pytest.raises(TraceError, match=r"jobs\.json"):
         read_totals([tmp_path / "jobs.json"])

@@ -1,4 +1,4 @@
-"""Are decisions compared rightly, and do ours agree with the original's?"""
+"""Are decisions compared correctly, and do ours agree with those of the original simulator?"""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def replay(folder: Path, lines: list[str], scheme: str = "Dally-auto") -> Agreem
 
 
 def test_same_decisions_agree(tmp_path: Path) -> None:
-    found = replay(tmp_path, rows())
-    assert (found.decisions, found.agree, found.ties) == (4, 4, 0)
-    assert found.disagreements == []
+    agreement = replay(tmp_path, rows())
+    assert (agreement.decisions, agreement.agree, agreement.ties) == (4, 4, 0)
+    assert agreement.disagreements == []
 
 
 def test_another_of_several_equal_machines_agrees(tmp_path: Path) -> None:
@@ -64,22 +64,22 @@ def test_another_of_several_equal_machines_agrees(tmp_path: Path) -> None:
 def test_another_job_of_the_same_priority_is_a_tie(tmp_path: Path) -> None:
     lines = rows()
     lines[0], lines[1] = lines[1], lines[0]
-    found = replay(tmp_path, lines)
-    assert found.ties == 1
-    assert found.agree == 3
+    agreement = replay(tmp_path, lines)
+    assert agreement.ties == 1
+    assert agreement.agree == 3
 
 
 def test_another_shape_is_a_disagreement(tmp_path: Path) -> None:
     lines = rows()
     lines[0] = lines[0].replace(gpus(1, 7, 1), "1.7.0.0 1.7.0.1 1.7.1.0 1.7.1.1")
-    found = replay(tmp_path, lines)
-    assert found.agree == 3
-    assert "job 1 on 2+2" in found.disagreements[0]
+    agreement = replay(tmp_path, lines)
+    assert agreement.agree == 3
+    assert "job 1 on 2+2" in agreement.disagreements[0]
 
 
-def test_what_the_original_left_lying_is_counted(tmp_path: Path) -> None:
-    found = replay(tmp_path, rows()[:2])
-    assert (found.idle_rounds, found.idle_agree) == (1, 0)
+def test_a_grant_that_the_original_did_not_make_is_counted(tmp_path: Path) -> None:
+    agreement = replay(tmp_path, rows()[:2])
+    assert (agreement.idle_rounds, agreement.idle_agree) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -109,14 +109,16 @@ def test_recorded_runs_agree_decision_by_decision(recorded: Path) -> None:
         tree = cluster(run.racks)
         rule = scheduler(run.scheme).rule
         trace = trace_of(run, traces)
-        found = Replay(run, trace, tree, rule, HashOrder(tree), GRANULARITY).run()
+        agreement = Replay(run, trace, tree, rule, HashOrder(tree), GRANULARITY).run()
         # Not only 99 % in job, level and shape: every GPU, every priority, every pause.
-        assert found.agree == found.same_gpus == found.priorities == found.decisions, path
-        assert found.idle_agree == found.idle_rounds
-        assert found.ties == 0
+        assert (
+            agreement.agree == agreement.same_gpus == agreement.priorities == agreement.decisions
+        ), path
+        assert agreement.idle_agree == agreement.idle_rounds
+        assert agreement.ties == 0
 
 
-def test_wrong_rules_are_found_out(recorded: Path) -> None:
+def test_wrong_rules_disagree(recorded: Path) -> None:
     """The comparison can tell Dally's variants apart."""
     path = recorded / "allocations" / "fix_Dally-auto_2r_batch.csv.gz"
     traces = [read_trace(recorded / "trace_batch_effective.csv", "batch")]
@@ -127,8 +129,8 @@ def test_wrong_rules_are_found_out(recorded: Path) -> None:
     for scheme in ("Dally-auto", "Dally-manual", "Tiresias"):
         rule = scheduler(scheme).rule
         trace = trace_of(run, traces)
-        found = Replay(run, trace, tree, rule, HashOrder(tree), GRANULARITY).run()
-        agree[scheme] = (found.agree + found.ties) / found.decisions
+        agreement = Replay(run, trace, tree, rule, HashOrder(tree), GRANULARITY).run()
+        agree[scheme] = (agreement.agree + agreement.ties) / agreement.decisions
     assert agree["Dally-auto"] == 1
     assert agree["Dally-manual"] < 1
     assert agree["Tiresias"] < 0.9

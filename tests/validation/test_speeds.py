@@ -80,9 +80,9 @@ def test_every_recorded_placement_has_its_recorded_speed(recorded: Path) -> None
         run = read_run(path)
         tree = cluster(run.racks)
         models = {job.id: job.model for job in trace_of(run, traces).jobs}
-        found = {
+        speed_pairs = {
             (row.speed, speeds.speed(models[row.job], network_of(tree, leaves(tree, row.sockets))))
             for row in run.rows
             if row.event == "ALLOC"
         }
-        assert all(theirs == ours for theirs, ours in found)
+        assert all(theirs == ours for theirs, ours in speed_pairs)

@@ -1,4 +1,4 @@
-"""`make reference`: compare with the original simulator's recorded runs."""
+"""`make reference`: compare with recorded runs of the original simulator."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from artist.errors import ArtistError, ConfigError
+from artist.io.writing import check_file
 from artist.workload.models import canonical
 from validation.original.report import Inputs, Without, report, write
 from validation.original.runs import Latencies
@@ -21,36 +22,36 @@ NAMES: Mapping[str, str] = {
     "trace_batch_effective": "sensetime_500_batch",
     "trace_poisson_week_effective": "sensetime_411_poisson_week",
 }
-"""Names of the reference's traces in its results."""
+"""File of a trace -> the name of the trace in the recorded results."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the comparisons, print tables, write JSON."""
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     started = time.perf_counter()
     try:
-        if not asked.out.resolve().parent.is_dir():
-            raise ConfigError(f"--out {asked.out}: there is no folder {asked.out.parent}")
-        document = _document(asked)
-        write(document, asked.out)
-        if asked.page:
-            refresh(Path(asked.page), document)
+        check_file(options.out, "--out")
+        document = _document(options)
+        write(document, options.out)
+        if options.page:
+            refresh(Path(options.page), document)
     except (ArtistError, OSError) as cause:
         sys.stderr.write(f"error: {cause}\n")
         return 3
-    sys.stdout.write(f"{as_text(document)}\n\n{asked.out}\n")
+    sys.stdout.write(f"{as_text(document)}\n\n{options.out}\n")
     sys.stderr.write(f"{time.perf_counter() - started:.0f} s\n")
     return 0
 
 
-def _document(asked: argparse.Namespace) -> dict[str, Any]:
-    if not asked.again:
-        return report(_inputs(asked), _tell)
+def _document(options: argparse.Namespace) -> dict[str, Any]:
+    """The comparisons: run now, or read from an earlier document (`--again`)."""
+    if not options.again:
+        return report(_inputs(options), _tell)
     try:
-        found = json.loads(Path(asked.again).read_text(encoding="utf-8"))
+        document = json.loads(Path(options.again).read_text(encoding="utf-8"))
     except ValueError as cause:
-        raise ConfigError(f"--again {asked.again}: not a document of this command") from cause
-    return {**found}
+        raise ConfigError(f"--again {options.again}: not a document of this command") from cause
+    return {**document}
 
 
 def _tell(line: str) -> None:
@@ -58,22 +59,22 @@ def _tell(line: str) -> None:
     sys.stderr.flush()
 
 
-def _inputs(asked: argparse.Namespace) -> Inputs:
-    home: Path = asked.reference
-    if asked.seeds < 1:
-        raise ConfigError(f"--seeds {asked.seeds}: at least one machine order is needed")
+def _inputs(options: argparse.Namespace) -> Inputs:
+    home: Path = options.reference
+    if options.seeds < 1:
+        raise ConfigError(f"--seeds {options.seeds}: at least one machine order is needed")
     runs = sorted((home / "allocations").glob("fix_*.csv*"))
     return Inputs(
-        allocations=_paths(asked.allocations) or runs,
-        traces=_traces(home, _paths(asked.trace), _words(asked.trace_name)),
-        results=Path(asked.results or home / "results.csv"),
-        jobs=_paths(asked.jobs) or sorted((home / "jobs").glob("*.csv*")),
-        latencies=Latencies(asked.latencies or home / "golden_astra1.csv", asked.workloads),
-        job_files=sorted(asked.job_files.glob("sensetime_*.json")),
+        allocations=_paths(options.allocations) or runs,
+        traces=_traces(home, _paths(options.trace), _words(options.trace_name)),
+        results=Path(options.results or home / "results.csv"),
+        jobs=_paths(options.jobs) or sorted((home / "jobs").glob("*.csv*")),
+        latencies=Latencies(options.latencies or home / "golden_astra1.csv", options.workloads),
+        job_files=sorted(options.job_files.glob("sensetime_*.json")),
         witnesses=runs,
-        seeds=asked.seeds,
-        workers=asked.workers,
-        without=_without(asked.without),
+        seeds=options.seeds,
+        workers=options.workers,
+        without=_without(options.without),
     )
 
 
@@ -87,22 +88,22 @@ def _without(text: str) -> Without | None:
 
 
 def _traces(home: Path, paths: Sequence[Path], names: Sequence[str]) -> dict[str, Path]:
-    """Names in the results to files: the folder's, unless files or names choose."""
+    """Name in the results -> file. By default all traces of the folder; files or names choose."""
     if paths and names:
         if len(names) != len(paths):
             raise ConfigError(f"{len(paths)} traces but {len(names)} names: {' '.join(names)}")
         return dict(zip(names, paths, strict=True))
     paths = paths or sorted(home.glob("trace_*_effective.csv"))
-    found = {NAMES.get(path.stem, path.stem): path for path in paths}
-    if unknown := [name for name in names if name not in found]:
+    traces = {NAMES.get(path.stem, path.stem): path for path in paths}
+    if unknown := [name for name in names if name not in traces]:
         raise ConfigError(
-            f"--trace-name {unknown[0]}: without --trace it chooses among {', '.join(found)}"
+            f"--trace-name {unknown[0]}: without --trace it chooses among {', '.join(traces)}"
         )
-    return {name: found[name] for name in names or found}
+    return {name: traces[name] for name in names or traces}
 
 
 def _words(text: str) -> list[str]:
-    """Separated by blanks or commas."""
+    """The words of a text; blanks or commas separate them."""
     return text.replace(",", " ").split()
 
 
@@ -113,22 +114,26 @@ def _paths(text: str) -> list[Path]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make reference", description=__doc__)
     parser.add_argument("--reference", type=Path, required=True, help="folder of recorded runs")
-    parser.add_argument("--workloads", type=Path, required=True, help="the original's workloads")
-    parser.add_argument("--job-files", type=Path, required=True, help="folder of its job files")
-    parser.add_argument("--allocations", default="", help="files, if not the folder's")
-    parser.add_argument("--trace", default="", help="files, if not the folder's")
-    parser.add_argument("--trace-name", default="", help="their names in the results")
-    parser.add_argument("--results", default="", help="file, if not the folder's")
-    parser.add_argument("--jobs", default="", help="files of results per job, if not the folder's")
-    parser.add_argument("--latencies", type=Path, default=None, help="file, if not the folder's")
-    parser.add_argument("--seeds", type=int, default=20, help="machine orders per cell")
+    parser.add_argument(
+        "--workloads", type=Path, required=True, help="the original's workload files"
+    )
+    parser.add_argument(
+        "--job-files", type=Path, required=True, help="folder of the original's job files"
+    )
+    parser.add_argument("--allocations", default="", help="files instead of the folder's")
+    parser.add_argument("--trace", default="", help="files instead of the folder's")
+    parser.add_argument("--trace-name", default="", help="names of the traces in the results")
+    parser.add_argument("--results", default="", help="file instead of the folder's")
+    parser.add_argument("--jobs", default="", help="results per job instead of the folder's")
+    parser.add_argument("--latencies", type=Path, default=None, help="file instead of the folder's")
+    parser.add_argument("--seeds", type=int, default=20, help="orders of machines per cell")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, default=Path("ref.json"))
     parser.add_argument(
-        "--without", default="", help="MODEL:GPUS: see whether medians stray without such jobs"
+        "--without", default="", help="MODEL:GPUS: compare medians again without such jobs"
     )
-    parser.add_argument("--again", default="", help="a document of before, to run nothing anew")
-    parser.add_argument("--page", default="", help="page whose tables are written anew")
+    parser.add_argument("--again", default="", help="take the results from an earlier document")
+    parser.add_argument("--page", default="", help="page to write the tables into")
     return parser
 
 

@@ -1,9 +1,12 @@
-"""Whole runs: mean completion time and makespan over many machine orders, against one recorded run.
+"""Whole runs: mean completion time and makespan, over many orders of machines.
 
-The original's results are chaotic in the order in which it visits machines, of which its own is as
-arbitrary as any other. So the median over seeded orders is compared. One more run in the
-original's own order shows how much of a difference is the rules' and how much the order's; the
-rank of the recorded run among the seeded ones, whether it is an ordinary one of them.
+A small change of the order in which the original visits machines changes its results a lot, and its
+own order is as arbitrary as any other. So there are two comparisons with each recorded run:
+
+- our run in the original's own order. A difference comes from rules or rounding;
+- the median of our runs in random orders (one per seed). A difference comes from the order.
+
+The number of seeded runs below the recorded run tells whether the recorded run is an ordinary one.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ class Cell:
 
 
 class Outcome(NamedTuple):
-    """Of one simulation, in seconds."""
+    """The results of one simulation, in seconds."""
 
     jct_mean_s: float
     makespan_s: float
@@ -47,7 +50,7 @@ def outcome(rows: Rows) -> Outcome:
 
 
 def cells(results: Iterable[Mapping[str, str]], traces: Iterable[str]) -> list[Cell]:
-    """The rows of these traces whose scheme is registered."""
+    """The rows of these traces whose scheme has a policy of its own."""
     known = set(traces)
     return [
         Cell(
@@ -63,21 +66,21 @@ def cells(results: Iterable[Mapping[str, str]], traces: Iterable[str]) -> list[C
 
 
 def compare(
-    pool: Executor, found: Sequence[Cell], seeds: int, *, with_own: bool = False
+    pool: Executor, recorded: Sequence[Cell], seeds: int, *, with_own: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Ratios ours / theirs per cell: median, minimum and maximum over `seeds` machine orders.
+    """Ratios ours / theirs per cell: median, minimum and maximum over `seeds` orders of machines.
 
-    Cell by cell, as soon as its runs are over. `with_own`: theirs is not what was recorded,
+    A cell is yielded as soon as its runs are over. With `with_own`, theirs is not the recorded run
     but our run in the original's own order.
     """
-    outcomes = pool.map(_outcome, product(found, (None, *range(seeds))), chunksize=4)
-    for cell in found:
+    outcomes = pool.map(_outcome, product(recorded, (None, *range(seeds))), chunksize=4)
+    for cell in recorded:
         own, *seeded = islice(outcomes, seeds + 1)
         yield _row(replace(cell, **own._asdict()) if with_own else cell, own, seeded)
 
 
-def _outcome(asked: tuple[Cell, int | None]) -> Outcome:
-    cell, seed = asked
+def _outcome(cell_and_seed: tuple[Cell, int | None]) -> Outcome:
+    cell, seed = cell_and_seed
     return outcome(run(cell.trace, cell.scheme, cell.racks, seed))
 
 

@@ -1,14 +1,16 @@
 """What ASTRA-sim 1.0 answers for a data-parallel job, for networks that were not recorded.
 
-One pass: all layers forward; then, from the last layer to the first, the weight gradient, its
-all-reduce (not waited for), and the input gradient, which the first layer does not need. An
-all-reduce passes all dimensions one after the other at full size (`baseline`); a dimension
-serves one at a time, the newest first (LIFO). A layer's update follows its all-reduce. Exposed
-communication is everything that is not compute.
+One pass: first all layers forward. Then, from the last layer to the first: the weight gradient, its
+all-reduce, and the input gradient (not for the first layer). Compute does not wait for the
+all-reduces. The update of a layer follows its all-reduce.
 
-A ring on n members takes 2 (n - 1) steps of size/n. Times are nanoseconds, cut to whole ones.
-Source: the original program's fork, as described in the reference's SEMANTICS section 10;
-against the recording: tests/validation/test_astra1.py.
+An all-reduce passes all dimensions one after the other, each at full size (`baseline`). A dimension
+serves one all-reduce at a time, the newest first (LIFO). A ring of n members takes 2 (n - 1) steps
+of size / n. Exposed communication is everything that is not compute.
+
+Times are nanoseconds, cut to whole numbers. Source: the fork of ASTRA-sim 1.0 that the original
+simulator uses (section 10 of `SEMANTICS.md`, beside its recorded runs). Compared with the recording
+in tests/validation/test_astra1.py.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from artist.units import bytes_per_ns
 
 ENDPOINT_NS = 10
 EVENT_NS = 1
-"""Each compute phase ends one nanosecond late."""
+"""Each compute phase ends one nanosecond late, as in the original."""
 
 FILES = {
     "alexnet": "alexnet_B512",
@@ -35,11 +37,11 @@ FILES = {
     "resnet50": "resnet50_B512",
     "vgg11": "vgg11_B256",
 }
-"""The original's workload files."""
+"""Model -> the original's workload file."""
 
 
 class NetworkDim(Protocol):
-    """What is asked of a dimension."""
+    """A network dimension."""
 
     @property
     def topology(self) -> str:
@@ -47,7 +49,7 @@ class NetworkDim(Protocol):
 
     @property
     def units(self) -> int:
-        """Members."""
+        """How many members it connects."""
 
     @property
     def bandwidth(self) -> int:
@@ -74,10 +76,10 @@ class _Reduction(NamedTuple):
 
 
 def read_layers(path: Path) -> list[LayerTimes]:
-    """A text workload of the original (type DATA).
+    """Read a text workload of the original (type DATA).
 
     Raises:
-        BackendError: it cannot be read.
+        BackendError: the file cannot be read.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()[2:]
@@ -87,11 +89,11 @@ def read_layers(path: Path) -> list[LayerTimes]:
             for row in columns
         ]
     except (OSError, ValueError, IndexError) as cause:
-        raise BackendError(f"{path}: no workload of ASTRA-sim 1.0 ({cause})") from cause
+        raise BackendError(f"{path}: not a workload of ASTRA-sim 1.0 ({cause})") from cause
 
 
 class Astra1:
-    """Answers from a folder with the original's workload files."""
+    """ASTRA-sim 1.0's answers, computed from a folder with the original's workload files."""
 
     def __init__(self, workloads: Path) -> None:
         self._workloads = workloads
@@ -100,7 +102,7 @@ class Astra1:
         """Compute and exposed communication in microseconds.
 
         Raises:
-            BackendError: the folder does not have the model.
+            BackendError: the folder has no file of the model.
         """
         if model not in FILES:
             raise BackendError(f"no workload of the original for model {model}")
@@ -112,7 +114,7 @@ class Astra1:
 def one_pass(
     layers: Sequence[LayerTimes], scale: float, dims: Sequence[NetworkDim]
 ) -> tuple[int, int]:
-    """Compute time and finish time of one pass, nanoseconds."""
+    """Compute time and finish time of one pass, in nanoseconds."""
     issued = list(_backward(layers, float(np.float32(scale))))
     computed, clock, _ = issued[-1]
     reductions = [(at, reduction) for _, at, reduction in issued]
@@ -120,7 +122,7 @@ def one_pass(
 
 
 def _backward(layers: Sequence[LayerTimes], scale: float) -> Iterator[tuple[int, int, _Reduction]]:
-    """Per layer, last first: compute so far, the clock, and the all-reduce issued then."""
+    """Per layer, last first: compute time so far, the clock, and the all-reduce issued then."""
     computed = sum(_scaled(layer.forward_us, scale) for layer in layers)
     events = len(layers)
     for layer in reversed(layers):
@@ -136,10 +138,10 @@ def _scaled(microseconds: int, scale: float) -> int:
 
 
 def _last_end(issued: Iterable[tuple[int, _Reduction]], dims: Sequence[NetworkDim]) -> int:
-    """When the last all-reduce, with its update, is over."""
+    """When the last all-reduce and its update are over."""
     waiting: list[list[_Reduction]] = [[] for _ in dims]
     busy = [False] * len(dims)
-    events: list[tuple[int, int, int, _Reduction]] = []  # time, serial, next dimension, what
+    events: list[tuple[int, int, int, _Reduction]] = []  # time, serial, next dimension, all-reduce
     serial = end = 0
     for at, reduction in issued:
         events.append((at, serial, 0, reduction))
@@ -163,7 +165,7 @@ def _last_end(issued: Iterable[tuple[int, _Reduction]], dims: Sequence[NetworkDi
 
 
 def _duration(size: int, dim: NetworkDim) -> int:
-    """A ring all-reduce over one dimension."""
+    """The time of a ring all-reduce over one dimension, in nanoseconds."""
     members = dim.units
     if members == 1:
         return 0
@@ -174,9 +176,9 @@ def _duration(size: int, dim: NetworkDim) -> int:
 
 
 def _links(dim: NetworkDim) -> int:
-    """Links whose bandwidth a member can use: the original gives a dimension one per member.
+    """How many links a member can use: the original gives a dimension one link per member.
 
-    A ring gets an even number of at least four; fully connected members share theirs.
+    A ring gets an even number of links, at least four. Fully connected members share their links.
     """
     if dim.topology == "FullyConnected":
         return dim.units // (dim.units - 1)

@@ -1,6 +1,6 @@
-"""The files that a run of the original simulator leaves, and the traces that it was given.
+"""Readers of the files that runs of the original simulator left, and of its traces.
 
-Columns are those of the reference's README; compression is told by the name (`.gz`).
+The `README.md` beside the recorded runs describes the columns. Files named `.gz` are compressed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from artist.workload.models import canonical
 
 # VARIANT_SCHEME_RACKSr_TRACE, e.g. fix_Dally-auto_2r_batch
 _NAME = re.compile(r"(?P<variant>fix|asis)_(?P<scheme>[^_]+)_(?P<racks>\d+)r(acks)?_(?P<trace>.+)")
-# Times are recorded to a thousandth of a second at the coarsest.
+# Recorded times have at least three decimal places. Arrivals that differ by less are the same.
 ARRIVAL_S = 2e-3
 
 
 class Allocation(NamedTuple):
-    """One row: a job got GPUs, lost them at the end of its lease, or finished."""
+    """One row: a job got GPUs (ALLOC), lost them at the end of its lease (EXPIRE), or finished."""
 
     event: str
     time_s: float
@@ -33,16 +33,16 @@ class Allocation(NamedTuple):
     priority: float
     waited_s: float
     speed: float
-    """Compute over compute plus communication; of allocations only."""
+    """Compute / (compute + communication); only for allocations."""
     remaining: int
-    """Iterations of all GPUs together that are left; of expiries only."""
+    """Iterations that are left, of all GPUs together; only for expiries."""
     sockets: tuple[tuple[int, int, int], ...]
-    """(rack, machine, socket) of each GPU; of allocations only."""
+    """(rack, machine, socket) of each GPU; only for allocations."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A run's rows, and what its file's name says of it."""
+    """The rows of a run, and what the name of its file says about it."""
 
     path: Path
     scheme: str
@@ -52,8 +52,8 @@ class RecordedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceTrace:
-    """A trace in the reference's schema, with the name under which results mention it."""
+class RecordedTrace:
+    """A trace that the original was run on, with its name in the results."""
 
     path: Path
     name: str
@@ -61,7 +61,7 @@ class ReferenceTrace:
 
 
 def read_run(path: Path) -> RecordedRun:
-    """A file of allocations.
+    """Read a file of allocations.
 
     Raises:
         TraceError: its name does not say which scheme ran, or a row cannot be read.
@@ -84,8 +84,8 @@ def read_run(path: Path) -> RecordedRun:
     return RecordedRun(path, match["scheme"], int(match["racks"]), match["trace"], rows)
 
 
-def read_trace(path: Path, name: str) -> ReferenceTrace:
-    """A trace, its jobs in order of arrival.
+def read_trace(path: Path, name: str) -> RecordedTrace:
+    """Read a trace. Its jobs are in the order of arrival.
 
     Raises:
         TraceError: a row cannot be read.
@@ -108,16 +108,16 @@ def read_trace(path: Path, name: str) -> ReferenceTrace:
             raise TraceError(f"{path}:{line}: not a row of a trace ({cause!r})") from cause
     if not jobs:
         raise TraceError(f"{path}: a trace without jobs")
-    # Of equal bids the original serves the smaller number first.
+    # Among equal bids, the original serves the job with the smaller number first.
     jobs.sort(key=lambda job: (job.arrival_s, _number(job.id)))
-    return ReferenceTrace(path, name, tuple(jobs))
+    return RecordedTrace(path, name, tuple(jobs))
 
 
 def read_results(path: Path) -> list[Mapping[str, str]]:
-    """The leak-free rows of a file of results.
+    """The rows of leak-free runs in a file of results.
 
     Raises:
-        TraceError: one lacks a scheme or a trace, or a number that is compared.
+        TraceError: a row lacks a scheme, a trace, or a number that is compared.
     """
     rows: list[Mapping[str, str]] = []
     for line, row in enumerate(read_rows(path), start=2):
@@ -134,11 +134,11 @@ def read_results(path: Path) -> list[Mapping[str, str]]:
     return rows
 
 
-def trace_of(run: RecordedRun, traces: Sequence[ReferenceTrace]) -> ReferenceTrace:
-    """The trace that a run was given: same jobs, first allocations after their arrivals.
+def trace_of(run: RecordedRun, traces: Sequence[RecordedTrace]) -> RecordedTrace:
+    """The trace of a run. Its jobs arrive when the run's jobs began to wait.
 
     Raises:
-        TraceError: none of them.
+        TraceError: the run is of none of these traces.
     """
     arrivals: dict[str, float] = {}
     for row in run.rows:
@@ -148,12 +148,12 @@ def trace_of(run: RecordedRun, traces: Sequence[ReferenceTrace]) -> ReferenceTra
 
 
 def trace_with(
-    arrivals: Mapping[str, float], traces: Sequence[ReferenceTrace], path: Path
-) -> ReferenceTrace:
-    """The trace that has these jobs, arriving at these seconds; the file `path` names them.
+    arrivals: Mapping[str, float], traces: Sequence[RecordedTrace], path: Path
+) -> RecordedTrace:
+    """The trace with these jobs, given as name -> arrival in seconds.
 
     Raises:
-        TraceError: none has.
+        TraceError: no trace has these jobs. The message names the file `path`.
     """
     for trace in traces:
         jobs = {job.id: job.arrival_s for job in trace.jobs}
@@ -168,10 +168,10 @@ def _number(name: str) -> int:
 
 
 def read_rows(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a table.
+    """The rows of a CSV file.
 
     Raises:
-        TraceError: it cannot be read.
+        TraceError: the file cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -193,7 +193,7 @@ def _allocation(row: Mapping[str, str]) -> Allocation:
         float(row["priority"]) if alloc else 0.0,
         float(row["waited_s"]) if alloc else 0.0,
         float(row["speed"]) if alloc else 0.0,
-        # The column is used twice.
+        # An expiry has another number in this column.
         int(row["speed"]) if expiry else 0,
         tuple((int(rack), int(machine), int(socket)) for rack, machine, socket, _ in sockets),
     )

@@ -1,4 +1,7 @@
-"""Job by job: does a run in the original's machine order start and finish each job when it did?"""
+"""Job by job: does our run start and finish each job at the recorded times?
+
+Our run uses the original's own order of machines.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any, NamedTuple
 
 from artist.errors import TraceError
 from artist.units import seconds
-from validation.original.files import ReferenceTrace, read_rows, trace_with
+from validation.original.files import RecordedTrace, read_rows, trace_with
 from validation.original.runs import run
 
 # SCHEME_RACKSracks_TRACE, e.g. Dally-auto_2racks_batch
@@ -22,7 +25,7 @@ SAME_S = 1e-3
 
 
 class Times(NamedTuple):
-    """Of one job, in seconds."""
+    """The times of one job, in seconds."""
 
     arrival_s: float
     start_s: float
@@ -40,7 +43,7 @@ class RecordedJobs:
 
 
 def read_jobs(path: Path) -> RecordedJobs:
-    """A file of results per job.
+    """Read a file of results per job.
 
     Raises:
         TraceError: its name does not say which scheme ran, or a row cannot be read.
@@ -51,32 +54,32 @@ def read_jobs(path: Path) -> RecordedJobs:
     times = {}
     for line, row in enumerate(read_rows(path), start=2):
         try:
-            found = (float(row[name]) for name in ("arrival", "start", "end"))
-            times[row["job_id"]] = Times(*found)
+            seconds_of_job = (float(row[name]) for name in ("arrival", "start", "end"))
+            times[row["job_id"]] = Times(*seconds_of_job)
         except (KeyError, ValueError, TypeError) as cause:
             raise TraceError(f"{path}:{line}: not a row of results per job ({cause!r})") from cause
     return RecordedJobs(path, match["scheme"], int(match["racks"]), times)
 
 
-def jobs_trace(recorded: RecordedJobs, traces: Sequence[ReferenceTrace]) -> ReferenceTrace:
-    """The trace that the run was given.
+def jobs_trace(recorded: RecordedJobs, traces: Sequence[RecordedTrace]) -> RecordedTrace:
+    """The trace of the run.
 
     Raises:
-        TraceError: none of them.
+        TraceError: the run is of none of these traces.
     """
     arrivals = {name: times.arrival_s for name, times in recorded.times.items()}
     return trace_with(arrivals, traces, recorded.path)
 
 
 def compare_jobs(
-    pool: Executor, asked: Sequence[tuple[RecordedJobs, ReferenceTrace]]
+    pool: Executor, runs: Sequence[tuple[RecordedJobs, RecordedTrace]]
 ) -> list[dict[str, Any]]:
-    """Per run: how many jobs start and finish at the same time, and the largest difference."""
-    return list(pool.map(_compared, [(recorded, trace.name) for recorded, trace in asked]))
+    """Per run: how many jobs start and finish at the recorded times, and the largest difference."""
+    return list(pool.map(_compared, [(recorded, trace.name) for recorded, trace in runs]))
 
 
-def _compared(asked: tuple[RecordedJobs, str]) -> dict[str, Any]:
-    recorded, trace = asked
+def _compared(run_and_trace: tuple[RecordedJobs, str]) -> dict[str, Any]:
+    recorded, trace = run_and_trace
     largest = dict.fromkeys(recorded.times, float("inf"))
     for row in run(trace, recorded.scheme, recorded.racks, None).jobs:
         if theirs := recorded.times.get(row.job.id):

@@ -1,12 +1,12 @@
-"""The iterations that the original gave each job: a pool that its GPUs take from together.
+"""The pool of each job: the iterations of all its GPUs together, as the original counts them.
 
-Traces hold whole batches, as executed. The original counts down a pool that need not be whole
-batches. That decides nothing but how priorities round, and thereby ties; but single-GPU jobs
-all have priority 1 and are told apart by nothing else. Two sources tell a pool:
+A trace holds whole batches, as they were run. The original counts down a pool that need not be a
+multiple of the batch. The pool matters only for the rounding of priorities. But rounding decides
+ties, and all single-GPU jobs tie: they have priority 1. There are two sources of a pool:
 
-- the job files that the original was given (`total_iterations`), unless its job groups
-  shortened the job (SEMANTICS section 3): then they do not fit the batches of the trace;
-- a recorded run: an expiry's row says what is left, so the first one gives the pool away.
+- the job files of the original (`total_iterations`). If the original's job groups shortened a job
+  (section 3 of `SEMANTICS.md`), this number does not fit the batches of the trace and is not used;
+- a recorded run. The row of a job's first expiry says how many iterations are left.
 """
 
 from __future__ import annotations
@@ -19,53 +19,53 @@ from pathlib import Path
 from artist.errors import TraceError
 from artist.policies.original.scheduler import POOL
 from artist.workload.job import Job
-from validation.original.files import RecordedRun, ReferenceTrace
+from validation.original.files import RecordedRun, RecordedTrace
 
 
 def pool_of(job: Job, remaining: int, granularity: int) -> int:
-    """From what was left at the end of the job's first lease."""
+    """The pool, from the iterations that were left at the end of the job's first lease."""
     batch = granularity * job.gpus
     return remaining + (job.iterations * job.gpus - remaining) // batch * batch
 
 
-def pools(run: RecordedRun, trace: ReferenceTrace, granularity: int) -> Mapping[str, int]:
-    """Job name to pool, of the jobs that lost a lease in a run."""
+def pools(run: RecordedRun, trace: RecordedTrace, granularity: int) -> Mapping[str, int]:
+    """Job name -> pool, for the jobs that lost a lease in a run."""
     jobs = {job.id: job for job in trace.jobs}
-    found: dict[str, int] = {}
+    by_job: dict[str, int] = {}
     for row in run.rows:
-        if row.event == "EXPIRE" and row.job not in found:
-            found[row.job] = pool_of(jobs[row.job], row.remaining, granularity)
-    return found
+        if row.event == "EXPIRE" and row.job not in by_job:
+            by_job[row.job] = pool_of(jobs[row.job], row.remaining, granularity)
+    return by_job
 
 
 Totals = Mapping[tuple[str, int, float], int]
-"""Job name, GPUs and seconds per iteration to iterations of all GPUs together."""
+"""(job name, GPUs, seconds per iteration) -> iterations of all GPUs together."""
 
 
 def read_totals(paths: Iterable[Path]) -> Totals:
-    """The original's job files: JSON lists of jobs whose values are texts.
+    """Read the original's job files: JSON lists of jobs whose values are texts.
 
     Raises:
-        TraceError: a file is something else.
+        TraceError: a file is not a job file.
     """
-    found = {}
+    totals = {}
     for path in paths:
         try:
             for job in json.loads(path.read_text(encoding="utf-8")):
                 key = (str(job["job_id"]), int(job["max_parallelism"]))
-                found[(*key, float(job["time_per_iteration"]))] = int(job["total_iterations"])
+                totals[(*key, float(job["time_per_iteration"]))] = int(job["total_iterations"])
         except (OSError, KeyError, ValueError, TypeError) as cause:
             raise TraceError(f"{path}: not a job file of the original ({cause!r})") from cause
-    return found
+    return totals
 
 
 def with_pools(
-    trace: ReferenceTrace,
+    trace: RecordedTrace,
     totals: Totals,
-    runs: Sequence[tuple[RecordedRun, ReferenceTrace]],
+    runs: Sequence[tuple[RecordedRun, RecordedTrace]],
     granularity: int,
-) -> ReferenceTrace:
-    """A trace whose jobs carry their pools as hints, as far as job files and its runs tell."""
+) -> RecordedTrace:
+    """The trace with the pools of its jobs as hints, as far as job files and its runs tell them."""
     known: dict[str, int] = {}
     for job in trace.jobs:
         total = totals.get((job.id, job.gpus, job.compute_s), 0)

@@ -1,4 +1,4 @@
-"""The engine's rate function out of recorded speeds."""
+"""A rate function for the engine, from recorded speeds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from validation.original.speeds import RecordedSpeeds, network_of
 
 
 class RecordedRates:
-    """Each job as if it were alone, at the speed that the original found for its placement."""
+    """Each job runs as if it were alone, at the original's speed for its placement."""
 
     def __init__(self, tree: ClusterTree, speeds: RecordedSpeeds) -> None:
         self._tree = tree
@@ -23,7 +23,7 @@ class RecordedRates:
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
-        """Rates of the changed jobs that run."""
+        """Rates of those changed jobs that run."""
         return {
             view.handle: self.alone(view.job, view.placement)
             for view in changed
@@ -31,7 +31,7 @@ class RecordedRates:
         }
 
     def alone(self, job: Job, placement: Placement) -> Rate:
-        """compute_s / speed; the original runs no job on other than its own number of GPUs."""
+        """The rate of a job: compute_s / speed. The original gives every job all its GPUs."""
         key = (job.model, placement)
         if key not in self._known:
             self._known[key] = self._speeds.speed(job.model, network_of(self._tree, placement))

@@ -1,10 +1,10 @@
-"""Decision by decision: would our policy have done what the original did?
+"""Decision by decision: would our policy have decided as the original did?
 
-Before each recorded allocation the state of cluster and jobs is rebuilt from the rows before it;
-the policy's round (`original_queue.py`) then names the next grant. It agrees if it names the
-same job, on the same level, in the same shape. A grant to another job whose priority differs by
-no more than 1e-9 is a tie: set aside and counted. Which of several equal machines is taken
-does not count (but is reported).
+Before each recorded allocation, the state of cluster and jobs is rebuilt from the rows before it.
+Then the policy's round (`artist/policies/original/queue.py`) names the next grant. It agrees if it
+names the same job, the same tier and the same shape. It may name another of several equal machines;
+how often even the GPUs are the same is counted too. A grant to another job whose priority differs
+by at most 1e-9 is counted as a tie.
 """
 
 from __future__ import annotations
@@ -20,26 +20,27 @@ from artist.policies.original.accounts import Account
 from artist.policies.original.hash_order import HashOrder
 from artist.policies.original.queue import Bid, BidQueue, Grant
 from artist.policies.original.rules import OriginalRule
-from validation.original.files import Allocation, RecordedRun, ReferenceTrace
+from validation.original.files import Allocation, RecordedRun, RecordedTrace
 from validation.original.pools import pool_of
 
+# Smaller differences of priorities can be rounding.
 TIE = 1e-9
 
 
 @dataclass(slots=True)
 class Agreement:
-    """How a run's decisions compare with ours."""
+    """How the decisions of a recorded run compare with ours."""
 
     decisions: int = 0
     agree: int = 0
     ties: int = 0
     same_gpus: int = 0
-    """Of those that agree: also the same sockets."""
+    """Decisions that agree and name the same sockets."""
     idle_rounds: int = 0
     idle_agree: int = 0
-    """Ends of instants with allocations at which ours, too, has nothing left to grant."""
+    """Of the `idle_rounds` (ends of instants with allocations): ours has nothing left to grant."""
     priorities: int = 0
-    """Recorded priorities that ours equal within 1e-9 (relative)."""
+    """Recorded priorities that differ from ours by at most 1e-9 (relative)."""
     disagreements: list[str] = field(default_factory=list)
 
 
@@ -49,13 +50,13 @@ class Replay:
     def __init__(
         self,
         run: RecordedRun,
-        trace: ReferenceTrace,
+        trace: RecordedTrace,
         tree: ClusterTree,
         rule: OriginalRule,
         visits: HashOrder,
         granularity: int,
     ) -> None:
-        self.found = Agreement()
+        self.agreement = Agreement()
         self._run = run
         self._jobs = trace.jobs
         self._rule = rule
@@ -86,7 +87,7 @@ class Replay:
                 if row.event == "EXPIRE":
                     self._expired(row, handle)
         self._end_round()
-        return self.found
+        return self.agreement
 
     def _allocated(self, row: Allocation, handle: int) -> None:
         if self._round is None:
@@ -109,16 +110,16 @@ class Replay:
             self._start_round()
 
     def _start_round(self) -> None:
-        """From what is left; a round cannot go on after a grant that it did not make itself."""
+        """Start with the jobs left. A round cannot go on after a grant that was not its own."""
         self._leave_queue()
         self._round = self._queue.round(self._free, self._rule, self._visits, self._now)
 
     def _end_round(self) -> None:
-        """Ours must have nothing left to grant either."""
+        """The original granted nothing more. Count whether ours grants nothing more either."""
         if self._round is None:
             return
-        self.found.idle_rounds += 1
-        self.found.idle_agree += next(self._round, None) is None
+        self.agreement.idle_rounds += 1
+        self.agreement.idle_agree += next(self._round, None) is None
         self._round = None
         self._leave_queue()
 
@@ -128,10 +129,10 @@ class Replay:
         self._granted.clear()
 
     def _compare(self, row: Allocation, bid: Bid, actual: Placement, ours: Grant | None) -> bool:
-        """Count one decision; whether it agrees."""
-        found, tree = self.found, self._free.tree
-        found.decisions += 1
-        found.priorities += abs(bid.measure + row.priority) <= TIE * max(1.0, bid.measure)
+        """Count one decision, and return whether it agrees."""
+        agreement, tree = self.agreement, self._free.tree
+        agreement.decisions += 1
+        agreement.priorities += abs(bid.measure + row.priority) <= TIE * max(1.0, bid.measure)
         if ours is None:
             self._note(row, actual, "nothing")
             return False
@@ -140,11 +141,11 @@ class Replay:
             tree, placement
         ) == signature(tree, actual)
         if other.handle == bid.handle and same:
-            found.agree += 1
-            found.same_gpus += placement == actual
+            agreement.agree += 1
+            agreement.same_gpus += placement == actual
             return True
         if other.handle != bid.handle and abs(other.measure - bid.measure) <= TIE:
-            found.ties += 1
+            agreement.ties += 1
         else:
             name = self._jobs[other.handle].id
             self._note(row, actual, f"job {name} on {signature(tree, placement)}")
@@ -152,7 +153,7 @@ class Replay:
 
     def _note(self, row: Allocation, actual: Placement, ours: str) -> None:
         shape = signature(self._free.tree, actual)
-        self.found.disagreements.append(
+        self.agreement.disagreements.append(
             f"{row.time_s:.3f} s: job {row.job} on {shape} after {row.waited_s:.3f} s; ours: {ours}"
         )
 
@@ -171,7 +172,7 @@ class Replay:
         batch = self._granularity * row.gpus
         batches = (account.remaining - row.remaining) // batch
         if not account.run_s:
-            # Traces hold whole batches; the original's total is what the first expiry implies.
+            # A trace holds whole batches. The first expiry tells the original's own total.
             account.total = account.remaining = pool_of(
                 self._jobs[handle], row.remaining, self._granularity
             )

@@ -1,4 +1,4 @@
-"""All comparisons on given files, as one document."""
+"""Runs all comparisons on given files and collects them in one document."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from artist.errors import TraceError
+from artist.io.writing import write_whole
 from artist.policies.original.hash_order import HashOrder
 from validation.original.aggregates import cells, compare
 from validation.original.files import (
     RecordedRun,
-    ReferenceTrace,
+    RecordedTrace,
     read_results,
     read_run,
     read_trace,
@@ -30,16 +31,16 @@ Recorded = TypeVar("Recorded")
 
 
 class Without(NamedTuple):
-    """Jobs to leave out for an experiment: of a model, on more than so many GPUs."""
+    """Jobs to leave out for an experiment: those of a model on more than so many GPUs."""
 
     model: str
     gpus: int
 
-    def reduced(self, trace: ReferenceTrace) -> ReferenceTrace:
-        """The trace without them, by another name.
+    def reduced(self, trace: RecordedTrace) -> RecordedTrace:
+        """The trace without these jobs, under another name.
 
         Raises:
-            TraceError: nothing is left.
+            TraceError: no job is left.
         """
         jobs = (job for job in trace.jobs if job.model != self.model or job.gpus <= self.gpus)
         left = replace(trace, name=self.name(trace.name), jobs=tuple(jobs))
@@ -48,40 +49,40 @@ class Without(NamedTuple):
         return left
 
     def name(self, trace: str) -> str:
-        """Of a trace without them."""
+        """The name of a trace without these jobs."""
         return f"{trace} without {self.model} on more than {self.gpus} GPUs"
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What to compare with what."""
+    """The files to compare, and how."""
 
     allocations: Sequence[Path]
     traces: Mapping[str, Path]
-    """Name in the results to file; their jobs are also looked up for allocations."""
+    """Name in the results -> file. Files of allocations are matched with these traces, too."""
     results: Path | None
     jobs: Sequence[Path]
-    """Results per job; those of other traces are left out."""
+    """Results per job. Those of other traces are left out."""
     latencies: Latencies
     job_files: Sequence[Path]
-    """What the original was given: they tell the pools of jobs (`pools.py`)."""
+    """The original's job files, which tell the pools of jobs (`pools.py`)."""
     witnesses: Sequence[Path]
-    """Further recorded runs, for the same purpose."""
+    """Further recorded runs that tell pools."""
     seeds: int
     workers: int
     without: Without | None = None
-    """Do medians stray without these jobs, too?"""
+    """Compare medians again without these jobs."""
 
 
-def replayed(run: RecordedRun, trace: ReferenceTrace) -> Agreement:
-    """One recorded run."""
+def replayed(run: RecordedRun, trace: RecordedTrace) -> Agreement:
+    """Replay one recorded run."""
     tree = cluster(run.racks)
     rule = scheduler(run.scheme).rule
     return Replay(run, trace, tree, rule, HashOrder(tree), GRANULARITY).run()
 
 
 def report(inputs: Inputs, tell: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
-    """`replay`, `jobs` and `aggregates`; `tell` gets a line whenever a row is there.
+    """The document. `tell` gets a line whenever a row of `aggregates` or `without` is complete.
 
     Raises:
         ArtistError: a file cannot be read or does not fit the others.
@@ -105,7 +106,7 @@ def report(inputs: Inputs, tell: Callable[[str], None] = lambda line: None) -> d
         reduced = {without.name(name): without.reduced(trace) for name, trace in pooled.items()}
     aggregates, experiment = [], []
     with workers(inputs.workers, {**pooled, **reduced}, inputs.latencies) as pool:
-        found = list(pool.map(replayed, runs, theirs))
+        agreements = list(pool.map(replayed, runs, theirs))
         finished = compare_jobs(pool, jobs)
         for row in compare(pool, asked, inputs.seeds):
             tell(cell_line(row))
@@ -121,7 +122,7 @@ def report(inputs: Inputs, tell: Callable[[str], None] = lambda line: None) -> d
                 experiment.append(row)
     taken, compared = {run.path for run in runs}, {cell.trace for cell in asked}
     return {
-        "replay": [_replay_row(run.path, each) for run, each in zip(runs, found, strict=True)],
+        "replay": [_replay_row(run.path, each) for run, each in zip(runs, agreements, strict=True)],
         "jobs": finished,
         "aggregates": aggregates,
         **({"without": experiment} if without else {}),
@@ -134,44 +135,48 @@ def report(inputs: Inputs, tell: Callable[[str], None] = lambda line: None) -> d
 
 
 def write(document: Mapping[str, Any], path: Path) -> None:
-    """As JSON."""
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    """Write the document as JSON.
+
+    Raises:
+        ConfigError: the file cannot be written.
+    """
+    write_whole(path, json.dumps(document, indent=1) + "\n")
 
 
 def _matched(
     recorded: Iterable[Recorded],
-    traces: Sequence[ReferenceTrace],
-    match: Callable[[Recorded, Sequence[ReferenceTrace]], ReferenceTrace],
-) -> list[tuple[Recorded, ReferenceTrace]]:
-    """What was recorded of these traces, each with its own; the rest is left out."""
-    found = []
+    traces: Sequence[RecordedTrace],
+    match: Callable[[Recorded, Sequence[RecordedTrace]], RecordedTrace],
+) -> list[tuple[Recorded, RecordedTrace]]:
+    """Each recording with its trace. Recordings of other traces are left out."""
+    matched = []
     for each in recorded:
         try:
-            found.append((each, match(each, traces)))
+            matched.append((each, match(each, traces)))
         except TraceError:
             continue
-    return found
+    return matched
 
 
-def _replay_row(path: Path, found: Agreement) -> dict[str, Any]:
+def _replay_row(path: Path, agreement: Agreement) -> dict[str, Any]:
     return {
         "file": path.name,
-        "decisions": found.decisions,
-        "agree": found.agree,
-        "ties": found.ties,
-        "same_gpus": found.same_gpus,
-        "priorities_equal": found.priorities,
-        "ends": found.idle_rounds,
-        "ends_agree": found.idle_agree,
-        "disagreements": found.disagreements[:20],
+        "decisions": agreement.decisions,
+        "agree": agreement.agree,
+        "ties": agreement.ties,
+        "same_gpus": agreement.same_gpus,
+        "priorities_equal": agreement.priorities,
+        "ends": agreement.idle_rounds,
+        "ends_agree": agreement.idle_agree,
+        "disagreements": agreement.disagreements[:20],
     }
 
 
-def _siblings(inputs: Inputs) -> list[ReferenceTrace]:
-    """Traces beside the given files: a recorded run may be of another trace than is asked for."""
+def _siblings(inputs: Inputs) -> list[RecordedTrace]:
+    """Traces beside the given files. A recorded run may be of a trace that was not asked for."""
     given = {path.resolve() for path in inputs.traces.values()}
     folders = {path.resolve().parent for path in inputs.traces.values()}
     folders |= {path.resolve().parent.parent for path in inputs.allocations}
     folders.add(inputs.latencies.golden.resolve().parent)
-    found = sorted({path for folder in folders for path in folder.glob("trace_*_effective.csv")})
-    return [read_trace(path, path.stem) for path in found if path not in given]
+    paths = sorted({path for folder in folders for path in folder.glob("trace_*_effective.csv")})
+    return [read_trace(path, path.stem) for path in paths if path not in given]

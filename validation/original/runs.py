@@ -1,4 +1,4 @@
-"""Whole runs by the original's rules, on its cluster and at its speeds, in worker processes."""
+"""Whole runs with the original's rules, cluster and speeds, in worker processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from artist.cluster.tree import ClusterTree, regular
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from validation.original.astra1 import Astra1
-from validation.original.files import ReferenceTrace
+from validation.original.files import RecordedTrace
 from validation.original.rates import RecordedRates
 from validation.original.schemes import scheduler
 from validation.original.speeds import RecordedSpeeds
@@ -19,37 +19,37 @@ from validation.original.speeds import RecordedSpeeds
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """Where speeds come from: the recording, and workloads for what it lacks."""
+    """Sources of speeds: the recording, and workload files to compute what it lacks."""
 
     golden: Path
     workloads: Path
 
     def speeds(self) -> RecordedSpeeds:
-        """Read them."""
+        """Read the recording."""
         return RecordedSpeeds(self.golden, Astra1(self.workloads))
 
 
 def cluster(racks: int) -> ClusterTree:
-    """The original's: 8 machines of 2 sockets of 4 GPUs per rack."""
+    """The original's cluster: 8 machines per rack, 2 sockets per machine, 4 GPUs per socket."""
     return regular(racks=racks, machines_per_rack=8, gpus_per_machine=8, gpus_per_socket=4)
 
 
 def simulate(
-    trace: ReferenceTrace, scheme: str, racks: int, seed: int | None, speeds: RecordedSpeeds
+    trace: RecordedTrace, scheme: str, racks: int, seed: int | None, speeds: RecordedSpeeds
 ) -> Rows:
-    """One run with the original's rules; `seed` None for its own machine order."""
+    """One run with the original's rules. `seed` None means its own order of machines."""
     tree = cluster(racks)
     simulator = Simulator(tree, trace.jobs, RecordedRates(tree, speeds))
     return simulator.run(scheduler(scheme, seed))
 
 
-# What a worker process needs for every run; set once per process, not per task.
-_traces: Mapping[str, ReferenceTrace] = {}
+# What a worker process needs for every run. It is set once per process, not sent with each task.
+_traces: Mapping[str, RecordedTrace] = {}
 _speeds: list[RecordedSpeeds] = []
 
 
 def workers(
-    count: int, traces: Mapping[str, ReferenceTrace], latencies: Latencies
+    count: int, traces: Mapping[str, RecordedTrace], latencies: Latencies
 ) -> ProcessPoolExecutor:
     """Processes in which `run` knows these traces by name."""
     return ProcessPoolExecutor(count, initializer=_prepare, initargs=(traces, latencies))
@@ -60,7 +60,7 @@ def run(trace: str, scheme: str, racks: int, seed: int | None) -> Rows:
     return simulate(_traces[trace], scheme, racks, seed, _speeds[0])
 
 
-def _prepare(traces: Mapping[str, ReferenceTrace], latencies: Latencies) -> None:
+def _prepare(traces: Mapping[str, RecordedTrace], latencies: Latencies) -> None:
     global _traces
     _traces = traces
     _speeds[:] = [latencies.speeds()]

@@ -1,4 +1,4 @@
-"""The original's schemes by the names in its results, as our policies with its rules."""
+"""The original's schemes, by their names in its results: our policies with its rules."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from artist.errors import ConfigError
 from artist.policies.original.scheduler import OriginalScheduler
 from artist.policies.table import POLICIES
 
-# Of the measured runs: one hour, batches of 1000 iterations. Histories of 48 leases and timers of
-# 12 and 24 leases are Dally's defaults.
+# Settings of the recorded runs: leases of one hour, batches of 1000 iterations. The other settings
+# (history of 48 leases, timers of 12 and 24 leases) are the defaults of our policies.
 LEASE_S = 3600.0
 GRANULARITY = 1000
 
@@ -22,28 +22,27 @@ SCHEMES: Mapping[str, str] = {
     "Dally-fullyCons": "dally-fully-consolidated-original",
     "Tiresias": "tiresias-original",
 }
-"""Names in results to ids of policies."""
-
+"""Name in the results -> id of the policy."""
 
 # Dally with timers of R leases for a rack and N for the network.
 _TIMERS = re.compile(r"Dally-(\d+)-(\d+)")
 
 
 def registered(scheme: str) -> bool:
-    """Whether a scheme has a registered policy."""
+    """Whether a scheme has a policy of its own."""
     return SCHEMES.get(scheme) in {entry.id for entry in POLICIES}
 
 
 def known(scheme: str) -> bool:
-    """Whether a scheme can be replayed: registered, or Dally with other fixed timers."""
+    """Whether a scheme can be replayed: it has a policy, or is Dally with other fixed timers."""
     return registered(scheme) or _TIMERS.fullmatch(scheme) is not None
 
 
 def scheduler(scheme: str, machine_order_seed: int | None = None) -> OriginalScheduler:
-    """A scheme as the original program runs it.
+    """The policy that runs a scheme as the original does.
 
     Raises:
-        ConfigError: not a `known` one.
+        ConfigError: the scheme is not `known`.
     """
     own = {
         "lease_s": LEASE_S,

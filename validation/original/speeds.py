@@ -1,8 +1,8 @@
-"""How fast the original ran a job on some GPUs: its ASTRA-sim 1.0 answers, as recorded.
+"""How fast the original runs a job on some GPUs: the recorded answers of its ASTRA-sim 1.0.
 
-The original describes a placement to ASTRA-sim by counts of distinct racks, machines and sockets
-in the whole job, not per parent (`network`). Its answers were recorded per model and network;
-where one is missing, `astra1.py` computes it.
+The original describes a placement to ASTRA-sim by the numbers of distinct racks, machines and
+sockets of the whole job, not per parent (`network`). The answers were recorded per model and
+network. `astra1.py` computes an answer that is missing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from artist.errors import BackendError
 from artist.workload.models import canonical
 
 SOURCES = frozenset({"java-run", "systematic"})
-"""Rows of the recording made with the original's own bandwidths and workloads."""
+"""Sources of the rows that were recorded with the original's own bandwidths and workloads."""
 
 
 class Dim(NamedTuple):
@@ -38,14 +38,14 @@ Network: TypeAlias = tuple[Dim, ...]
 """Innermost first."""
 
 Missing: TypeAlias = Callable[[str, float, Network], tuple[float, float]]
-"""Model, compute scale and network to compute and exposed communication, microseconds."""
+"""(model, compute scale, network) -> compute and exposed communication in microseconds."""
 
 
 def network(racks: int, machines: int, sockets: int, gpus: int) -> Network:
-    """The original's mapping, from numbers of distinct units to dimensions.
+    """The original's mapping from numbers of distinct units to dimensions.
 
-    What cannot be divided evenly is flattened into one dimension at that level. A rack level of
-    one unit is kept below racks with one GPU each.
+    If the GPUs cannot be divided evenly at a level, the rest is one dimension at this level. Below
+    racks with one GPU each, a rack dimension of one unit is kept.
     """
     dims: list[Dim] = []
     if racks > 1:
@@ -78,30 +78,30 @@ class RecordedSpeeds:
 
     def __init__(self, path: Path, missing: Missing) -> None:
         self._missing = missing
-        self._found: dict[tuple[str, Network], float] = {}
+        self._speeds: dict[tuple[str, Network], float] = {}
         self._scales: dict[str, float] = {}
         self.computed: set[tuple[str, Network]] = set()
-        """What had to be computed."""
+        """Models and networks that had to be computed."""
         with path.open(encoding="utf-8") as stream:
             for row in csv.DictReader(stream):
                 if row["source"] in SOURCES:
                     self._add(row)
 
     def speed(self, model: str, dims: Network) -> float:
-        """Of one model on one network; 1 on a single GPU.
+        """The speed of a model on a network; 1 on a single GPU.
 
         Raises:
-            BackendError: not recorded, and the model has no recorded compute scale.
+            BackendError: the recording has no row of the model.
         """
         if not dims:
             return 1.0
-        if (model, dims) not in self._found:
+        if (model, dims) not in self._speeds:
             if model not in self._scales:
                 raise BackendError(f"the recording has no row of model {model}")
             self.computed.add((model, dims))
             answer = self._missing(model, self._scales[model], dims)
-            self._found[model, dims] = as_speed(*answer)
-        return self._found[model, dims]
+            self._speeds[model, dims] = as_speed(*answer)
+        return self._speeds[model, dims]
 
     def _add(self, row: Mapping[str, str]) -> None:
         model = canonical(row["model"])
@@ -113,17 +113,17 @@ class RecordedSpeeds:
             )
         )
         speed = as_speed(float(row["total_comp_us"]), float(row["exposed_comm_us"]))
-        self._found[model, dims] = speed
+        self._speeds[model, dims] = speed
         self._scales[model] = float(row["compute_scale"])
 
 
 def as_speed(compute: float, communication: float) -> float:
-    """The original reads both as single-precision numbers."""
+    """The speed from two times. The original reads both as single-precision numbers."""
     comp, comm = float(np.float32(compute)), float(np.float32(communication))
     return comp / (comp + comm)
 
 
-# Bandwidths and latencies of the original's configuration and code.
+# Bandwidths (GiB/s per link) and latencies (ns) of the original's configuration and code.
 def _gpus(units: int) -> Dim:
     return Dim("FullyConnected", "N", units, 600, 0)
 

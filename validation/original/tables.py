@@ -1,4 +1,4 @@
-"""The document for people: as text on the way, as tables of a page (`docs/reference.md`)."""
+"""Shows the document: as text in the terminal, and as tables in `docs/original-simulator.md`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from artist.errors import ConfigError
+from artist.io.writing import write_whole
 
 NEAR = 0.1
-"""Medians further off than this are outside."""
+"""A median ratio that differs from 1 by more is outside."""
 
 SAME = 1e-5
-"""Recorded totals have a tenth of a second."""
+"""Ratios that differ by less are the same: recorded totals have one decimal place."""
 
 RATIOS: Mapping[str, str] = {"jct_mean_ratio": "mean JCT", "makespan_ratio": "makespan"}
 
@@ -23,7 +24,7 @@ def outside(row: Mapping[str, Any]) -> list[str]:
 
 
 def as_text(document: Mapping[str, Any]) -> str:
-    """What `make reference` prints at its end."""
+    """The text that `make reference` prints at its end."""
     lines = ["file                                decisions  agree  ties  also same GPUs"]
     lines += [
         f"{row['file']:36}{row['decisions']:9}{row['agree']:7}{row['ties']:6}{row['same_gpus']:9}"
@@ -45,7 +46,7 @@ def as_text(document: Mapping[str, Any]) -> str:
 
 
 def cell_line(row: Mapping[str, Any]) -> str:
-    """One cell of the aggregates."""
+    """The line of one cell of the aggregates."""
     parts = [f"{row['scheme']:16}{row['racks']:3} {row['trace']:28}"]
     for name, title in RATIOS.items():
         mark = "*" if name in outside(row) else " "
@@ -56,7 +57,7 @@ def cell_line(row: Mapping[str, Any]) -> str:
 
 
 def tables(document: Mapping[str, Any]) -> Mapping[str, str]:
-    """Tables in Markdown, by the names of their places in the page."""
+    """The tables in Markdown, by the names of their places in the page."""
     orders = document["seeds"]
     replay = [
         [_code(row["file"]), row["decisions"], row["agree"], row["ties"], row["same_gpus"]]
@@ -66,7 +67,7 @@ def tables(document: Mapping[str, Any]) -> Mapping[str, str]:
         [_code(row["file"]), row["jobs"], row["agree"], f"{row['largest_difference_s']:.4f} s"]
         for row in document["jobs"]
     ]
-    found = {
+    markdown = {
         "replay": _table(["file", "decisions", "agree", "ties", "also the same GPUs"], replay),
         "jobs": _table(["file", "jobs", "same start and finish", "largest difference"], jobs),
         "aggregates": _cells(document["aggregates"], orders),
@@ -76,12 +77,12 @@ def tables(document: Mapping[str, Any]) -> Mapping[str, str]:
         ),
     }
     if "without" in document:
-        found["without"] = _cells(document["without"], orders)
-    return found
+        markdown["without"] = _cells(document["without"], orders)
+    return markdown
 
 
 def cause(row: Mapping[str, Any], name: str) -> str:
-    """Why a median strays: the machines' numbers if nothing strays in the original's own."""
+    """Why a median is outside: machine numbers, if our run in the original's order is the same."""
     own = row[f"{name}_own_order"]
     if abs(own - 1) < SAME:
         return "machine numbers"
@@ -115,10 +116,10 @@ def _causes(row: Mapping[str, Any], orders: int) -> Iterable[Sequence[object]]:
 
 
 def refresh(page: Path, document: Mapping[str, Any]) -> None:
-    """Write the tables into their places: between `<!-- NAME -->` and `<!-- end NAME -->`.
+    """Write the tables into a page, between `<!-- NAME -->` and `<!-- end NAME -->`.
 
     Raises:
-        ConfigError: the page lacks a place.
+        ConfigError: the page has no place for a table, or cannot be written.
     """
     text = page.read_text(encoding="utf-8")
     for name, table in tables(document).items():
@@ -127,7 +128,7 @@ def refresh(page: Path, document: Mapping[str, Any]) -> None:
         if not end:
             raise ConfigError(f"{page}: no lines '<!-- {name} -->' and '<!-- end {name} -->'")
         text = f"{before}{begin}\n{table}\n{end}{after}"
-    page.write_text(text, encoding="utf-8")
+    write_whole(page, text)
 
 
 def _spreads(row: Mapping[str, Any], orders: int) -> Iterable[str]:

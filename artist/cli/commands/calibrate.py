@@ -165,7 +165,7 @@ def _calibrate_fabric(
     from artist.cluster.fabric import fabric_names, load_fabric
     from artist.run import open_backend
 
-    known = name in fabric_names() or Path("astra_configs", "fabrics", f"{name}.yaml").is_file()
+    known = name in fabric_names()
     if base is None and not known:
         raise ConfigError(
             f"fabric {name!r} is new: say with --base which one to take its other levels from "

@@ -9,13 +9,14 @@ import typer
 
 from artist.cli import options
 from artist.cli.output import Format, print_json, print_table
-from artist.cli.progress import bar_of_runs
+from artist.cli.progress_bar import bar_of_runs
 
 if TYPE_CHECKING:
     from artist.experiments.compare import Comparison, Difference
 
 
 def compare(
+    context: typer.Context,
     scenario: options.ScenarioFile = None,
     policies: Annotated[
         str, typer.Option(metavar="A,B,...", help="The first is the baseline.")
@@ -40,7 +41,7 @@ def compare(
     quiet: options.Quiet = False,
 ) -> None:
     """Compare policies on the same work; says when a difference is within noise."""
-    chosen = options.scenario_of(locals())  # first: then `locals()` are the parameters
+    chosen = options.scenario_of(context.params)
     from artist.experiments.compare import compare as run
     from artist.experiments.executors import cores
 

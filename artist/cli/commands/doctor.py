@@ -36,7 +36,7 @@ def _try(name: str, check: Callable[[], str]) -> tuple[str, bool, str]:
 
 def _analytical() -> str:
     from artist.cluster.fabric import load_fabric
-    from artist.estimates.service import LatencyService
+    from artist.estimates.latency_service import LatencyService
     from artist.run import open_backend
     from artist.workload.models import workload
 

@@ -34,7 +34,7 @@ def latency(
     if cases is not None:
         _answer_cases(cases, workloads, out)
         return
-    from artist.estimates.service import answer
+    from artist.estimates.latency_service import answer
     from artist.run import open_backend
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}

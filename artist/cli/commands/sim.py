@@ -11,13 +11,14 @@ import typer
 from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts
-from artist.cli.progress import Watch
+from artist.cli.progress_bar import Watch
 
 if TYPE_CHECKING:
     from artist.results.result import Result
 
 
 def sim(
+    context: typer.Context,
     scenario: options.ScenarioFile = None,
     racks: options.Racks = None,
     policy: Annotated[str | None, typer.Option(help="See: artist list policies.")] = None,
@@ -38,7 +39,7 @@ def sim(
     quiet: options.Quiet = False,
 ) -> None:
     """Simulate a job trace on a cluster under a scheduling policy."""
-    chosen = options.scenario_of(locals())  # first: then `locals()` are the parameters
+    chosen = options.scenario_of(context.params)
     from artist.estimates.cache import open_store
     from artist.results.run_directory import check_target, write_run
     from artist.run import simulate

@@ -12,7 +12,7 @@ import typer
 from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_json
-from artist.cli.progress import bar_of_runs
+from artist.cli.progress_bar import bar_of_runs
 
 if TYPE_CHECKING:
     from artist.experiments.sweep import SweepResult
@@ -39,7 +39,7 @@ def sweep(
     """Run all scenarios of an experiment; results appear run by run."""
     from artist.experiments.experiment import load_experiment
     from artist.experiments.ray_cluster import check_ray
-    from artist.experiments.remote import on_ray
+    from artist.experiments.ray_worker import on_ray
     from artist.experiments.sweep import RESULTS
     from artist.experiments.sweep import sweep as run
     from artist.experiments.task import locally

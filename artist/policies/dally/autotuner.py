@@ -6,7 +6,7 @@ Source: Sharma et al., *Dally* (IEEE Big Data 2025), section IV-B3 and Algorithm
 
 A *wait* is recorded when a job starts: the time since it entered the queue. It is filed under
 the tier of the placement and the number of GPUs. Placements across the whole network are not
-recorded. Waits older than the window are forgotten. `policy.py` decides who waits for a timer.
+recorded. Waits older than the window are forgotten. `timers.py` says what a timer is for.
 """
 
 from __future__ import annotations

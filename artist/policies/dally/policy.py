@@ -6,7 +6,7 @@ learning*, IEEE Big Data 2025.
 **What is where.**
 
 - Section IV-B1, network-sensitive priority `Nw_sens`: `sensitivity`.
-- Algorithm 1, on resource offer: `Dally._accept`.
+- Section IV-B2 and Algorithm 1, on resource offer: `Dally._accept`, delay timers: `timers.py`.
 - Algorithm 2, get tuned timers: `autotuner.py`.
 - Section V-C, the baselines Dally-manual, -noWait and -fullyConsolidated: option `timers`.
 
@@ -50,8 +50,8 @@ from artist.contract import (
     Start,
     Wake,
 )
-from artist.policies.dally.autotuner import AutoTuner, Bounds
 from artist.policies.dally.options import DallyOptions
+from artist.policies.dally.timers import DelayTimers
 from artist.policies.shared.contest import Contest, run_contest
 from artist.policies.shared.packing import best_level, pack_in_level
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held
@@ -86,25 +86,17 @@ class Dally(BasePolicy):
     def __init__(self, options: DallyOptions) -> None:
         self.options = options
         self.lease = ticks(options.lease_s)
-        self._defaults = (ticks(options.machine_timer_s), ticks(options.rack_timer_s))
-        self._tuner = AutoTuner(
-            ticks(options.history_s),
-            options.deviations,
-            bounds=_bounds(options),
-            population=options.deviation == "population",
-        )
+        self._timers = DelayTimers(options)
         self._queue = RankedQueue()
         # Per GPU demand: when its waiting jobs entered the queue, the longest wait first.
         self._entered: dict[int, list[Tick]] = {}
-        # Per GPU demand: the answer of `_waits` at this question.
-        self._waits_by_demand: dict[int, list[Tick | None]] = {}
         self._now: Tick = 0
         self._wake: Tick = 0
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Offer the free GPUs and those of ended leases to the jobs, smallest `Nw_sens` first."""
         self._now = view.now
-        self._waits_by_demand = {}
+        self._timers.asked(view.now)
         for job in view.entered:
             self._queue.add(job, (sensitivity(job, view.now), job.entered))
             self._entered.setdefault(job.job.gpus, []).append(job.entered)
@@ -155,7 +147,7 @@ class Dally(BasePolicy):
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """One row per recorded wait, if the timers are tuned."""
-        return {"autotuner": self._tuner.rows} if self.options.timers == "auto" else {}
+        return self._timers.tables()
 
     # -- Algorithm 1 ---------------------------------------------------------------
 
@@ -163,7 +155,8 @@ class Dally(BasePolicy):
         """A placement in the best level with room, if the job has waited long enough for it."""
         gpus = job.job.gpus
         starvation = 0 if job.placement else self._now - job.entered
-        for level, wait in enumerate(self._waits(free.tree, gpus), start=free.tree.machine):
+        waits = self._timers.opens_after(free.tree, gpus)
+        for level, wait in enumerate(waits, start=free.tree.machine):
             if wait is None or starvation < wait:
                 return None
             placement = pack_in_level(free, level, gpus)
@@ -199,41 +192,11 @@ class Dally(BasePolicy):
 
         None if it never does, or if no level has room.
         """
-        for level, wait in enumerate(self._waits(free.tree, gpus), start=free.tree.machine):
+        waits = self._timers.opens_after(free.tree, gpus)
+        for level, wait in enumerate(waits, start=free.tree.machine):
             if free.fits_one(level, gpus):
                 return wait
         return None
-
-    def _waits(self, tree: ClusterTree, gpus: int) -> list[Tick | None]:
-        """Per level, machine first: how long a job waits before it accepts that level.
-
-        Algorithm 1 passes the timers one after the other. So a level opens when all timers before
-        it have expired. None stands for "never".
-        """
-        waits = self._waits_by_demand.get(gpus)
-        if waits is None:
-            waits = [0]
-            for level in range(tree.machine, tree.root):
-                timer = self._timer(tree, level, gpus)
-                before = waits[-1]
-                waits.append(None if timer is None or before is None else max(before, timer))
-            self._waits_by_demand[gpus] = waits
-        return waits
-
-    def _timer(self, tree: ClusterTree, level: int, gpus: int) -> Tick | None:
-        """How long a job waits for a level before it accepts the next one; None for ever.
-
-        A level that could never hold the job has timer 0 (section IV-B2).
-        """
-        timers = self.options.timers
-        if tree.largest(level) < gpus or timers == "none":
-            return 0
-        if timers == "unbounded":
-            return None
-        # The paper has no level between rack and network. Such a level gets the rack's timer.
-        default = self._defaults[min(level - tree.machine, 1)]
-        tuned = self._tuner.bounded(tree, level, gpus, self._now) if timers == "auto" else None
-        return default if tuned is None else tuned
 
     # -- bookkeeping ---------------------------------------------------------------
 
@@ -245,8 +208,7 @@ class Dally(BasePolicy):
         if not entered:
             del self._entered[gpus]
         level = tier(view.cluster, placement)
-        if level < view.cluster.root and self.options.timers == "auto":
-            self._tuner.record(view.cluster, level, gpus, view.now - job.entered, view.now)
+        self._timers.record(view.cluster, level, gpus, view.now - job.entered)
 
     def _next_wake(self, free: FreeGpus, waiting_since: Mapping[int, Tick]) -> list[Wake]:
         """A wake-up for the tick at which the first waiting job accepts free GPUs.
@@ -263,11 +225,3 @@ class Dally(BasePolicy):
             return []
         self._wake = min(expiries)
         return [Wake(self._wake)]
-
-
-def _bounds(options: DallyOptions) -> Bounds:
-    floors, caps = options.floors_s or (0.0, 0.0), options.caps_s
-    return Bounds(
-        (ticks(floors[0]), ticks(floors[1])),
-        (None, None) if caps is None else (ticks(caps[0]), ticks(caps[1])),
-    )

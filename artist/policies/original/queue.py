@@ -84,7 +84,8 @@ class BidQueue:
     ) -> Iterator[Grant]:
         """Greedy backfill: the grants of one offer, best rank first.
 
-        A bid that does not fit is passed. The caller must claim the GPUs of a grant from `free` before it asks for the next one.
+        A bid that does not fit is passed. The caller must claim the GPUs of a grant from `free`
+        before it asks for the next one.
         """
         # One entry per group: its first bid that was not visited yet.
         heads = [(ranked[0], group, 0) for group, ranked in self._ranked.items()]

@@ -109,21 +109,21 @@ class OriginalScheduler(BasePolicy):
         self._wake: Tick = -1
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Handle the entries that are due, by the original simulator's clock, and plan the next question."""
+        """Handle the entries that are due, and plan the next question."""
         for job in view.entered:
             if job.handle not in self._accounts:
                 self._arrived(job, view)
         for handle in view.finished:
             self._finished.add(handle)
             self._plan(Entry(self._end_s(handle, view.now), END, handle, view.now))
-        turn = Turn(view, self._free(view.free))
+        answer = Answer(view, self._free(view.free))
         while self._agenda and self._agenda[0].tick <= view.now:
             entry = heapq.heappop(self._agenda)
             if entry.event == OFFER:
-                self._offer(entry.time_s, turn)
+                self._offer(entry.time_s, answer)
             elif entry.handle in self._leases:
-                self._ended(entry, turn)
-        return [*turn.decisions(), *self._next_question(view.now)]
+                self._ended(entry, answer)
+        return [*answer.decisions(), *self._next_question(view.now)]
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The tables of the rule."""
@@ -141,22 +141,22 @@ class OriginalScheduler(BasePolicy):
         if view.free.total:
             self._plan(Entry(entered_s, OFFER, -1, view.now))
 
-    def _ended(self, entry: Entry, turn: Turn) -> None:
+    def _ended(self, entry: Entry, answer: Answer) -> None:
         """A job has finished, or its lease has ended and it bids again."""
         handle, lease = entry.handle, self._leases.pop(entry.handle)
         account = self._accounts[handle]
-        turn.free.release(lease.placement)
+        answer.free.release(lease.placement)
         if handle in self._finished:
             self._finished.remove(handle)
             del self._accounts[handle], self._jobs[handle]
             delayed = True
         else:
-            turn.ended[handle] = lease
+            answer.ended[handle] = lease
             account.ran(lease.batches, lease.iteration_s, self._granularity)
             self._enter(handle, entry.time_s)
             delayed = lease.expires
         time_s = entry.time_s + (OVERHEAD_S * account.gpus if delayed else 0.0)
-        self._plan(Entry(time_s, OFFER, -1, max(turn.view.now, ticks(time_s))))
+        self._plan(Entry(time_s, OFFER, -1, max(answer.view.now, ticks(time_s))))
 
     def _enter(self, handle: int, time_s: float) -> None:
         """A job enters the queue."""
@@ -197,9 +197,9 @@ class OriginalScheduler(BasePolicy):
 
     # -- offers ----------------------------------------------------------------------
 
-    def _offer(self, time_s: float, turn: Turn) -> None:
+    def _offer(self, time_s: float, answer: Answer) -> None:
         """Waiting jobs bid for all free GPUs, also those whose lease has just ended."""
-        free = turn.free
+        free = answer.free
         if self._visits is None:
             self._visits = HashOrder(free.tree, self._seed)
         granted = []
@@ -207,15 +207,15 @@ class OriginalScheduler(BasePolicy):
             free.claim(placement)
             waited_s = time_s - bid.since_s
             self.rule.granted(free.tree, level, bid.gpus, waited_s, time_s)
-            self._grant(bid.handle, placement, time_s, turn)
+            self._grant(bid.handle, placement, time_s, answer)
             granted.append(bid.handle)
         for handle in granted:
             self._queue.remove(handle)
 
-    def _grant(self, handle: int, placement: Placement, time_s: float, turn: Turn) -> None:
+    def _grant(self, handle: int, placement: Placement, time_s: float, answer: Answer) -> None:
         """Start a lease. A job that gets its former GPUs back goes on without a pause."""
-        job, account, view = self._jobs[handle], self._accounts[handle], turn.view
-        last = turn.ended.get(handle)
+        job, account, view = self._jobs[handle], self._accounts[handle], answer.view
+        last = answer.ended.get(handle)
         if last is not None and placement == last.placement:
             anchor, before, restart_s = last.anchor, last.before + last.batches, 0.0
             iteration_s = last.iteration_s
@@ -228,7 +228,7 @@ class OriginalScheduler(BasePolicy):
         left = -(-account.remaining // (self._granularity * account.gpus))
         end_s = summed(time_s + restart_s, batch_s, min(batches, left))
         lease = Lease(placement, iteration_s, anchor, before, batches, expires, end_s)
-        self._leases[handle] = turn.granted[handle] = lease
+        self._leases[handle] = answer.granted[handle] = lease
         if batches < left:
             # Never before the next tick, or this question would be asked again at once.
             end = after(anchor, (before + batches) * self._granularity, iteration_s)
@@ -236,10 +236,11 @@ class OriginalScheduler(BasePolicy):
 
 
 @dataclass(slots=True)
-class Turn:
-    """What happens at one question: the free GPUs, and the leases that end and begin.
+class Answer:
+    """The answer to one question, as far as it is worked out.
 
-    `ended` and `granted` hold the leases by handle.
+    `free` holds the GPUs that are free now. `ended` and `granted` hold, by handle, the leases that
+    ended and those that began.
     """
 
     view: ClusterView

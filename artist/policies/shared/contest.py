@@ -45,9 +45,9 @@ class Contest:
     accepts them, even if the pool has a better level. Then no job loses GPUs only because
     another one wants to lie closer together.
 
-    Copying the free GPUs costs as much as the cluster is large. So a claim is put off until
-    somebody reads the free GPUs or the pool. Without contestable jobs, a round copies nothing if
-    no job gets GPUs, or only the last one.
+    Copying the free GPUs costs as much as the cluster is large. So a claim is put off until the
+    free GPUs or the pool are read. Without contestable jobs, a round copies nothing if no job gets
+    GPUs, or only the last one does.
     """
 
     __slots__ = (

@@ -1,9 +1,9 @@
-"""Does artist do what its rules say? Against `naive.py`, which knows the rules and no shortcut.
+"""Do the classic policies do what their rules say? Compared with the naive simulator of `naive.py`.
 
-Traces are small and their times coincide often: arrivals, finishes and lease ends of one
-instant, jobs of one rank, units with equally many free GPUs. What must agree is every stay of
-every job: on which GPUs, from when to when, how many iterations, how much of a stall, and why it
-ended; starts, finishes, preemptions and migrations follow from these.
+Traces are small, and ties are frequent: events at one instant, jobs of one rank, units with
+equally many free GPUs. Every stay of every job must agree: its GPUs, its start and end, its
+iterations, the time stalled, and why it ended. Starts, finishes, preemptions and migrations
+follow from the stays.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HOW = {
 
 
 class Case(NamedTuple):
-    """A cluster, what communication costs on it, and jobs."""
+    """A cluster, the cost of communication on it, and jobs."""
 
     names: tuple[str, ...]
     spec: Nested
@@ -52,7 +52,7 @@ class Case(NamedTuple):
 
 @st.composite
 def specs(draw: st.DrawFn, levels: int, most: int) -> Nested:
-    """A cluster of so many GPUs at most; units of a level may differ in size."""
+    """A cluster of at most `most` GPUs. Units of a level may differ in size."""
     room = most
 
     def unit(level: int) -> Nested:
@@ -82,7 +82,7 @@ def cases(draw: st.DrawFn, most_gpus: int, most_jobs: int) -> Case:
             "arrival_s": st.integers(0, most_jobs // 2).map(float),
             "gpus": st.integers(1, min(size(spec), 9)),
             "iterations": st.integers(1, 8),
-            # Binary fractions: ranks are floats, in which 3 x 0.1 is more than 1 x 0.3.
+            # Fractions that floats hold exactly: artist's ranks are floats, and 3 x 0.1 > 1 x 0.3.
             "compute_s": st.sampled_from([1.0, 2.0, 0.5, 3.0]),
             "restart_s": st.sampled_from([0.0, 1.0, 2.0, 5.0]),
         }
@@ -108,8 +108,8 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-def found(case: Case, policy: str, options: dict[str, Any]) -> list[list[naive.Stay]]:
-    """Every job's stays, by artist."""
+def simulated(case: Case, policy: str, options: dict[str, Any]) -> list[list[naive.Stay]]:
+    """The stays of every job, by artist."""
     tree = nested(case.names, case.spec)
     asked = make_policy(policy, **options)
     rates = AloneRates(tree, EstimateByLevel(tree, case.rack, case.network))
@@ -136,13 +136,13 @@ def naive_cluster(case: Case) -> naive.Cluster:
 
 
 def slowdown(case: Case) -> list[float]:
-    """What an iteration takes per second of compute, by level."""
+    """The time of an iteration per second of compute, by level."""
     outer = {"rack": case.rack, "network": case.network if "rack" in case.names else case.rack}
     return [1.0 + outer.get(name, 0.0) for name in case.names]
 
 
 def expected(case: Case, policy: str, options: dict[str, Any]) -> list[list[naive.Stay]]:
-    """Every job's stays, by the naive reference."""
+    """The stays of every job, by the naive simulator."""
     asked: dict[str, Any] = {"preemption": "never", "strict": False}
     asked |= {**POLICIES[policy].preset, **options}
     asked["lease"] = round(asked.pop("lease_s") * naive.SECOND)
@@ -151,8 +151,8 @@ def expected(case: Case, policy: str, options: dict[str, Any]) -> list[list[naiv
     ).run()
 
 
-# A job that lost its GPUs to a shorter one is the first that does not fit: who is longer still
-# waits behind it, though one GPU is left. Draws seldom come across it.
+# A job that lost its GPUs to a shorter one is the first job that does not fit. So a longer job
+# waits behind it, although one GPU is left. Random draws seldom hit this case.
 SHUT_OUT = Case(
     names=("machine", "network"),
     spec=[4],
@@ -172,11 +172,11 @@ STRICT = {"placement": "pack", "lease_s": 1.0, "preemption": "at-once", "strict"
 @example(SHUT_OUT, "sjf", STRICT)
 @given(cases(16, 8), POLICY, OPTIONS)
 def test_every_stay_of_every_job_follows_from_the_rules(case, policy, options) -> None:
-    assert found(case, policy, options) == expected(case, policy, options)
+    assert simulated(case, policy, options) == expected(case, policy, options)
 
 
 @pytest.mark.slow
 @settings(max_examples=10_000)
 @given(cases(40, 20), POLICY, OPTIONS)
 def test_so_it_does_with_more_jobs_on_larger_clusters(case, policy, options) -> None:
-    assert found(case, policy, options) == expected(case, policy, options)
+    assert simulated(case, policy, options) == expected(case, policy, options)
