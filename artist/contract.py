@@ -62,8 +62,10 @@ class Migrate:
 class Hold:
     """Let a job keep its GPUs and stand still until a tick; `reason` as in `Preempt`.
 
-    The job runs, or the same answer starts or migrates it. The iteration in progress goes on
-    afterwards where it stopped. A shorter hold does not end a longer one.
+    The job must run once the answer is applied: it runs already, or the same answer starts it. The
+    iteration in progress goes on afterwards where it stopped. A shorter hold does not end a longer
+    one. A lease keeps its due tick; if that falls into the hold, the lease ends at the first end of
+    an iteration after it.
     """
 
     handle: int
@@ -75,8 +77,7 @@ class Hold:
 class Wake:
     """Ask again at this tick even if nothing happens until then.
 
-    A million wake-ups in a row without another decision or event are an error if less than a
-    millisecond lies between them, or if nothing else is ever going to happen.
+    Waking up for ever without deciding anything is an error (`engine/livelock.py`).
     """
 
     at: Tick
@@ -94,7 +95,8 @@ class Rate:
     An iteration takes `iteration_s` seconds and is worth `worth` iterations of the job as
     submitted: 1 on the GPUs that it asked for, 0.5 on half of them. `alone_iteration_s` is what
     an iteration would take if no other job used the network. The rate function is asked again
-    when `until_iteration` submitted iterations are done, or at the tick `until`, if given.
+    when the job has done `until_iteration` submitted iterations in all, or at the tick `until`. A
+    point that does not lie before the job's finish is ignored.
     """
 
     iteration_s: float
@@ -112,7 +114,7 @@ class Rate:
             )
 
     def same_speed(self, other: Rate) -> bool:
-        """Whether the other rate differs at most in when to ask again."""
+        """Whether the rates are equal apart from `until` and `until_iteration`."""
         return (
             self.iteration_s == other.iteration_s
             and self.worth == other.worth
@@ -134,10 +136,10 @@ class RateFunction(Protocol):
     ) -> Mapping[int, Rate]:
         """Rates by handle.
 
-        `changed` holds the jobs that started, moved, were held, asked to be asked again, lost
-        their GPUs or finished at this instant. The answer must name every one of them that runs,
-        and may name any other running job. `JobView.former_placement` tells which GPUs a changed
-        job has left.
+        `changed` holds the jobs that started, moved, were held, lost their GPUs or finished at
+        this instant, and those whose rate has come to its `until`. The answer must name every one
+        of them that runs, and may name any other running job. `JobView.former_placement` tells
+        which GPUs a changed job has left.
         """
         ...
 
@@ -150,7 +152,10 @@ class RateFunction(Protocol):
 
 
 class JobView(Protocol):
-    """What a policy or rate function may know of a job that has arrived and not finished."""
+    """What a policy or rate function may know of a job that has arrived.
+
+    A policy gets jobs that have not finished; a rate function also those that finish now.
+    """
 
     @property
     def job(self) -> Job:
@@ -174,7 +179,7 @@ class JobView(Protocol):
 
     @property
     def former_placement(self) -> Placement | None:
-        """The GPUs that it held before its present ones, or last if it waits; None if none."""
+        """The GPUs of its stay before this one, or of its last stay if it waits; else None."""
 
     @property
     def gpus(self) -> int:
@@ -227,7 +232,8 @@ class Policy(Protocol):
     """A scheduler. State that it keeps must survive pickling and deep copies."""
 
     lease: Tick | None
-    """How long an allocation holds before the job competes again; None for ever."""
+    """How long a job keeps its GPUs before it competes again; None for ever. The simulator is given
+    it once, at the start."""
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Answer one question."""
@@ -236,8 +242,8 @@ class Policy(Protocol):
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """Whether leases that end matter, at an instant at which nothing else happens.
 
-        The answer False spares the question: the jobs keep their GPUs for another lease. False
-        is right only where `decide` would answer nothing and learn nothing.
+        The answer False spares the question: the jobs keep their GPUs for another lease. Return
+        False only if `decide` would return no decisions and would not change the policy's state.
         """
         ...
 
@@ -256,7 +262,7 @@ class BasePolicy:
     lease: Tick | None = None
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
-        """Always: a policy that knows better overrides this (`Policy.contests`)."""
+        """True. Override it to save questions (`Policy.contests`)."""
         return True
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -269,7 +275,11 @@ class BasePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """Take GPUs out of service at a tick. Jobs that hold any of them lose all their GPUs."""
+    """Take GPUs out of service at a tick.
+
+    The free GPUs of a leaf leave first. If they are too few, jobs there lose all their GPUs, the
+    latest arrival first, until enough are free.
+    """
 
     at: Tick
     placement: Placement
@@ -292,7 +302,7 @@ class EventSource(Protocol):
     def next_event(self, now: Tick) -> OutsideEvent | None:
         """The next event, at `now` or later; None if there is no other.
 
-        The engine asks once at the start, and then whenever it has handled the last one. Its
-        `at` never goes back.
+        The engine asks once at the start, and for the next one after handling each. The `at` of
+        events never decreases.
         """
         ...

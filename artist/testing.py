@@ -102,7 +102,7 @@ def check_policy(make: Callable[[], Policy], *, seed: int = 0) -> None:
         _same(situation, "insensitive to names", rows, _run(_renamed(situation), make()))
         watched = partial(_run, situation, _Watched(make()))
         seen = _clause(situation, "leaving the view alone", watched)
-        _same(situation, "right about the leases that nobody contests", rows, seen)
+        _same(situation, "right about leases that no job contests", rows, seen)
         _same(situation, "picklable and copyable", rows, _run_copied(situation, make()))
         restless = LevelRates(situation.tree, restless=True)
         shaken = partial(_run, situation, make(), restless)

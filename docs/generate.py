@@ -267,7 +267,8 @@ def policies() -> str:
     for implementation, entries in shared.items():
         fields = _fields(implementation.Options, implementation.Options.model_json_schema())
         ids = ", ".join(f"`{entry.id}`" for entry in entries)
-        text += f"\n## {implementation.__name__}\n\nOptions of {ids}.\n\n{fields}"
+        about = inspect.cleandoc(sys.modules[implementation.__module__].__doc__ or "")
+        text += f"\n## {implementation.__name__}\n\n{about}\n\nOptions of {ids}:\n\n{fields}"
         fixed = [(e.id, e.preset) for e in entries if e.preset]
         for name, preset in fixed:
             settings = ", ".join(f"`{key}={value}`" for key, value in preset.items())

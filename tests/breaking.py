@@ -115,8 +115,8 @@ def broken_yaml(data: Any, rng: random.Random) -> bytes:
         text = text.replace(mark, value)
     if rng.random() < 0.1:
         text = _bomb(rng) + text
-    found = text.encode("utf-8", "surrogatepass")
-    return broken_bytes(found, rng) if rng.random() < 0.2 else found
+    data = text.encode("utf-8", "surrogatepass")
+    return broken_bytes(data, rng) if rng.random() < 0.2 else data
 
 
 def _mutate(data: Any, rng: random.Random, pasted: dict[str, str]) -> None:
@@ -178,5 +178,5 @@ def broken_json(data: Any, rng: random.Random) -> bytes:
         )
         quoted = value if rng.random() < 0.7 else json.dumps(value)
         text = text.replace(f'"{mark}"', quoted)
-    found = text.encode("utf-8", "surrogatepass")
-    return broken_bytes(found, rng) if rng.random() < 0.2 else found
+    data = text.encode("utf-8", "surrogatepass")
+    return broken_bytes(data, rng) if rng.random() < 0.2 else data

@@ -20,12 +20,15 @@ from artist.workload.job import Job
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The decisions of one answer by kind. A job that migrates is in `moved` and in `placed`."""
+    """The decisions of one answer by kind, filled while they are checked.
+
+    A job that migrates is in `moved` and in `placed`.
+    """
 
     preempted: list[JobState] = field(default_factory=list)
     moved: list[JobState] = field(default_factory=list)
     placed: list[tuple[JobState, Placement]] = field(default_factory=list)
-    held: list[tuple[JobState, Hold]] = field(default_factory=list)
+    holds: list[tuple[JobState, Hold]] = field(default_factory=list)
     wakes: list[Tick] = field(default_factory=list)
     reasons: dict[int, str] = field(default_factory=dict)
     """By handle: why a job is preempted or migrated, where the policy says so."""
@@ -72,7 +75,7 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Ans
 
 
 def _check_holds(holds: Sequence[Hold], answer: Answer, holdings: Holdings, now: Tick) -> None:
-    """A job may be held that runs once the rest of the answer is applied."""
+    """Check that each held job runs once the other decisions are applied."""
     placed = {state.handle: state for state, _ in answer.placed}
     preempted = {state.handle for state in answer.preempted}
     seen: set[int] = set()
@@ -85,11 +88,13 @@ def _check_holds(holds: Sequence[Hold], answer: Answer, holdings: Holdings, now:
             raise PolicyError(f"{holdings.name(hold.handle)} is preempted and held")
         if hold.until <= now:
             raise PolicyError(f"job {state.job.id!r} held until {hold.until}, not after {now}")
-        answer.held.append((state, hold))
+        answer.holds.append((state, hold))
 
 
 def _lawful(job: Job, placement: Placement) -> Placement:
     leaves, counts = placement.leaves, placement.counts
+    if not leaves:
+        raise PolicyError(f"job {job.id!r}: {placement} has no GPUs")
     # Other kinds of numbers (numpy's, booleans) would compare equal and hash alike, and then
     # print differently in the rows.
     if {type(number) for number in (*leaves, *counts)} != {int}:

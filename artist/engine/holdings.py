@@ -64,8 +64,8 @@ class Holdings:
         known = handle in range(len(self.jobs))
         return f"job {self.jobs[handle].id!r}" if known else f"unknown job {handle!r}"
 
-    def _among(self, jobs: Mapping[int, JobState], handle: int, state: str) -> JobState:
+    def _among(self, jobs: Mapping[int, JobState], handle: int, condition: str) -> JobState:
         job = jobs.get(handle)
         if job is None:
-            raise PolicyError(f"{self.name(handle)} is not {state}")
+            raise PolicyError(f"{self.name(handle)} is not {condition}")
         return job

@@ -113,7 +113,7 @@ class JobState:
     def close_interval(self, now: Tick, reason: EndReason, note: str) -> PlacementRow | None:
         """Settle the progress at the end of an interval of constant rate, and write its row.
 
-        Every stay on GPUs has a last row; else an interval without length has none.
+        An interval of no length gets no row, unless it is the last of its stay.
         """
         start, rate = self.interval_start, self.rate
         assert self.placement is not None  # running jobs have GPUs

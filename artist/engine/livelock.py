@@ -23,7 +23,7 @@ class Livelock:
         self._since: Tick = 0
 
     def woken(self, now: Tick, events: int) -> None:
-        """The policy is asked as it wished. `events`: number of events before this one."""
+        """A wake-up came. `events`: number of events before this one."""
         if events != self._events:
             self._count = 0
         if not self._count:

@@ -1,7 +1,7 @@
 """Outages: GPUs leave service and come back, as an event source says.
 
 Of the GPUs of a leaf, the free ones leave first. If they are too few, jobs that hold GPUs there
-lose all their GPUs, the latest arrival first.
+lose all their GPUs, the latest arrival first, until enough are free.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from artist.units import Tick
 
 
 class Outages:
-    """The events of a source, one at a time: the next one is in the queue."""
+    """Takes the events of a source into the queue, one at a time."""
 
     __slots__ = ("_next", "_source")
 
@@ -38,6 +38,11 @@ class Outages:
                     "not in the past"
                 )
             queue.push(self._next.at, OUTSIDE, -1)
+
+    @property
+    def pending(self) -> bool:
+        """Whether an event of the source is in the queue."""
+        return self._next is not None
 
     def victims(self, holdings: Holdings) -> list[JobState]:
         """The jobs that lose their GPUs by the event that happens now."""

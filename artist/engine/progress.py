@@ -22,8 +22,8 @@ from artist.units import TICKS_PER_S, Tick
 
 _PHASE_BITS = 64  # 2**-64 of an iteration of 10^6 s is less than 10^-4 ticks
 _PHASE_MASK = (1 << _PHASE_BITS) - 1
-# What an iteration is worth is rounded up to 2**-44, so that three iterations of a job on a
-# third of its GPUs complete one. A third of one is not exact in binary.
+# What an iteration is worth is rounded up to a multiple of 2**-44, so that three iterations of a
+# job on a third of its GPUs complete one. A third of one is not exact in binary.
 _WORK_BITS = 44
 
 
@@ -54,11 +54,11 @@ class Progress:
         self._work = math.ceil(rate.worth * (1 << _WORK_BITS))
 
     def start(self, at: Tick) -> None:
-        """Begin a whole iteration at a tick, at the next `set_rate`'s rate."""
+        """A new iteration begins at this tick. Call `set_rate` next."""
         self._anchor = at
 
     def settle(self, now: Tick) -> int:
-        """Move the anchor to `now`; return the iterations completed since the last one."""
+        """Move the anchor to `now`; return the iterations completed since the last `settle`."""
         position = self._position(now)
         whole = min(position >> _PHASE_BITS, self._missing(self._total))
         self._done = min(self._done + whole * self._work, self._total)
@@ -103,7 +103,7 @@ class Progress:
 
         Later: a lease shorter than an iteration must not end without progress.
         """
-        if not self._phase:  # the same in smaller numbers
+        if not self._phase:  # the same in smaller numbers, which are faster
             whole = max(0, (at - 1 - self._anchor) * self._den // self._num)
             return self._anchor - (-(whole + 1) * self._num // self._den)
         whole = self._position(at - 1) >> _PHASE_BITS
@@ -111,9 +111,9 @@ class Progress:
         return self._anchor - (-needed * self._num // (self._den << _PHASE_BITS))
 
     def _position(self, now: Tick) -> int:
-        """Iterations since the last settled whole one, times 2**64.
+        """Whole iterations and phase since the last `settle`, in units of 2**-64.
 
-        Rounded up, so that an end that falls on a tick stays there after a `settle`.
+        Rounded up: rounding down would move later ends one tick back.
         """
         if now <= self._anchor:
             return self._phase

@@ -1,4 +1,4 @@
-"""The loop: the only place where time moves and GPUs change hands.
+"""The loop: here time moves, and only from here do GPUs change hands.
 
 One instant goes through these stages:
 
@@ -9,7 +9,7 @@ One instant goes through these stages:
 4. rate: ask the rate function once about the jobs that changed.
 
 `run` is the loop over these stages; a driver outside may use them one by one. At a question the
-simulator can be copied or pickled, and the copy goes on to the same rows.
+simulator can be copied or pickled. Continuing the copy gives the same rows.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ class Simulator:
         self._queue = EventQueue()
         self._arrived = 0
         self._outages = Outages(events)
+        # What the policy has not heard of yet. A job that its last answer preempted has entered.
         self._entered: list[JobState] = []
         self._lease_ended: list[JobState] = []
         self._finished: list[int] = []
@@ -173,7 +174,8 @@ class Simulator:
 
         Raises:
             PolicyError: a decision is unlawful; the message names the policy. Nothing
-                has changed then, and the question may be answered again.
+                has changed then, and the question may be answered again. After any other
+                error the simulator is of no use any more.
         """
         if not self._asking:
             raise PolicyError(f"answer of {policy} without a question; call next_question() first")
@@ -185,10 +187,10 @@ class Simulator:
             self._renew_leases()
         if self._changed:
             self._rate_changed()
-        # Only now: until all of the answer is applied, the same question stands.
         self._asking = False
         if self._livelock.suspected:
-            dead = len(self.rows.jobs) + self.jobs_waiting == self.jobs_total
+            stuck = len(self.rows.jobs) + self.jobs_waiting == self.jobs_total
+            dead = stuck and not self._outages.pending
             self._livelock.check(policy, self.now, dead=dead)
         self.rows.note(self.now, self._holdings.gpus_held, self.jobs_running, self.jobs_waiting)
         self.rows.questions += 1
@@ -282,7 +284,7 @@ class Simulator:
         answer = checked(decisions, self._holdings, self.now)
         exchange(self._holdings.free, answer)
         self._entered, self._finished = [], []
-        if answer.placed or answer.preempted or answer.held:
+        if answer.placed or answer.preempted or answer.holds:
             self._livelock.decided()
         for tick in answer.wakes:
             self._queue.push(tick, WAKE, -1)
@@ -295,7 +297,7 @@ class Simulator:
             self._stop(state, MIGRATED, answer.reasons[state.handle])
         for state, placement in answer.placed:
             self._place(state, placement)
-        for state, hold in answer.held:
+        for state, hold in answer.holds:
             self._hold(state, hold.until, hold.reason)
 
     def _place(self, state: JobState, placement: Placement) -> None:
@@ -315,7 +317,7 @@ class Simulator:
         del self._holdings.running[state.handle]
         if reason is MIGRATED:
             state.migrations += 1
-        elif reason is not FINISHED:
+        elif reason is not FINISHED:  # an outage, too, takes the job's GPUs from it
             state.preemptions += 1
         self._changed[state.handle] = state
 
@@ -362,10 +364,10 @@ class Simulator:
         job_events.schedule(self._queue, state, self.now, leased=self.lease is not None)
 
     def _end_lease(self, state: JobState) -> None:
-        """The next lease is due at the next multiple of its length since the job started."""
+        """Leases are counted from the start of the stay: the next is due a whole number later."""
         assert self.lease is not None  # only leases end
         if self.now < state.lease_due:
-            return  # scheduled before a hold, and renewed since
+            return  # a hold at the end of a lease has scheduled this end a second time
         state.lease_due = self.now + self.lease - (self.now - state.started) % self.lease
         self._lease_ended.append(state)
 
@@ -373,7 +375,7 @@ class Simulator:
         """Jobs whose lease ended and whose GPUs nobody took keep them."""
         ended, self._lease_ended = self._lease_ended, []
         for state in ended:
-            if state.gpus and state.started < self.now:
+            if state.gpus and state.started < self.now:  # else it lost its GPUs, or moved just now
                 job_events.schedule_lease(self._queue, state)
 
     def _close_interval(self, state: JobState, reason: EndReason, note: str = "") -> None:

@@ -35,7 +35,7 @@ BACKENDS = Registry(
         ),
         Entry(
             "none",
-            "artist.estimates.latency_service:NoCommunication",
+            "artist.estimates.latency_service:no_backend",
             "no communication: pure queueing, any model",
         ),
     ],

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.shape import Shape, shape_text
-from artist.errors import BackendError
+from artist.errors import BackendError, ConfigError
 from artist.estimates.dimensions import dimensions, system_settings
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
 from artist.workload.layers import Parallelism, Workload, quantised
@@ -97,12 +97,14 @@ class LatencyService:
 
     def _ask(self, query: LatencyQuery, profile: bool) -> Estimate:
         store = self._store if query.dimensions else None
-        kept = store.get(query, self._backend.source, profile=profile) if store else None
+        kept = (
+            store.get(query, self._backend.source, profile=profile) if store is not None else None
+        )
         if kept is not None:
             self.store_hits += 1
             return kept
         estimate = answer(self._backend, query, profile=profile)
-        if store:
+        if store is not None:
             store.put(query, estimate, profile=profile)
         return estimate
 
@@ -115,7 +117,7 @@ def answer(backend: LatencyBackend, query: LatencyQuery, *, profile: bool = Fals
     return Estimate(compute_ns, compute_ns, "single-gpu", (), ())
 
 
-_ALONE = Estimate(1, 1, "none", (), ())
+_NO_COMMUNICATION = Estimate(1, 1, "none", (), ())
 
 
 class NoCommunication:
@@ -125,7 +127,7 @@ class NoCommunication:
 
     def estimate(self, model: str, shape: Shape, *, profile: bool = False) -> Estimate:
         """An estimate without communication."""
-        return _ALONE
+        return _NO_COMMUNICATION
 
 
 def single_gpu_ns(workload: Workload) -> int:
@@ -139,3 +141,15 @@ def single_gpu_ns(workload: Workload) -> int:
     if workload.parallelism is Parallelism.DATA:
         total_us -= first.input_grad.compute_us
     return round(1000 * total_us)
+
+
+def no_backend(argument: str, fallback: LatencyBackend | None) -> LatencyBackend:
+    """`none` is no backend: a run with it asks nobody (`NoCommunication`).
+
+    Raises:
+        ConfigError: always; `none` stands where a backend must answer.
+    """
+    name = f"none:{argument}" if argument else "none"
+    raise ConfigError(
+        f"backend {name}: answers no query; use analytical, or --backend none for a whole run"
+    )

@@ -1,7 +1,7 @@
 """Query and estimate: what a latency backend is asked, and what it answers.
 
 A `LatencyQuery` holds everything that ASTRA-sim can distinguish and nothing else: no job, no
-machine. An `Estimate` holds compute time and exposed communication of one iteration, the source of
+machine. An `Estimate` holds compute time and exposed communication of the iterations, the source of
 these numbers and, on request, the traffic. Times in this package are nanoseconds.
 """
 

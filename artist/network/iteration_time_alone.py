@@ -3,8 +3,8 @@
     iteration_s = compute_s x (1 + comm_ratio),  comm_ratio = exposed communication / compute
 
 The compute time comes from the trace, and only the ratio comes from the backend (Dally, section
-IV-C). A job on more or fewer GPUs than it asked for takes as long for an iteration. The iteration
-is then worth GPUs held / GPUs asked for.
+IV-C). A job on more or fewer GPUs than it asked for has the same compute time, and an
+iteration is worth GPUs held / GPUs asked for.
 
 Models of contention between jobs are other implementations of `artist.contract.RateFunction`.
 """

@@ -16,16 +16,16 @@ first.
 | `area` | ideal time of the iterations that are left x GPUs | `srsf` |
 | `service` | GPUs x time for which the job has held GPUs | `las` |
 
-**Rules.** Simulators differ fourfold in what they call FIFO, so the rules are exact.
+**Rules.** What simulators call FIFO has four meanings, so the rules are exact.
 
 1. A waiting job that comes forward starts if its placer has a placement.
 2. If it has none, the job is passed: later jobs may start. Nothing is reserved for it
    (backfilling without reservation).
-3. With `strict=true`, the first job that gets no placement blocks the waiting jobs behind it. A
-   job that loses its GPUs blocks them too. Running jobs behind it keep their GPUs. They move if a
-   job before them took their GPUs.
+3. With `strict=true`, the first job that has no GPUs after its turn, be it a waiting or a preempted
+   one, blocks the waiting jobs behind it. Running jobs behind it keep their GPUs. If a job before
+   them took some, they move.
 4. Option `preemption` says when a running job may lose its GPUs to a job before it in the order:
-   `never`; `lease`: when its lease ends; `at-once`: at every arrival and finish. A job whose GPUs
+   `never`; `lease`: when its lease ends; `at-once`: at every question. A job whose GPUs
    no job before it takes keeps them.
 
 The competition is `shared/contest.py`.

@@ -104,14 +104,14 @@ def test_errors_are_those_of_the_command(
     """Same class, hence same exit code, and the same sentence."""
     from artist.config import load_scenario
 
-    with pytest.raises(error) as found:
+    with pytest.raises(error) as raised:
         artist.simulate(artist.Scenario(**settings), cache=False)  # type: ignore[arg-type]
     if "rack" in settings:
         return  # a flag of the command, misspelt, never gets as far as a scenario
     with pytest.raises(error) as expected:
         artist.simulate(load_scenario(None, settings, ()), cache=False)
-    assert str(found.value) == str(expected.value)
-    assert found.value.exit_code == expected.value.exit_code
+    assert str(raised.value) == str(expected.value)
+    assert raised.value.exit_code == expected.value.exit_code
 
 
 def test_latency_answers_as_the_command(tmp_path: Path) -> None:

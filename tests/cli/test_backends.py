@@ -19,6 +19,7 @@ GOLDEN = Path(__file__).parents[3] / "shared" / "reference" / "golden_astra1.csv
         ("astra-docker:nobody", 2, ["'nobody'", "images.yaml"]),
         ("recorded", 2, ["recorded:FILE"]),
         ("recorded:nowhere.csv", 3, ["nowhere.csv"]),
+        ("none:x", 2, ["backend none:x", "answers no query"]),
     ],
 )
 def test_what_is_missing(artist, backend: str, code: int, words: list[str]) -> None:

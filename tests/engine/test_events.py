@@ -164,9 +164,9 @@ def test_a_wake_up_sees_jobs_that_arrive_at_its_tick() -> None:
 
 
 def test_simultaneous_arrivals_come_forward_in_the_order_of_the_input() -> None:
-    found = simulator(cluster([8]), [job("z"), job("a"), job("m")]).next_question()
-    assert found is not None
-    assert [view.job.id for view in found.entered] == ["z", "a", "m"]
+    question = simulator(cluster([8]), [job("z"), job("a"), job("m")]).next_question()
+    assert question is not None
+    assert [view.job.id for view in question.entered] == ["z", "a", "m"]
 
 
 def test_events_of_an_earlier_stay_are_dropped_when_their_tick_comes() -> None:

@@ -126,7 +126,7 @@ def test_a_view_tells_a_jobs_time_on_gpus_service_and_whole_iterations() -> None
     engine = simulator(cluster([8]), [job("a", gpus=2, compute_s=3.0)])
     engine.next_question()
     engine.answer([Start(0, on({0: 2})), Wake(4 * S)])
-    found = []
+    shown = []
     for decisions in (
         [Preempt(0), Wake(9 * S)],
         [Start(0, on({0: 2})), Wake(13 * S)],
@@ -136,10 +136,10 @@ def test_a_view_tells_a_jobs_time_on_gpus_service_and_whole_iterations() -> None
         assert view is not None
         state = {**view.waiting, **view.running}[0]
         times = (state.run_ticks(view.now) / S, state.service_gpu_s(view.now))
-        found.append((*times, state.iterations_done(view.now), state.tier))
+        shown.append((*times, state.iterations_done(view.now), state.tier))
         engine.answer(decisions)
     # After 4 s of running, 5 s of waiting, and 4 s of running; an iteration takes 3 s.
-    assert found == [(4.0, 8.0, 1, 0), (4.0, 8.0, 1, -1), (8.0, 16.0, 2, 0)]
+    assert shown == [(4.0, 8.0, 1, 0), (4.0, 8.0, 1, -1), (8.0, 16.0, 2, 0)]
 
 
 # -- answers -----------------------------------------------------------------------------

@@ -62,11 +62,11 @@ def known(example: str) -> list[dict[str, str]]:
 
 def write(example: str) -> None:
     """Simulate an example and write down what came out."""
-    found = rows(example)
+    table = rows(example)
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(found[0]), lineterminator="\n")
+    writer = csv.DictWriter(text, list(table[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(found)
+    writer.writerows(table)
     expected(example).write_text(text.getvalue(), encoding="utf-8")
 
 

@@ -18,9 +18,9 @@ LARGE = {"dally-paper": 60, "what-if-fabric": 20}  # roughly their seconds
     "example", [pytest.param(x, marks=[pytest.mark.slow] * (x in LARGE)) for x in NAMES]
 )
 def test_an_experiment_results_in_what_was_written_down(example: str) -> None:
-    found, before = rows(example), known(example)
-    assert len(found) == len(before)
-    for index, (now, then) in enumerate(zip(found, before, strict=True)):
+    after, before = rows(example), known(example)
+    assert len(after) == len(before)
+    for index, (now, then) in enumerate(zip(after, before, strict=True)):
         changed = {key: (then.get(key), now[key]) for key in now if now[key] != then.get(key)}
         assert not changed, f"{example}, row {index + 1}: (written down, now) {changed}"
         assert list(now) == list(then)

@@ -38,16 +38,16 @@ sweep(load_experiment(Path(sys.argv[1])), Path(sys.argv[2]), [], workers=1, resu
 
 def contents(out: Path) -> dict[str, object]:
     """All files, without what may differ between two runs."""
-    found: dict[str, object] = {}
+    files: dict[str, object] = {}
     for path in out.rglob("*"):
         if path.name in ("manifest.json", "summary.json"):
             data = json.loads(path.read_text())
-            found[str(path.relative_to(out))] = {
+            files[str(path.relative_to(out))] = {
                 key: data[key] for key in data if key not in ("volatile", "command", "wall_s")
             }
         elif path.is_file() and path.name != ".lock":
-            found[str(path.relative_to(out))] = path.read_bytes()
-    return found
+            files[str(path.relative_to(out))] = path.read_bytes()
+    return files
 
 
 @pytest.mark.slow

@@ -46,8 +46,8 @@ def mutated(text: str, edits: Sequence[tuple[str, str]]) -> str:
         ValueError: an edit's text does not stand there exactly once.
     """
     for old, new in edits:
-        if (found := text.count(old)) != 1:
-            raise ValueError(f"{old!r} stands there {found} times, expected once")
+        if (times := text.count(old)) != 1:
+            raise ValueError(f"{old!r} stands there {times} times, expected once")
         text = text.replace(old, new)
     return text
 
@@ -76,8 +76,8 @@ def check(root: Path, mutations: Sequence[Mutation]) -> Iterator[str]:
             yield f"the tests fail without any mutation:\n{output}"
             return
         for mutation in mutations:
-            if (found := complaint(copy, mutation)) is not None:
-                yield f"{mutation.file}: {mutation.rule}: {found}"
+            if (words := complaint(copy, mutation)) is not None:
+                yield f"{mutation.file}: {mutation.rule}: {words}"
 
 
 def read(path: Path) -> list[Mutation]:
@@ -89,9 +89,9 @@ def main() -> int:
     """Check all mutations of `mutations.yaml`."""
     mutations = read(Path(__file__).with_name("mutations.yaml"))
     complaints = 0
-    for found in check(ROOT, mutations):
+    for words in check(ROOT, mutations):
         complaints += 1
-        sys.stderr.write(f"{found}\n")
+        sys.stderr.write(f"{words}\n")
     sys.stdout.write(f"{len(mutations)} mutations of rules, {complaints} complaints\n")
     return 1 if complaints else 0
 

@@ -51,9 +51,9 @@ def interpreter(version: str) -> str | None:
         return sys.executable
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     kept = sorted(root.glob(f"versions/{version}.*/bin/python{version}"))
-    for found in (shutil.which(f"python{version}"), *map(str, reversed(kept))):
-        if found and _works(found):
-            return found
+    for candidate in (shutil.which(f"python{version}"), *map(str, reversed(kept))):
+        if candidate and _works(candidate):
+            return candidate
     return None
 
 
@@ -95,5 +95,5 @@ def _hatchling(tools: Environment, tree: Path, target: str, out: Path, pattern: 
     command = [tools.folder / "bin" / "python", "-m", "hatchling", "build", "-t", target, "-d", out]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (found,) = out.glob(pattern)
-    return found
+    (candidate,) = out.glob(pattern)
+    return candidate

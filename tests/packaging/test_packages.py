@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 DATA = ("templates", "astra_configs", "traces")
 # Rooms whose tests need nothing but artist, pytest and hypothesis.
-ROOMS = ("cluster", "config", "engine", "metrics", "workload", "trace/test_formats.py",
+ROOMS = ("cluster", "io", "engine", "results", "workload", "trace/test_formats.py",
          "report/test_report_page.py", "cli/test_sim.py", "cli/test_bad_input.py")  # fmt: skip
 
 
@@ -37,9 +37,9 @@ def installed(
     python = interpreter(request.param)
     if python is None:
         pytest.skip(f"no Python {request.param} here")
-    found = environment(python, tmp_path_factory.mktemp(f"python{request.param}"))
-    found.pip(packages[1])
-    return found
+    made = environment(python, tmp_path_factory.mktemp(f"python{request.param}"))
+    made.pip(packages[1])
+    return made
 
 
 def files(folder: str) -> set[str]:

@@ -86,7 +86,7 @@ class Blind(Classic):
         (lambda: Meddler(ClassicOptions()), "free"),
         (
             lambda: Blind(ClassicOptions(order="service", preemption="lease")),
-            "right about the leases that nobody contests",
+            "right about leases that no job contests",
         ),
     ],
 )

@@ -10,9 +10,10 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import regular
 from artist.policies.original.accounts import Account, after, lease_batches, summed
+from artist.policies.original.dally import DallyRule
 from artist.policies.original.hash_order import HashOrder
 from artist.policies.original.placement import fits, place
-from artist.policies.original.rules import DallyRule, TiresiasRule
+from artist.policies.original.tiresias import TiresiasRule
 from artist.policies.original.tuner import MACHINE, RACK, OriginalTuner
 
 TREE = regular(racks=2, machines_per_rack=2, gpus_per_machine=8, gpus_per_socket=4)

@@ -12,8 +12,7 @@ from artist.errors import ConfigError
 from artist.policies.original.hash_order import HashOrder
 from artist.policies.original.options import OriginalOptions
 from artist.policies.original.placement import place
-from artist.policies.original.rules import TiresiasRule
-from artist.policies.original.tiresias import OriginalTiresias
+from artist.policies.original.tiresias import OriginalTiresias, TiresiasRule
 from artist.policies.shared.skew import original_skewed
 from artist.run import open_policy
 

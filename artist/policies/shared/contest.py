@@ -208,12 +208,12 @@ def run_contest(
     *,
     strict: bool = False,
 ) -> Sequence[Decision]:
-    """Let the jobs come forward in rank order; answer the decisions.
+    """Let the jobs come forward in rank order; return the decisions.
 
-    `possible(gpus)` is a cheap test for `RankedQueue.walk`. With `strict`, the first job that
-    ends its turn without GPUs blocks the waiting jobs behind it; a job that is preempted blocks
-    them too. The contestable jobs behind it still keep their GPUs or move. Jobs that start leave
-    the queue.
+    `contestable` are the jobs that the contest was given. `possible(gpus)` is False only if no
+    job with that demand can start (`RankedQueue.walk`). With `strict`, the first job, waiting or
+    preempted, that has no GPUs after its turn blocks the waiting jobs behind it. The contestable
+    jobs behind it still keep their GPUs or move. Jobs that start leave the queue.
     """
     before = len(contest.decisions)
     blocked = False
