@@ -62,7 +62,8 @@ class FinishTimes:
         without_s = waited_s + self._lease_s + left * own_s
         options = []
         for count in range(job.job.gpus_min, min(job.job.gpus_max, gpus) + 1):
-            iteration_s = self._iteration_s(job, view, count)
+            own = count == job.job.gpus  # known already
+            iteration_s = own_s if own else self._iteration_s(job, view, count)
             gain = math.log(without_s / (waited_s + left * iteration_s))
             if gain > 0:
                 options.append((count, gain))
