@@ -23,13 +23,14 @@ from artist.workload.job import Job
 class Holdings:
     """The jobs in the system, and the GPUs of the cluster by who has them."""
 
-    __slots__ = ("free", "jobs", "running", "tree", "waiting", "withdrawn")
+    __slots__ = ("_gpus", "free", "jobs", "running", "tree", "waiting", "withdrawn")
 
     def __init__(
         self, tree: ClusterTree, jobs: Sequence[Job], visiting_order: VisitingOrder | None
     ) -> None:
         self.tree = tree
         self.jobs = jobs
+        self._gpus = tree.gpus
         self.free = FreeGpus(tree, visiting_order)
         self.waiting: dict[int, JobState] = {}
         """By handle, in the order in which they entered the queue."""
@@ -41,7 +42,8 @@ class Holdings:
     @property
     def gpus_held(self) -> int:
         """GPUs that some job holds."""
-        return self.tree.gpus - self.free.total - sum(self.withdrawn.values())
+        held = self._gpus - self.free.total
+        return held - sum(self.withdrawn.values()) if self.withdrawn else held
 
     def waiting_job(self, handle: int) -> JobState:
         """A waiting job.

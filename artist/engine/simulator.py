@@ -192,7 +192,9 @@ class Simulator:
             stuck = len(self.rows.jobs) + self.jobs_waiting == self.jobs_total
             dead = stuck and not self._outages.pending
             self._livelock.check(policy, self.now, dead=dead)
-        self.rows.note(self.now, self._holdings.gpus_held, self.jobs_running, self.jobs_waiting)
+        holdings = self._holdings
+        held, running, waiting = holdings.gpus_held, len(holdings.running), len(holdings.waiting)
+        self.rows.note(self.now, held, running, waiting)
         self.rows.questions += 1
         if self._check:
             checks.check(self._holdings)
