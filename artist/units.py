@@ -34,8 +34,3 @@ def bytes_per_ns(bandwidth_gib_per_s: float) -> float:
     The order matters: it decides results at integer boundaries.
     """
     return bandwidth_gib_per_s * GIB / 1e9
-
-
-def gib_per_s(gigabits_per_s: float) -> float:
-    """A vendor's decimal Gb/s to GiB/s."""
-    return gigabits_per_s * 1e9 / 8 / GIB

@@ -58,8 +58,3 @@ class EventQueue:
     def pop(self) -> Event:
         """Remove and return the first event."""
         return heappop(self.heap)
-
-    @property
-    def next_tick(self) -> Tick | None:
-        """Tick of the first event, None when the queue is empty."""
-        return self.heap[0][0] if self.heap else None

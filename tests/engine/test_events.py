@@ -16,7 +16,7 @@ from artist.engine.rows import EndReason
 
 def drained(queue: EventQueue) -> list[Event]:
     events = []
-    while queue.next_tick is not None:
+    while queue.heap:
         events.append(queue.pop())
     return events
 
@@ -54,10 +54,6 @@ def test_time_comes_before_kind() -> None:
     queue.push(6, EventKind.FINISH, 0)
     queue.push(5, EventKind.WAKE, -1)
     assert [tick for tick, *_ in drained(queue)] == [5, 6]
-
-
-def test_an_empty_queue_has_no_next_tick() -> None:
-    assert EventQueue().next_tick is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(EventKind))))

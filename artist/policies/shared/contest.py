@@ -53,11 +53,11 @@ class Contest:
     __slots__ = (
         "_free",
         "_free_first",
-        "_held",
         "_improve",
         "_owned",
         "_place",
         "_pool",
+        "_reserved",
         "_unclaimed",
         "decisions",
     )
@@ -82,7 +82,7 @@ class Contest:
         # The placement of a claim that was put off.
         self._unclaimed: Placement | None = None
         # Per leaf: GPUs of the contestable jobs that have not come forward yet.
-        self._held: dict[int, int] = {}
+        self._reserved: dict[int, int] = {}
         self.contend(contestable)
 
     def contend(self, contestable: Iterable[JobView]) -> None:
@@ -91,11 +91,11 @@ class Contest:
         if not placements:
             return
         pool = self.pool.copy()
-        held = self._held
+        reserved = self._reserved
         for placement in placements:
             pool.release(placement)
             for leaf, count in zip(placement.leaves, placement.counts, strict=True):
-                held[leaf] = held.get(leaf, 0) + count
+                reserved[leaf] = reserved.get(leaf, 0) + count
         self._pool = pool
 
     @property
@@ -113,7 +113,7 @@ class Contest:
         return self._pool
 
     def offer(self, job: JobView) -> bool:
-        """A job comes forward. Answers whether it has GPUs afterwards."""
+        """A job comes forward. Returns whether it has GPUs afterwards."""
         if job.placement is None:
             placement = self._best(job, self._place)
             if placement is None:
@@ -147,7 +147,7 @@ class Contest:
     def _come_forward(self, current: Placement) -> None:
         """From now on a contestable job holds only the GPUs that it claims."""
         for leaf, count in zip(current.leaves, current.counts, strict=True):
-            self._held[leaf] -= count
+            self._reserved[leaf] -= count
         self._balance(current)
 
     def _best(self, job: JobView, place: Place) -> Placement | None:
@@ -182,11 +182,11 @@ class Contest:
         self._balance(placement)
 
     def _balance(self, placement: Placement) -> None:
-        """Count the free GPUs of these leaves anew: those of the pool beyond `_held`."""
-        pool, free, held = self._pool.leaves, self._free.leaves, self._held
+        """Count the free GPUs of these leaves anew: those of the pool beyond `_reserved`."""
+        pool, free, reserved = self._pool.leaves, self._free.leaves, self._reserved
         taken, left = {}, {}
         for leaf in placement.leaves:
-            change = max(0, pool[leaf] - held.get(leaf, 0)) - free[leaf]
+            change = max(0, pool[leaf] - reserved.get(leaf, 0)) - free[leaf]
             if change < 0:
                 taken[leaf] = -change
             elif change:
