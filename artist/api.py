@@ -20,13 +20,13 @@ from artist.errors import (
     InvariantError,
     PolicyError,
     TraceError,
-    UnknownNameError,
 )
 from artist.estimates.cache import open_store
 from artist.estimates.latency_service import answer
 from artist.estimates.query import Estimate
 from artist.estimates.query_from_text import on_placement, parse_system
 from artist.experiments.compare import Comparison, Difference, compare
+from artist.registry import UnknownNameError
 from artist.results.result import Result
 from artist.workload.models import workload
 

@@ -4,11 +4,7 @@ A message is one sentence: what happened, where (file and line, or field), the v
 expected, what to do. Code inside the package raises these errors. The command line prints the
 message and ends with `exit_code`.
 
-The message about a misspelt name, of a policy for example, is worded here by `UnknownNameError`:
-
-    unknown policy 'daly': did you mean 'dally'? (artist list policies)
-
-For policies, backends and built-in traces, `artist.registry` raises it.
+`artist.registry` adds the error about a misspelt name, `UnknownNameError`.
 """
 
 from __future__ import annotations
@@ -38,25 +34,6 @@ class ConfigError(ArtistError):
     """A flag, scenario, fabric or other setting is wrong."""
 
     exit_code = 2
-
-
-class UnknownNameError(ConfigError):
-    """A name is not known. The message suggests the nearest known name.
-
-    `kind` says what is named (`policy`). `remedy` says where the known names are listed
-    (`artist list policies`).
-    """
-
-    def __init__(self, kind: str, name: str, known: Iterable[str], remedy: str) -> None:
-        near = nearest(name, known)
-        hint = f"did you mean {near!r}? " if near else ""
-        super().__init__(f"unknown {kind} {shortened(name)}: {hint}({remedy})")
-        self.name = name
-
-    # Errors cross processes. An exception is unpickled by calling its class with `args`, which
-    # holds only the message, and this class takes four arguments.
-    def __reduce__(self) -> tuple[object, ...]:
-        return (ConfigError, (str(self),))
 
 
 class TraceError(ArtistError):

@@ -1,23 +1,41 @@
-"""Tables of what users choose by name: policies, backends, built-in traces.
+"""Tables of what users choose by name, and the message about a misspelt name.
 
-A registry maps an id to the place of its implementation, written as text. So listing a table
-imports nothing, and an implementation is imported when it is first used. The rows are in
-`policies/table.py`, `estimates/backends.py` and `trace/named.py`.
+Policies, backends and built-in traces are such tables. A registry maps an id to the place of its
+implementation, written as text. So listing a table imports nothing, and an implementation is
+imported when it is first used. The rows are in `policies/table.py`, `estimates/backends.py` and
+`trace/named.py`.
 
     POLICIES["dally"].load()    # the class Dally
     POLICIES["daly"]            # UnknownNameError: unknown policy 'daly': did you mean 'dally'? ...
-
-The words of that message are in `errors.py`.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from artist.errors import UnknownNameError
+from artist.errors import ConfigError, nearest, shortened
+
+
+class UnknownNameError(ConfigError):
+    """A name is not known. The message suggests the nearest known name.
+
+    `kind` says what is named (`policy`). `remedy` says where the known names are listed
+    (`artist list policies`).
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], remedy: str) -> None:
+        near = nearest(name, known)
+        hint = f"did you mean {near!r}? " if near else ""
+        super().__init__(f"unknown {kind} {shortened(name)}: {hint}({remedy})")
+        self.name = name
+
+    # Errors cross processes. An exception is unpickled by calling its class with `args`, which
+    # holds only the message, and this class takes four arguments.
+    def __reduce__(self) -> tuple[object, ...]:
+        return (ConfigError, (str(self),))
 
 
 @dataclass(frozen=True, slots=True)

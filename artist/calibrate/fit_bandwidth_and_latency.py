@@ -17,8 +17,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from artist.calibrate.fit_line import FittedValue, Line
 from artist.calibrate.nccl_log_reader import OPERATIONS, Log
-from artist.calibrate.regression import FittedValue, Line
 from artist.cluster.fabric import Fabric, FabricLevel
 from artist.errors import TraceError
 from artist.estimates.query import LatencyBackend

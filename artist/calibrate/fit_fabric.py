@@ -1,6 +1,7 @@
 """Calibrates a fabric: fits the numbers of one level to a log and makes a new fabric of them.
 
-`regression.py` fits a line to the log, `fit_level.py` turns the line into numbers of the level.
+`fit_line.py` fits a line to the log, and `fit_bandwidth_and_latency.py` turns the line into numbers
+of the level.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artist.calibrate.fit_bandwidth_and_latency import FittedLevel, fit_level, with_level
+from artist.calibrate.fit_line import CONFIDENCE, Line, fit_line
 from artist.calibrate.nccl_log_reader import Log
-from artist.calibrate.regression import CONFIDENCE, Line, fit_line
 from artist.cluster.fabric import Fabric
 from artist.errors import ConfigError, did_you_mean
 from artist.estimates.query import LatencyBackend

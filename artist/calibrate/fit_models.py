@@ -1,6 +1,6 @@
 """Calibrates models: fits scales to measured shares and predicts every measured placement.
 
-`fit_scales.py` does the fitting, `shares.py` the simulation.
+`fit_scales.py` does the fitting, `communication_shares.py` the simulation.
 """
 
 from __future__ import annotations

@@ -13,10 +13,11 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from artist.cluster.tree import ClusterTree, regular
-from artist.errors import ConfigError, UnknownNameError
+from artist.errors import ConfigError
 from artist.io.documents import Document, load_yaml
 from artist.io.fields import NonNegative, Positive
 from artist.io.shipped import document_names, document_path
+from artist.registry import UnknownNameError
 
 
 class Uplink(Document):

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from artist.errors import UnknownNameError
 from artist.io.documents import Document, load_yaml
 from artist.io.fields import NonNegative, Positive
 from artist.io.shipped import document_names, document_path
+from artist.registry import UnknownNameError
 from artist.workload.layers import Layer, Phase, Workload
 
 

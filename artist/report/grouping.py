@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from artist.errors import UnknownNameError
+from artist.registry import UnknownNameError
 from artist.report.reader import Run
 
 Replicate = tuple[int, int]

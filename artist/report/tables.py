@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from artist.report.comparison import MAIN, Cell, compare_setting, replicate_count
+from artist.report.comparison_table import MAIN, Cell, compare_setting, replicate_count
 from artist.report.grouping import Setting, Study
 from artist.report.markup import Html, join, table, tag
 from artist.report.page_text import plain

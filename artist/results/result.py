@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.config import Scenario
-from artist.errors import UnknownNameError
+from artist.registry import UnknownNameError
 from artist.results.metrics import Table
 
 if TYPE_CHECKING:

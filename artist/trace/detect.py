@@ -8,7 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeAlias
 
-from artist.errors import TraceError, UnknownNameError
+from artist.errors import TraceError
+from artist.registry import UnknownNameError
 from artist.trace.foreign.formats import FOREIGN_FORMATS, ForeignFormat, Layout
 from artist.trace.native.file_bytes import is_json, is_parquet
 from artist.trace.native.formats import OWN_FORMATS, OwnFormat, check_columns

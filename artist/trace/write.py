@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from artist.errors import ConfigError, UnknownNameError
+from artist.errors import ConfigError
 from artist.io.writing import whole_file
+from artist.registry import UnknownNameError
 from artist.trace.foreign.swf import swf_lines
 from artist.trace.native.trace import Trace
 from artist.trace.native.writer import write_csv, write_parquet, write_simple

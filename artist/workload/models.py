@@ -2,7 +2,7 @@
 
 A name selects a row of the catalogue (`catalogue.py`), and settings after an `@` change how the
 model is trained (`settings.py`). From the row's operators, the iteration follows with compute
-times (`gpus.py`) and collectives (`parallel.py`).
+times (`gpus.py`) and collectives (`parallelism.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from artist.errors import UnknownNameError
+from artist.registry import UnknownNameError
 from artist.workload.catalogue import ROWS, Model
 from artist.workload.gpus import Precision, gpu
 from artist.workload.layers import Degrees, Workload

@@ -24,7 +24,7 @@ class Kind(Enum):
 
 
 class Role(Enum):
-    """How an operator is divided if the model is divided among GPUs (see `parallel.py`)."""
+    """How an operator is divided if the model is divided among GPUs (see `parallelism.py`)."""
 
     WHOLE = auto()
     COLUMN = auto()

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NoReturn
 
-from artist.errors import UnknownNameError, did_you_mean
+from artist.errors import did_you_mean
+from artist.registry import UnknownNameError
 from artist.workload.gpus import GPU_NAMES, Precision
 
 TIMINGS = ("arithmetic", "roofline")

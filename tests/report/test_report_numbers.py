@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from page_reading import unpack
 from run_making import edit_json, make_run
 
-from artist.report.comparison import compare_setting, replicate_count
+from artist.report.comparison_table import compare_setting, replicate_count
 from artist.report.figure import thinned, time_unit
 from artist.report.figures_over_time import binned
 from artist.report.grouping import group

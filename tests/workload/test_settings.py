@@ -2,7 +2,8 @@
 
 import pytest
 
-from artist.errors import ConfigError, UnknownNameError
+from artist.errors import ConfigError
+from artist.registry import UnknownNameError
 from artist.workload.layers import Collective, Parallelism
 from artist.workload.models import canonical, operators, parameters, summary, workload
 

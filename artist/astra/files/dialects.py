@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from artist.astra.model.prepared_query import prepare
-from artist.errors import BackendSettingError, ConfigError, UnknownNameError, did_you_mean
+from artist.errors import BackendSettingError, ConfigError, did_you_mean
 from artist.estimates.query import Dimension, LatencyQuery, Topology
+from artist.registry import UnknownNameError
 from artist.workload.layers import Parallelism
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from pydantic import Field, field_validator
 
 from artist.astra.files.dialects import DIALECTS
-from artist.errors import UnknownNameError
 from artist.io.documents import Document, load_yaml
 from artist.io.shipped import resource
+from artist.registry import UnknownNameError
 
 DEFAULT_IMAGE = "official"
 

@@ -11,7 +11,7 @@ from artist.cli.output import print_facts
 
 def explain(term: Annotated[str, typer.Argument(help="A metric, a column or a word.")]) -> None:
     """Say what a metric, a column or a word means, with unit and formula."""
-    from artist.errors import UnknownNameError
+    from artist.registry import UnknownNameError
     from artist.results import columns, glossary
 
     entry = glossary.find(term) or columns.find(term)

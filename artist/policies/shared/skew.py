@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from artist.errors import UnknownNameError
+from artist.registry import UnknownNameError
 from artist.workload.models import canonical, workload
 
 # A value between ResNet-18 (0.202, "low" in Dally's Table I) and MobileNetV3 (0.234, "high").

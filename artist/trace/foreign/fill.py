@@ -29,7 +29,7 @@ from functools import cache
 
 import numpy as np
 
-from artist.errors import UnknownNameError
+from artist.registry import UnknownNameError
 from artist.rng import stream
 from artist.trace.foreign.fill_options import Rules
 from artist.trace.native.formats import UNKNOWN_MODEL

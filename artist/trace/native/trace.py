@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from artist.errors import ConfigError, TraceError, UnknownNameError
+from artist.errors import ConfigError, TraceError
 from artist.io.digests import PREFIX, sha256
+from artist.registry import UnknownNameError
 from artist.trace.native.table import place
 from artist.workload.job import Job
 

@@ -4,8 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from artist.calibrate.fit_line import fit_line, student
 from artist.calibrate.nccl_log_reader import read_log
-from artist.calibrate.regression import fit_line, student
 from artist.errors import TraceError
 
 SIZES = [2**power for power in range(10, 31)]
