@@ -25,17 +25,18 @@ from artist.estimates.cache import open_store
 from artist.estimates.latency_service import answer
 from artist.estimates.query import Estimate
 from artist.estimates.query_from_text import on_placement, parse_system
-from artist.experiments.compare import Comparison, Difference, compare
+from artist.experiments.compare import Comparison, compare
 from artist.registry import UnknownNameError
+from artist.results.compare_values import ComparedValues, compare_values
 from artist.results.result import Result
 from artist.workload.models import workload
 
 __all__ = [
     "ArtistError",
     "BackendError",
+    "ComparedValues",
     "Comparison",
     "ConfigError",
-    "Difference",
     "Estimate",
     "InvariantError",
     "PolicyError",
@@ -44,6 +45,7 @@ __all__ = [
     "TraceError",
     "UnknownNameError",
     "compare",
+    "compare_values",
     "latency",
     "load_scenario",
     "simulate",

@@ -5,11 +5,9 @@ a permutation of the order in which machines and simultaneous arrivals are visit
 no meaning, yet it changes a makespan by tens of percent. So a difference between two policies
 counts only if it is larger than the effect of the order.
 
-Differences are paired: on replicate i
-
-    difference_i = (policy_i - baseline_i) / baseline_i
-
-and the 95 % interval of their mean is a percentile bootstrap over replicates.
+Differences are paired by replicate and judged by `artist.results.compare_values`. Replicates of one
+seed are a cluster where several seeds are drawn. The verdicts on all policies and metrics hold
+together (Holm): if no policy differed, one `less` or `more` would appear in at most 5 % of cases.
 """
 
 from __future__ import annotations
@@ -18,40 +16,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.executors import run_all
 from artist.experiments.experiment import MAX_RUNS
-from artist.rng import stream
-from artist.run import simulate
+from artist.results.compare_values import ComparedValues, compare_values, holm
+from artist.run import build_cluster, build_trace, simulate
 
 METRICS = ("makespan_s", "jct_mean_s", "jct_p95_s", "queue_delay_mean_s", "comm_time_mean_s")
-CONFIDENCE = 0.95
-# Enough for two stable digits of a 95 % interval (Efron and Tibshirani, 1993, section 13.3).
-RESAMPLES = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A policy against the baseline in one metric, relative: -0.1 is ten percent less."""
-
-    metric: str
-    mean: float
-    low: float
-    """Lower end of the 95 % interval of the mean; NaN for one replicate."""
-    high: float
-
-    @property
-    def verdict(self) -> str:
-        """`less`, `more`, `within noise`, or `one replicate`, which decides nothing."""
-        if np.isnan(self.low):
-            return "one replicate"
-        if self.low <= 0 <= self.high:
-            return "within noise"
-        return "less" if self.high < 0 else "more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +36,8 @@ class Comparison:
     """(seed, permutation) of each replicate."""
     values: Mapping[str, Mapping[str, tuple[float, ...]]]
     """Policy -> metric -> value on each replicate."""
-    differences: Mapping[str, tuple[Difference, ...]]
-    """Policy, except the first -> difference in each metric."""
+    differences: Mapping[str, Mapping[str, ComparedValues]]
+    """Policy, except the first -> metric -> how it compares with the first policy."""
 
 
 def compare(
@@ -81,9 +54,12 @@ def compare(
     `on_done(done, all)` is called after each run, with numbers of runs.
 
     Raises:
-        ConfigError: fewer than two policies, a policy twice, no replicate, or too many runs.
+        ConfigError: fewer than two policies, a policy twice, no replicate, too many runs, or
+            several seeds for a trace of which no seed draws anything.
     """
     _check(policies, seeds, permutations)
+    if seeds > 1:
+        _check_seeds(scenario, seeds)
     replicates = tuple(
         (scenario.seed + seed, scenario.permutation + permutation)
         for seed in range(seeds)
@@ -107,10 +83,17 @@ def compare(
         }
         for start, policy in enumerate(policies)
     }
-    baseline = values[policies[0]]
-    differences = {
-        policy: tuple(_difference(metric, values[policy], baseline) for metric in METRICS)
+    clusters = [seed for seed, _ in replicates] if seeds > 1 else None
+    compared = {
+        (policy, metric): compare_values(
+            values[policies[0]][metric], values[policy][metric], clusters
+        )
         for policy in policies[1:]
+        for metric in METRICS
+    }
+    verdicts = dict(zip(compared, holm(list(compared.values())), strict=True))
+    differences = {
+        policy: {metric: verdicts[policy, metric] for metric in METRICS} for policy in policies[1:]
     }
     return Comparison(tuple(policies), replicates, values, differences)
 
@@ -133,27 +116,15 @@ def _summary(scenario: Scenario) -> Mapping[str, Any]:
     return simulate(scenario).summary
 
 
-def _difference(
-    metric: str,
-    values: Mapping[str, tuple[float, ...]],
-    baseline: Mapping[str, tuple[float, ...]],
-) -> Difference:
-    mine, base = np.array(values[metric]), np.array(baseline[metric])
-    # A baseline of 0 (no queueing, say) has no relative difference: the absolute one stands.
-    relative = (mine - base) / np.where(base == 0, 1.0, base)
-    low, high = bootstrap(relative, metric)
-    return Difference(metric, float(relative.mean()), low, high)
-
-
-def bootstrap(sample: npt.NDArray[np.float64], name: str) -> tuple[float, float]:
-    """Percentile bootstrap interval (95 %) of a sample's mean; NaN for fewer than two values.
-
-    `name` selects the stream of random numbers. So the interval is the same in every run.
-    """
-    if len(sample) < 2:
-        return float("nan"), float("nan")
-    drawn = stream(0, f"bootstrap.{name}").integers(0, len(sample), (RESAMPLES, len(sample)))
-    means = sample[drawn].mean(axis=1)
-    tail = 100 * (1 - CONFIDENCE) / 2
-    low, high = np.percentile(means, [tail, 100 - tail])
-    return float(low), float(high)
+def _check_seeds(scenario: Scenario, seeds: int) -> None:
+    """Refuse copies of one run that would count as replicates."""
+    tree = build_cluster(scenario, load_fabric(scenario.fabric))
+    one, other = (
+        build_trace(scenario.model_copy(update={"seed": scenario.seed + step}), tree).jobs
+        for step in (0, 1)
+    )
+    if one == other:
+        raise ConfigError(
+            f"--seeds {seeds}: trace {scenario.trace!r} is the same for every seed; vary "
+            "--permutations, or draw arrivals with --arrivals poisson:JOBS_PER_HOUR"
+        )

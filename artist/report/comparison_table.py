@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from artist.experiments.compare import Difference, bootstrap
 from artist.report.grouping import Setting
 from artist.report.page_text import plain
+from artist.results.bootstrap import Difference, bootstrap
 from artist.results.glossary import METRICS, Term
 
 MAIN = (

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from artist.experiments.compare import bootstrap
 from artist.report.figure import Axis, Figure, Kind, Series, rounded, time_unit
 from artist.report.grouping import Setting, Study
+from artist.results.bootstrap import bootstrap
 
 # Metric, title, section of the page, label of the axis.
 _BARS = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from math import isnan
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +14,8 @@ from artist.cli.output import Format, print_json, print_table
 from artist.cli.progress_bar import bar_of_runs
 
 if TYPE_CHECKING:
-    from artist.experiments.compare import Comparison, Difference
+    from artist.experiments.compare import Comparison
+    from artist.results.compare_values import ComparedValues
 
 
 def compare(
@@ -40,7 +43,7 @@ def compare(
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
 ) -> None:
-    """Compare policies on the same work; says when a difference is within noise."""
+    """Compare policies on the same work; says which differences are more than noise."""
     chosen = options.scenario_of(context.params)
     from artist.experiments.compare import compare as run
     from artist.experiments.executors import cores
@@ -67,23 +70,34 @@ def _print(comparison: Comparison) -> None:
     for metric in comparison.values[baseline]:
         rows.append((metric, baseline, _spread(comparison.values[baseline][metric]), "", ""))
         for policy in comparison.policies[1:]:
-            difference = next(d for d in comparison.differences[policy] if d.metric == metric)
+            compared = comparison.differences[policy][metric]
             spread = _spread(comparison.values[policy][metric])
-            rows.append(("", policy, spread, _interval(difference), difference.verdict))
+            rows.append(("", policy, spread, _interval(compared), _verdict(compared)))
     count = len(comparison.replicates)
     columns = ("metric", "policy", "median [min .. max]", f"against {baseline}, 95 %", "verdict")
     print_table(f"{count} replicates (seed x permutation), paired", columns, rows)
 
 
 def _spread(values: tuple[float, ...]) -> str:
-    middle = sorted(values)[len(values) // 2]
-    return f"{middle:,.0f} [{min(values):,.0f} .. {max(values):,.0f}]"
+    return f"{median(values):,.0f} [{min(values):,.0f} .. {max(values):,.0f}]"
 
 
-def _interval(difference: Difference) -> str:
-    if difference.low != difference.low:  # NaN: one replicate has no interval
-        return f"{difference.mean:+.1%}"
-    return f"{difference.mean:+.1%} [{difference.low:+.1%} .. {difference.high:+.1%}]"
+def _interval(compared: ComparedValues) -> str:
+    """A share where there is a ratio, else seconds."""
+    if isnan(compared.ratio):
+        middle, low, high, form = compared.difference, compared.low, compared.high, "{:+,.0f} s"
+    else:
+        middle, low, high = (x - 1 for x in (compared.ratio, compared.low, compared.high))
+        form = "{:+.1%}"
+    if isnan(compared.low):
+        return form.format(middle)
+    return f"{form} [{form} .. {form}]".format(middle, low, high)
+
+
+def _verdict(compared: ComparedValues) -> str:
+    if compared.enough is None:
+        return compared.verdict
+    return f"{compared.verdict}; about {compared.enough} replicates would decide"
 
 
 def _as_json(comparison: Comparison) -> dict[str, Any]:
@@ -93,10 +107,10 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         "values": {policy: dict(metrics) for policy, metrics in comparison.values.items()},
         "differences": {
             policy: [
-                {key: None if value != value else value for key, value in asdict(d).items()}
-                | {"verdict": d.verdict}
-                for d in differences
+                {"metric": metric}
+                | {key: None if value != value else value for key, value in asdict(one).items()}
+                for metric, one in metrics.items()
             ]
-            for policy, differences in comparison.differences.items()
+            for policy, metrics in comparison.differences.items()
         },
     }

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from records import Record
 
-from artist.experiments.compare import Difference, bootstrap
+from artist.results.bootstrap import Difference, bootstrap
 
 Replicate: TypeAlias = tuple[int, int, str]
 """Seed, permutation, and the machine order of the original program's rules."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from artist.experiments.compare import Difference
+from artist.results.bootstrap import Difference
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -10,7 +10,7 @@ from evidence import Cell, Evidence
 from formatting import interval, percent, table
 from sources import DRAWN, OWN, Original
 
-from artist.experiments.compare import Difference
+from artist.results.bootstrap import Difference
 
 HOLDS, NOISE, OPPOSITE = "holds", "noise", "**opposite**"
 
