@@ -63,9 +63,12 @@ class Hold:
     """Let a job keep its GPUs and stand still until a tick; `reason` as in `Preempt`.
 
     The job must run once the answer is applied: it runs already, or the same answer starts it. The
-    iteration in progress goes on afterwards where it stopped. A shorter hold does not end a longer
-    one. A lease keeps its due tick; if that falls into the hold, the lease ends at the first end of
-    an iteration after it.
+    iteration in progress goes on afterwards where it stopped; a restart goes on during the hold. A
+    shorter hold does not end a longer one.
+
+    A lease keeps its due tick. If that falls into the hold, the lease ends at the first end of an
+    iteration after it. A hold in the answer that starts its job ends no interval, so its reason is
+    not written.
     """
 
     handle: int
@@ -88,6 +91,10 @@ Decision: TypeAlias = Start | Preempt | Migrate | Hold | Wake
 # -- rates ---------------------------------------------------------------------------
 
 
+MOST_WORTH = 1e9
+"""No job runs on a thousand million times the GPUs that it asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     """How fast a job runs on its GPUs until the engine is told otherwise.
@@ -96,7 +103,7 @@ class Rate:
     submitted: 1 on the GPUs that it asked for, 0.5 on half of them. `alone_iteration_s` is what
     an iteration would take if no other job used the network. The rate function is asked again
     when the job has done `until_iteration` submitted iterations in all, or at the tick `until`. A
-    point that does not lie before the job's finish is ignored.
+    point that does not lie after now and before the job's finish is ignored.
     """
 
     iteration_s: float
@@ -107,10 +114,19 @@ class Rate:
     until: Tick | None = None
 
     def __post_init__(self) -> None:
-        if not (0 < self.iteration_s < math.inf and 0 < self.worth < math.inf):
+        times = (self.iteration_s, self.alone_iteration_s)
+        if not (all(0 < time_s < math.inf for time_s in times) and 0 < self.worth < MOST_WORTH):
             raise InvariantError(
-                f"rate function {self.source!r} gave an iteration of {self.iteration_s} s that is "
-                f"worth {self.worth} submitted iterations, expected positive numbers"
+                f"rate function {self.source!r} gave iterations of {self.iteration_s} s (alone "
+                f"{self.alone_iteration_s} s) that are worth {self.worth} submitted iterations, "
+                "expected positive numbers"
+            )
+        point = self.until_iteration
+        whole = self.until is None or type(self.until) is int
+        if not whole or (point is not None and not math.isfinite(point)):
+            raise InvariantError(
+                f"rate function {self.source!r} wants to be asked at iteration {point} or tick "
+                f"{self.until}, expected a finite number and a whole tick"
             )
 
     def same_speed(self, other: Rate) -> bool:
@@ -139,7 +155,7 @@ class RateFunction(Protocol):
         `changed` holds the jobs that started, moved, were held, lost their GPUs or finished at
         this instant, and those whose rate has come to its `until`. The answer must name every one
         of them that runs, and may name any other running job. `JobView.former_placement` tells
-        which GPUs a changed job has left.
+        which GPUs a job has left: at this instant if it waits, finished or `started` now.
         """
         ...
 
@@ -270,6 +286,26 @@ class BasePolicy:
         return {}
 
 
+class WrapperPolicy:
+    """Base of a policy that takes another one inside and forwards what it does not change."""
+
+    def __init__(self, host: Policy) -> None:
+        self.host = host
+        self.lease = host.lease
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """The answer of the policy inside."""
+        return self.host.decide(view)
+
+    def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
+        """What the policy inside says."""
+        return self.host.contests(ended, free, now)
+
+    def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """The tables of the policy inside."""
+        return self.host.tables()
+
+
 # -- events from outside the trace ---------------------------------------------------
 
 
@@ -297,7 +333,10 @@ OutsideEvent: TypeAlias = Withdraw | Restore
 
 
 class EventSource(Protocol):
-    """Events that the trace does not tell, such as outages of machines."""
+    """Events that the trace does not tell, such as outages of machines.
+
+    State that it keeps must survive pickling and deep copies, as a policy's.
+    """
 
     def next_event(self, now: Tick) -> OutsideEvent | None:
         """The next event, at `now` or later; None if there is no other.

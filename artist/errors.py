@@ -64,7 +64,7 @@ class BackendSettingError(BackendError):
 
 
 class InvariantError(ArtistError):
-    """The simulator broke one of its own laws; `--check` detects that."""
+    """A law of the simulator is broken: by itself, a rate function or an event source."""
 
     exit_code = 5
 

@@ -20,7 +20,7 @@ from artist.cluster.visiting_order import VisitingOrder
 from artist.config import Scenario
 from artist.contract import EventSource, Policy
 from artist.engine.simulator import Simulator
-from artist.errors import ConfigError, PolicyError
+from artist.errors import ConfigError, PolicyError, shortened
 from artist.estimates.backends import BACKENDS
 from artist.estimates.calibration import Calibration, load_calibration
 from artist.estimates.latency_service import EstimateStore, LatencyService, NoCommunication
@@ -44,6 +44,9 @@ from artist.trace.native.trace import Trace, check_models, check_sizes, head
 from artist.workload.layers import Workload
 
 OnQuestion = Callable[[Simulator], None]
+
+MOST_WRAPPERS = 20
+"""Policies inside one another; nobody needs more than a few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,8 @@ def prepare(
 ) -> Prepared:
     """Turn a scenario's names into a simulator and a policy.
 
-    `events` come from outside the trace.
+    `events` come from outside the trace. They are not part of the scenario, so the result does not
+    tell of them, and statistics of free and fragmented GPUs count withdrawn GPUs as free.
 
     Raises:
         ArtistError: whatever is wrong with the scenario.
@@ -197,18 +201,24 @@ def open_policy(name: str, options: Mapping[str, Any]) -> Policy:
     Raises:
         ConfigError: unknown name or option, or brackets where there is nothing to wrap.
     """
+    if name.count("(") > MOST_WRAPPERS:
+        raise ConfigError(f"policy {shortened(name)}: more than {MOST_WRAPPERS} wrappers")
     outer, bracket, inner = name.partition("(")
     entry = POLICIES[outer.strip()]
     if entry.wraps != bool(bracket) or (bracket and not inner.endswith(")")):
         raise ConfigError(f"policy {name!r}: write {entry.usage}")
+    if not isinstance(options, Mapping):
+        raise ConfigError(
+            f"options of policy {name!r}: got {shortened(options)}, expected KEY=VALUE"
+        )
+    implementation = entry.load()
     chosen = {**entry.preset, **options}
-    if "rules" in chosen:
+    if "rules" in chosen and "rules" not in implementation.Options.model_fields:
         known = ", ".join(entry.id for entry in POLICIES if entry.id.endswith("-original"))
         raise ConfigError(
             f"policy.rules={chosen['rules']}: the original simulator's schedulers are policies of "
             f"their own: {known}"
         )
-    implementation = entry.load()
     if not entry.wraps:
         plain: Policy = implementation(validate(chosen, implementation.Options, f"policy {name}"))
         return plain

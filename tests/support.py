@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from artist.cluster.placement import Placement
-from artist.cluster.shape import Shape
+from artist.cluster.shape import Shape, depth
 from artist.cluster.tree import ClusterTree, Nested, nested
 from artist.contract import (
     BasePolicy,
@@ -59,11 +59,6 @@ class EstimateByLevel:
         level = depth(shape) - self.machine
         ratio = 0.0 if level < 1 else self.rack if level == 1 else self.network
         return Estimate(round(S * (1 + ratio)), S, "by-level")
-
-
-def depth(shape: Shape) -> int:
-    """How many levels a shape spans: 0 inside a leaf, 1 in several leaves of one unit, ..."""
-    return 0 if isinstance(shape, int) else 1 + depth(shape[0])
 
 
 class Script(BasePolicy):

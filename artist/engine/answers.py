@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.placement import Placement
+from artist.cluster.placement import Placement, flaw
 from artist.contract import Decision, Hold, Migrate, Preempt, Start, Wake
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
@@ -46,7 +46,7 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Ans
     for decision in decisions:
         match decision:
             case Wake(at):
-                if at <= now:
+                if type(at) is not int or at <= now:
                     raise PolicyError(f"wake-up at tick {at} is not after now ({now})")
                 answer.wakes.append(at)
                 continue
@@ -86,21 +86,14 @@ def _check_holds(holds: Sequence[Hold], answer: Answer, holdings: Holdings, now:
         state = placed.get(hold.handle) or holdings.running_job(hold.handle)
         if hold.handle in preempted:
             raise PolicyError(f"{holdings.name(hold.handle)} is preempted and held")
-        if hold.until <= now:
+        if type(hold.until) is not int or hold.until <= now:
             raise PolicyError(f"job {state.job.id!r} held until {hold.until}, not after {now}")
         answer.holds.append((state, hold))
 
 
 def _lawful(job: Job, placement: Placement) -> Placement:
-    leaves, counts = placement.leaves, placement.counts
-    if not leaves:
-        raise PolicyError(f"job {job.id!r}: {placement} has no GPUs")
-    # Other kinds of numbers (numpy's, booleans) would compare equal and hash alike, and then
-    # print differently in the rows.
-    if {type(number) for number in (*leaves, *counts)} != {int}:
-        raise PolicyError(f"job {job.id!r}: {placement} holds other numbers than Python's integers")
-    if len(leaves) != len(counts) or (len(leaves) > 1 and list(leaves) != sorted(set(leaves))):
-        raise PolicyError(f"job {job.id!r}: {placement} lists leaves twice or out of order")
+    if wrong := flaw(placement):
+        raise PolicyError(f"job {job.id!r}: {placement} {wrong}")
     gpus = placement.gpus
     if not job.gpus_min <= gpus <= job.gpus_max:
         raise PolicyError(

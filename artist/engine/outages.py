@@ -6,8 +6,8 @@ lose all their GPUs, the latest arrival first, until enough are free.
 
 from __future__ import annotations
 
-from artist.cluster.placement import Placement
-from artist.contract import EventSource, OutsideEvent, Withdraw
+from artist.cluster.placement import Placement, flaw
+from artist.contract import EventSource, OutsideEvent, Restore, Withdraw
 from artist.engine.events import OUTSIDE, EventQueue
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
@@ -24,39 +24,38 @@ class Outages:
         self._source = source
         self._next: OutsideEvent | None = None
 
-    def schedule(self, now: Tick, queue: EventQueue) -> None:
-        """Put the source's next event into the queue, if there is another.
-
-        Raises:
-            InvariantError: it lies in the past.
-        """
-        self._next = None if self._source is None else self._source.next_event(now)
-        if self._next is not None:
-            if self._next.at < now:
-                raise InvariantError(
-                    f"event source gave {self._next!r} at tick {now}, expected an event that is "
-                    "not in the past"
-                )
-            queue.push(self._next.at, OUTSIDE, -1)
-
     @property
     def pending(self) -> bool:
         """Whether an event of the source is in the queue."""
         return self._next is not None
 
-    def victims(self, holdings: Holdings) -> list[JobState]:
-        """The jobs that lose their GPUs by the event that happens now."""
-        if isinstance(self._next, Withdraw):
-            return victims(holdings, self._next.placement)
-        return []
+    def schedule(self, now: Tick, queue: EventQueue) -> None:
+        """Put the source's next event into the queue, if there is another.
 
-    def happen(self, holdings: Holdings) -> None:
-        """Withdraw or restore GPUs. Victims have released theirs before."""
-        assert self._next is not None  # it was in the queue
-        if isinstance(self._next, Withdraw):
-            withdraw(holdings, self._next.placement)
-        else:
-            restore(holdings, self._next.placement)
+        Raises:
+            InvariantError: it is no event, lies in the past or names no lawful placement.
+        """
+        self._next = None if self._source is None else self._source.next_event(now)
+        if self._next is None:
+            return
+        if wrong := _flaw(self._next, now):
+            raise InvariantError(f"event source gave {self._next!r} at tick {now}: {wrong}")
+        queue.push(self._next.at, OUTSIDE, -1)
+
+    def take(self) -> OutsideEvent:
+        """The event that happens now."""
+        event, self._next = self._next, None
+        assert event is not None  # it was in the queue
+        return event
+
+
+def _flaw(event: object, now: Tick) -> str:
+    if not isinstance(event, Withdraw | Restore):
+        return "expected Withdraw or Restore"
+    if type(event.at) is not int or event.at < now:
+        return "expected a whole tick that is not in the past"
+    wrong = flaw(event.placement)
+    return f"its placement {wrong}" if wrong else ""
 
 
 def victims(holdings: Holdings, placement: Placement) -> list[JobState]:

@@ -8,7 +8,7 @@ known at the **anchor**, a tick; all later ticks follow from it in integer arith
     position(t) = phase + (t - anchor) * d / n            [iterations]
     finish      = anchor + ceil((needed - phase) * n / d) [ticks]
 
-Another rate keeps the phase. Preemption and migration drop it: the iteration in progress is lost.
+Another rate keeps the phase. The end of a stay drops it: the iteration in progress is lost.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 One instant goes through these stages:
 
 1. drain: handle every event of this tick, in the written order (`events.py`);
-2. ask: stop with a question (`next_question`) if a job arrived or finished, a lease ended that
-   somebody contests, GPUs left or entered service, or a policy asked to be woken;
+2. ask: stop with a question (`next_question`) where there is a reason. A job arrived or finished,
+   a waiting job contests a lease that ended, GPUs left or entered service, or a policy asked to be
+   woken;
 3. answer: check the decisions (`answers.py`), move GPUs, then apply everything else;
 4. rate: ask the rate function once about the jobs that changed.
 
@@ -26,8 +27,10 @@ from artist.contract import (
     EventSource,
     Policy,
     RateFunction,
+    Restore,
+    Withdraw,
 )
-from artist.engine import checks, job_events
+from artist.engine import checks, job_events, outages
 from artist.engine.answers import checked, exchange
 from artist.engine.events import (
     ARRIVAL,
@@ -41,7 +44,6 @@ from artist.engine.events import (
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.engine.livelock import Livelock
-from artist.engine.outages import Outages
 from artist.engine.rows import (
     FINISHED,
     HELD,
@@ -88,7 +90,7 @@ class Simulator:
         self._holdings = Holdings(tree, jobs, visiting_order)
         self._queue = EventQueue()
         self._arrived = 0
-        self._outages = Outages(events)
+        self._outages = outages.Outages(events)
         # What the policy has not heard of yet. A job that its last answer preempted has entered.
         self._entered: list[JobState] = []
         self._lease_ended: list[JobState] = []
@@ -226,7 +228,7 @@ class Simulator:
         elif kind is OUTSIDE:
             if len(self.rows.jobs) == len(self._jobs):
                 return  # all jobs have finished
-            self._happen_outside()
+            self._apply_outage()
         else:
             state = self._holdings.running.get(handle)
             if state is None or state.epoch != epoch:
@@ -263,16 +265,22 @@ class Simulator:
         self._asking = True
         self.rows.jobs.append(state.row(self.now))
 
-    def _happen_outside(self) -> None:
+    def _apply_outage(self) -> None:
         """GPUs leave or enter service."""
-        for state in self._outages.victims(self._holdings):
-            assert state.placement is not None  # victims run
-            self._holdings.free.release(state.placement)
-            self._stop(state, WITHDRAWN)
-            self._enter_again(state)
-        # A job without GPUs has no lease to ask about.
-        self._lease_ended = [state for state in self._lease_ended if state.gpus]
-        self._outages.happen(self._holdings)
+        event, holdings = self._outages.take(), self._holdings
+        match event:
+            case Withdraw(_, placement):
+                # They enter the queue in order of arrival, as after any other loss of GPUs.
+                for state in reversed(outages.victims(holdings, placement)):
+                    assert state.placement is not None  # victims run
+                    holdings.free.release(state.placement)
+                    self._stop(state, WITHDRAWN)
+                    self._enter_again(state)
+                # A job without GPUs has no lease to ask about.
+                self._lease_ended = [state for state in self._lease_ended if state.gpus]
+                outages.withdraw(holdings, placement)
+            case Restore(_, placement):
+                outages.restore(holdings, placement)
         self._asking = True
         self._outages.schedule(self.now, self._queue)
 
@@ -336,6 +344,8 @@ class Simulator:
         state.hold(until)
         if state.rate is not None:
             self._reschedule(state)
+            # That has scheduled its lease as well: it must not be renewed a second time.
+            self._lease_ended = [ended for ended in self._lease_ended if ended is not state]
         self._changed[state.handle] = state
 
     # -- rates, leases and rows ----------------------------------------------------
@@ -368,8 +378,6 @@ class Simulator:
     def _end_lease(self, state: JobState) -> None:
         """Leases are counted from the start of the stay: the next is due a whole number later."""
         assert self.lease is not None  # only leases end
-        if self.now < state.lease_due:
-            return  # a hold at the end of a lease has scheduled this end a second time
         state.lease_due = self.now + self.lease - (self.now - state.started) % self.lease
         self._lease_ended.append(state)
 

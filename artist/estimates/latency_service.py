@@ -57,7 +57,7 @@ class LatencyService:
     @property
     def distinct(self) -> int:
         """Number of queries that ASTRA-sim can tell apart."""
-        return len(self._by_dimensions)
+        return len({(model, dims) for model, dims, _ in self._by_dimensions})
 
     @property
     def fallback_uses(self) -> int:

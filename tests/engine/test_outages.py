@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from support import Outage, S, Script, cluster, finishes, intervals, job, on, simulator
+from support import (
+    Outage,
+    S,
+    Script,
+    cluster,
+    finishes,
+    intervals,
+    job,
+    make_policy,
+    on,
+    simulator,
+)
 
+from artist.cluster.placement import Placement
 from artist.contract import OutsideEvent, Preempt, Restore, Start, Wake, Withdraw
 from artist.engine.rows import EndReason
 from artist.errors import InvariantError, PolicyError
@@ -99,3 +111,35 @@ def test_a_source_that_contradicts_the_cluster_is_an_error(
     engine = simulator(cluster([4]), [job("a")], events=Outage(*events))
     with pytest.raises(InvariantError, match=words):
         engine.run(Script({0: [Start(0, on({0: 1}))]}))
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (Withdraw(1.5, on({0: 1})), "whole tick"),  # type: ignore[arg-type]  # what is refused
+        (Withdraw(S, Placement((0, 0), (1, 1))), "its placement lists leaves twice"),
+        (Restore(S, Placement((), ())), "its placement has no GPUs"),
+        (Preempt(0), "expected Withdraw or Restore"),
+    ],
+)
+def test_an_event_that_is_none_is_named(event: OutsideEvent, words: str) -> None:
+    with pytest.raises(InvariantError, match=words):
+        simulator(cluster([4]), [job("a")], events=Outage(event))
+
+
+def test_victims_enter_the_queue_in_order_of_arrival() -> None:
+    events = Outage(Withdraw(S, on({0: 4})), Restore(2 * S, on({0: 4})))
+    engine = simulator(cluster([4]), [job("a"), job("b"), job("c")], events=events)
+    engine.next_question()
+    engine.answer([Start(handle, on({0: 1})) for handle in range(3)])
+    view = engine.next_question()
+    assert view is not None
+    assert list(view.waiting) == [state.handle for state in view.entered] == [0, 1, 2]
+
+
+def test_the_original_simulators_schedulers_say_that_they_know_no_outages() -> None:
+    events = Outage(Withdraw(100 * S, on({0: 8})), Restore(200 * S, on({0: 8})))
+    jobs = [job("a", gpus=8, iterations=1000)]
+    engine = simulator(cluster([8]), jobs, events=events)
+    with pytest.raises(PolicyError, match="job 'a' lost its GPUs in an outage; the original"):
+        engine.run(make_policy("dally-original"))

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import strategies as st
-from support import depth
 
-from artist.cluster.shape import Shape
+from artist.cluster.shape import Shape, depth
 from artist.cluster.tree import nested
 from artist.contract import Policy
 from artist.engine.rows import Rows

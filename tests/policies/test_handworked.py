@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support import depth
 
-from artist.cluster.shape import Shape
+from artist.cluster.shape import Shape, depth
 from artist.cluster.tree import nested
 from artist.contract import Policy
 from artist.engine.rows import Rows

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from artist.config import Scenario, load_scenario
-from artist.contract import ClusterView, Decision, Options, Policy
+from artist.contract import ClusterView, Decision, Options, Policy, WrapperPolicy
 from artist.errors import ConfigError
 from artist.experiments.experiment import load_experiment, runs
 from artist.policies.table import POLICIES
@@ -24,26 +24,22 @@ class CountingOptions(Options):
     lease_s: float = 1.0
 
 
-class Counting:
-    """Counts the questions that its host answers, and adds a table to the host's tables."""
+class Counting(WrapperPolicy):
+    """Counts the questions that its host answers; a table of its own beside the host's."""
 
     Options = CountingOptions
 
     def __init__(self, options: CountingOptions, host: Policy) -> None:
+        super().__init__(host)
         self.options = options
-        self.host = host
-        self.lease = host.lease
         self.questions = 0
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         self.questions += 1
-        return self.host.decide(view)
-
-    def contests(self, ended: Any, free: Any, now: Any) -> bool:
-        return self.host.contests(ended, free, now)
+        return super().decide(view)
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        return {**self.host.tables(), "questions": [{"questions": self.questions}]}
+        return {**super().tables(), "questions": [{"questions": self.questions}]}
 
 
 @pytest.fixture(autouse=True)
@@ -107,3 +103,15 @@ def test_a_misspelt_option_of_a_host_is_named() -> None:
     scenario = Scenario(policy="counting(dally)", policy_options={"host": {"lease": 3}})
     with pytest.raises(ConfigError, match="policy dally: unknown setting 'lease'"):
         build_policy(scenario)
+
+
+@pytest.mark.parametrize("host", [5, [1], None, "fifo"])
+def test_options_of_a_host_that_are_none_are_refused(host: object) -> None:
+    scenario = Scenario(policy="counting(fifo)", policy_options={"host": host})
+    with pytest.raises(ConfigError, match="options of policy 'fifo'"):
+        build_policy(scenario)
+
+
+def test_wrappers_without_end_are_refused() -> None:
+    with pytest.raises(ConfigError, match="more than 20 wrappers"):
+        build_policy(Scenario(policy="counting(" * 3000 + "fifo" + ")" * 3000))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import depth
 
+from artist.cluster.shape import depth
 from artist.cluster.tree import nested
 from artist.engine.simulator import Simulator
 from artist.estimates.query import Estimate

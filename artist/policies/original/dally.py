@@ -5,7 +5,7 @@ Source: the simulator that the authors of Dally (IEEE Big Data 2025) published.
 **What is where.**
 
 - Batches, leases, offers: `scheduler.py`; a job's books: `accounts.py`.
-- Priority and the levels that a job accepts: `rules.py`, `DallyRule`; timers: `tuner.py`.
+- Priority and the levels that a job accepts: `DallyRule`; timers: `tuner.py`.
 - The queue and greedy backfill: `queue.py`; placement: `placement.py`; the order in which machines
   are visited: `hash_order.py`.
 

@@ -1,6 +1,6 @@
 """The original simulator's allocator, run by artist's engine (policies `*-original`).
 
-`rules.py` has the rules of its schedulers, `placement.py` how it places a gang. The rest is here.
+`dally.py` and `tiresias.py` have its rules, `placement.py` how it places a gang. The rest is here.
 
 1. Jobs advance by batches of G iterations (`granularity`).
 2. A lease ends at the end of a batch: the first one at which it has expired, or whose next batch
@@ -41,6 +41,7 @@ from artist.contract import (
     Start,
     Wake,
 )
+from artist.errors import PolicyError
 from artist.policies.original.accounts import Account, after, lease_batches, summed
 from artist.policies.original.hash_order import HashOrder
 from artist.policies.original.options import OriginalOptions
@@ -111,6 +112,11 @@ class OriginalScheduler(BasePolicy):
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Handle the entries that are due, and plan the next question."""
         for job in view.entered:
+            if job.handle in self._leases:
+                raise PolicyError(
+                    f"job {job.job.id!r} lost its GPUs in an outage; the original simulator has no "
+                    "outages, use a policy that is not its own"
+                )
             if job.handle not in self._accounts:
                 self._arrived(job, view)
         for handle in view.finished:
