@@ -1,9 +1,8 @@
 """How long one collective takes where one NPU stands for all: its chunks pass through its queues.
 
 This is exact when all NPUs do the same at the same time. Stages that end at the same instant
-are taken in the order in which ASTRA-sim planned their ends. Where this order matters and
-differs between NPUs, `AmbiguousOrderError` is raised, and all NPUs have to be played through
-(`artist.astra.model.all_npus`).
+are taken in the order in which ASTRA-sim planned their ends. If NPUs differ in this order and it
+matters, `AmbiguousOrderError` is raised. Then `all_npus.py` plays all NPUs through.
 """
 
 from __future__ import annotations

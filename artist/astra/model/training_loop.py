@@ -3,8 +3,8 @@
 An NPU does one computation and one collective at a time. Collectives run in the order in which
 they become free.
 
-DATA: the forward passes of all layers; then, from the last layer to the first, the weight
-gradient, which frees the layer's collective, and the input gradient (not for the first layer).
+DATA: first the forward passes of all layers. Then the layers go backwards. Each computes its
+weight gradient, which frees its collective, and then, except the first layer, its input gradient.
 The next pass begins when all collectives are done. With two layers:
 
     forward 0, forward 1, weight-grad 1 (frees collective 1), input-grad 1,
