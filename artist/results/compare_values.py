@@ -16,7 +16,7 @@ replicate, the mean of their d_i.
 |---|---|
 | `identical` | all pairs are equal |
 | `too few replicates` | fewer than five independent ones, or copies of one |
-| `less`, `more` | the interval leaves out no difference |
+| `less`, `more` | the interval does not contain a ratio of 1 (a difference of 0) |
 | `no difference` | the interval of level 2 x level - 1 lies within 2 % (two one-sided tests) |
 | `undecided` | none of these; more replicates would decide |
 """
