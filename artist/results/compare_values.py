@@ -14,7 +14,7 @@ replicate, the mean of their d_i.
 
 | verdict | when |
 |---|---|
-| `identical` | all pairs are equal |
+| `identical` | all pairs are equal, rounding aside |
 | `too few replicates` | fewer than five independent ones, or copies of one |
 | `less`, `more` | the interval does not contain a ratio of 1 (a difference of 0) |
 | `no difference` | the interval of level 2 x level - 1 lies within 2 % (two one-sided tests) |
@@ -41,6 +41,9 @@ MOST_REPLICATES = 10_000
 
 EQUIVALENCE = 0.02
 """Policies that differ by less than this share are called equal: an operator would not notice."""
+
+ROUNDING = 1e-12
+"""Relative difference of two sums of the same terms in another order; no policy's doing."""
 
 IDENTICAL, TOO_FEW, LESS, MORE = "identical", "too few replicates", "less", "more"
 NO_DIFFERENCE, UNDECIDED = "no difference", "undecided"
@@ -89,11 +92,10 @@ def compare_values(
     has_ratio = bool((base > 0).all() and (values > 0).all())
     steps = _per_cluster(np.log(values / base) if has_ratio else values - base, clusters)
     ratio = math.exp(float(steps.mean())) if has_ratio else math.nan
-    if np.array_equal(base, values):
-        return ComparedValues(
-            1.0 if has_ratio else math.nan, 0.0, ratio if has_ratio else 0.0,
-            ratio if has_ratio else 0.0, IDENTICAL, len(steps), 1.0, None,
-        )  # fmt: skip
+    if np.allclose(base, values, rtol=ROUNDING, atol=0.0):
+        bound = 1.0 if has_ratio else 0.0
+        equal_ratio = 1.0 if has_ratio else math.nan
+        return ComparedValues(equal_ratio, 0.0, bound, bound, IDENTICAL, len(steps), 1.0, None)
     count = 1 if np.ptp(steps) == 0 else len(steps)  # copies of one replicate tell no more than it
     low, high = _interval(steps, level) if count > 1 else (math.nan, math.nan)
     p_value = 1.0

@@ -160,8 +160,9 @@ mean_s: float = float(result.jobs["jct_s"].mean())
 makespan_s: float = result.summary["makespan_s"]
 estimate: Estimate = artist.latency("resnet50", "4+4", system={"endpoint_delay_ns": 5})
 finish_ns: int = latency("resnet50", "8").finish_ns
-for difference in compare(scenario, ["las", "fifo"], seeds=1, permutations=2).differences["fifo"]:
-    print(difference.metric, difference.low, difference.verdict)
+comparison = compare(scenario, ["las", "fifo"], seeds=1, permutations=2)
+for metric, difference in comparison.differences["fifo"].items():
+    print(metric, difference.low, difference.verdict)
 result.save("run")
 """
 WRONG = """

@@ -164,3 +164,10 @@ def test_sixty_real_runs_of_a_policy_do_not_differ_from_themselves() -> None:
         for start in range(0, 30, 5)
     ]
     assert sum(verdict in ("less", "more") for verdict in verdicts) <= 1
+
+
+def test_sums_that_differ_by_rounding_are_identical() -> None:
+    baseline = [0.1 + 0.2, 1.0, 2.0, 3.0, 4.0]
+    compared = compare_values(baseline, [0.3, 1.0, 2.0, 3.0, 4.0])
+    assert compared.verdict == "identical"
+    assert (compared.ratio, compared.difference, compared.low, compared.high) == (1, 0, 1, 1)
