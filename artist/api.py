@@ -22,7 +22,6 @@ from artist.errors import (
     TraceError,
 )
 from artist.estimates.cache import open_store
-from artist.estimates.latency_service import answer
 from artist.estimates.query import Estimate
 from artist.estimates.query_from_text import on_placement, parse_system
 from artist.experiments.compare import Comparison, compare
@@ -93,4 +92,4 @@ def latency(
     """
     changes = parse_system([f"{key}={value}" for key, value in system.items()])
     question = on_placement(workload(model), placement, load_fabric(fabric), changes)
-    return answer(run.open_backend(backend), question.query)
+    return question.answer(run.open_backend(backend))[0]

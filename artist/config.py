@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -72,7 +72,13 @@ class Scenario(_Explained):
     )
     system: dict[str, Any] = Field(
         default_factory=dict,
-        description="ASTRA-sim system settings instead of the fabric's (--set system.KEY=VALUE)",
+        description="system settings instead of the fabric's (--set system.KEY=VALUE)",
+    )
+    uneven: Literal["bounded", "flat"] | None = Field(
+        default=None, description="what an uneven shape costs, instead of the fabric's rule"
+    )
+    collectives: Literal["per-layer", "bucketed"] | None = Field(
+        default=None, description="how gradients are sent, instead of the fabric's way"
     )
     calibration: str = Field(default="none", description="a calibration by name or file, or none")
     restart_s: NonNegative | None = Field(

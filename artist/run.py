@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from artist import __version__
-from artist.cluster.fabric import Fabric, load_fabric
+from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.cluster.tree import ClusterTree, nested
 from artist.cluster.visiting_order import VisitingOrder
 from artist.config import Scenario
@@ -276,9 +276,10 @@ def build_latency(
     if scenario.backend == "none":
         return NoCommunication()
     backend = open_backend(scenario.backend, scenario.fallback)
-    return LatencyService(
-        with_system(fabric, scenario.system), backend, _Workloads(calibration), store
-    )
+    rules = {"uneven": scenario.uneven, "collectives": scenario.collectives}
+    chosen = {key: value for key, value in rules.items() if value is not None}
+    asked = with_system(fabric, {**scenario.system, **chosen})
+    return LatencyService(asked, backend, _Workloads(calibration), store)
 
 
 def open_backend(name: str, fallback: str | None = None) -> LatencyBackend:
@@ -296,18 +297,3 @@ def open_backend(name: str, fallback: str | None = None) -> LatencyBackend:
     second = open_backend(fallback) if fallback is not None else None
     backend: LatencyBackend = BACKENDS[kind].load()(argument, second)
     return LayerwiseBackend(backend)
-
-
-def with_system(fabric: Fabric, changes: Mapping[str, Any]) -> Fabric:
-    """A fabric with some of its system settings replaced.
-
-    Raises:
-        ConfigError: an unknown setting or a bad value.
-    """
-    if not changes:
-        return fabric
-    if "source" in changes:
-        raise ConfigError("system.source is not a setting")
-    merged = fabric.system.model_dump() | dict(changes)
-    system = validate(merged, type(fabric.system), "system settings")
-    return fabric.model_copy(update={"system": system})

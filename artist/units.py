@@ -11,6 +11,7 @@ Tick = int
 """A point in simulated time, or a duration, in nanoseconds."""
 
 TICKS_PER_S = 1_000_000_000
+MIB = 2**20
 GIB = 2**30
 
 # Largest time accepted at the border: a float of this many seconds still tells

@@ -16,10 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artist.cluster.fabric import Fabric
+from artist.estimates.asked import as_sent
 from artist.estimates.calibration import ModelCalibration
 from artist.estimates.layer_wise import CollectiveTimes, LayerwiseBackend
-from artist.estimates.query import LatencyBackend, LatencyQuery
-from artist.estimates.query_from_text import on_placement
+from artist.estimates.query import LatencyBackend
+from artist.estimates.query_from_text import Question, on_placement
 from artist.workload.iteration_graph import Node, nodes, schedule
 from artist.workload.layers import Workload, quantised
 
@@ -50,22 +51,22 @@ class ShareModel:
         self._fabric = fabric
         self._backend = LayerwiseBackend(backend)
         self._collective_backend = backend
-        self._times: dict[float, CollectiveTimes] = {}
+        self._times: dict[float, list[CollectiveTimes]] = {}
 
     def simulated(self, scales: Scales) -> float:
         """The share in a run: the backend's estimate for the iteration."""
-        return self._backend.estimate(self._query(scales)).comm_ratio
+        return self._question(scales).answer(self._backend)[0].comm_ratio
 
     def exact(self, scales: Scales) -> float:
         """The share with fractions of a microsecond, from the times of the collectives."""
-        return self._played(scales.apply(self._workload), scales)
+        return self._played(self._sent(scales), scales)
 
     def rounded(self, scales: Scales) -> float:
         """The share in whole microseconds, from the times of the collectives.
 
         It equals `simulated` if all NPUs do the same, and is much faster.
         """
-        return self._played(quantised(scales.apply(self._workload)), scales)
+        return self._played(quantised(self._sent(scales)), scales)
 
     def compute_us(self, scales: Scales) -> float:
         """The compute time of an iteration with fractions of a microsecond."""
@@ -73,8 +74,10 @@ class ShareModel:
 
     def _played(self, workload: Workload, scales: Scales) -> float:
         """Play an iteration: run its graph with the times of compute and collectives."""
+        return max(self._played_with(workload, times) for times in self._times_at(scales.comm))
+
+    def _played_with(self, workload: Workload, times: CollectiveTimes) -> float:
         graph = nodes(workload)
-        times = self._collective_times(scales.comm)
 
         def duration_ns(node: Node) -> float:
             if node.collective is None:
@@ -85,13 +88,21 @@ class ShareModel:
         compute_ns = sum(duration_ns(node) for node in graph if node.collective is None)
         return finish_ns / compute_ns - 1
 
-    def _query(self, scales: Scales) -> LatencyQuery:
-        scaled = scales.apply(self._workload)
-        return on_placement(scaled, self._placement, self._fabric, {}).query
+    def _sent(self, scales: Scales) -> Workload:
+        return as_sent(scales.apply(self._workload), self._fabric.system)
 
-    def _collective_times(self, comm: float) -> CollectiveTimes:
-        """The times of the collectives. They do not depend on compute, so each scale asks once."""
+    def _question(self, scales: Scales) -> Question:
+        return on_placement(scales.apply(self._workload), self._placement, self._fabric, {})
+
+    def _times_at(self, comm: float) -> list[CollectiveTimes]:
+        """The times of the collectives, for each query about the placement.
+
+        They do not depend on compute, so each scale of communication asks once.
+        """
         if comm not in self._times:
-            query = self._query(Scales(1.0, comm))
-            self._times[comm] = CollectiveTimes(self._collective_backend, query)
+            question = self._question(Scales(1.0, comm))
+            self._times[comm] = [
+                CollectiveTimes(self._collective_backend, labelled.query)
+                for labelled in question.asked
+            ]
         return self._times[comm]

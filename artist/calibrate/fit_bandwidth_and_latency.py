@@ -172,8 +172,8 @@ class _Solver:
         """Simulated time of the log's collective."""
         fabric = with_level(self._fabric, self._level, latency, bandwidth)
         size = max(size_bytes // self._parts, fabric.system.preferred_dataset_splits)
-        query = on_placement(_micro(self._collective, size), self._placement, fabric, {}).query
-        return self._backend.estimate(query).finish_ns
+        question = on_placement(_micro(self._collective, size), self._placement, fabric, {})
+        return question.answer(self._backend)[0].finish_ns
 
 
 def with_level(fabric: Fabric, level: str, latency_ns: float, bandwidth: float) -> Fabric:

@@ -67,4 +67,6 @@ def _text(cell: Any) -> str:
         return f"{cell:,}"
     if isinstance(cell, Mapping):
         return ", ".join(f"{key}: {_text(value)}" for key, value in cell.items())
+    if isinstance(cell, list):
+        return ", ".join(map(_text, cell))
     return "" if cell is None else str(cell)

@@ -1,4 +1,4 @@
-"""The options of `artist latency` and `artist render`, and the latency query that they describe."""
+"""The options of `artist latency` and `artist render`, and what they ask."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
-    from artist.estimates.query_from_text import LabelledQuery
+    from artist.estimates.query_from_text import Question
 
 Model = Annotated[str | None, typer.Option(help="See: artist list models.")]
 WorkloadFile = Annotated[Path | None, typer.Option(help="An ASTRA-sim text workload instead.")]
@@ -23,7 +23,8 @@ Npus = Annotated[str | None, typer.Option(help="NPUs per dimension: 4,2.")]
 Bandwidths = Annotated[str | None, typer.Option("--bandwidth", help="GiB/s: 450,50.")]
 Latencies = Annotated[str | None, typer.Option("--latency", help="ns per hop: 0,500.")]
 Systems = Annotated[
-    list[str] | None, typer.Option("--system", metavar="K=V", help="ASTRA-sim system setting.")
+    list[str] | None,
+    typer.Option("--system", metavar="K=V", help="System setting (--set system.K=V)."),
 ]
 
 
@@ -34,8 +35,8 @@ def query_of(
     fabric: str,
     columns: dict[str, Any],
     system: list[str],
-) -> LabelledQuery:
-    """The latency query that the options describe: a workload on a placement or on dimensions.
+) -> Question:
+    """What the options ask: a workload on a placement or on dimensions.
 
     `columns` are the options of bare dimensions: `topology`, `npus`, `bandwidth`, `latency`.
 

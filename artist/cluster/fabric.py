@@ -8,13 +8,14 @@ that lead out of such a unit (`uplink`).
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from artist.cluster.tree import ClusterTree, regular
 from artist.errors import ConfigError
-from artist.io.documents import Document, load_yaml
+from artist.io.documents import Document, load_yaml, validate
 from artist.io.fields import NonNegative, Positive
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
@@ -44,13 +45,34 @@ class FabricLevel(Document):
     gpus: int | None = Field(
         default=None, ge=1, description="GPUs of one unit; only for a level inside machines"
     )
+    pair_share: Positive = Field(
+        default=1.0, le=1, description="share of the bandwidth if a job spans two children alone"
+    )
     uplink: Uplink | None = None
     source: str = Field(description="where the numbers come from")
 
 
 class FabricSystem(Document):
-    """ASTRA-sim's system settings that go with the fabric."""
+    """What ASTRA-sim is asked on this fabric, and its system settings.
 
+    The first five decide what is asked (docs/decisions/0015-what-astra-sim-is-asked.md).
+    """
+
+    rings: Literal["per-level", "one"] = Field(
+        default="per-level",
+        description="one ring per level of the cluster, or one through all GPUs of a job",
+    )
+    uneven: Literal["bounded", "flat"] = Field(
+        default="bounded",
+        description="an uneven shape costs as the slower of its regular neighbours, or as one "
+        "ring at its outermost uneven level",
+    )
+    collectives: Literal["per-layer", "bucketed"] = Field(
+        default="per-layer", description="data-parallel gradients: one per layer, or in buckets"
+    )
+    # PyTorch's DistributedDataParallel: bucket_cap_mb 25; its first bucket is 1 MiB.
+    bucket_mib: Positive = Field(default=25.0, description="size that fills a bucket, MiB")
+    first_bucket_mib: Positive = Field(default=1.0, description="the same of the first one, MiB")
     scheduling_policy: Literal["LIFO", "FIFO"] = "LIFO"
     collective_optimization: Literal["baseline", "localBWAware"] = "localBWAware"
     preferred_dataset_splits: int = Field(default=4, ge=1)
@@ -131,3 +153,18 @@ def load_fabric(name: str) -> Fabric:
     if path is None:
         raise UnknownNameError("fabric", name, fabric_names(), "artist list fabrics")
     return load_yaml(path, Fabric)
+
+
+def with_system(fabric: Fabric, changes: Mapping[str, Any]) -> Fabric:
+    """A fabric with some of its system settings replaced.
+
+    Raises:
+        ConfigError: an unknown setting or a bad value.
+    """
+    if not changes:
+        return fabric
+    if "source" in changes:
+        raise ConfigError("system.source is not a setting")
+    merged = fabric.system.model_dump() | dict(changes)
+    system = validate(merged, type(fabric.system), "system settings")
+    return fabric.model_copy(update={"system": system})

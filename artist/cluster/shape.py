@@ -9,9 +9,11 @@ Inside the program shapes are passed around. Signatures are for files, tables, m
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import combinations
 from typing import TypeAlias
 
 from artist.cluster.placement import Placement
@@ -117,6 +119,73 @@ def leaf_counts(shape: Shape) -> list[int]:
 def depth(shape: Shape) -> int:
     """How many levels lie inside a shape: 0 for a leaf, 1 for several leaves of one unit."""
     return 0 if isinstance(shape, int) else 1 + depth(shape[0])
+
+
+def is_regular(shape: Shape) -> bool:
+    """Whether the parts of every unit are alike."""
+    if isinstance(shape, int):
+        return True
+    return all(part == shape[0] for part in shape) and is_regular(shape[0])
+
+
+def regular_around(shape: Shape) -> Shape:
+    """The smallest regular shape that holds this one.
+
+    At each level it has as many parts as the unit with the most parts: `4+4,4` is in `4+4,4+4`.
+    """
+    return _regular(_most_parts(shape))
+
+
+def regular_inside(shape: Shape) -> Shape:
+    """The regular shape with the most GPUs that this one holds.
+
+    `4+4,4+3` holds `4,4` (8 GPUs) and `3+3,3+3` (12 GPUs): the latter. Among equals, the one that
+    spans more parts at the outermost level where they differ.
+    """
+    best = max(_regular_sizes(shape), key=lambda sizes: (math.prod(sizes), sizes[::-1]))
+    return _regular(best)
+
+
+def _most_parts(shape: Shape) -> tuple[int, ...]:
+    """Per level, innermost first, the number of parts of the unit with the most."""
+    if isinstance(shape, int):
+        return (shape,)
+    inner = [_most_parts(part) for part in shape]
+    return (*(max(sizes) for sizes in zip(*inner, strict=True)), len(shape))
+
+
+@lru_cache(maxsize=4096)
+def _regular_sizes(shape: Shape) -> tuple[tuple[int, ...], ...]:
+    """Parts per level, innermost first, of the regular shapes in a shape that cannot grow."""
+    if isinstance(shape, int):
+        return ((shape,),)
+    inside = [_regular_sizes(part) for part in shape]
+    # A regular shape has the same inner sizes in each of its parts: those of one part, or the
+    # smaller ones of two, and so on.
+    inner = set(inside[0]).union(*inside[1:])
+    while True:
+        met = {tuple(map(min, one, other)) for one, other in combinations(sorted(inner), 2)} - inner
+        if not met:
+            break
+        inner |= met
+    return tuple(
+        (*sizes, sum(any(_covers(one, sizes) for one in part) for part in inside))
+        for sizes in sorted(inner)
+    )
+
+
+def _covers(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return all(size >= least for size, least in zip(one, other, strict=True))
+
+
+def _regular(sizes: Sequence[int]) -> Shape:
+    """The regular shape with so many parts per level, innermost first, from its smallest unit."""
+    shape: Shape = sizes[0]
+    for count in sizes[1:]:
+        shape = (shape,) * count
+    while not isinstance(shape, int) and len(shape) == 1:
+        shape = shape[0]
+    return shape
 
 
 def _separators(level_names: tuple[str, ...]) -> list[str]:

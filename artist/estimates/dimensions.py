@@ -1,11 +1,19 @@
 """From the shape of a placement to ASTRA-sim's network dimensions.
 
-ASTRA-sim's topologies are regular. If all parts of a shape are alike, the shape has one dimension
-per level. If the parts of a unit differ, the inner dimensions that all parts share stay. The rest
-is flattened into one dimension at the level of the unit (docs/decisions/0002-uneven-placements.md):
+ASTRA-sim's topologies are regular. A **regular** shape, whose units have parts that are alike, has
+one dimension per level. Other shapes are uneven; a rule of the fabric says what they cost
+(docs/decisions/0015-what-astra-sim-is-asked.md).
 
-    5+3      8 between sockets
-    4+4,4    4 inside a socket, 3 between machines
+    bounded  the slower of two regular shapes: the largest inside and the smallest around
+    flat     the inner dimensions that all parts share stay, and the rest is one dimension at the
+             level of the unit whose parts differ
+
+    shape    bounded           flat
+    5+3      3+3 and 5+5       8 between sockets
+    4+4,4    4,4 and 4+4,4+4   4 inside a socket, 3 between machines
+
+With one ring through all GPUs of a job (`rings: one`), every shape is one dimension at its
+outermost level. Then there are no uneven shapes.
 """
 
 from __future__ import annotations
@@ -14,9 +22,27 @@ import math
 from collections.abc import Sequence
 from itertools import takewhile
 
-from artist.cluster.fabric import Fabric
-from artist.cluster.shape import Shape, depth, gpus_of
+from artist.cluster.fabric import Fabric, FabricLevel
+from artist.cluster.shape import (
+    Shape,
+    depth,
+    gpus_of,
+    is_regular,
+    regular_around,
+    regular_inside,
+)
 from artist.estimates.query import Dimension, SystemSettings, Topology
+
+
+def asked_shapes(shape: Shape, fabric: Fabric) -> tuple[Shape, ...]:
+    """The shapes that ASTRA-sim is asked about; the slowest of them counts.
+
+    Usually the shape itself. For an uneven one under the rule `bounded`, its regular neighbours.
+    """
+    system = fabric.system
+    if system.rings == "one" or system.uneven == "flat" or is_regular(shape):
+        return (shape,)
+    return (regular_inside(shape), regular_around(shape))
 
 
 def level_sizes(shape: Shape, level: int | None = None) -> tuple[tuple[int, int], ...]:
@@ -36,16 +62,17 @@ def level_sizes(shape: Shape, level: int | None = None) -> tuple[tuple[int, int]
 
 def dimensions(shape: Shape, fabric: Fabric) -> tuple[Dimension, ...]:
     """ASTRA-sim's dimensions for a shape on a fabric; empty for a single GPU."""
-    return tuple(
-        Dimension(
-            Topology(fabric.levels[level].topology),
-            size,
-            fabric.levels[level].bandwidth_gib_per_s,
-            fabric.levels[level].latency_ns,
-            fabric.levels[level].name,
-        )
-        for level, size in level_sizes(shape)
-    )
+    sizes = level_sizes(shape)
+    if fabric.system.rings == "one" and sizes:
+        sizes = ((sizes[-1][0], gpus_of(shape)),)
+    pair = depth(shape) if not isinstance(shape, int) and len(shape) == 2 else None
+    return tuple(_dimension(fabric.levels[level], size, level == pair) for level, size in sizes)
+
+
+def _dimension(level: FabricLevel, size: int, pair: bool) -> Dimension:
+    """A level's dimension. `pair` says whether it joins just two children of the level."""
+    bandwidth = level.bandwidth_gib_per_s * (level.pair_share if pair else 1.0)
+    return Dimension(Topology(level.topology), size, bandwidth, level.latency_ns, level.name)
 
 
 def system_settings(dims: Sequence[Dimension], fabric: Fabric) -> SystemSettings:

@@ -7,12 +7,13 @@ needs none of them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.shape import Shape, shape_text
 from artist.errors import BackendError, ConfigError
-from artist.estimates.dimensions import dimensions, system_settings
+from artist.estimates.asked import as_sent, asked_dimensions, query, slowest
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
 from artist.workload.layers import Parallelism, Workload, quantised
 
@@ -78,21 +79,28 @@ class LatencyService:
         return estimate
 
     def _on_shape(self, model: str, shape: Shape, profile: bool) -> Estimate:
-        dims = dimensions(shape, self._fabric)
+        asks = [
+            partial(self._on_dimensions, model, dims, profile)
+            for dims in asked_dimensions(shape, self._fabric)
+        ]
+        try:
+            return slowest(asks)[0]
+        except BackendError as cause:
+            signature = shape_text(shape, self._fabric.level_names)
+            cause.args = (f"model {model!r} on placement {signature}: {cause}",)
+            raise
+
+    def _on_dimensions(self, model: str, dims: tuple[Dimension, ...], profile: bool) -> Estimate:
         key = (model, dims, profile)
         if key not in self._by_dimensions:
-            query = LatencyQuery(self._workload(model), dims, system_settings(dims, self._fabric))
-            try:
-                self._by_dimensions[key] = self._ask(query, profile)
-            except BackendError as cause:
-                signature = shape_text(shape, self._fabric.level_names)
-                cause.args = (f"model {model!r} on placement {signature}: {cause}",)
-                raise
+            asked = query(self._workload(model), dims, self._fabric)
+            self._by_dimensions[key] = self._ask(asked, profile)
         return self._by_dimensions[key]
 
     def _workload(self, model: str) -> Workload:
         if model not in self._workloads:
-            self._workloads[model] = quantised(self._workload_of(model))
+            sent = as_sent(self._workload_of(model), self._fabric.system)
+            self._workloads[model] = quantised(sent)
         return self._workloads[model]
 
     def _ask(self, query: LatencyQuery, profile: bool) -> Estimate:

@@ -1,4 +1,4 @@
-"""From text to a `LatencyQuery`, for `artist latency` and `artist render`.
+"""From text to latency queries, for `artist latency` and `artist render`.
 
 A user describes the network by a placement on a fabric (`4+4,8/2`), or by bare dimensions.
 """
@@ -7,17 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, TypeVar
 
-from artist.cluster.fabric import Fabric
+from artist.cluster.fabric import Fabric, with_system
 from artist.cluster.shape import parse_signature, shape_text
 from artist.errors import ConfigError
-from artist.estimates.dimensions import dimensions, system_settings
-from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
+from artist.estimates.asked import as_sent, slowest
+from artist.estimates.dimensions import asked_shapes, dimensions, system_settings
+from artist.estimates.latency_service import answer
+from artist.estimates.query import (
+    Dimension,
+    Estimate,
+    LatencyBackend,
+    LatencyQuery,
+    SystemSettings,
+    Topology,
+)
 from artist.io.safe_yaml import parse_yaml
 from artist.workload.layers import Workload, quantised
 
 N = TypeVar("N", int, float)
+
+FABRIC_SETTINGS = ("rings", "uneven", "collectives", "bucket_mib", "first_bucket_mib")
+"""Settings of a fabric's system that decide what is asked. ASTRA-sim itself knows none of them."""
 
 _LISTS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
@@ -30,31 +43,62 @@ class LabelledQuery:
     signature: str
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked about one placement: a query, or one for each neighbour of an uneven shape."""
+
+    signature: str
+    asked: tuple[LabelledQuery, ...]
+
+    def answer(self, backend: LatencyBackend) -> tuple[Estimate, LabelledQuery]:
+        """The slowest answer, and the query that it answers.
+
+        Raises:
+            BackendError: no query has an answer.
+        """
+        asks = [partial(answer, backend, labelled.query) for labelled in self.asked]
+        estimate, index = slowest(asks)
+        return estimate, self.asked[index]
+
+
 def on_placement(
     workload: Workload, placement: str, fabric: Fabric, system: Mapping[str, Any]
-) -> LabelledQuery:
-    """A query for a placement such as `4+4,8/2` on a fabric.
+) -> Question:
+    """What is asked about a placement such as `4+4,8/2` on a fabric.
+
+    `system` replaces settings of ASTRA-sim's system layer and of the fabric's system.
 
     Raises:
-        ConfigError: the text is not a placement on that fabric, or a system setting is bad.
+        ConfigError: the text is not a placement on that fabric, or a setting is bad.
     """
+    of_fabric = {key: value for key, value in system.items() if key in FABRIC_SETTINGS}
+    of_astra = {key: value for key, value in system.items() if key not in of_fabric}
+    fabric = with_system(fabric, of_fabric)
     shape = parse_signature(placement, fabric.level_names, fabric.gpus_per_socket)
-    dims = dimensions(shape, fabric)
-    settings = change_system(system_settings(dims, fabric), system)
-    query = LatencyQuery(quantised(workload), dims, settings)
-    return LabelledQuery(query, shape_text(shape, fabric.level_names))
+    sent = quantised(as_sent(workload, fabric.system))
+    asked = []
+    for one in asked_shapes(shape, fabric):
+        dims = dimensions(one, fabric)
+        settings = change_system(system_settings(dims, fabric), of_astra)
+        signature = shape_text(one, fabric.level_names)
+        asked.append(LabelledQuery(LatencyQuery(sent, dims, settings), signature))
+    return Question(shape_text(shape, fabric.level_names), tuple(asked))
 
 
 def on_dimensions(
     workload: Workload, columns: Mapping[str, str | None], system: Mapping[str, Any]
-) -> LabelledQuery:
+) -> Question:
     """A query for bare dimensions: `topology`, `npus`, `bandwidth` and `latency`.
 
-    Each of the four is a list, comma-separated, innermost dimension first.
+    Each of the four is a list, comma-separated, innermost dimension first. Settings of a fabric's
+    system have no place here.
 
     Raises:
         ConfigError: a list is missing, has another length than the others, or has a bad entry.
     """
+    for key in system:
+        if key in FABRIC_SETTINGS:
+            raise ConfigError(f"--system {key}: bare dimensions have no fabric; give --placement")
     lists = {name: text.split(",") for name, text in columns.items() if text is not None}
     lengths = {name: len(values) for name, values in lists.items()}
     if len(lists) != len(columns) or len(set(lengths.values())) != 1:
@@ -72,16 +116,17 @@ def on_dimensions(
     rings = ("ring",) * len(dims)
     settings = change_system(SystemSettings(rings, rings, rings, rings), system)
     query = LatencyQuery(quantised(workload), dims, settings)
-    return LabelledQuery(query, "x".join(str(dim.npus) for dim in dims))
+    label = "x".join(str(dim.npus) for dim in dims)
+    return Question(label, (LabelledQuery(query, label),))
 
 
 def parse_system(sets: list[str]) -> dict[str, Any]:
-    """Settings of ASTRA-sim's system layer, each written as `KEY=VALUE`.
+    """Settings of ASTRA-sim's system layer and of a fabric's, each written as `KEY=VALUE`.
 
     Raises:
         ConfigError: a key is unknown, or a value cannot be read.
     """
-    known = [field.name for field in fields(SystemSettings)]
+    known = [*(field.name for field in fields(SystemSettings)), *FABRIC_SETTINGS]
     settings: dict[str, Any] = {}
     for text in sets:
         key, equals, value = text.partition("=")

@@ -33,7 +33,7 @@ class Noting:
 
 
 def query(model: str, placement: str) -> LatencyQuery:
-    return on_placement(workload(model), placement, load_fabric("dally2025"), {}).query
+    return on_placement(workload(model), placement, load_fabric("dally2025"), {}).asked[0].query
 
 
 MODELS = [("llama2-7b", "4+4"), ("gpt2-moe", "4+4,4+4"), ("gpt2@tensor=4,stages=2", "4+4")]

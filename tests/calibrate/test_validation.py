@@ -20,7 +20,7 @@ MEASURED_BUSBW = 370.67
 def _finish_ns(size_bytes: int, placement: str = "8") -> int:
     phase = Phase(0.0, Collective.ALL_REDUCE, size_bytes)
     one = Workload("m", Parallelism.MICRO, (Layer("a", Phase(), Phase(), phase),))
-    query = on_placement(one, placement, FABRIC, {}).query
+    query = on_placement(one, placement, FABRIC, {}).asked[0].query
     return AnalyticalBackend().estimate(query).finish_ns
 
 

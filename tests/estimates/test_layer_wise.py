@@ -26,7 +26,7 @@ def test_the_graph_of_a_data_parallel_iteration_gives_the_backends_answer(
     model: str, placement: str
 ) -> None:
     """The composition used for the other parallelisms is exact where it can be checked."""
-    query = on_placement(workload(model), placement, load_fabric("dally2025"), {}).query
+    query = on_placement(workload(model), placement, load_fabric("dally2025"), {}).asked[0].query
     times = CollectiveTimes(AnalyticalBackend(), query)
     graph = nodes(query.workload)
 
@@ -40,7 +40,7 @@ def test_the_graph_of_a_data_parallel_iteration_gives_the_backends_answer(
 
 
 def test_data_parallel_passes_through() -> None:
-    query = on_placement(workload("alexnet"), "4,4", load_fabric("dally2025"), {}).query
+    query = on_placement(workload("alexnet"), "4,4", load_fabric("dally2025"), {}).asked[0].query
     assert BACKEND.estimate(query, profile=True) == AnalyticalBackend().estimate(
         query, profile=True
     )

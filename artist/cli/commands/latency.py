@@ -34,13 +34,12 @@ def latency(
     if cases is not None:
         _answer_cases(cases, workloads, out)
         return
-    from artist.estimates.latency_service import answer
     from artist.run import open_backend
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
     asked = query.query_of(model, workload, placement, fabric, columns, system or [])
     started = time.perf_counter()
-    estimate = answer(open_backend(backend), asked.query)
+    estimate, slowest = asked.answer(open_backend(backend))
     facts = {
         "finish_cycles": estimate.finish_ns,
         "exposed_comm_cycles": estimate.exposed_comm_ns,
@@ -48,9 +47,11 @@ def latency(
         "comm_ratio": estimate.comm_ratio,
         "source": estimate.source,
         "signature": asked.signature,
+        "asked": [labelled.signature for labelled in asked.asked],
+        "slowest": slowest.signature,
         "wall_s": time.perf_counter() - started,
     }
-    title = f"{asked.query.workload.name}, one iteration (1 cycle = 1 ns)"
+    title = f"{slowest.query.workload.name}, one iteration (1 cycle = 1 ns)"
     print_facts(title, facts, format_)
 
 

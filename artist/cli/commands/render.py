@@ -31,8 +31,12 @@ def render(
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
     asked = query.query_of(model, workload, placement, fabric, columns, system or [])
-    if composed(asked.query):
-        render_collectives(asked.query, out, dialect)
-    else:
-        render(asked.query, out, dialect)
-    note(f"wrote {out}")
+    for labelled in asked.asked:
+        # An uneven shape is asked as two regular ones: a folder for each, with `/` as `_`.
+        several = len(asked.asked) > 1
+        folder = out / labelled.signature.replace("/", "_") if several else out
+        if composed(labelled.query):
+            render_collectives(labelled.query, folder, dialect)
+        else:
+            render(labelled.query, folder, dialect)
+        note(f"wrote {folder}")
