@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz examples reproduction reference clean
+.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz examples reproduction reference measured clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -104,6 +104,16 @@ reference: $(STAMP)
 	  --job-files $(JOB_FILES) --jobs "$(JOBS)" --page "$(PAGE)" --without "$(WITHOUT)" --again "$(AGAIN)" \
 	  --allocations "$(ALLOCATIONS)" --trace "$(TRACE)" --trace-name "$(TRACE_NAME)" \
 	  --results "$(RESULTS)" --seeds $(SEEDS) --out "$(OUT)"
+
+# Predicts step times measured on real machines (docs/fidelity.md). FABRICS is a folder of fabrics
+# HARDWARE.yaml that come before the shipped ones. OUT is the input with a column predicted_s.
+STEPS ?= ../shared/fidelity/measured/step_times.csv
+FABRICS ?=
+
+measured: OUT = measured.csv
+measured: $(STAMP)
+	$(BIN)/python -m validation.measured --steps "$(STEPS)" --fabrics "$(FABRICS)" \
+	  --out "$(OUT)" --page "$(PAGE)"
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -85,6 +85,15 @@ ROWS = (
         _IMAGE,
         ("wideresnet101-2",),
     ),
+    # The most sequences of 384 tokens that a GPU of 12 GB holds, by the authors' repository.
+    Model(
+        "bert-base",
+        "BERT-base uncased with embeddings and pooler, sequences of 384",
+        "arXiv:1810.04805",
+        encoders.bert_base,
+        replace(_TEXT, batch=12, sequence=384),
+        positions=512,
+    ),
     # 8,192 sequences on 1,024 GPUs (arXiv:1907.11692, section 5).
     Model(
         "roberta-base",

@@ -45,6 +45,12 @@ def bert_large(sequence: int = 384) -> tuple[Operator, ...]:
     return sizes.build(sequence)
 
 
+def bert_base(sequence: int = 384) -> tuple[Operator, ...]:
+    """BERT-base uncased (arXiv:1810.04805), with the sequences of the authors' SQuAD recipe."""
+    sizes = Encoder(layers=12, hidden=768, vocabulary=30_522, positions=512, segments=2)
+    return sizes.build(sequence)
+
+
 def roberta_base(sequence: int = 512) -> tuple[Operator, ...]:
     """RoBERTa-base (arXiv:1907.11692). Two of its 514 positions are for padding."""
     return Encoder(layers=12, hidden=768, vocabulary=50_265, positions=514).build(sequence)

@@ -23,7 +23,9 @@ def _time_us(fabric: Fabric, placement: str, operation: str, size_bytes: int) ->
     collective = OPERATIONS[operation]
     phase = Phase(0.0, collective, size_bytes)
     one = Workload("m", Parallelism.MICRO, (Layer("a", Phase(), Phase(), phase),))
-    return BACKEND.estimate(on_placement(one, placement, fabric, {}).asked[0].query).finish_ns / 1000
+    return (
+        BACKEND.estimate(on_placement(one, placement, fabric, {}).asked[0].query).finish_ns / 1000
+    )
 
 
 def test_a_ring_by_hand(write_log: Callable[..., Path]) -> None:

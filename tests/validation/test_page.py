@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from validation.original.tables import NEAR, RATIOS, refresh
+from validation.original.tables import NEAR, RATIOS, tables
+from validation.page import refresh
 
 PAGE = Path(__file__).parents[2] / "docs" / "original-simulator.md"
 
@@ -22,7 +23,7 @@ def published() -> dict[str, Any]:
 def test_tables_of_the_page_are_those_of_the_run(published, tmp_path: Path) -> None:
     copy = tmp_path / "page.md"
     shutil.copy(PAGE, copy)
-    refresh(copy, published)
+    refresh(copy, tables(published))
     assert copy.read_text() == PAGE.read_text()
 
 

@@ -16,7 +16,8 @@ from artist.io.writing import check_file
 from artist.workload.models import canonical
 from validation.original.report import Inputs, Without, report, write
 from validation.original.runs import Latencies
-from validation.original.tables import as_text, refresh
+from validation.original.tables import as_text, tables
+from validation.page import refresh
 
 NAMES: Mapping[str, str] = {
     "trace_batch_effective": "sensetime_500_batch",
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         document = _document(options)
         write(document, options.out)
         if options.page:
-            refresh(Path(options.page), document)
+            refresh(Path(options.page), tables(document))
     except (ArtistError, OSError) as cause:
         sys.stderr.write(f"error: {cause}\n")
         return 3

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from artist.errors import ConfigError
-from artist.io.writing import write_whole
+from validation.page import markdown_table
 
 NEAR = 0.1
 """A median ratio that differs from 1 by more is outside."""
@@ -68,10 +66,14 @@ def tables(document: Mapping[str, Any]) -> Mapping[str, str]:
         for row in document["jobs"]
     ]
     markdown = {
-        "replay": _table(["file", "decisions", "agree", "ties", "also the same GPUs"], replay),
-        "jobs": _table(["file", "jobs", "same start and finish", "largest difference"], jobs),
+        "replay": markdown_table(
+            ["file", "decisions", "agree", "ties", "also the same GPUs"], replay
+        ),
+        "jobs": markdown_table(
+            ["file", "jobs", "same start and finish", "largest difference"], jobs
+        ),
         "aggregates": _cells(document["aggregates"], orders),
-        "causes": _table(
+        "causes": markdown_table(
             ["scheme", "racks", "trace", "median", "recorded run among the orders", "cause"],
             [line for row in document["aggregates"] for line in _causes(row, orders)],
         ),
@@ -93,7 +95,7 @@ def _cells(rows: Iterable[Mapping[str, Any]], orders: int) -> str:
     header = ["scheme", "racks", "trace"]
     for title in RATIOS.values():
         header += [f"{title}: own order", f"median of {orders} (min to max)", "orders below"]
-    return _table(
+    return markdown_table(
         header,
         [
             [row["scheme"], row["racks"], _code(row["trace"]), *_spreads(row, orders)]
@@ -115,22 +117,6 @@ def _causes(row: Mapping[str, Any], orders: int) -> Iterable[Sequence[object]]:
         )
 
 
-def refresh(page: Path, document: Mapping[str, Any]) -> None:
-    """Write the tables into a page, between `<!-- NAME -->` and `<!-- end NAME -->`.
-
-    Raises:
-        ConfigError: the page has no place for a table, or cannot be written.
-    """
-    text = page.read_text(encoding="utf-8")
-    for name, table in tables(document).items():
-        before, begin, rest = text.partition(f"<!-- {name} -->\n")
-        _, end, after = rest.partition(f"<!-- end {name} -->")
-        if not end:
-            raise ConfigError(f"{page}: no lines '<!-- {name} -->' and '<!-- end {name} -->'")
-        text = f"{before}{begin}\n{table}\n{end}{after}"
-    write_whole(page, text)
-
-
 def _spreads(row: Mapping[str, Any], orders: int) -> Iterable[str]:
     for name in RATIOS:
         median = f"{row[name]:.2f}"
@@ -142,8 +128,3 @@ def _spreads(row: Mapping[str, Any], orders: int) -> Iterable[str]:
 
 def _code(text: str) -> str:
     return f"`{text}`"
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)

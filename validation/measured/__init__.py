@@ -1,0 +1,1 @@
+"""Compares predicted step times with steps measured on real machines (`make measured`)."""

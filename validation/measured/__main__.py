@@ -1,0 +1,123 @@
+"""`make measured`: predict measured step times, write them beside the measured, print errors."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from artist.cluster.fabric import Fabric, load_fabric, with_system
+from artist.errors import ArtistError
+from artist.io.writing import check_file
+from validation.measured.accuracy import Prediction
+from validation.measured.prediction import as_measured, fit, predict
+from validation.measured.report import (
+    choices_table,
+    draw,
+    errors_table,
+    numbers_table,
+    summary_table,
+)
+from validation.measured.steps import Step, read_steps, write_steps
+from validation.page import refresh
+
+AS_SHIPPED: Mapping[str, str] = {}
+CHOICES: Sequence[Mapping[str, str]] = (
+    {"rings": "one", "collectives": "bucketed"},
+    {"rings": "one", "collectives": "per-layer"},
+    {"rings": "per-level", "collectives": "bucketed", "uneven": "bounded"},
+    {"rings": "per-level", "collectives": "per-layer", "uneven": "bounded"},
+    {"rings": "per-level", "collectives": "per-layer", "uneven": "flat"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Predictions of all rows, in their order, and the fitted fabric per kind of machine."""
+
+    steps: list[Step]
+    predicted_s: list[float | None]
+    fitted: dict[str, Fabric]
+
+    @property
+    def several(self) -> list[Prediction]:
+        """The rows of several GPUs that have a prediction."""
+        return [
+            Prediction(step, value)
+            for step, value in zip(self.steps, self.predicted_s, strict=True)
+            if value is not None and step.gpus > 1
+        ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Predict, write, print."""
+    options = _parser().parse_args(arguments)
+    try:
+        check_file(options.out, "OUT")
+        outcome = predicted(read_steps(options.steps), options.fabrics)
+        write_steps(options.steps, options.out, outcome.predicted_s)
+        parts = {
+            "measured-numbers": numbers_table(outcome.fitted),
+            "measured-summary": summary_table(outcome.several),
+            "measured-errors": errors_table(outcome.several),
+        }
+        if options.page:
+            parts["measured-choices"] = choices_table(_by_choice(outcome.steps, options.fabrics))
+            refresh(options.page, parts)
+            draw(outcome.several, options.page.parent / "measured.svg")
+    except (ArtistError, OSError) as cause:
+        sys.stderr.write(f"error: {cause}\n")
+        return cause.exit_code if isinstance(cause, ArtistError) else 3
+    without = sum(value is None for value in outcome.predicted_s)
+    sys.stdout.write("\n".join(parts.values()))
+    sys.stdout.write(f"\n{options.out}: {len(outcome.steps)} rows, {without} without prediction\n")
+    return 0
+
+
+def predicted(
+    steps: list[Step], fabrics: Path | None, system: Mapping[str, str] = AS_SHIPPED
+) -> Outcome:
+    """Predictions of all rows, kind by kind of machine. `system` replaces the fabrics' settings."""
+    values: dict[int, float | None] = {}
+    fitted: dict[str, Fabric] = {}
+    for hardware in dict.fromkeys(step.hardware for step in steps):
+        mine = [step for step in steps if step.hardware == hardware]
+        fabric = with_system(as_measured(_fabric(hardware, fabrics)), system)
+        fitted[hardware] = fit(mine, fabric).on(fabric)
+        predicted_s = predict(mine, fitted[hardware])
+        values |= {step.line: value for step, value in zip(mine, predicted_s, strict=True)}
+    return Outcome(steps, [values[step.line] for step in steps], fitted)
+
+
+def _by_choice(steps: list[Step], fabrics: Path | None) -> dict[str, list[Prediction]]:
+    """Predictions for each way to ask ASTRA-sim, each with numbers fitted for it."""
+    return {
+        ", ".join(f"`{key}: {value}`" for key, value in system.items()): predicted(
+            steps, fabrics, system
+        ).several
+        for system in CHOICES
+    }
+
+
+def _fabric(hardware: str, folder: Path | None) -> Fabric:
+    own = folder / f"{hardware}.yaml" if folder is not None else None
+    return load_fabric(str(own) if own is not None and own.is_file() else hardware)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="make measured", description=__doc__)
+    parser.add_argument("--steps", type=Path, required=True, help="measured steps, CSV")
+    parser.add_argument("--fabrics", type=_folder, help="folder of fabrics, HARDWARE.yaml")
+    parser.add_argument("--out", type=Path, required=True, help="the same with predicted_s, CSV")
+    parser.add_argument("--page", type=_folder, help="also refresh the tables of this page")
+    return parser
+
+
+def _folder(text: str) -> Path | None:
+    return Path(text) if text else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

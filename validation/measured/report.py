@@ -1,0 +1,112 @@
+"""What `make measured` prints, and the tables and the picture of docs/fidelity.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from artist.cluster.fabric import Fabric
+from artist.io.writing import whole_file
+from validation.measured.accuracy import Errors, Prediction, groups, order, uneven_ratios
+from validation.measured.prediction import FITTED_TASK
+from validation.page import markdown_table
+
+
+def errors_table(predictions: Sequence[Prediction]) -> str:
+    """Errors per kind of machine, task and number of machines."""
+    rows = [
+        [hardware, _task(task), machines, *_errors(Errors.of(group))]
+        for (hardware, task, machines), group in groups(predictions)
+    ]
+    return markdown_table(["hardware", "task", "machines", "steps", "median error", "P90"], rows)
+
+
+def summary_table(predictions: Sequence[Prediction]) -> str:
+    """Per kind of machine and task: errors, uneven over even shapes, the order of placements."""
+    rows = []
+    for hardware, task in sorted({(x.step.hardware, x.step.task) for x in predictions}):
+        group = [x for x in predictions if (x.step.hardware, x.step.task) == (hardware, task)]
+        uneven, ranks = uneven_ratios(group), order(group)
+        rows.append(
+            [
+                hardware,
+                _task(task),
+                *_errors(Errors.of(group)),
+                "" if uneven is None else f"{uneven.measured:.3f}",
+                "" if uneven is None else f"{uneven.predicted:.3f} ({100 * uneven.near:.0f} %)",
+                f"{100 * ranks.noise:.0f} %",
+                "" if not ranks.pairs else f"{ranks.tau:.2f} ({ranks.pairs:,} pairs)",
+            ]
+        )
+    header = ["hardware", "task", "steps", "median error", "P90", "uneven / even, measured"]
+    header += ["predicted (near 1)", "noise", "Kendall's tau"]
+    return markdown_table(header, rows)
+
+
+def numbers_table(fitted: Mapping[str, Fabric]) -> str:
+    """The fitted numbers of each kind of machine."""
+    rows = []
+    for hardware, fabric in fitted.items():
+        machine = fabric.level_names.index("machine")
+        inside, outside = fabric.levels[machine], fabric.levels[machine + 1]
+        bandwidths = [f"{level.bandwidth_gib_per_s:.3g} GiB/s" for level in (inside, outside)]
+        rows.append([hardware, *bandwidths, f"{100 * outside.pair_share:.0f} %"])
+    header = ["hardware", "bandwidth in a machine", "between machines", "of which two reach"]
+    return markdown_table(header, rows)
+
+
+def choices_table(outcomes: Mapping[str, Sequence[Prediction]]) -> str:
+    """Median error and P90 per kind of machine and task, for each way to ask ASTRA-sim."""
+    groups_of = {
+        choice: {
+            key: [x for x in rows if (x.step.hardware, x.step.task) == key]
+            for key in sorted({(x.step.hardware, x.step.task) for x in rows})
+        }
+        for choice, rows in outcomes.items()
+    }
+    keys = sorted({key for by_key in groups_of.values() for key in by_key})
+    rows = [
+        [choice, *(" / ".join(_errors(Errors.of(by_key[key]))[1:]) for key in keys)]
+        for choice, by_key in groups_of.items()
+    ]
+    return markdown_table(["asked", *(f"{kind} {task}" for kind, task in keys)], rows)
+
+
+def draw(predictions: Sequence[Prediction], path: Path) -> None:
+    """Predicted over measured steps, a panel per kind of machine, a colour per task."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.hashsalt": "measured", "svg.fonttype": "none", "font.size": 9})
+    import matplotlib.pyplot as plt
+
+    kinds = sorted({x.step.hardware for x in predictions})
+    tasks = sorted({x.step.task for x in predictions})
+    figure, panels = plt.subplots(1, len(kinds), figsize=(4.2 * len(kinds), 4), squeeze=False)
+    for panel, kind in zip(panels[0], kinds, strict=True):
+        for number, task in enumerate(tasks):
+            group = [x for x in predictions if (x.step.hardware, x.step.task) == (kind, task)]
+            measured = [x.step.step_s for x in group]
+            colour = mpl.colormaps["viridis"](number / len(tasks))
+            style = {"s": 7, "color": colour, "alpha": 0.6, "linewidths": 0, "rasterized": True}
+            panel.scatter(measured, [x.predicted_s for x in group], label=_task(task), **style)
+        times_s = [x.step.step_s for x in predictions if x.step.hardware == kind]
+        ends = (0.8 * min(times_s), 1.25 * max(times_s))
+        panel.plot(ends, ends, color="black", linewidth=0.8)
+        for factor in (0.7, 1.3):
+            panel.plot(ends, [factor * x for x in ends], "--", color="grey", linewidth=0.6)
+        panel.set(xscale="log", yscale="log", title=kind, xlabel="measured step, s")
+        panel.grid(alpha=0.3)
+    panels[0][0].set_ylabel("predicted step, s")
+    panels[0][0].legend(frameon=False)
+    figure.tight_layout()
+    with whole_file(path) as partial:
+        figure.savefig(partial, format="svg", metadata={"Date": None}, dpi=150)
+
+
+def _task(task: str) -> str:
+    return f"{task} (fitted)" if task == FITTED_TASK else task
+
+
+def _errors(errors: Errors) -> list[str]:
+    return [f"{errors.rows:,}", f"{100 * errors.median:.1f} %", f"{100 * errors.p90:.1f} %"]

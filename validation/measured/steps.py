@@ -1,0 +1,122 @@
+"""A file of measured step times: reading it, and writing it back with predictions.
+
+CSV with the columns hardware, task, batch_per_gpu, placement, step_s and any others. A row is one
+data-parallel training step (PyTorch DistributedDataParallel over NCCL) of a job on a placement
+such as `4,3,1`: GPUs per machine. The row with placement `1` gives the compute time of its
+hardware, task and batch.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+from artist.errors import ConfigError, TraceError
+from artist.io.data_files import decode, read_bytes
+from artist.io.writing import write_whole
+from artist.registry import UnknownNameError
+from artist.workload.models import canonical
+
+COLUMNS = ("hardware", "task", "batch_per_gpu", "placement", "step_s")
+PREDICTED = "predicted_s"
+
+TASKS: Mapping[str, str] = {"bert": "bert-base"}
+"""Tasks whose name means another model here than in the catalogue: `bert` is BERT-base on SQuAD."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One row. `compute_s` is the step on one GPU at this batch; None if the file has none."""
+
+    line: int
+    hardware: str
+    task: str
+    batch: int
+    placement: str
+    step_s: float
+    compute_s: float | None = None
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the job."""
+        return sum(self.shares)
+
+    @property
+    def machines(self) -> int:
+        """Machines of the job."""
+        return len(self.shares)
+
+    @property
+    def shares(self) -> tuple[int, ...]:
+        """GPUs per machine."""
+        return tuple(int(share) for share in self.placement.split(","))
+
+    @property
+    def model(self) -> str | None:
+        """The model of the catalogue that this task trains; None if there is none."""
+        try:
+            return canonical(f"{TASKS.get(self.task, self.task)}@batch={self.batch}")
+        except UnknownNameError:
+            return None
+
+
+def read_steps(path: Path) -> list[Step]:
+    """The rows of a file, in its order.
+
+    Raises:
+        TraceError: an unreadable file or a bad value; names file and line.
+    """
+    reader = csv.DictReader(io.StringIO(decode(path, read_bytes(path)), newline=""))
+    lacking = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+    if lacking:
+        raise TraceError(f"{path}:1: no column {', '.join(lacking)}; expected {', '.join(COLUMNS)}")
+    rows = [_step(path, reader.line_num, row) for row in reader]
+    alone: dict[tuple[str, str, int], list[float]] = {}
+    for row in rows:
+        if row.gpus == 1:
+            alone.setdefault((row.hardware, row.task, row.batch), []).append(row.step_s)
+    return [_with_compute(row, alone) for row in rows]
+
+
+def write_steps(path: Path, out: Path, predicted_s: Sequence[float | None]) -> None:
+    """Write the rows of a file with the column `predicted_s` at the end."""
+    reader = csv.reader(io.StringIO(decode(path, read_bytes(path)), newline=""))
+    header, *rows = [row for row in reader if row]
+    kept = [index for index, name in enumerate(header) if name != PREDICTED]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*(header[index] for index in kept), PREDICTED])
+    for row, value in zip(rows, predicted_s, strict=True):
+        cells = [row[index] for index in kept]
+        writer.writerow([*cells, "" if value is None else f"{value:.9g}"])
+    write_whole(out, text.getvalue())
+
+
+def _with_compute(row: Step, alone: Mapping[tuple[str, str, int], Sequence[float]]) -> Step:
+    times_s = alone.get((row.hardware, row.task, row.batch))
+    compute_s = median(times_s) if times_s else None
+    return replace(row, compute_s=compute_s)
+
+
+def _step(path: Path, line: int, row: Mapping[str, str | None]) -> Step:
+    values = {name: (row[name] or "").strip() for name in COLUMNS}
+    try:
+        step_s = float(values["step_s"])
+        batch = int(values["batch_per_gpu"])
+        shares = [int(share) for share in values["placement"].split(",")]
+        if not 0 < step_s < math.inf or batch < 1 or min(shares) < 1:
+            raise ValueError
+    except ValueError as cause:
+        raise TraceError(
+            f"{path}:{line}: placement {values['placement']!r}, batch {values['batch_per_gpu']!r}, "
+            f"step_s {values['step_s']!r}; expected GPUs per machine such as 4,3,1, a whole number "
+            "and seconds above 0"
+        ) from cause
+    if not values["hardware"] or "/" in values["hardware"]:
+        raise ConfigError(f"{path}:{line}: hardware {values['hardware']!r}; name a fabric")
+    return Step(line, values["hardware"], values["task"], batch, values["placement"], step_s)
