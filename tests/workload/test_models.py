@@ -25,6 +25,7 @@ PUBLISHED_PARAMETERS = {
     "wide-resnet101": 126_886_696,
     "mobilenetv3": 5_483_032,
     "bert-large": 335_141_888,
+    "bert-base": 109_482_240,
     "roberta-base": 124_645_632,
     "roberta-large": 355_359_744,
     "camembert": 110_621_952,

@@ -1,0 +1,168 @@
+"""Is a backend asked about the right shapes, and is there no cliff between them?"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import pytest
+
+import artist
+from artist.cluster.fabric import load_fabric, with_system
+from artist.cluster.shape import Shape, gpus_of, leaf_counts, parse_signature, regular_around
+from artist.errors import BackendSettingError, ConfigError
+from artist.estimates.dimensions import asked_shapes, dimensions
+from artist.estimates.latency_service import LatencyService
+from artist.estimates.query_from_text import on_placement
+from artist.run import open_backend
+from artist.workload.models import model_names, settings, workload
+
+DALLY = load_fabric("dally2025")
+T4 = load_fabric("t4")
+
+
+def asked(model: str, placement: str, **system: object) -> list[str]:
+    question = on_placement(workload(model), placement, DALLY, system)
+    return [labelled.signature for labelled in question.asked]
+
+
+def test_a_regular_shape_is_asked_as_it_is() -> None:
+    assert asked("resnet50", "8/8") == ["4+4/4+4"]
+
+
+def test_an_uneven_shape_is_asked_by_its_neighbours_or_flat() -> None:
+    assert asked("resnet50", "8/7") == ["3+3/3+3", "4+4/4+4"]
+    assert asked("resnet50", "8/7", uneven="flat") == ["4+4/4+3"]
+
+
+@pytest.mark.parametrize("model", ["resnet50", "bert-large", "gpt2@parallel=fsdp"])
+@pytest.mark.parametrize("placement", ["8/7", "2/1", "8,7,3", "4,4/2"])
+def test_the_slower_neighbour_counts(model: str, placement: str) -> None:
+    question = on_placement(workload(model), placement, DALLY, {})
+    alone = [artist.latency(model, one.signature).finish_ns for one in question.asked]
+    assert len(alone) == 2
+    assert artist.latency(model, placement).finish_ns == max(alone)
+
+
+def test_one_that_a_divided_model_does_not_fit_leaves_the_other() -> None:
+    # Groups of four do not fit on 3+3/3+3 GPUs twice, but on 4+4/4+4.
+    with pytest.raises(BackendSettingError):
+        artist.latency("gpt2@tensor=4", "3+3/3+3")
+    uneven, around = (artist.latency("gpt2@tensor=4", x) for x in ("8/7", "8/8"))
+    assert uneven.finish_ns == around.finish_ns
+
+
+def test_the_scenario_comes_before_the_fabric() -> None:
+    scenario = artist.Scenario(trace="tiny-poisson", racks=2, fabric="t4", machines_per_rack=2)
+    plain = artist.simulate(scenario, cache=False).summary["comm_time_mean_s"]
+    changed = scenario.model_copy(update={"collectives": "per-layer"})
+    assert artist.simulate(changed, cache=False).summary["comm_time_mean_s"] != plain
+    same = scenario.model_copy(update={"collectives": "bucketed"})
+    assert artist.simulate(same, cache=False).summary["comm_time_mean_s"] == plain
+
+
+def test_settings_of_a_fabric_have_no_place_on_bare_dimensions() -> None:
+    from artist.estimates.query_from_text import on_dimensions
+
+    columns = {"topology": "Ring", "npus": "4", "bandwidth": "1", "latency": "0"}
+    with pytest.raises(ConfigError, match="bare dimensions have no fabric; give --placement"):
+        on_dimensions(workload("resnet50"), columns, {"uneven": "flat"})
+
+
+# -- one ring, and pairs of machines -------------------------------------------------
+
+
+def test_one_ring_goes_through_all_gpus_at_the_outermost_level() -> None:
+    for placement in ("4,3,1", "2,2,2,2"):
+        shape = parse_signature(placement, T4.level_names)
+        (ring,) = dimensions(shape, T4)
+        assert (ring.level, ring.npus, ring.bandwidth_gib_per_s) == ("rack", 8, 0.54)
+        assert asked_shapes(shape, T4) == (shape,)
+
+
+def test_two_machines_alone_reach_a_share_of_the_bandwidth() -> None:
+    (ring,) = dimensions(parse_signature("4,3", T4.level_names), T4)
+    assert ring.bandwidth_gib_per_s == 0.54 * 0.69
+    per_level = with_system(T4, {"rings": "per-level"})
+    inner, outer = dimensions(parse_signature("4,4", T4.level_names), per_level)
+    assert (inner.level, inner.npus, inner.bandwidth_gib_per_s) == ("machine", 4, 14.7)
+    assert (outer.level, outer.npus, outer.bandwidth_gib_per_s) == ("rack", 2, 0.54 * 0.69)
+
+
+# -- no cliffs -----------------------------------------------------------------------
+
+MOST = 0.3
+"""One GPU more or less in a part moves the communication by at most this share."""
+
+ROOM = (4, 2, 4, 3)
+"""GPUs of a socket, sockets of a machine, machines of a rack, racks of the random shapes."""
+
+FEWEST = 4
+"""Two and three GPUs are regular shapes, and differ by more in ASTRA-sim itself."""
+
+
+def a_shape(rng: random.Random, level: int = 3) -> Shape:
+    if level == 0:
+        return rng.randint(1, ROOM[0])
+    parts = [a_shape(rng, level - 1) for _ in range(rng.randint(1, ROOM[level]))]
+    return _sorted(parts)
+
+
+def one_more(rng: random.Random, shape: Shape) -> Shape | None:
+    """The shape with one more GPU in one of its parts; None if all sockets are full."""
+    counts = leaf_counts(shape)
+    with_room = [index for index, count in enumerate(counts) if count < ROOM[0]]
+    if not with_room:
+        return None
+    chosen = rng.choice(with_room)
+    leaves = iter(range(len(counts)))
+
+    def changed(part: Shape) -> Shape:
+        if isinstance(part, int):
+            return part + (next(leaves) == chosen)
+        return _sorted([changed(inner) for inner in part])
+
+    return changed(shape)
+
+
+def _sorted(parts: list[Shape]) -> Shape:
+    return tuple(sorted(parts, key=lambda part: (gpus_of(part), leaf_counts(part)), reverse=True))
+
+
+def _reduced(shape: Shape) -> Shape:
+    while not isinstance(shape, int) and len(shape) == 1:
+        shape = shape[0]
+    return shape
+
+
+@cache
+def _service() -> LatencyService:
+    return LatencyService(DALLY, open_backend("analytical"), workload)
+
+
+def undivided() -> list[str]:
+    """Models of which every GPU holds a replica, or a shard of one: they run on any shape."""
+    chosen = {name: settings(name) for name in model_names()}
+    return [name for name, x in chosen.items() if x.tensor * x.stages == 1 and x.experts is None]
+
+
+@pytest.mark.parametrize("model", undivided())
+def test_one_gpu_more_or_less_is_no_cliff(model: str) -> None:
+    rng = random.Random(model)
+    for _ in range(20):
+        shape = _reduced(a_shape(rng))
+        more = one_more(rng, shape)
+        if more is None or gpus_of(shape) < FEWEST:
+            continue
+        one = _service().estimate(model, shape).exposed_comm_ns
+        other = _service().estimate(model, more).exposed_comm_ns
+        assert max(one, other) <= (1 + MOST) * min(one, other), (shape, more)
+
+
+def test_the_flat_rule_is_a_cliff() -> None:
+    """What the rule `bounded` is for: 8/8 against 8/7."""
+    flat = with_system(DALLY, {"uneven": "flat"})
+    shape = parse_signature("8/7", DALLY.level_names, DALLY.gpus_per_socket)
+    estimates = LatencyService(flat, open_backend("analytical"), workload)
+    even = estimates.estimate("resnet50", regular_around(shape)).comm_ratio
+    assert estimates.estimate("resnet50", shape).comm_ratio > 500 * even
