@@ -104,3 +104,17 @@ def test_schemas_forbid_unknown_keys_and_describe_known_ones(artist, kind: str) 
     schema = json.loads(artist("schema", kind).stdout)
     assert schema["additionalProperties"] is False
     assert schema["properties"]
+
+
+def test_an_uneven_shape_is_rendered_as_its_neighbours(artist, tmp_path: Path) -> None:
+    both = tmp_path / "both"
+    ran = artist("render", "--model", "resnet18", "--placement", "8/7", "--out", str(both))
+    assert ran.returncode == 0, ran.stderr
+    assert sorted(path.name for path in both.iterdir()) == ["3+3_3+3", "4+4_4+4"]
+    assert len(list((both / "4+4_4+4").glob("workload.*.et"))) == 16
+    # Groups of four fit one neighbour only: that one is written, and the other is named.
+    one = tmp_path / "one"
+    ran = artist("render", "--model", "gpt2@tensor=4", "--placement", "8/7", "--out", str(one))
+    assert ran.returncode == 0, ran.stderr
+    assert [path.name for path in one.iterdir()] == ["4+4_4+4"]
+    assert "3+3/3+3: not asked" in ran.stderr

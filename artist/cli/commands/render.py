@@ -27,16 +27,23 @@ def render(
     """Write the files that ASTRA-sim gets. A divided model gets one folder per collective."""
     from artist.astra.files.render import render
     from artist.astra.files.render_collectives import render_collectives
+    from artist.errors import BackendSettingError
     from artist.estimates.layer_wise import composed
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
-    asked = query.query_of(model, workload, placement, fabric, columns, system or [])
-    for labelled in asked.asked:
-        # An uneven shape is asked as two regular ones: a folder for each, with `/` as `_`.
-        several = len(asked.asked) > 1
-        folder = out / labelled.signature.replace("/", "_") if several else out
-        if composed(labelled.query):
-            render_collectives(labelled.query, folder, dialect)
-        else:
-            render(labelled.query, folder, dialect)
-        note(f"wrote {folder}")
+    asked = query.query_of(model, workload, placement, fabric, columns, system or []).asked
+    refused: list[BackendSettingError] = []
+    for labelled in asked:
+        # An uneven shape is asked as two regular ones, each in a folder of its own.
+        folder = out / labelled.signature.replace("/", "_") if len(asked) > 1 else out
+        try:
+            if composed(labelled.query):
+                render_collectives(labelled.query, folder, dialect)
+            else:
+                render(labelled.query, folder, dialect)
+            note(f"wrote {folder}")
+        except BackendSettingError as cause:  # nothing was written
+            refused.append(cause)
+            if len(refused) == len(asked):
+                raise
+            note(f"{labelled.signature}: not asked ({cause})")
