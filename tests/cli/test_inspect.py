@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +73,8 @@ def test_latency_of_a_placement_and_of_bare_dimensions_agree(artist) -> None:
         "comm_ratio",
         "source",
         "signature",
+        "asked",
+        "slowest",
         "wall_s",
     }
 
