@@ -25,8 +25,8 @@ from collections.abc import Sequence
 from artist.results.compare_values import IDENTICAL, MOST_REPLICATES, ComparedValues, t_quantile
 
 FIRST_LOOK = 8
-"""Independent replicates before the first look. With 5, up to 5.9 % of families had a false verdict,
-with 8 up to 5.4 % (30,000 families of five normal metrics, one of them wider than the others)."""
+"""Independent replicates before the first look. With 5 of them up to 5.9 % of families had a false
+verdict, with 8 up to 5.4 % (30,000 families of five normal metrics, one wider than the others)."""
 
 BUDGET = 100
 """Independent replicates at most. So many give an interval of 2 % where the logarithms of ratios
