@@ -28,7 +28,13 @@ SECONDS = (
     "comm_time_mean_s",
     "compute_time_mean_s",
 )
-SHARES = ("gpu_utilization",)
+SHARES = (
+    "gpu_allocated_share",
+    "gpu_computing_share",
+    "gpu_communicating_share",
+    "gpu_stalled_share",
+    "gpu_lost_share",
+)
 COUNTS = (
     "preemptions",
     "migrations",
