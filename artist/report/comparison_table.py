@@ -29,8 +29,8 @@ from artist.results.glossary import METRICS, Term
 
 MAIN = (
     "makespan_s", "jct_mean_s", "jct_p50_s", "jct_p95_s", "jct_p99_s", "queue_delay_mean_s",
-    "queue_delay_p95_s", "queue_delay_p99_s", "comm_time_mean_s", "gpu_utilization", "preemptions",
-    "migrations",
+    "queue_delay_p95_s", "queue_delay_p99_s", "comm_time_mean_s", "gpu_allocated_share",
+    "gpu_computing_share", "gpu_communicating_share", "preemptions", "migrations",
 )  # fmt: skip
 """The metrics that the page shows at once. It shows the others after a click."""
 

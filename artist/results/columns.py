@@ -94,7 +94,22 @@ TABLES: dict[str, tuple[Term, ...]] = {
     ),
     "timeline": (
         _TIME,
-        Term("gpus_held", "1", "GPUs that jobs hold"),
+        Term("gpus_held", "1", "GPUs that jobs hold", "the sum of the next four"),
+        Term(
+            "gpus_computing",
+            "1",
+            "GPUs that compute, in iterations that are kept; a job's GPUs count by the part of the "
+            "iteration in which it computes",
+            "sum over progressing jobs of GPUs x compute time / iteration_s",
+        ),
+        Term(
+            "gpus_communicating",
+            "1",
+            "GPUs that wait for communication, in iterations that are kept",
+            "sum over progressing jobs of GPUs x (1 - compute time / iteration_s)",
+        ),
+        Term("gpus_stalled", "1", "GPUs of jobs that restart, migrate or are held"),
+        Term("gpus_lost", "1", "GPUs of jobs in an iteration that they will lose with the GPUs"),
         Term(
             "gpus_fragmented",
             "1",

@@ -47,16 +47,40 @@ METRICS = (
         "mean over jobs of sum(progressing time x compute_s / iteration_s)",
     ),
     Term(
-        "gpu_utilization",
+        "gpu_allocated_share",
         "1",
-        "share of all GPU-seconds of the makespan in which a job held the GPU and progressed",
-        "sum(GPUs x (time held - time stalled)) / (GPUs of the cluster x makespan)",
+        "share of the cluster's GPU time, over the makespan, in which jobs held the GPU: the sum "
+        "of the next four",
+        "sum(GPUs x time held) / (GPUs of the cluster x makespan)",
     ),
     Term(
-        "gpu_allocation_rate",
+        "gpu_computing_share",
         "1",
-        "share of all GPU-seconds of the makespan in which a job held the GPU",
-        "sum(GPUs x time held) / (GPUs of the cluster x makespan)",
+        "share of the cluster's GPU time in which jobs computed, in iterations that were kept",
+        "sum(GPUs x progressing time kept x compute_s / iteration_s) / (GPUs of the cluster x "
+        "makespan); progressing time kept = time held - stalled - lost",
+    ),
+    Term(
+        "gpu_communicating_share",
+        "1",
+        "share of the cluster's GPU time in which jobs waited for communication, in iterations "
+        "that were kept",
+        "sum(GPUs x progressing time kept x (1 - compute_s / iteration_s)) / (GPUs of the cluster "
+        "x makespan)",
+    ),
+    Term(
+        "gpu_stalled_share",
+        "1",
+        "share of the cluster's GPU time in which jobs held the GPU and stood still: restart, "
+        "migration, hold",
+        "sum(GPUs x stalled_s) / (GPUs of the cluster x makespan)",
+    ),
+    Term(
+        "gpu_lost_share",
+        "1",
+        "share of the cluster's GPU time in which jobs worked on iterations that they lost with "
+        "their GPUs, computing or communicating",
+        "sum(GPUs x lost_s) / (GPUs of the cluster x makespan)",
     ),
     Term(
         "fragmentation",
@@ -203,8 +227,10 @@ TERMS = (
     Term(
         "utilization",
         "1",
-        "share of GPUs in use: gpu_utilization counts GPUs whose job progresses, and "
-        "gpu_allocation_rate all held GPUs; over time: gpus_held in timeline.parquet",
+        "not one number: GPUs that jobs hold (gpu_allocated_share) compute, communicate, stand "
+        "still, or do work that is lost; over time: gpus_held, gpus_computing, "
+        "gpus_communicating, gpus_stalled and gpus_lost in timeline.parquet",
+        "allocated = computing + communicating + stalled + lost",
     ),
     Term(
         "finish-time-fairness",

@@ -80,11 +80,11 @@ def test_the_cdf_counts_jobs(one: Path) -> None:
         assert y == pytest.approx(100 * np.mean(jct <= x * (1 + 1e-4)), abs=1e-2)
 
 
-def test_utilization_is_the_allocation_rate_of_the_summary(one: Path) -> None:
+def test_utilization_is_the_allocated_share_of_the_summary(one: Path) -> None:
     study = group(read_runs([one]))
     bars = next(f for f in figures(study) if f.name.startswith("utilization")).series[0]
     assert np.mean(bars.y) == pytest.approx(
-        100 * study.runs[0].metric("gpu_allocation_rate"), rel=1e-4
+        100 * study.runs[0].metric("gpu_allocated_share"), rel=1e-4
     )
 
 
@@ -101,7 +101,7 @@ def test_gpu_time_by_level_is_what_was_held(one: Path) -> None:
     study = group(read_runs([one]))
     run = study.runs[0]
     figure = next(f for f in figures(study) if f.name.startswith("gpu-time"))
-    held = run.metric("gpu_allocation_rate") * run.metric("gpus") * run.metric("makespan_s")
+    held = run.metric("gpu_allocated_share") * run.metric("gpus") * run.metric("makespan_s")
     assert sum(s.y[0] for s in figure.series) == pytest.approx(held / 3600, rel=1e-4)
 
 

@@ -35,7 +35,11 @@ def test_two_jobs_by_hand() -> None:
     assert summary["queue_delay_mean_s"] == 9 / 2
     assert summary["comm_time_mean_s"] == 5 / 2
     assert summary["compute_time_mean_s"] == (5 + 4) / 2
-    assert summary["gpu_utilization"] == summary["gpu_allocation_rate"] == 44 / 56
+    # wide holds 4 GPUs for 10 s and computes in half of it, thin computes for 4 s on one.
+    assert summary["gpu_allocated_share"] == 44 / 56
+    assert summary["gpu_computing_share"] == 24 / 56
+    assert summary["gpu_communicating_share"] == 20 / 56
+    assert summary["gpu_stalled_share"] == summary["gpu_lost_share"] == 0
     assert (summary["placements_machine"], summary["placements_rack"]) == (1, 1)
     assert summary["iteration_time_mean_s"] == (5 * 2 + 4 * 1) / 9
     assert summary["iteration_time_p50_s"] == summary["iteration_time_p99_s"] == 2
@@ -58,8 +62,13 @@ def test_a_preemption_costs_what_it_loses_and_waits() -> None:
     )[2]
     assert summary["preemptions"] == 1
     assert summary["preemption_cost_gpu_s"] == 4 * (0.5 + 3)
-    assert summary["gpu_allocation_rate"] == 1
-    assert summary["gpu_utilization"] == (summary["makespan_s"] - 3) / summary["makespan_s"]
+    # An iteration takes 1 s, half of it computing. long: 0-2.5, half an iteration lost; short:
+    # 2.5-3.5; long stalls until 6.5, and needs 8 s more. Together 5.5 s of computing are kept.
+    assert summary["makespan_s"] == 14.5
+    assert summary["gpu_allocated_share"] == 1
+    assert summary["gpu_stalled_share"] == 3 / summary["makespan_s"]
+    assert summary["gpu_lost_share"] == 0.5 / summary["makespan_s"]
+    assert summary["gpu_computing_share"] == pytest.approx(5.5 / summary["makespan_s"])
 
 
 def test_a_job_that_never_waits_has_a_queueing_delay_of_zero() -> None:
