@@ -68,11 +68,13 @@ class Cell:
         compared = self.difference
         if compared is None or compared.verdict == IDENTICAL:
             return "" if compared is None else IDENTICAL
-        middle, low, high = (self._in_words(value) for value in _three(compared))
+        middle, *ends = _three(compared)
+        text = self._in_words(middle)
         if self.count == 1:
-            return middle
-        interval = "" if math.isnan(compared.low) else f" [{low} .. {high}]"
-        return f"{middle}{interval} {compared.verdict}"
+            return text
+        if not math.isnan(compared.low):
+            text += f" [{' .. '.join(map(self._in_words, ends))}]"
+        return f"{text} {compared.verdict}"
 
     def _in_words(self, difference: float) -> str:
         assert self.difference is not None  # the caller has it

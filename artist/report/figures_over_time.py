@@ -44,7 +44,7 @@ def over_time(study: Study, setting: Setting) -> Iterator[Figure]:
             )
             for p, run in runs.items()
         ],
-        parts=("computing", "communicating", "restarting or lost"),
+        parts=("computing", "communicating", "stalled or lost"),
         setting=setting.index,
         source="timeline.parquet: gpus_held, gpus_computing, gpus_communicating over "
         "summary.json: gpus",

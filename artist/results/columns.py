@@ -44,8 +44,23 @@ TABLES: dict[str, tuple[Term, ...]] = {
         Term(
             "finish_time_fairness",
             "1",
-            "completion time relative to ideal_s (Themis, section 3)",
+            "completion time relative to ideal_s, which has no communication; so waiting, restarts "
+            "and all communication make it larger",
             "jct_s / ideal_s",
+        ),
+        Term(
+            "alone_s",
+            "s",
+            "run time on the GPUs that the job asked for, as close together as an empty cluster "
+            "allows, with communication; left out if the backend does not know these placements",
+            "iterations x iteration_s on these GPUs",
+        ),
+        Term(
+            "finish_time_fairness_alone",
+            "1",
+            "completion time relative to alone_s, which has communication: rho of Themis (section "
+            "3.2), with the GPUs that the job asked for as its share of the cluster",
+            "jct_s / alone_s",
         ),
         Term(
             "compute_s",

@@ -35,8 +35,11 @@ def seconds_column(ticks: Sequence[int]) -> npt.NDArray[np.float64]:
     return np.array(ticks, dtype=np.int64) / TICKS_PER_S
 
 
-def job_table(rows: Rows) -> Table:
-    """One row per finished job, in the order of arrival."""
+def job_table(rows: Rows, alone_s: Sequence[float] | None = None) -> Table:
+    """One row per finished job, in the order of arrival.
+
+    `alone_s` (`alone.py`) has a value per handle. Without it its columns are left out.
+    """
     jobs = sorted(rows.jobs, key=lambda row: row.handle)
     parts = _parts(rows.placements, {row.handle: row.job.compute_s for row in jobs})
     jct = seconds_column([row.finish - row.arrival for row in jobs])
@@ -58,6 +61,7 @@ def job_table(rows: Rows) -> Table:
         "run_s": seconds_column([row.run for row in jobs]),
         "ideal_s": ideal,
         "finish_time_fairness": jct / ideal,
+        **_alone(jct, None if alone_s is None else [alone_s[row.handle] for row in jobs]),
         "compute_s": np.array([part.compute_s for part in job_parts]),
         "comm_s": np.array([part.comm_s for part in job_parts]),
         "stalled_s": seconds_column([part.stalled for part in job_parts]),
@@ -69,6 +73,13 @@ def job_table(rows: Rows) -> Table:
     for name in dict.fromkeys(name for row in jobs for name in row.job.hints):
         table[name] = [row.job.hints.get(name) for row in jobs]
     return table
+
+
+def _alone(jct_s: npt.NDArray[np.float64], alone_s: Sequence[float] | None) -> Table:
+    if alone_s is None:
+        return {}
+    seconds = np.array(alone_s)
+    return {"alone_s": seconds, "finish_time_fairness_alone": jct_s / seconds}
 
 
 def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Table:
@@ -157,7 +168,7 @@ def summarise(
         "preemption_cost_gpu_s": _preemption_cost_gpu_s(rows.placements),
         **_placements_per_level(rows, tree),
         **_iteration_times(rows.placements),
-        **_fairness(np.asarray(jobs["finish_time_fairness"])),
+        **_fairness(jobs),
         "events": rows.events,
     }
 
@@ -210,13 +221,16 @@ def weighted_percentile(
     return float(values[ranked][min(index, len(values) - 1)])
 
 
-def _fairness(rho: npt.NDArray[np.float64]) -> Mapping[str, float]:
-    """Finish-time fairness, and how equal it is among jobs (Jain's index)."""
-    return {
-        "finish_time_fairness_mean": float(rho.mean()),
-        "finish_time_fairness_max": float(rho.max()),
-        "jain_index": float(rho.sum() ** 2 / (len(rho) * np.square(rho).sum())),
-    }
+def _fairness(jobs: Table) -> Mapping[str, float]:
+    """Finish-time fairness without and with communication, and how equal it is (Jain's index)."""
+    rho = np.asarray(jobs["finish_time_fairness"])
+    statistics = {}
+    for name in ("finish_time_fairness", "finish_time_fairness_alone"):
+        if name in jobs:
+            statistics[f"{name}_mean"] = float(np.mean(jobs[name]))
+            statistics[f"{name}_max"] = float(np.max(jobs[name]))
+    jain = float(rho.sum() ** 2 / (len(rho) * np.square(rho).sum()))
+    return {**statistics, "jain_index": jain}
 
 
 def _spread(name: str, values: Column, percentiles: Sequence[int]) -> Mapping[str, float]:

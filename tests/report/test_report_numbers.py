@@ -177,6 +177,8 @@ def test_where_the_baseline_is_zero_a_difference_has_its_unit() -> None:
     cells = table[0][1]
     assert cells["las"].against == "+4 s [+3.122 s .. +4.878 s] more"
     assert cells["sjf"].against == "identical"
+    once = compare_setting(setting_of(fifo=zero[:1], las=some[:1]), "fifo")[0]
+    assert once[0][1]["las"].against == "+3 s"
 
 
 @pytest.mark.parametrize(

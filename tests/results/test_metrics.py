@@ -7,10 +7,13 @@ import pytest
 
 from artist.cluster.shape import depth
 from artist.cluster.tree import nested
+from artist.contract import Rate
 from artist.engine.simulator import Simulator
+from artist.errors import BackendError
 from artist.estimates.query import Estimate
 from artist.network.iteration_time_alone import AloneRates
 from artist.policies.classic import Classic, ClassicOptions
+from artist.results.alone import alone_seconds
 from artist.results.metrics import job_table, summarise, timeline_table, weighted_percentile
 from artist.workload.job import Job
 
@@ -83,3 +86,27 @@ def test_weighted_percentile_counts_weights() -> None:
     assert weighted_percentile(values, weights, 50) == 1
     assert weighted_percentile(values, weights, 98.5) == 2
     assert weighted_percentile(values, weights, 100) == 3
+
+
+def test_fairness_against_a_run_alone_has_communication() -> None:
+    # wide alone: 5 iterations of 2 s across machines; thin alone: 4 of 1 s. They took 10 and 13 s.
+    jobs = [Job("wide", 0, 4, "m", 5, 1.0), Job("thin", 1, 1, "m", 4, 1.0)]
+    rates = AloneRates(TREE, lambda _, shape: Estimate(200 if depth(shape) else 100, 100, "hand"))
+    rows = run(*jobs)[0]
+    table = job_table(rows, alone_seconds(jobs, TREE, rates.alone))
+    assert table["alone_s"].tolist() == [10, 4]
+    assert table["finish_time_fairness_alone"].tolist() == [1, 13 / 4]
+    summary = summarise(rows, TREE, table, timeline_table(rows, TREE), len(jobs))
+    assert summary["finish_time_fairness_alone_mean"] == (1 + 13 / 4) / 2
+    assert summary["finish_time_fairness_alone_max"] == 13 / 4
+
+
+def test_a_backend_that_lacks_a_placement_leaves_the_column_out() -> None:
+    def lacks(*_: object) -> Rate:
+        raise BackendError("not recorded")
+
+    jobs = [Job("wide", 0, 4, "m", 5, 1.0)]
+    assert alone_seconds(jobs, TREE, lacks) is None
+    _, table, summary = run(*jobs)
+    assert "alone_s" not in table
+    assert "finish_time_fairness_alone_mean" not in summary
