@@ -108,7 +108,12 @@ METRICS = (
         "time of an iteration, mean over all iterations of all jobs",
         "sum(iterations x iteration_s) / sum(iterations) over placements",
     ),
-    Term("iteration_time_p50_s", "s", "time of an iteration, median", "weighted by iterations"),
+    Term(
+        "iteration_time_p50_s",
+        "s",
+        "time of an iteration, median",
+        "the smallest that half of all iterations, or more, do not exceed",
+    ),
     Term("iteration_time_p90_s", "s", "time of an iteration, 90th percentile", "as the median"),
     Term("iteration_time_p99_s", "s", "time of an iteration, 99th percentile", "as the median"),
     Term(

@@ -142,6 +142,18 @@ def test_medians_of_even_and_odd_counts(
     assert modules["formatting"].spread(evidence.values(cell, "makespan_s")) == expected
 
 
+def test_rows_of_other_columns_are_made_anew(
+    modules: dict[str, ModuleType], tmp_path: Path
+) -> None:
+    records, results = modules["records"], tmp_path / "results.csv"
+    values = dict.fromkeys(records.COLUMNS[len(records.PLACE) :], "1")
+    row = records.Record("recorded", "t", 8, "dally", "", 0, 0, values)
+    records.write(results, [row])
+    assert records.read(results) == [row]
+    results.write_text(results.read_text().replace("gpu_computing_share", "gpu_utilization"))
+    assert records.read(results) == []
+
+
 def evidence_of(
     modules: dict[str, ModuleType],
     makespans: dict[str, tuple[float, ...]],

@@ -114,11 +114,18 @@ def _percent(share: float) -> str:
 
 
 def _spread(values: tuple[float, ...]) -> str:
-    return f"{median(values):,.0f} [{min(values):,.0f} .. {max(values):,.0f}]"
+    middle, low, high = (_plain(value) for value in (median(values), min(values), max(values)))
+    return f"{middle} [{low} .. {high}]"
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _interval(compared: ComparedValues) -> str:
-    """A share where there is a ratio, else seconds."""
+    """A share where there is a ratio, else seconds; empty where nothing differs."""
+    if compared.verdict == "identical":
+        return ""
     if isnan(compared.ratio):
         middle, low, high, form = compared.difference, compared.low, compared.high, "{:+,.0f} s"
     else:

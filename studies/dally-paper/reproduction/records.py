@@ -107,10 +107,13 @@ def record(study: str, run: Run, outcome: Mapping[str, Any]) -> Record:
 
 
 def read(path: Path) -> list[Record]:
-    """The rows of a results file. No file: no rows."""
+    """The rows of a results file. No file, or one of other columns: no rows."""
     if not path.is_file():
         return []
     with path.open(encoding="utf-8", newline="") as stream:
+        rows = csv.DictReader(stream)
+        if tuple(rows.fieldnames or ()) != COLUMNS:
+            return []
         return [
             Record(
                 row["study"],
@@ -122,7 +125,7 @@ def read(path: Path) -> list[Record]:
                 int(row["permutation"]),
                 {name: row[name] for name in COLUMNS if name not in PLACE},
             )
-            for row in csv.DictReader(stream)
+            for row in rows
         ]
 
 
