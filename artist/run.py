@@ -29,6 +29,7 @@ from artist.io.digests import sha256
 from artist.io.documents import validate
 from artist.network.iteration_time_alone import AloneRates
 from artist.policies.table import POLICIES
+from artist.results.alone import alone_seconds
 from artist.results.metrics import (
     Table,
     job_table,
@@ -130,17 +131,24 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
         PolicyError: some jobs have not finished.
     """
     scenario, trace, simulator = prepared.scenario, prepared.trace, prepared.simulator
-    rows, tree = simulator.rows, simulator.tree
+    rows, tree, estimates = simulator.rows, simulator.tree, prepared.estimates
     if len(rows.jobs) != len(trace.jobs):
         raise PolicyError(f"{scenario.policy} finished {len(rows.jobs)} of {len(trace.jobs)} jobs")
-    jobs, timeline = job_table(rows), timeline_table(rows, tree)
+    # Before `alone_seconds` asks for more: these tell of the simulation.
+    work = {
+        "latency_queries": estimates.queries,
+        "latency_backend_calls": estimates.distinct,
+        "latency_fallback_uses": estimates.fallback_uses,
+    }
+    store_hits = estimates.store_hits
+    rates = AloneRates(tree, estimates.estimate)
+    jobs = job_table(rows, alone_seconds(trace.jobs, tree, rates.alone))
+    timeline = timeline_table(rows, tree)
     summary = {
         "policy": scenario.policy,
         "trace": trace.name,
         **summarise(rows, tree, jobs, timeline, len(trace.jobs)),
-        "latency_queries": prepared.estimates.queries,
-        "latency_backend_calls": prepared.estimates.distinct,
-        "latency_fallback_uses": prepared.estimates.fallback_uses,
+        **work,
         "wall_s": wall_s,
         "seed": scenario.seed,
         "artist_version": __version__,
@@ -160,7 +168,7 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
         summary,
         tables,
         inputs,
-        prepared.estimates.store_hits,
+        store_hits,
         trace.filled,
         trace.dropped,
     )

@@ -101,7 +101,7 @@ def point(trace: Path, racks: int, policy: str) -> dict[str, Any]:
         "whole_cpu_s": round(time.process_time(), 3),
         "wall_s": round(time.perf_counter() - begun, 3),
         "peak_mib": round(int(peak[1]) * MIB_PER_KIB),
-        "utilization": round(result.summary["gpu_utilization"], 4),
+        "allocated_share": round(result.summary["gpu_allocated_share"], 4),
     }
 
 

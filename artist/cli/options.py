@@ -60,3 +60,19 @@ def scenario_of(parameters: Mapping[str, Any]) -> Scenario:
 
     flags = {name: value for name, value in parameters.items() if name in Scenario.model_fields}
     return load_scenario(parameters["scenario"], flags, parameters["sets"] or [])
+
+
+def share_of(name: str, text: str) -> float:
+    """The share that an option gives: `2%` or `0.02`.
+
+    Raises:
+        ConfigError: not a number.
+    """
+    from artist.errors import ConfigError, shortened
+
+    percent = text.strip().endswith("%")
+    try:
+        value = float(text.strip().removesuffix("%"))
+    except ValueError:
+        raise ConfigError(f"{name} {shortened(text)}: expected a share, such as 2%") from None
+    return value / 100 if percent else value

@@ -8,23 +8,49 @@ counts only if it is larger than the effect of the order.
 Differences are paired by replicate and judged by `artist.results.compare_values`. Replicates of one
 seed are a cluster where several seeds are drawn. The verdicts on all policies and metrics hold
 together (Holm): if no policy differed, one `less` or `more` would appear in at most 5 % of cases.
+
+With `until`, replicates are added until all intervals are that narrow (`until.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.executors import run_all
 from artist.experiments.experiment import MAX_RUNS
-from artist.results.compare_values import ComparedValues, compare_values, holm
+from artist.experiments.until import BUDGET, FIRST_LOOK, enough_for, half_width, next_count
+from artist.results.compare_values import (
+    EQUIVALENCE,
+    ComparedValues,
+    clusters_of,
+    compare_values,
+    holm,
+)
 from artist.run import build_cluster, build_trace, simulate
 
 METRICS = ("makespan_s", "jct_mean_s", "jct_p95_s", "queue_delay_mean_s", "comm_time_mean_s")
+
+
+Replicate: TypeAlias = tuple[int, int]
+"""Seed and permutation."""
+Values: TypeAlias = Mapping[str, Mapping[str, tuple[float, ...]]]
+"""Policy -> metric -> value on each replicate."""
+Differences: TypeAlias = Mapping[str, Mapping[str, ComparedValues]]
+"""Policy, except the first -> metric -> how it compares with the first policy."""
+
+
+class Widest(NamedTuple):
+    """The widest interval of a comparison."""
+
+    policy: str
+    metric: str
+    half_width: float
+    """As in `until.py`: 0.02 is two percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +58,25 @@ class Comparison:
     """The metrics of all policies on all replicates, and the differences to the first policy."""
 
     policies: tuple[str, ...]
-    replicates: tuple[tuple[int, int], ...]
+    replicates: tuple[Replicate, ...]
     """(seed, permutation) of each replicate."""
-    values: Mapping[str, Mapping[str, tuple[float, ...]]]
+    values: Values
     """Policy -> metric -> value on each replicate."""
-    differences: Mapping[str, Mapping[str, ComparedValues]]
+    differences: Differences
     """Policy, except the first -> metric -> how it compares with the first policy."""
+    widest: Widest
+    independent: int
+    """Independent replicates: seeds if there are several, else permutations."""
+    until: float | None = None
+    """The half-width that was asked for."""
+
+    @property
+    def missing(self) -> int:
+        """About how many independent replicates more would make all intervals that narrow."""
+        if self.until is None or self.widest.half_width <= self.until:
+            return 0
+        enough = enough_for(self.independent, self.widest.half_width, self.until)
+        return enough - self.independent
 
 
 def compare(
@@ -46,56 +85,139 @@ def compare(
     *,
     seeds: int,
     permutations: int,
+    equivalence: float = EQUIVALENCE,
+    until: float | None = None,
+    budget: int = BUDGET,
     workers: int = 1,
     on_done: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Run every policy on every replicate. The first policy is the baseline.
 
+    Policies that surely differ by less than `equivalence`, a share, get `no difference`.
+
+    `until` adds replicates until the half-width of every interval is at most that share, or there
+    are `budget` independent ones. It adds seeds, each with all permutations, if there are several
+    seeds, and else permutations. It begins with 8 of them at least (`until.FIRST_LOOK`).
+
     `on_done(done, all)` is called after each run, with numbers of runs.
 
     Raises:
-        ConfigError: fewer than two policies, a policy twice, no replicate, too many runs, or
-            several seeds for a trace of which no seed draws anything.
+        ConfigError: fewer than two policies, a policy twice, no replicate, too many runs, several
+            seeds for a trace of which no seed draws anything, a share out of bounds, or a budget
+            below the replicates to begin with.
     """
-    _check(policies, seeds, permutations)
+    begin = (seeds, permutations)
+    if until is not None:
+        begin = _grown(begin, max(FIRST_LOOK, _independent(begin)))
+        _check_until(until, budget, _independent(begin))
+    _check(policies, *(begin if until is None else _grown(begin, budget)))
     if seeds > 1:
         _check_seeds(scenario, seeds)
-    replicates = tuple(
-        (scenario.seed + seed, scenario.permutation + permutation)
-        for seed in range(seeds)
-        for permutation in range(permutations)
-    )
-    tasks = [
-        scenario.model_copy(update={"policy": policy, "seed": seed, "permutation": permutation})
-        for policy in policies
-        for seed, permutation in replicates
-    ]
-    summaries: dict[int, Mapping[str, Any]] = {}
-    for index, summary in run_all(_summary, tasks, workers):
-        summaries[index] = summary
-        if on_done:
-            on_done(len(summaries), len(tasks))
-    count = len(replicates)  # a policy's summaries follow one another in `summaries`
-    values = {
-        policy: {
-            metric: tuple(summaries[start * count + i][metric] for i in range(count))
-            for metric in METRICS
-        }
-        for start, policy in enumerate(policies)
-    }
-    clusters = [seed for seed, _ in replicates] if seeds > 1 else None
-    compared = {
-        (policy, metric): compare_values(
-            values[policies[0]][metric], values[policy][metric], clusters
+    runs = _Runs(scenario, policies, workers, on_done)
+    while True:
+        comparison = _compared(runs.values(*begin), runs.replicates(*begin), equivalence, until)
+        count = _independent(begin)
+        if until is None:
+            return comparison
+        wanted = next_count(count, comparison.widest.half_width, until, budget)
+        if wanted == count:
+            return comparison
+        begin = _grown(begin, wanted)
+
+
+def _independent(size: tuple[int, int]) -> int:
+    """Independent replicates among so many seeds and permutations."""
+    seeds, permutations = size
+    return seeds if seeds > 1 else permutations
+
+
+def _grown(size: tuple[int, int], count: int) -> tuple[int, int]:
+    """Seeds and permutations with so many independent replicates of the same kind."""
+    seeds, permutations = size
+    return (count, permutations) if seeds > 1 else (seeds, count)
+
+
+class _Runs:
+    """The runs of a comparison. Replicates are added, and no run is made twice."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        policies: Sequence[str],
+        workers: int,
+        on_done: Callable[[int, int], None] | None,
+    ) -> None:
+        self._scenario = scenario
+        self._policies = tuple(policies)
+        self._workers = workers
+        self._on_done = on_done
+        self._summaries: dict[tuple[str, Replicate], Mapping[str, Any]] = {}
+
+    def replicates(self, seeds: int, permutations: int) -> tuple[Replicate, ...]:
+        """Seed by seed, from those of the scenario on."""
+        base = self._scenario
+        return tuple(
+            (base.seed + seed, base.permutation + permutation)
+            for seed in range(seeds)
+            for permutation in range(permutations)
         )
-        for policy in policies[1:]
+
+    def values(self, seeds: int, permutations: int) -> Values:
+        """The metrics on so many seeds and permutations; runs what is missing."""
+        replicates = self.replicates(seeds, permutations)
+        self._run(replicates)
+        return {
+            policy: {
+                metric: tuple(self._summaries[policy, one][metric] for one in replicates)
+                for metric in METRICS
+            }
+            for policy in self._policies
+        }
+
+    def _run(self, replicates: Sequence[Replicate]) -> None:
+        missing = [
+            (policy, replicate)
+            for policy in self._policies
+            for replicate in replicates
+            if (policy, replicate) not in self._summaries
+        ]
+        tasks = [
+            self._scenario.model_copy(update={"policy": policy, "seed": seed, "permutation": order})
+            for policy, (seed, order) in missing
+        ]
+        total = len(self._summaries) + len(tasks)
+        for index, summary in run_all(_summary, tasks, self._workers):
+            self._summaries[missing[index]] = summary
+            if self._on_done:
+                self._on_done(len(self._summaries), total)
+
+
+def _compared(
+    values: Values, replicates: tuple[Replicate, ...], equivalence: float, until: float | None
+) -> Comparison:
+    baseline, *others = values
+    clusters = clusters_of(replicates)
+    single = {
+        (policy, metric): compare_values(
+            values[baseline][metric], values[policy][metric], clusters, equivalence=equivalence
+        )
+        for policy in others
         for metric in METRICS
     }
-    verdicts = dict(zip(compared, holm(list(compared.values())), strict=True))
+    together = holm(list(single.values()), equivalence=equivalence)
+    verdicts = dict(zip(single, together, strict=True))
+    widest = max(
+        (
+            Widest(*key, half_width(values[baseline][key[1]], values[key[0]][key[1]], one))
+            for key, one in single.items()
+        ),
+        key=lambda width: width.half_width,
+    )
     differences = {
-        policy: {metric: verdicts[policy, metric] for metric in METRICS} for policy in policies[1:]
+        policy: {metric: verdicts[policy, metric] for metric in METRICS} for policy in others
     }
-    return Comparison(tuple(policies), replicates, values, differences)
+    independent = len(set(clusters)) if clusters else len(replicates)
+    return Comparison(tuple(values), replicates, values, differences, widest, independent, until)
 
 
 def _check(policies: Sequence[str], seeds: int, permutations: int) -> None:
@@ -110,6 +232,13 @@ def _check(policies: Sequence[str], seeds: int, permutations: int) -> None:
         raise ConfigError(
             f"--seeds {seeds} --permutations {permutations}: {count} runs, at most {MAX_RUNS}"
         )
+
+
+def _check_until(until: float, budget: int, least: int) -> None:
+    if not 0 < until < 1:
+        raise ConfigError(f"--until {until:g}: expected a share between 0 and 1, such as 2%")
+    if budget < least:
+        raise ConfigError(f"--budget {budget}: expected at least {least}, to begin with")
 
 
 def _summary(scenario: Scenario) -> Mapping[str, Any]:

@@ -1,29 +1,36 @@
 """The numbers of the comparison table: every metric of every policy against a baseline policy.
 
-For each replicate (a seed and a permutation) that both policies have, the relative difference is
-
-    (metric of the policy - metric of the baseline) / metric of the baseline
-
-The table shows the mean of these differences with a bootstrap interval. `tables.py` turns the
-numbers into HTML.
+Each pair is a replicate (a seed and a permutation) that both policies have.
+`artist.results.compare_values` judges the pairs, as in `artist compare`. The verdicts of one table,
+all its metrics and policies, hold together (Holm). `tables.py` turns the numbers into HTML.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
-from artist.report.grouping import Setting
+from artist.report.grouping import Replicate, Setting
 from artist.report.page_text import plain
-from artist.results.bootstrap import Difference, bootstrap
+from artist.results.compare_values import (
+    IDENTICAL,
+    LESS,
+    MORE,
+    ComparedValues,
+    clusters_of,
+    compare_values,
+    holm,
+)
 from artist.results.glossary import METRICS, Term
 
 MAIN = (
     "makespan_s", "jct_mean_s", "jct_p50_s", "jct_p95_s", "jct_p99_s", "queue_delay_mean_s",
-    "queue_delay_p95_s", "queue_delay_p99_s", "comm_time_mean_s", "gpu_utilization", "preemptions",
-    "migrations",
+    "queue_delay_p95_s", "queue_delay_p99_s", "comm_time_mean_s", "gpu_allocated_share",
+    "gpu_computing_share", "gpu_communicating_share", "preemptions", "migrations",
 )  # fmt: skip
 """The metrics that the page shows at once. It shows the others after a click."""
 
@@ -40,14 +47,15 @@ class Cell:
     """One metric of one policy.
 
     `mean`, `low`, `high` and `count` describe all replicates of the policy. `difference` uses
-    only the replicates that the baseline has too.
+    only the replicates that the baseline has too. It is None for the baseline.
     """
 
     mean: float
     low: float
     high: float
     count: int
-    difference: Difference | None
+    unit: str
+    difference: ComparedValues | None
 
     @property
     def spread(self) -> str:
@@ -56,30 +64,69 @@ class Cell:
 
     @property
     def against(self) -> str:
-        """The relative difference as text, with its interval if the replicates differ."""
-        difference = self.difference
-        if difference is None or np.isnan(difference.mean):
-            return ""
-        mean = relative(difference.mean)
-        interval = f" [{relative(difference.low)} .. {relative(difference.high)}]"
-        return mean + interval if difference.low < difference.high else mean
+        """The difference as text, with its interval and verdict if there are several replicates."""
+        compared = self.difference
+        if compared is None or compared.verdict == IDENTICAL:
+            return "" if compared is None else IDENTICAL
+        middle, *ends = _three(compared)
+        text = self._in_words(middle)
+        if self.count == 1:
+            return text
+        if not math.isnan(compared.low):
+            text += f" [{' .. '.join(map(self._in_words, ends))}]"
+        return f"{text} {compared.verdict}"
+
+    def _in_words(self, difference: float) -> str:
+        assert self.difference is not None  # the caller has it
+        if not math.isnan(self.difference.ratio):
+            return relative(difference)
+        sign = "-" if difference < 0 else "+"
+        unit = "" if self.unit == "1" else f" {self.unit}"
+        return f"{sign}{plain(abs(difference))}{unit}"
 
     @property
     def sure(self) -> bool:
-        """Whether zero lies outside the interval of the difference."""
-        difference = self.difference
-        if difference is None or not difference.low < difference.high:
-            return False
-        return not difference.low <= 0 <= difference.high
+        """Whether the policy has surely less or more than the baseline."""
+        return self.difference is not None and self.difference.verdict in (LESS, MORE)
 
 
-def compare_setting(setting: Setting, baseline: str) -> Iterator[tuple[Term, dict[str, Cell]]]:
-    """One row per metric that all runs of a setting have: the metric, and a cell per policy."""
+Table: TypeAlias = list[tuple[Term, dict[str, Cell]]]
+"""Rows: a metric, and its cell of each policy."""
+
+
+def _three(compared: ComparedValues) -> tuple[float, float, float]:
+    """Middle and ends of the interval, relative where there is a ratio."""
+    if math.isnan(compared.ratio):
+        return compared.difference, compared.low, compared.high
+    return compared.ratio - 1, compared.low - 1, compared.high - 1
+
+
+def compare_setting(setting: Setting, baseline: str) -> tuple[Table, Table]:
+    """The table of the main metrics and that of the others: those that all runs have."""
     runs = [run for replicates in setting.runs.values() for run in replicates.values()]
-    for term in METRICS:
-        if term.name in _LEFT_OUT or any(term.name not in run.summary for run in runs):
-            continue
-        yield term, {policy: _cell(setting, policy, baseline, term.name) for policy in setting.runs}
+    shown = [
+        term
+        for term in METRICS
+        if term.name not in _LEFT_OUT and all(term.name in run.summary for run in runs)
+    ]
+    main = [term for term in shown if term.name in MAIN]
+    others = [term for term in shown if term.name not in MAIN]
+    return _table(setting, baseline, main), _table(setting, baseline, others)
+
+
+def _table(setting: Setting, baseline: str, terms: Sequence[Term]) -> Table:
+    single = [
+        (term, {policy: _cell(setting, policy, baseline, term) for policy in setting.runs})
+        for term in terms
+    ]
+    compared = [cell.difference for _, cells in single for cell in cells.values()]
+    together = iter(holm([difference for difference in compared if difference is not None]))
+    return [(term, {p: _judged(cell, together) for p, cell in cells.items()})
+            for term, cells in single]  # fmt: skip
+
+
+def _judged(cell: Cell, together: Iterator[ComparedValues]) -> Cell:
+    return cell if cell.difference is None else replace(cell, difference=next(together))
 
 
 def replicate_count(setting: Setting) -> int:
@@ -87,27 +134,22 @@ def replicate_count(setting: Setting) -> int:
     return len(set.intersection(*(set(replicates) for replicates in setting.runs.values())))
 
 
-def _cell(setting: Setting, policy: str, baseline: str, metric: str) -> Cell:
-    ours = {key: run.metric(metric) for key, run in setting.runs[policy].items()}
-    theirs = {key: run.metric(metric) for key, run in setting.runs.get(baseline, {}).items()}
-    pairs = [(ours[key], theirs[key]) for key in sorted(ours) if key in theirs]
-    difference = None if policy == baseline or not pairs else _difference(pairs, metric)
+def _cell(setting: Setting, policy: str, baseline: str, term: Term) -> Cell:
+    ours = _values(setting, policy, term.name)
+    theirs = _values(setting, baseline, term.name)
+    shared = [key for key in sorted(ours) if key in theirs]
+    difference = None
+    if policy != baseline and shared:
+        difference = compare_values(
+            [theirs[key] for key in shared], [ours[key] for key in shared], clusters_of(shared)
+        )
     values = list(ours.values())
-    return Cell(float(np.mean(values)), min(values), max(values), len(values), difference)
+    mean = float(np.mean(values))
+    return Cell(mean, min(values), max(values), len(values), term.unit, difference)
 
 
-def _difference(pairs: Sequence[tuple[float, float]], metric: str) -> Difference:
-    """The relative difference of pairs (policy, baseline).
-
-    It is NaN if a baseline value is zero and the policy's value is not.
-    """
-    ours, theirs = np.array(pairs).T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        relative = np.where(ours == theirs, 0.0, (ours - theirs) / theirs)
-    if not np.isfinite(relative).all():
-        return Difference(metric, float("nan"), float("nan"), float("nan"))
-    low, high = bootstrap(relative, metric)
-    return Difference(metric, float(relative.mean()), low, high)
+def _values(setting: Setting, policy: str, metric: str) -> Mapping[Replicate, float]:
+    return {key: run.metric(metric) for key, run in setting.runs.get(policy, {}).items()}
 
 
 def relative(difference: float) -> str:

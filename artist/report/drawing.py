@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,10 @@ from artist.report.timeline_lanes import machines, strips_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
+
+
+PART_SHADES = (1.0, 0.5, 0.2)
+"""Opacities of the parts of a series, from the axis upwards; the style sheet has the same."""
 
 
 @cache
@@ -122,14 +126,31 @@ def _rows(figure: Figure, canvas: Canvas) -> None:
     count = len(figure.series)
     canvas.set_figheight(max(1.9, 0.6 + 0.5 * count))
     grid = canvas.subplots(count, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    shades = PART_SHADES[: len(figure.parts)] or (1.0,)
     for axes, series in zip(grid, figure.series, strict=True):
-        axes.stairs(series.y, series.x, fill=True, color=style(series.tone)[0])
+        colour, base = style(series.tone)[0], np.zeros(len(series.y))
+        inner = np.cumsum(np.array(series.parts), axis=0) if series.parts else ()
+        for top, shade in zip([*inner, np.array(series.y)], shades, strict=True):
+            axes.stairs(top, series.x, baseline=base, fill=True, color=colour, alpha=shade)
+            base = top
         if count > 1:
             axes.set_title(series.name, loc="left", fontsize=7, pad=1.5)
         axes.set_xlim(series.x[0], series.x[-1])
         axes.set_ylim(0, figure.y.top)
+    _legend_of_parts(figure, canvas, shades)
     grid[-1].set_xlabel(figure.x.title)
     canvas.supylabel(figure.y.title, fontsize=8)
+
+
+def _legend_of_parts(figure: Figure, canvas: Canvas, shades: Sequence[float]) -> None:
+    from matplotlib.patches import Patch
+
+    if figure.parts:
+        patches = [
+            Patch(color="black", alpha=shade, linewidth=0, label=name)
+            for name, shade in zip(figure.parts, shades, strict=True)
+        ]
+        canvas.legend(handles=patches, loc="outside upper center", ncols=len(patches))
 
 
 def cluster_timeline(run: Run, canvas: Canvas) -> None:

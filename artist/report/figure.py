@@ -57,6 +57,8 @@ class Series:
 
     For bars and stacks, `y` has a value per category, and `low` and `high` bound its interval.
     For rows, `y` has a value per bin, and `x` holds the edges of the bins: one more than `y`.
+    `parts` are what `y` consists of, one sequence per name in `Figure.parts` but the last: the last
+    part is the rest of `y`.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Series:
     x: Sequence[float] = ()
     low: Sequence[float] = ()
     high: Sequence[float] = ()
+    parts: Sequence[Sequence[float]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,8 @@ class Figure:
     note: str = ""
     step: bool = False
     """For lines: a value holds until the next point."""
+    parts: Sequence[str] = ()
+    """For rows: the parts of each series, from the axis upwards."""
     broad: bool = False
     """For lines: draw thick lines, because short pieces of a thin line cannot be seen."""
 

@@ -38,6 +38,7 @@ def figure_data(figure: Figure) -> Mapping[str, Any]:
         "setting": figure.setting,
         "policy": figure.policy,
         "step": figure.step,
+        "parts": list(figure.parts) or None,
         "broad": figure.broad or None,
         "series": [
             _series(series, index == 0 or list(series.x) != first)
@@ -59,6 +60,8 @@ def _series(series: Series, own_x: bool) -> Mapping[str, Any]:
         data["x"] = _numbers(series.x)
     if any(math.isfinite(value) for value in series.low):
         data |= {"low": _numbers(series.low), "high": _numbers(series.high)}
+    if series.parts:
+        data["parts"] = [_numbers(part) for part in series.parts]
     return data
 
 

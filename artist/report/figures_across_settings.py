@@ -5,13 +5,15 @@ They correspond to figures 7, 8 and 13 of the Dally paper.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
 from artist.report.figure import Axis, Figure, Kind, Series, rounded, time_unit
-from artist.report.grouping import Setting, Study
-from artist.results.bootstrap import bootstrap
+from artist.report.grouping import Replicate, Setting, Study
+from artist.results.compare_values import LEAST_REPLICATES, clusters_of, mean_interval
 
 # Metric, title, section of the page, label of the axis.
 _BARS = (
@@ -62,9 +64,10 @@ def _bars(
 ) -> Figure:  # fmt: skip
     present = [p for p in study.policies if any(p in s.runs for s in settings)]
     values = {policy: [_values(s, policy, metric) for s in settings] for policy in present}
-    top = max((max(v) for rows in values.values() for v in rows if v), default=0.0)
+    cells = list(chain.from_iterable(values.values()))
+    top = max((max(cell.values()) for cell in cells if cell), default=0.0)
     scale, unit = time_unit(top)
-    replicated = any(len(v) > 1 for rows in values.values() for v in rows)
+    few = any(_independent(cell) < LEAST_REPLICATES for cell in cells if cell)
     axis = _axis(settings[0])
     return Figure(
         name=name,
@@ -73,26 +76,44 @@ def _bars(
         section=section,
         x=Axis(axis.replace("_", " ")),
         y=Axis(label, unit),
-        series=[_series(p, study.tone(p), values[p], metric, scale) for p in present],
+        series=[_series(p, study.tone(p), values[p], scale, few=few) for p in present],
         categories=[s.differs.get(axis, s.label) for s in settings],
         source=f"summary.json: {metric}",
-        note="Mean over replicates; whiskers: 95 % bootstrap interval." if replicated else "",
+        note=_note(few=few) if any(len(cell) > 1 for cell in cells) else "",
     )
 
 
-def _values(setting: Setting, policy: str, metric: str) -> list[float]:
-    return [run.metric(metric) for run in setting.runs.get(policy, {}).values()]
+def _note(*, few: bool) -> str:
+    whiskers = "the smallest and the largest" if few else "Student's 95 % interval of the mean"
+    return f"Mean over replicates; whiskers: {whiskers}."
+
+
+def _values(setting: Setting, policy: str, metric: str) -> Mapping[Replicate, float]:
+    return {key: run.metric(metric) for key, run in setting.runs.get(policy, {}).items()}
+
+
+def _independent(values: Mapping[Replicate, float]) -> int:
+    clusters = clusters_of(list(values))
+    return len(set(clusters)) if clusters else len(values)
 
 
 def _series(
-    policy: str, tone: str, values: Sequence[list[float]], metric: str, scale: float
+    policy: str, tone: str, cells: Sequence[Mapping[Replicate, float]], scale: float, *, few: bool
 ) -> Series:
-    middle = [float(np.mean(v)) / scale if v else float("nan") for v in values]
-    bounds = [bootstrap(np.array(v) / scale, metric) for v in values]
+    middle = [float(np.mean(list(cell.values()))) if cell else math.nan for cell in cells]
+    bounds = [_whiskers(cell, few=few) for cell in cells]
     return Series(
         policy,
         tone,
-        rounded(np.array(middle)),
-        low=rounded(np.array([low for low, _ in bounds])),
-        high=rounded(np.array([high for _, high in bounds])),
+        rounded(np.array(middle) / scale),
+        low=rounded(np.array([low for low, _ in bounds]) / scale),
+        high=rounded(np.array([high for _, high in bounds]) / scale),
     )
+
+
+def _whiskers(cell: Mapping[Replicate, float], *, few: bool) -> tuple[float, float]:
+    """NaN: no whisker. An interval says nothing with few replicates, so then it is the range."""
+    values = list(cell.values())
+    if len(values) < 2:
+        return math.nan, math.nan
+    return (min(values), max(values)) if few else mean_interval(values, clusters_of(list(cell)))

@@ -19,6 +19,8 @@ _POINTS = 240
 _TUNER_POINTS = 100
 _TUNER_SERIES = 6
 _JOBS = 6
+_HELD = ("gpus_computing", "gpus_communicating")
+"""What GPUs that jobs hold do; the rest stands still, or works in vain."""
 
 
 def over_time(study: Study, setting: Setting) -> Iterator[Figure]:
@@ -36,13 +38,18 @@ def over_time(study: Study, setting: Setting) -> Iterator[Figure]:
         x=Axis("Time", unit),
         y=Axis("GPUs held", "%", top=100.0),
         series=[
-            Series(p, study.tone(p), *_shares(run, "gpus_held", end, scale))
+            Series(
+                p, study.tone(p), *_shares(run, "gpus_held", end, scale),
+                parts=[_shares(run, part, end, scale)[0] for part in _HELD],
+            )
             for p, run in runs.items()
         ],
+        parts=("computing", "communicating", "stalled or lost"),
         setting=setting.index,
-        source="timeline.parquet: gpus_held over summary.json: gpus",
+        source="timeline.parquet: gpus_held, gpus_computing, gpus_communicating over "
+        "summary.json: gpus",
         note=f"Time-weighted mean of {_BINS} equal intervals. {note}".strip(),
-    )
+    )  # fmt: skip
     yield Figure(
         name=f"fragmentation-{setting.slug}",
         kind=Kind.ROWS,

@@ -11,7 +11,8 @@ _HEADLINES = (
     ("jct_mean_s", "Average JCT"),
     ("queue_delay_p95_s", "P95 queueing delay"),
     ("comm_time_mean_s", "Communication per job"),
-    ("gpu_utilization", "GPU utilization"),
+    ("gpu_allocated_share", "GPU time allocated"),
+    ("gpu_computing_share", "GPU time computing"),
     ("preemptions", "Preemptions"),
 )
 
@@ -77,7 +78,7 @@ def headlines(run: Run) -> list[tuple[str, str, str]]:
         if key.endswith("_s"):
             text = duration(value)
         else:
-            text = f"{100 * value:.1f} %" if key == "gpu_utilization" else plain(value)
+            text = f"{100 * value:.1f} %" if key.endswith("_share") else plain(value)
         lines.append((name, text, f"{key} = {plain(value)}"))
     return lines
 

@@ -31,7 +31,10 @@ _NUMBERS = {
         "comm_s",
     ),
     "placements": ("gpus", "start_s", "end_s", "iteration_s"),
-    "timeline": ("time_s", "gpus_held", "gpus_fragmented", "jobs_running", "jobs_waiting"),
+    "timeline": (
+        "time_s", "gpus_held", "gpus_computing", "gpus_communicating", "gpus_fragmented",
+        "jobs_running", "jobs_waiting",
+    ),
     "autotuner": ("time_s", "gpus", "timer_s"),
 }  # fmt: skip
 _OPTIONAL = frozenset({"autotuner"})

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from artist.report.comparison_table import MAIN, Cell, compare_setting, replicate_count
+from artist.report.comparison_table import Cell, compare_setting, replicate_count
 from artist.report.grouping import Setting, Study
 from artist.report.markup import Html, join, table, tag
 from artist.report.page_text import plain
@@ -25,9 +25,7 @@ def comparison_tables(study: Study) -> Iterator[Html]:
     """One table per setting. The page's script shows the table of the chosen setting."""
     for setting in study.settings:
         baseline = next(p for p in study.policies if p in setting.runs)
-        compared = list(compare_setting(setting, baseline))
-        main = [row for row in compared if row[0].name in MAIN]
-        others = [row for row in compared if row[0].name not in MAIN]
+        main, others = compare_setting(setting, baseline)
         yield tag(
             "div",
             tag("p", _how_compared(setting, baseline), class_="note"),
@@ -54,10 +52,12 @@ def _how_compared(setting: Setting, baseline: str) -> str:
     if count < 2:
         return f"{setting.label}. Differences to {baseline}; one replicate has no interval."
     return (
-        f"{setting.label}. Mean over replicates and [range]. Differences to {baseline} are paired "
-        f"over {count} replicates (seed x permutation), with 95 % bootstrap intervals. They are "
-        "bold where the interval does not contain zero. No range or interval: all replicates are "
-        "equal."
+        f"{setting.label}. Mean over replicates and [range]. Differences to {baseline} are "
+        f"geometric means over {count} paired replicates (seed x permutation), with Student's 95 % "
+        "intervals; permutations of one seed are one replicate where seeds differ. The verdicts of "
+        "a table hold together (Holm): less and more, in bold; no difference: surely within 2 %; "
+        "undecided: more replicates would decide; too few replicates: fewer than five, or copies "
+        "of one. No range: all replicates are equal."
     )
 
 

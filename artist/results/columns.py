@@ -44,8 +44,23 @@ TABLES: dict[str, tuple[Term, ...]] = {
         Term(
             "finish_time_fairness",
             "1",
-            "completion time relative to ideal_s (Themis, section 3)",
+            "completion time relative to ideal_s, which has no communication; so waiting, restarts "
+            "and all communication make it larger",
             "jct_s / ideal_s",
+        ),
+        Term(
+            "alone_s",
+            "s",
+            "run time on the GPUs that the job asked for, as close together as an empty cluster "
+            "allows, with communication; left out if the backend does not know these placements",
+            "iterations x iteration_s on these GPUs",
+        ),
+        Term(
+            "finish_time_fairness_alone",
+            "1",
+            "completion time relative to alone_s, which has communication: rho of Themis (section "
+            "3.2), with the GPUs that the job asked for as its share of the cluster",
+            "jct_s / alone_s",
         ),
         Term(
             "compute_s",
@@ -94,7 +109,22 @@ TABLES: dict[str, tuple[Term, ...]] = {
     ),
     "timeline": (
         _TIME,
-        Term("gpus_held", "1", "GPUs that jobs hold"),
+        Term("gpus_held", "1", "GPUs that jobs hold", "the sum of the next four"),
+        Term(
+            "gpus_computing",
+            "1",
+            "GPUs that compute, in iterations that are kept; a job's GPUs count by the part of the "
+            "iteration in which it computes",
+            "sum over progressing jobs of GPUs x compute time / iteration_s",
+        ),
+        Term(
+            "gpus_communicating",
+            "1",
+            "GPUs that wait for communication, in iterations that are kept",
+            "sum over progressing jobs of GPUs x (1 - compute time / iteration_s)",
+        ),
+        Term("gpus_stalled", "1", "GPUs of jobs that restart, migrate or are held"),
+        Term("gpus_lost", "1", "GPUs of jobs in an iteration that they will lose with the GPUs"),
         Term(
             "gpus_fragmented",
             "1",

@@ -84,10 +84,10 @@ def compare_values(
     `clusters` gives each pair the name of its cluster; without it all pairs are independent.
 
     Raises:
-        ConfigError: the sequences differ in length or are empty, a value is not finite, or the
-            level is not between 0 and 1.
+        ConfigError: the sequences differ in length or are empty, a value is not finite, the level
+            is not between 0 and 1, or the equivalence is no share.
     """
-    base, values = _checked(baseline, other, clusters, level)
+    base, values = _checked(baseline, other, clusters, level, equivalence)
     difference = float((values - base).mean())
     has_ratio = bool((base > 0).all() and (values > 0).all())
     steps = _per_cluster(np.log(values / base) if has_ratio else values - base, clusters)
@@ -105,26 +105,56 @@ def compare_values(
         verdict = _verdict(steps, p_value, level, equivalence if has_ratio else 0.0)
     if has_ratio:
         low, high = math.exp(low), math.exp(high)
-    undecided = verdict == UNDECIDED
-    enough = _enough(steps, level, equivalence if has_ratio else 0.0) if undecided else None
-    return ComparedValues(ratio, difference, low, high, verdict, count, p_value, enough)
+    compared = ComparedValues(ratio, difference, low, high, verdict, count, p_value, None)
+    return _with_enough(compared, level, level, equivalence) if verdict == UNDECIDED else compared
 
 
-def holm(compared: Sequence[ComparedValues], level: float = 0.95) -> list[ComparedValues]:
+def holm(
+    compared: Sequence[ComparedValues], level: float = 0.95, equivalence: float = EQUIVALENCE
+) -> list[ComparedValues]:
     """The same comparisons with verdicts that hold together: Holm's method over their p-values.
 
-    A `less` or `more` that does not pass becomes `undecided`. So the chance of one false `less` or
-    `more` among all of them is at most 1 - level. Source: Holm, *A simple sequentially rejective
-    multiple test procedure*, Scandinavian Journal of Statistics, 1979.
+    A `less` or `more` that does not pass becomes `undecided`, or `no difference` if it passes that
+    test. So the chance of one false `less` or `more` among all of them is at most 1 - level. What
+    is undecided says how many replicates would pass here. `level` and `equivalence` are those of
+    the comparisons. Source: Holm, *A simple sequentially rejective multiple test procedure*,
+    Scandinavian Journal of Statistics, 1979.
     """
     corrected = list(compared)
     judged = [index for index, one in enumerate(compared) if one.verdict != IDENTICAL]
     passing = True
     for rank, index in enumerate(sorted(judged, key=lambda index: compared[index].p_value)):
-        passing = passing and compared[index].p_value <= (1 - level) / (len(judged) - rank)
-        if not passing and compared[index].verdict in (LESS, MORE):
-            corrected[index] = replace(compared[index], verdict=UNDECIDED)
+        one, error = compared[index], (1 - level) / (len(judged) - rank)
+        passing = passing and one.p_value <= error
+        if not passing and one.verdict in (LESS, MORE) and _within(one, level, equivalence):
+            corrected[index] = replace(one, verdict=NO_DIFFERENCE)
+        elif not passing and one.verdict in (LESS, MORE, UNDECIDED):
+            open_ = replace(one, verdict=UNDECIDED)
+            corrected[index] = _with_enough(open_, level, 1 - error, equivalence)
     return corrected
+
+
+def clusters_of(replicates: Sequence[tuple[int, int]]) -> list[int] | None:
+    """The clusters of replicates (seed, permutation): the seeds, if there are several.
+
+    Permutations of one drawn trace share its jobs, so they are not independent. None: all
+    replicates have one seed, and each permutation is independent of the others.
+    """
+    seeds = [seed for seed, _ in replicates]
+    return seeds if len(set(seeds)) > 1 else None
+
+
+def mean_interval(
+    values: Sequence[float], clusters: Sequence[Hashable] | None = None, level: float = 0.95
+) -> tuple[float, float]:
+    """Student's interval of the mean of independent values, or of clusters of equal size.
+
+    NaN with fewer than `LEAST_REPLICATES` of them, and for copies of one: then there is none.
+    """
+    steps = _per_cluster(np.array(values, np.float64), clusters)
+    if len(steps) < LEAST_REPLICATES or np.ptp(steps) == 0:
+        return math.nan, math.nan
+    return _interval(steps, level)
 
 
 def _checked(
@@ -132,12 +162,17 @@ def _checked(
     other: Sequence[float],
     clusters: Sequence[Hashable] | None,
     level: float,
+    equivalence: float,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     lengths = [len(baseline), len(other), *([] if clusters is None else [len(clusters)])]
     if len(set(lengths)) != 1 or not lengths[0]:
         raise ConfigError(f"compare_values: {lengths} values, expected as many of each, at least 1")
     if not 0 < level < 1:
         raise ConfigError(f"compare_values: level {level}, expected a number between 0 and 1")
+    if not 0 <= equivalence < 1:
+        raise ConfigError(
+            f"compare_values: equivalence {equivalence}, expected a share from 0 to below 1"
+        )
     base, values = np.array(baseline, np.float64), np.array(other, np.float64)
     if not (np.isfinite(base).all() and np.isfinite(values).all()):
         raise ConfigError("compare_values: a value is not finite; leave out runs without a result")
@@ -167,15 +202,45 @@ def _verdict(
     return NO_DIFFERENCE if -margin < low and high < margin else UNDECIDED
 
 
-def _enough(steps: npt.NDArray[np.float64], level: float, equivalence: float) -> int | None:
+def _within(compared: ComparedValues, level: float, equivalence: float) -> bool:
+    """Whether both one-sided tests of a difference larger than `equivalence` are passed."""
+    if math.isnan(compared.ratio):
+        return False
+    mean, reach = _middle_and_reach(compared)
+    degrees = compared.replicates - 1
+    reach *= t_quantile(2 * level - 1, degrees) / t_quantile(level, degrees)
+    return abs(mean) + reach < math.log1p(equivalence)
+
+
+def _with_enough(
+    compared: ComparedValues, level: float, differ_level: float, equivalence: float
+) -> ComparedValues:
+    """The same with the number of replicates that would decide; `level` is that of its interval."""
+    mean, reach = _middle_and_reach(compared)
+    margin = 0.0 if math.isnan(compared.ratio) else math.log1p(equivalence)
+    count = compared.replicates
+    deviation = reach * math.sqrt(count) / t_quantile(level, count - 1)
+    return replace(
+        compared, enough=_enough(count, abs(mean), deviation, level, differ_level, margin)
+    )
+
+
+def _middle_and_reach(compared: ComparedValues) -> tuple[float, float]:
+    """Middle and half the length of an interval, of logarithms where there is a ratio."""
+    low, high = compared.low, compared.high
+    if not math.isnan(compared.ratio):
+        low, high = math.log(low), math.log(high)
+    return (low + high) / 2, (high - low) / 2
+
+
+def _enough(
+    count: int, mean: float, deviation: float, level: float, differ_level: float, margin: float
+) -> int | None:
     """The number of replicates at which one of the two tests of `_verdict` would pass."""
-    mean, deviation = abs(float(steps.mean())), float(steps.std(ddof=1))
-    margin = math.log1p(equivalence)
-    count = len(steps)
     while count < MOST_REPLICATES:
         count += max(1, count // 20)  # to five percent: the deviation is not known better
         scale = deviation / math.sqrt(count)
-        differ = t_quantile(level, count - 1) * scale < mean
+        differ = t_quantile(differ_level, count - 1) * scale < mean
         if differ or mean + t_quantile(2 * level - 1, count - 1) * scale < margin:
             return count
     return None

@@ -47,16 +47,40 @@ METRICS = (
         "mean over jobs of sum(progressing time x compute_s / iteration_s)",
     ),
     Term(
-        "gpu_utilization",
+        "gpu_allocated_share",
         "1",
-        "share of all GPU-seconds of the makespan in which a job held the GPU and progressed",
-        "sum(GPUs x (time held - time stalled)) / (GPUs of the cluster x makespan)",
+        "share of the cluster's GPU time, over the makespan, in which jobs held the GPU: the sum "
+        "of the next four",
+        "sum(GPUs x time held) / (GPUs of the cluster x makespan)",
     ),
     Term(
-        "gpu_allocation_rate",
+        "gpu_computing_share",
         "1",
-        "share of all GPU-seconds of the makespan in which a job held the GPU",
-        "sum(GPUs x time held) / (GPUs of the cluster x makespan)",
+        "share of the cluster's GPU time in which jobs computed, in iterations that were kept",
+        "sum(GPUs x progressing time kept x compute_s / iteration_s) / (GPUs of the cluster x "
+        "makespan); progressing time kept = time held - stalled - lost",
+    ),
+    Term(
+        "gpu_communicating_share",
+        "1",
+        "share of the cluster's GPU time in which jobs waited for communication, in iterations "
+        "that were kept",
+        "sum(GPUs x progressing time kept x (1 - compute_s / iteration_s)) / (GPUs of the cluster "
+        "x makespan)",
+    ),
+    Term(
+        "gpu_stalled_share",
+        "1",
+        "share of the cluster's GPU time in which jobs held the GPU and stood still: restart, "
+        "migration, hold",
+        "sum(GPUs x stalled_s) / (GPUs of the cluster x makespan)",
+    ),
+    Term(
+        "gpu_lost_share",
+        "1",
+        "share of the cluster's GPU time in which jobs worked on iterations that they lost with "
+        "their GPUs, computing or communicating",
+        "sum(GPUs x lost_s) / (GPUs of the cluster x makespan)",
     ),
     Term(
         "fragmentation",
@@ -84,7 +108,12 @@ METRICS = (
         "time of an iteration, mean over all iterations of all jobs",
         "sum(iterations x iteration_s) / sum(iterations) over placements",
     ),
-    Term("iteration_time_p50_s", "s", "time of an iteration, median", "weighted by iterations"),
+    Term(
+        "iteration_time_p50_s",
+        "s",
+        "time of an iteration, median",
+        "the smallest that half of all iterations, or more, do not exceed",
+    ),
     Term("iteration_time_p90_s", "s", "time of an iteration, 90th percentile", "as the median"),
     Term("iteration_time_p99_s", "s", "time of an iteration, 99th percentile", "as the median"),
     Term(
@@ -96,14 +125,27 @@ METRICS = (
     Term(
         "finish_time_fairness_mean",
         "1",
-        "completion time relative to ideal_s, mean (Themis, NSDI 2020, section 3)",
+        "completion time relative to ideal_s, which has no communication, mean",
         "mean(jct_s / ideal_s)",
     ),
     Term("finish_time_fairness_max", "1", "the same, of the worst-off job", "max(jct_s / ideal_s)"),
     Term(
+        "finish_time_fairness_alone_mean",
+        "1",
+        "completion time relative to alone_s, which has communication, mean: rho of Themis (NSDI "
+        "2020, section 3.2); left out if the backend does not know alone_s",
+        "mean(jct_s / alone_s)",
+    ),
+    Term(
+        "finish_time_fairness_alone_max",
+        "1",
+        "the same, of the worst-off job: what Themis minimizes",
+        "max(jct_s / alone_s)",
+    ),
+    Term(
         "jain_index",
         "1",
-        "how equal finish-time fairness is among jobs; 1 is equal (Jain et al., 1984)",
+        "how equal finish_time_fairness is among jobs; 1 is equal (Jain et al., 1984)",
         "(sum rho)^2 / (n x sum rho^2), rho = jct_s / ideal_s of each of n jobs",
     ),
     Term("latency_queries", "1", "how often the speed of a placement was asked for"),
@@ -203,15 +245,21 @@ TERMS = (
     Term(
         "utilization",
         "1",
-        "share of GPUs in use: gpu_utilization counts GPUs whose job progresses, and "
-        "gpu_allocation_rate all held GPUs; over time: gpus_held in timeline.parquet",
+        "not one number: GPUs that jobs hold (gpu_allocated_share) compute, communicate, stand "
+        "still, or do work that is lost; over time: gpus_held, gpus_computing, "
+        "gpus_communicating, gpus_stalled and gpus_lost in timeline.parquet",
+        "allocated = computing + communicating + stalled + lost",
     ),
     Term(
         "finish-time-fairness",
         "1",
-        "rho: a job's completion time relative to its run time on the GPUs that it asked for, "
-        "without communication (after Themis, NSDI 2020, section 3); below 1 only on more GPUs",
-        "jct_s / ideal_s",
+        "rho: a job's completion time relative to its run time if it were alone. Without "
+        "communication: finish_time_fairness, against ideal_s. With communication: "
+        "finish_time_fairness_alone, against alone_s; this is the rho of Themis (NSDI 2020, "
+        "section 3.2) and of artist's policy themis. Both take the GPUs that the job asked for, "
+        "where Themis takes its share of the cluster; below 1 only on more GPUs. The Dally paper "
+        "reports neither",
+        "jct_s / ideal_s; jct_s / alone_s",
     ),
     Term(
         "placements-per-level",

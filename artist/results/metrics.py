@@ -19,6 +19,7 @@ from artist.cluster.shape import signature
 from artist.cluster.tree import ClusterTree
 from artist.engine.rows import EndReason, PlacementRow, Rows
 from artist.results.fragmentation import fragmented_gpus
+from artist.results.gpu_time import gpu_time, gpus_over_time
 from artist.units import TICKS_PER_S
 
 Column: TypeAlias = "npt.NDArray[Any] | list[Any]"
@@ -34,8 +35,11 @@ def seconds_column(ticks: Sequence[int]) -> npt.NDArray[np.float64]:
     return np.array(ticks, dtype=np.int64) / TICKS_PER_S
 
 
-def job_table(rows: Rows) -> Table:
-    """One row per finished job, in the order of arrival."""
+def job_table(rows: Rows, alone_s: Sequence[float] | None = None) -> Table:
+    """One row per finished job, in the order of arrival.
+
+    `alone_s` (`alone.py`) has a value per handle. Without it its columns are left out.
+    """
     jobs = sorted(rows.jobs, key=lambda row: row.handle)
     parts = _parts(rows.placements, {row.handle: row.job.compute_s for row in jobs})
     jct = seconds_column([row.finish - row.arrival for row in jobs])
@@ -57,6 +61,7 @@ def job_table(rows: Rows) -> Table:
         "run_s": seconds_column([row.run for row in jobs]),
         "ideal_s": ideal,
         "finish_time_fairness": jct / ideal,
+        **_alone(jct, None if alone_s is None else [alone_s[row.handle] for row in jobs]),
         "compute_s": np.array([part.compute_s for part in job_parts]),
         "comm_s": np.array([part.comm_s for part in job_parts]),
         "stalled_s": seconds_column([part.stalled for part in job_parts]),
@@ -68,6 +73,13 @@ def job_table(rows: Rows) -> Table:
     for name in dict.fromkeys(name for row in jobs for name in row.job.hints):
         table[name] = [row.job.hints.get(name) for row in jobs]
     return table
+
+
+def _alone(jct_s: npt.NDArray[np.float64], alone_s: Sequence[float] | None) -> Table:
+    if alone_s is None:
+        return {}
+    seconds = np.array(alone_s)
+    return {"alone_s": seconds, "finish_time_fairness_alone": jct_s / seconds}
 
 
 def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Table:
@@ -101,16 +113,28 @@ def timeline_table(rows: Rows, tree: ClusterTree) -> Table:
     timeline = rows.timeline
     changes = np.array([row.tick for row in timeline], dtype=np.int64)
     fragment_ticks, fragmented = fragmented_gpus(rows, tree)
-    ticks = np.union1d(changes, fragment_ticks)
+    use_ticks, use = gpus_over_time(rows)
+    ticks = np.union1d(np.union1d(changes, fragment_ticks), use_ticks)
     at = np.searchsorted(changes, ticks, side="right") - 1
-    fragments = np.concatenate([[0.0], fragmented])
     return {
         "time_s": ticks / TICKS_PER_S,
         "gpus_held": np.array([row.gpus_held for row in timeline], dtype=np.int32)[at],
-        "gpus_fragmented": fragments[np.searchsorted(fragment_ticks, ticks, side="right")],
+        **{
+            f"gpus_{part}": _held_at(ticks, use_ticks, values)
+            for part, values in use._asdict().items()
+        },
+        "gpus_fragmented": _held_at(ticks, fragment_ticks, fragmented),
         "jobs_running": np.array([row.jobs_running for row in timeline], dtype=np.int32)[at],
         "jobs_waiting": np.array([row.jobs_waiting for row in timeline], dtype=np.int32)[at],
     }
+
+
+def _held_at(
+    ticks: npt.NDArray[np.int64], own: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """A step function that changes at its own ticks, at other ticks; 0 before its first."""
+    steps: npt.NDArray[np.float64] = np.concatenate([[0.0], values])
+    return steps[np.searchsorted(own, ticks, side="right")]
 
 
 def placement_text(tree: ClusterTree, placement: Placement) -> str:
@@ -125,7 +149,6 @@ def summarise(
     """The statistics of a run, over finished jobs. `glossary.py` explains the keys."""
     arrival, finish = np.asarray(jobs["arrival_s"]), np.asarray(jobs["finish_s"])
     makespan = float(finish.max() - arrival.min())
-    held, productive, wasted = _gpu_seconds(rows.placements)
     available = tree.gpus * makespan
     spread = _spread("jct", jobs["jct_s"], (50, 95, 99))
     delays = _spread("queue_delay", jobs["queue_delay_s"], (95, 99))
@@ -138,25 +161,31 @@ def summarise(
         **delays,
         "comm_time_mean_s": float(np.mean(jobs["comm_s"])),
         "compute_time_mean_s": float(np.mean(jobs["compute_s"])),
-        "gpu_utilization": productive / available,
-        "gpu_allocation_rate": held / available,
+        **_shares(rows, available),
         "fragmentation": _fragmentation(timeline, tree),
         "preemptions": int(np.sum(jobs["preemptions"])),
         "migrations": int(np.sum(jobs["migrations"])),
-        "preemption_cost_gpu_s": wasted,
+        "preemption_cost_gpu_s": _preemption_cost_gpu_s(rows.placements),
         **_placements_per_level(rows, tree),
         **_iteration_times(rows.placements),
-        **_fairness(np.asarray(jobs["finish_time_fairness"])),
+        **_fairness(jobs),
         "events": rows.events,
     }
 
 
-def _gpu_seconds(placements: Sequence[PlacementRow]) -> tuple[float, float, float]:
-    """GPU-seconds held; held with progress; lost or stalled because of restarts."""
-    held = sum(row.placement.gpus * (row.end - row.start) for row in placements)
-    stalled = sum(row.placement.gpus * row.stalled for row in placements)
-    lost = sum(row.placement.gpus * row.lost for row in placements)
-    return held / TICKS_PER_S, (held - stalled) / TICKS_PER_S, (stalled + lost) / TICKS_PER_S
+def _shares(rows: Rows, available_gpu_s: float) -> Mapping[str, float]:
+    """What the cluster's GPU time was used for. The first share is the sum of the others."""
+    held = sum(row.placement.gpus * (row.end - row.start) for row in rows.placements)
+    shares = {"gpu_allocated_share": held / TICKS_PER_S / available_gpu_s}
+    for part, gpu_s in gpu_time(rows)._asdict().items():
+        shares[f"gpu_{part}_share"] = gpu_s / available_gpu_s
+    return shares
+
+
+def _preemption_cost_gpu_s(placements: Sequence[PlacementRow]) -> float:
+    """GPU-seconds lost or stalled because of preemptions and migrations."""
+    wasted = sum(row.placement.gpus * (row.stalled + row.lost) for row in placements)
+    return wasted / TICKS_PER_S
 
 
 def _fragmentation(timeline: Table, tree: ClusterTree) -> float:
@@ -192,13 +221,16 @@ def weighted_percentile(
     return float(values[ranked][min(index, len(values) - 1)])
 
 
-def _fairness(rho: npt.NDArray[np.float64]) -> Mapping[str, float]:
-    """Finish-time fairness, and how equal it is among jobs (Jain's index)."""
-    return {
-        "finish_time_fairness_mean": float(rho.mean()),
-        "finish_time_fairness_max": float(rho.max()),
-        "jain_index": float(rho.sum() ** 2 / (len(rho) * np.square(rho).sum())),
-    }
+def _fairness(jobs: Table) -> Mapping[str, float]:
+    """Finish-time fairness without and with communication, and how equal it is (Jain's index)."""
+    rho = np.asarray(jobs["finish_time_fairness"])
+    statistics = {}
+    for name in ("finish_time_fairness", "finish_time_fairness_alone"):
+        if name in jobs:
+            statistics[f"{name}_mean"] = float(np.mean(jobs[name]))
+            statistics[f"{name}_max"] = float(np.max(jobs[name]))
+    jain = float(rho.sum() ** 2 / (len(rho) * np.square(rho).sum()))
+    return {**statistics, "jain_index": jain}
 
 
 def _spread(name: str, values: Column, percentiles: Sequence[int]) -> Mapping[str, float]:

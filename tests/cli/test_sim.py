@@ -26,7 +26,7 @@ SUMMARY_KEYS = [
     "queue_delay_p99_s",
     "comm_time_mean_s",
     "compute_time_mean_s",
-    "gpu_utilization",
+    "gpu_computing_share",
     "preemptions",
     "migrations",
     "placements_machine",

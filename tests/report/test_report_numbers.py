@@ -16,13 +16,15 @@ from run_making import edit_json, make_run
 
 from artist.report.comparison_table import compare_setting, replicate_count
 from artist.report.figure import thinned, time_unit
+from artist.report.figures_across_settings import overview
 from artist.report.figures_over_time import binned
-from artist.report.grouping import group
+from artist.report.grouping import Setting, Study, group
 from artist.report.page import figures
 from artist.report.perfetto import perfetto_trace
 from artist.report.reader import read_run, read_runs
 from artist.report.timeline_lanes import machines, parse_placement, strips_of
 from artist.report.timeline_packing import STEPS, pack, step_s
+from artist.results.compare_values import compare_values
 
 
 @pytest.fixture
@@ -78,11 +80,11 @@ def test_the_cdf_counts_jobs(one: Path) -> None:
         assert y == pytest.approx(100 * np.mean(jct <= x * (1 + 1e-4)), abs=1e-2)
 
 
-def test_utilization_is_the_allocation_rate_of_the_summary(one: Path) -> None:
+def test_utilization_is_the_allocated_share_of_the_summary(one: Path) -> None:
     study = group(read_runs([one]))
     bars = next(f for f in figures(study) if f.name.startswith("utilization")).series[0]
     assert np.mean(bars.y) == pytest.approx(
-        100 * study.runs[0].metric("gpu_allocation_rate"), rel=1e-4
+        100 * study.runs[0].metric("gpu_allocated_share"), rel=1e-4
     )
 
 
@@ -99,7 +101,7 @@ def test_gpu_time_by_level_is_what_was_held(one: Path) -> None:
     study = group(read_runs([one]))
     run = study.runs[0]
     figure = next(f for f in figures(study) if f.name.startswith("gpu-time"))
-    held = run.metric("gpu_allocation_rate") * run.metric("gpus") * run.metric("makespan_s")
+    held = run.metric("gpu_allocated_share") * run.metric("gpus") * run.metric("makespan_s")
     assert sum(s.y[0] for s in figure.series) == pytest.approx(held / 3600, rel=1e-4)
 
 
@@ -117,19 +119,84 @@ def test_binned_means_keep_the_integral() -> None:
 
 
 def test_comparison_is_paired(study) -> None:
-    rows = dict(compare_setting(study.settings[0], "dally"))
+    rows = dict(compare_setting(study.settings[0], "dally")[0])
     term = next(term for term in rows if term.name == "jct_mean_s")
     ours, theirs = (
         [run.metric("jct_mean_s") for run in study.settings[0].runs[p].values()]
         for p in ("gandiva", "dally")
     )
-    expected = np.mean([(a - b) / b for a, b in zip(ours, theirs, strict=True)])
     cell = rows[term]["gandiva"]
     assert cell.mean == pytest.approx(np.mean(ours))
-    assert cell.difference is not None
-    assert cell.difference.mean == pytest.approx(expected)
+    assert cell.difference == compare_values(theirs, ours, [0, 1])
+    assert cell.against.endswith(" too few replicates")
+    assert not cell.sure
     assert replicate_count(study.settings[0]) == 2
     assert rows[term]["dally"].against == ""
+
+
+class Summary:
+    """A run of which only the summary is asked."""
+
+    def __init__(self, **summary: float) -> None:
+        self.summary = summary
+
+    def metric(self, key: str) -> float:
+        return self.summary[key]
+
+
+def setting_of(**policies: list[dict[str, float]]) -> Setting:
+    """A setting with one seed, and a permutation per summary."""
+    runs = {
+        policy: {(0, order): Summary(**summary) for order, summary in enumerate(summaries)}
+        for policy, summaries in policies.items()
+    }
+    return Setting(0, "here", "here", {}, runs)
+
+
+def test_verdicts_of_a_table_hold_together() -> None:
+    # Alone 4 % more jobs in queue would be `more` (p = 0.03). Among twelve metrics it is not.
+    base = [100.0, 110.0, 95.0, 103.0, 99.0]
+    factors = {"makespan_s": (2.0, 2.1, 1.9, 2.0, 2.05), "jct_mean_s": (1.0, 1.04, 1.05, 1.08, 1.1)}
+    mine = [{name: value * by[i] for name, by in factors.items()} for i, value in enumerate(base)]
+    other = [dict.fromkeys(factors, value) for value in base]
+    setting = setting_of(fifo=other, las=mine)
+    assert compare_values(base, [one["jct_mean_s"] for one in mine]).p_value < 0.05
+    one, two = (
+        {term.name: cells["las"] for term, cells in compare_setting(given, "fifo")[0]}
+        for given in (setting, setting_of(fifo=other, las=mine, srtf=other, sjf=mine))
+    )
+    assert (one["jct_mean_s"].difference.verdict, one["jct_mean_s"].sure) == ("more", True)
+    assert two["makespan_s"].sure
+    assert two["jct_mean_s"].difference.verdict == "undecided"
+
+
+def test_where_the_baseline_is_zero_a_difference_has_its_unit() -> None:
+    zero = [{"comm_time_mean_s": 0.0}] * 5
+    some = [{"comm_time_mean_s": value} for value in (3.0, 4.0, 5.0, 4.0, 4.0)]
+    table = compare_setting(setting_of(fifo=zero, las=some, sjf=zero), "fifo")[0]
+    cells = table[0][1]
+    assert cells["las"].against == "+4 s [+3.122 s .. +4.878 s] more"
+    assert cells["sjf"].against == "identical"
+    once = compare_setting(setting_of(fifo=zero[:1], las=some[:1]), "fifo")[0]
+    assert once[0][1]["las"].against == "+3 s"
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [
+        ([3.0, 4.0, 5.0, 4.0], 3.0, 5.0),  # too few for an interval: the range
+        ([3.0, 4.0, 5.0, 4.0, 4.0], 4 - 0.87799, 4 + 0.87799),  # 2.77645 x 0.70711 / sqrt 5
+    ],
+)
+def test_whiskers_are_an_interval_from_five_replicates_on(
+    values: list[float], low: float, high: float
+) -> None:
+    names = ("makespan_s", "jct_mean_s", "queue_delay_p95_s", "queue_delay_p99_s")
+    summaries = [dict.fromkeys((*names, "comm_time_mean_s"), value) for value in values]
+    setting = setting_of(fifo=summaries)
+    study = Study(list(setting.runs["fifo"].values()), ("fifo",), (setting,), ("fifo",))
+    bars = next(overview(study)).series[0]
+    assert (bars.low[0], bars.high[0]) == pytest.approx((low, high), rel=1e-4)
 
 
 def test_packed_rows_are_the_rows(one: Path) -> None:

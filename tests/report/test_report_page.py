@@ -107,7 +107,7 @@ def test_the_comparison_needs_no_script(runs: Path) -> None:
     value = json.loads((runs / "dally-1-0/summary.json").read_text())["trace"]
     assert "<code>makespan_s</code>" in text
     assert value in text
-    assert "paired over 2 replicates" in text
+    assert "over 2 paired replicates" in text
 
 
 def test_text_in_script_json_cannot_end_the_script() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +92,9 @@ def check_levels(folder: Path, figure: Figure, series: Series) -> None:
         assert close(shown, hours / len(source.runs))
 
 
-def check_shares(source: Source, figure: Figure, series: Series, column: str) -> None:
+def check_shares(
+    source: Source, figure: Figure, series: Series, shown: Sequence[float], column: str
+) -> None:
     """The mean of each interval, from the integral of the timeline's steps."""
     rows = source.first("timeline")
     time, value = rows["time_s"].to_numpy(), rows[column].to_numpy().astype(float)
@@ -100,7 +103,7 @@ def check_shares(source: Source, figure: Figure, series: Series, column: str) ->
     held = np.interp(edges, time, area) + np.maximum(edges - time[-1], 0) * value[-1]
     gpus = source.summaries("gpus")[0]
     total = 100 * (held[-1] - held[0]) / (edges[-1] - edges[0]) / gpus
-    assert np.mean(series.y) == pytest.approx(total, rel=1e-3, abs=1e-6)
+    assert np.mean(shown) == pytest.approx(total, rel=1e-3, abs=1e-6)
 
 
 def check_remaining(source: Source, figure: Figure, series: Series) -> None:
@@ -150,7 +153,10 @@ def check(folder: Path, figure: Figure) -> None:
         elif columns == "comm_s by model":
             check_by_model(source, figure, series)
         elif columns.endswith(" over summary.json: gpus"):
-            check_shares(source, figure, series, columns.split()[0])
+            first, *others = columns.removesuffix(" over summary.json: gpus").split(", ")
+            check_shares(source, figure, series, series.y, first)
+            for values, column in zip(series.parts, others, strict=True):
+                check_shares(source, figure, series, values, column)
         elif columns == "jobs_running + jobs_waiting":
             check_remaining(source, figure, series)
         elif file == "autotuner.parquet":

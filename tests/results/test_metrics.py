@@ -7,10 +7,13 @@ import pytest
 
 from artist.cluster.shape import depth
 from artist.cluster.tree import nested
+from artist.contract import Rate
 from artist.engine.simulator import Simulator
+from artist.errors import BackendError
 from artist.estimates.query import Estimate
 from artist.network.iteration_time_alone import AloneRates
 from artist.policies.classic import Classic, ClassicOptions
+from artist.results.alone import alone_seconds
 from artist.results.metrics import job_table, summarise, timeline_table, weighted_percentile
 from artist.workload.job import Job
 
@@ -35,7 +38,11 @@ def test_two_jobs_by_hand() -> None:
     assert summary["queue_delay_mean_s"] == 9 / 2
     assert summary["comm_time_mean_s"] == 5 / 2
     assert summary["compute_time_mean_s"] == (5 + 4) / 2
-    assert summary["gpu_utilization"] == summary["gpu_allocation_rate"] == 44 / 56
+    # wide holds 4 GPUs for 10 s and computes in half of it, thin computes for 4 s on one.
+    assert summary["gpu_allocated_share"] == 44 / 56
+    assert summary["gpu_computing_share"] == 24 / 56
+    assert summary["gpu_communicating_share"] == 20 / 56
+    assert summary["gpu_stalled_share"] == summary["gpu_lost_share"] == 0
     assert (summary["placements_machine"], summary["placements_rack"]) == (1, 1)
     assert summary["iteration_time_mean_s"] == (5 * 2 + 4 * 1) / 9
     assert summary["iteration_time_p50_s"] == summary["iteration_time_p99_s"] == 2
@@ -58,8 +65,13 @@ def test_a_preemption_costs_what_it_loses_and_waits() -> None:
     )[2]
     assert summary["preemptions"] == 1
     assert summary["preemption_cost_gpu_s"] == 4 * (0.5 + 3)
-    assert summary["gpu_allocation_rate"] == 1
-    assert summary["gpu_utilization"] == (summary["makespan_s"] - 3) / summary["makespan_s"]
+    # An iteration takes 1 s, half of it computing. long: 0-2.5, half an iteration lost; short:
+    # 2.5-3.5; long stalls until 6.5, and needs 8 s more. Together 5.5 s of computing are kept.
+    assert summary["makespan_s"] == 14.5
+    assert summary["gpu_allocated_share"] == 1
+    assert summary["gpu_stalled_share"] == 3 / summary["makespan_s"]
+    assert summary["gpu_lost_share"] == 0.5 / summary["makespan_s"]
+    assert summary["gpu_computing_share"] == pytest.approx(5.5 / summary["makespan_s"])
 
 
 def test_a_job_that_never_waits_has_a_queueing_delay_of_zero() -> None:
@@ -74,3 +86,27 @@ def test_weighted_percentile_counts_weights() -> None:
     assert weighted_percentile(values, weights, 50) == 1
     assert weighted_percentile(values, weights, 98.5) == 2
     assert weighted_percentile(values, weights, 100) == 3
+
+
+def test_fairness_against_a_run_alone_has_communication() -> None:
+    # wide alone: 5 iterations of 2 s across machines; thin alone: 4 of 1 s. They took 10 and 13 s.
+    jobs = [Job("wide", 0, 4, "m", 5, 1.0), Job("thin", 1, 1, "m", 4, 1.0)]
+    rates = AloneRates(TREE, lambda _, shape: Estimate(200 if depth(shape) else 100, 100, "hand"))
+    rows = run(*jobs)[0]
+    table = job_table(rows, alone_seconds(jobs, TREE, rates.alone))
+    assert table["alone_s"].tolist() == [10, 4]
+    assert table["finish_time_fairness_alone"].tolist() == [1, 13 / 4]
+    summary = summarise(rows, TREE, table, timeline_table(rows, TREE), len(jobs))
+    assert summary["finish_time_fairness_alone_mean"] == (1 + 13 / 4) / 2
+    assert summary["finish_time_fairness_alone_max"] == 13 / 4
+
+
+def test_a_backend_that_lacks_a_placement_leaves_the_column_out() -> None:
+    def lacks(*_: object) -> Rate:
+        raise BackendError("not recorded")
+
+    jobs = [Job("wide", 0, 4, "m", 5, 1.0)]
+    assert alone_seconds(jobs, TREE, lacks) is None
+    _, table, summary = run(*jobs)
+    assert "alone_s" not in table
+    assert "finish_time_fairness_alone_mean" not in summary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from math import isnan
 from statistics import median
@@ -28,6 +29,16 @@ def compare(
     permutations: Annotated[
         int, typer.Option(help="Orders in which machines and simultaneous arrivals are visited.")
     ] = 5,
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Add replicates until intervals are so narrow: 2%."),
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(help="With --until: replicates at most (default 100).")
+    ] = None,
+    equivalence: Annotated[
+        str, typer.Option(metavar="SHARE", help="Differences within it are no difference.")
+    ] = "2%",
     workers: Annotated[int | None, typer.Option(help="Processes (default: cores).")] = None,
     racks: options.Racks = None,
     machines_per_rack: options.MachinesPerRack = None,
@@ -45,9 +56,13 @@ def compare(
 ) -> None:
     """Compare policies on the same work; says which differences are more than noise."""
     chosen = options.scenario_of(context.params)
+    from artist.errors import ConfigError
     from artist.experiments.compare import compare as run
     from artist.experiments.executors import cores
+    from artist.experiments.until import BUDGET
 
+    if budget is not None and until is None:
+        raise ConfigError(f"--budget {budget}: needs --until SHARE, which it ends")
     names = [name.strip() for name in policies.split(",") if name.strip()]
     with bar_of_runs(quiet=quiet) as show:
         comparison = run(
@@ -55,6 +70,9 @@ def compare(
             names,
             seeds=seeds,
             permutations=permutations,
+            equivalence=options.share_of("--equivalence", equivalence),
+            until=None if until is None else options.share_of("--until", until),
+            budget=BUDGET if budget is None else budget,
             workers=workers or cores(),
             on_done=show,
         )
@@ -73,17 +91,41 @@ def _print(comparison: Comparison) -> None:
             compared = comparison.differences[policy][metric]
             spread = _spread(comparison.values[policy][metric])
             rows.append(("", policy, spread, _interval(compared), _verdict(compared)))
-    count = len(comparison.replicates)
     columns = ("metric", "policy", "median [min .. max]", f"against {baseline}, 95 %", "verdict")
+    count = len(comparison.replicates)
     print_table(f"{count} replicates (seed x permutation), paired", columns, rows)
+    if comparison.until is not None:
+        sys.stdout.write(_how_narrow(comparison, comparison.until) + "\n")
+
+
+def _how_narrow(comparison: Comparison, until: float) -> str:
+    if not comparison.missing:
+        return f"every interval reaches at most {_percent(until)} from its middle"
+    widest = comparison.widest
+    return (
+        f"the budget ended: {widest.metric} of {widest.policy} reaches "
+        f"{_percent(widest.half_width)} from its middle; about {comparison.missing} more "
+        f"replicates would make it {_percent(until)}"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
 
 
 def _spread(values: tuple[float, ...]) -> str:
-    return f"{median(values):,.0f} [{min(values):,.0f} .. {max(values):,.0f}]"
+    middle, low, high = (_plain(value) for value in (median(values), min(values), max(values)))
+    return f"{middle} [{low} .. {high}]"
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _interval(compared: ComparedValues) -> str:
-    """A share where there is a ratio, else seconds."""
+    """A share where there is a ratio, else seconds; empty where nothing differs."""
+    if compared.verdict == "identical":
+        return ""
     if isnan(compared.ratio):
         middle, low, high, form = compared.difference, compared.low, compared.high, "{:+,.0f} s"
     else:
@@ -95,15 +137,23 @@ def _interval(compared: ComparedValues) -> str:
 
 
 def _verdict(compared: ComparedValues) -> str:
+    from artist.results.compare_values import TOO_FEW
+
+    if compared.verdict == TOO_FEW and compared.replicates == 1:
+        return f"{compared.verdict}: copies of one"
     if compared.enough is None:
         return compared.verdict
-    return f"{compared.verdict}; about {compared.enough} replicates would decide"
+    more = compared.enough - compared.replicates
+    return f"{compared.verdict}; about {more} more replicates would decide"
 
 
 def _as_json(comparison: Comparison) -> dict[str, Any]:
     return {
         "policies": list(comparison.policies),
         "replicates": [{"seed": s, "permutation": p} for s, p in comparison.replicates],
+        "until": comparison.until,
+        "widest": comparison.widest._asdict(),
+        "missing": comparison.missing,
         "values": {policy: dict(metrics) for policy, metrics in comparison.values.items()},
         "differences": {
             policy: [

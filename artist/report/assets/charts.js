@@ -101,17 +101,17 @@ function rows(figure, width) {
     const bottom = box.top + (index + 1) * (each + gap);
     const y = linear(0, top, bottom, bottom - each);
     const xs = xOf(figure, series).map(x.scale);
-    let path = `M${xs[0].toFixed(1)} ${bottom}`;
-    series.y.forEach((v, i) => { path += `V${y(v).toFixed(1)}H${xs[i + 1].toFixed(1)}`; });
     for (const tick of ticks) {
       chart.append(svg("text", { class: "tick", x: box.left - 7, y: y(tick) + 4,
         "text-anchor": "end" }, number(tick)));
     }
     chart.append(
       svg("line", { class: "axis", x1: box.left, x2: box.right, y1: bottom, y2: bottom }),
-      svg("path", { class: "area", "data-series": series.name, d: path + `V${bottom}Z`,
-        style: `fill:${tone(series.tone).colour}` }),
     );
+    tops(series).forEach((upper, part, all) => chart.append(svg("path", {
+      class: figure.parts ? "area part" + part : "area", "data-series": series.name,
+      d: band(xs, upper, all[part - 1], y), style: `fill:${tone(series.tone).colour}`,
+    })));
     if (gap) {
       chart.append(svg("text", { class: "name", x: box.left + 2, y: bottom - each - 4 },
         series.name));
@@ -121,8 +121,41 @@ function rows(figure, width) {
   const stops = edges.slice(0, -1).map((edge, i) => (x.scale(edge) + x.scale(edges[i + 1])) / 2);
   readable(chart, stops, (_, i) => ({
     lines: [`${figure.x.label}: ${number(edges[i])} to ${quantity(edges[i + 1], figure.x)}`,
-      ...figure.series.map((s) => [tone(s.tone).colour, s.name, quantity(s.y[i], figure.y)])],
+      ...figure.series.map((s) => [tone(s.tone).colour, s.name, inParts(figure, s, i)])],
     top: box.top, bottom: box.bottom,
   }));
-  return [chart];
+  return [legendOfParts(figure), chart];
+}
+
+// The upper edges of a series' parts, from the axis upwards; the last one is the series itself.
+function tops(series) {
+  let sum = series.y.map(() => 0);
+  const inner = (series.parts || []).map((part) => (sum = sum.map((v, i) => v + part[i])));
+  return [...inner, series.y];
+}
+
+// The area of a step function above another one, or above zero.
+function band(xs, upper, lower, y) {
+  const floor = lower || upper.map(() => 0);
+  let path = `M${xs[0].toFixed(1)} ${y(floor[0]).toFixed(1)}`;
+  upper.forEach((v, i) => { path += `V${y(v).toFixed(1)}H${xs[i + 1].toFixed(1)}`; });
+  for (let i = upper.length - 1; i >= 0; i--) {
+    path += `V${y(floor[i]).toFixed(1)}H${xs[i].toFixed(1)}`;
+  }
+  return path + "Z";
+}
+
+function inParts(figure, series, i) {
+  const whole = quantity(series.y[i], figure.y);
+  if (!figure.parts) return whole;
+  const known = series.parts.map((part) => part[i]);
+  const rest = Math.max(0, series.y[i] - known.reduce((a, b) => a + b, 0));
+  const words = [...known, rest].map((v, part) => `${quantity(v, figure.y)} ${figure.parts[part]}`);
+  return `${whole}: ${words.join(", ")}`;
+}
+
+function legendOfParts(figure) {
+  if (!figure.parts) return null;
+  return html("ul", { class: "legend" }, ...figure.parts.map((name, part) =>
+    html("li", {}, html("i", { class: "swatch ink part" + part }), name)));
 }

@@ -37,6 +37,7 @@ function dataTable(head, body) {
 // What the figure shows, as numbers: bars whole, curves at a dozen places.
 function tableOf(figure) {
   const names = figure.series.map((s) => s.name);
+  if (figure.parts) return tableOfParts(figure);
   if (figure.categories.length) {
     const axis = figure.kind === "stack" ? figure.x : figure.y;
     return dataTable([axis.label, ...names], figure.categories.map((category, i) =>
@@ -49,6 +50,19 @@ function tableOf(figure) {
   return dataTable([titleOf(figure.x), ...names.map((n) => `${n}: ${titleOf(figure.y)}`)],
     places.map((x) => [figure.x.timeLog ? duration(x) : number(x), ...figure.series.map((s) =>
       number(valueAt(xOf(figure, s), s.y, Math.min(x, to), figure.step !== false)))]));
+}
+
+// The parts of each series at a dozen places; the last part is the rest.
+function tableOfParts(figure) {
+  const edges = figure.series[0].x;
+  const bins = Array.from({ length: 13 }, (_, i) => Math.round((edges.length - 2) * i / 12));
+  const head = figure.series.flatMap((s) => figure.parts.map((part) => `${s.name}: ${part} (${figure.y.unit})`));
+  const cells = (s, i) => {
+    const known = s.parts.map((part) => part[i]);
+    return [...known, Math.max(0, s.y[i] - known.reduce((a, b) => a + b, 0))].map(number);
+  };
+  return dataTable([titleOf(figure.x), ...head],
+    bins.map((i) => [number(edges[i]), ...figure.series.flatMap((s) => cells(s, i))]));
 }
 
 function fill() {

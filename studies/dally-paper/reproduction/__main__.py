@@ -55,18 +55,25 @@ def main() -> None:
 def _write_pages() -> None:
     import figures
 
-    evidence = Evidence(read(RESULTS))
+    evidence = _evidence()
     for page, text in documents(evidence, original()).items():
         write_whole(page, text)
     figures.write_rows(evidence, original(), FIGURES)
     figures.write_curves(STUDIES, FIGURES)
 
 
+def _evidence() -> Evidence:
+    rows = read(RESULTS)
+    if not rows:
+        sys.exit(f"{RESULTS}: no rows with today's columns; `make reproduction` makes them anew")
+    return Evidence(rows)
+
+
 def _check_pages() -> list[str]:
     """The pages and figures that are not what the rows say."""
     import figures
 
-    evidence = Evidence(read(RESULTS))
+    evidence = _evidence()
     pages = documents(evidence, original()).items()
     differing_pages = [
         str(page)

@@ -1,16 +1,15 @@
-"""What the rows say: values over replicates, and paired differences told apart from noise."""
+"""What the rows say: values over replicates, and paired differences, judged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
 from records import Record
 
-from artist.results.bootstrap import Difference, bootstrap
+from artist.results.compare_values import ComparedValues, clusters_of, compare_values, holm
 
 Replicate: TypeAlias = tuple[int, int, str]
 """Seed, permutation, and the machine order of the original program's rules."""
@@ -66,27 +65,45 @@ class Evidence:
         """The median of a metric over a cell's replicates."""
         return median(self.values(cell, metric))
 
+    def replicates(self, cell: Cell) -> int:
+        """How many replicates a cell has."""
+        return len(self._rows[cell])
+
     def difference(
         self, cell: Cell, rival: Cell, metric: str, replicates: int | None = None
-    ) -> Difference:
-        """A cell against its rival on the replicates that both have, relative to the rival.
+    ) -> ComparedValues:
+        """A cell against its rival on the replicates that both have, judged alone.
 
-        The statistics are those of `artist compare`: the mean of the paired differences, and its
-        95 % percentile bootstrap interval. `replicates` takes only so many of them.
+        The statistics are those of `artist compare`. What a page shows is judged `together`.
+        `replicates` takes only so many of them.
         """
         mine, theirs = self._rows[cell], self._rows[rival]
         shared = [key for key in mine if key in theirs][:replicates]
-        ours = np.array([mine[key].number(metric) for key in shared])
-        base = np.array([theirs[key].number(metric) for key in shared])
-        # Where the rival has 0 (no job waited) there is no relative difference: it is 0 if the
-        # cell has 0 too, else infinite.
-        relative = np.where(
-            base == 0,
-            np.where(ours == 0, 0.0, np.inf),
-            (ours - base) / np.where(base == 0, 1, base),
+        return compare_values(
+            [theirs[key].number(metric) for key in shared],
+            [mine[key].number(metric) for key in shared],
+            clusters_of([(seed, permutation) for seed, permutation, _ in shared]),
         )
-        low, high = bootstrap(relative, metric)
-        return Difference(metric, float(relative.mean()), low, high)
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def together(
+    differences: Mapping[Key, ComparedValues], family: Callable[[Key], Hashable]
+) -> dict[Key, ComparedValues]:
+    """The differences with verdicts that hold together in each family (Holm).
+
+    A family is what one `artist compare` judges together: all policies and metrics on one cluster
+    and one trace, in one regime.
+    """
+    members: dict[Hashable, dict[Key, ComparedValues]] = {}
+    for key, difference in differences.items():
+        members.setdefault(family(key), {})[key] = difference
+    judged: dict[Key, ComparedValues] = {}
+    for part in members.values():
+        judged |= zip(part, holm(list(part.values())), strict=True)
+    return {key: judged[key] for key in differences}
 
 
 def _without_order(options: str) -> tuple[str, str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
-from evidence import Cell, Evidence
+from evidence import Cell, Evidence, together
 from formatting import interval, seconds, share, table
 from pairs import RACKS, Pair
 from sources import DRAWN
 from values import HEADINGS, POLICIES
+
+from artist.results.compare_values import ComparedValues
 
 SHAPES = (
     "4+4,4+4",
@@ -25,18 +27,36 @@ SHAPES = (
 """Placements of 16 and of 48 GPUs: even and uneven, in a rack and across racks."""
 
 
+SWITCHED = ("makespan_s", "jct_mean_s", "queue_delay_mean_s", "comm_time_mean_s")
+"""The metrics of the tables of pairs."""
+STREAMED = ("jct_mean_s", "jct_p95_s", "comm_time_mean_s")
+"""The metrics of the table of load."""
+
+
+def switched(evidence: Evidence, pairs: Sequence[Pair]) -> Mapping[tuple[str, str], ComparedValues]:
+    """What changes from the second cell of a pair to its first, by words and metric."""
+    present = {
+        words: (cell, base)
+        for words, cell, base in pairs
+        if evidence.has(cell) and evidence.has(base)
+    }
+    single = {
+        (words, metric): evidence.difference(*pair, metric)
+        for words, pair in present.items()
+        for metric in SWITCHED
+    }
+    families = {words: (cell.trace, cell.racks) for words, (cell, _) in present.items()}
+    return together(single, lambda key: families[key[0]])
+
+
 def against(evidence: Evidence, pairs: Sequence[Pair]) -> str:
     """What changes from the second cell of a pair to its first."""
-    metrics = ("makespan_s", "jct_mean_s", "queue_delay_mean_s", "comm_time_mean_s")
+    judged = switched(evidence, pairs)
     return table(
-        ["what is switched", *(HEADINGS[metric] for metric in metrics)],
+        ["what is switched", *(HEADINGS[metric] for metric in SWITCHED)],
         (
-            [
-                words,
-                *(interval(evidence.difference(cell, base, metric)) for metric in metrics),
-            ]
-            for words, cell, base in pairs
-            if evidence.has(cell) and evidence.has(base)
+            [words, *(interval(judged[words, metric]) for metric in SWITCHED)]
+            for words in dict.fromkeys(words for words, _ in judged)
         ),
     )
 
@@ -84,30 +104,39 @@ def tail(evidence: Evidence) -> str:
     )  # fmt: skip
 
 
+def streams(evidence: Evidence) -> Mapping[tuple[int, str, str], ComparedValues]:
+    """Dally against a rival on a stream, by jobs per hour, rival and metric."""
+    single = {}
+    for rate, rival, metric in product((10, 40), ("tiresias", "gandiva"), STREAMED):
+        cell = stream(rate)
+        if evidence.has(cell.of(policy=rival)):
+            single[rate, rival, metric] = evidence.difference(cell, cell.of(policy=rival), metric)
+    return together(single, lambda key: key[0])
+
+
+def stream(rate: int) -> Cell:
+    """Dally on the batch's jobs as a Poisson stream on 8 racks."""
+    return Cell("load", DRAWN["batch"], 8, "dally", f"arrivals=poisson:{rate}")
+
+
 def load(evidence: Evidence) -> str:
     """Poisson streams of the batch's jobs on 8 racks."""
-    rows = []
-    for rate, rival in product((10, 40), ("tiresias", "gandiva")):
-        cell = Cell("load", DRAWN["batch"], 8, "dally", f"arrivals=poisson:{rate}")
-        if not evidence.has(cell.of(policy=rival)):
-            continue
-        rows.append(
-            [
-                f"{rate} jobs per hour: dally against {rival}",
-                share(waiting(evidence, cell)),
-                *(
-                    interval(evidence.difference(cell, cell.of(policy=rival), metric))
-                    for metric in ("jct_mean_s", "jct_p95_s", "comm_time_mean_s")
-                ),
-            ]
-        )
+    judged = streams(evidence)
+    rows = [
+        [
+            f"{rate} jobs per hour: dally against {rival}",
+            share(waiting(evidence, stream(rate))),
+            *(interval(judged[rate, rival, metric]) for metric in STREAMED),
+        ]
+        for rate, rival in dict.fromkeys((rate, rival) for rate, rival, _ in judged)
+    ]
     return table(
         ["stream", "dally's queueing / JCT", "mean JCT", "P95 JCT", "mean communication"], rows
     )
 
 
 def order(evidence: Evidence) -> str:
-    """One drawn trace in eight machine orders: range over median."""
+    """One drawn trace in several machine orders: range over median."""
     rows = []
     for policy in ("dally", "tiresias"):
         cell = Cell("order", DRAWN["batch"], 8, policy)
@@ -154,27 +183,23 @@ def communication(evidence: Evidence) -> str:
 
 def fabrics(evidence: Evidence) -> str:
     """How much there is to communicate in each regime on 8 racks, and what that decides."""
-    rows = []
-    for study, arrivals in product(_FABRICS, DRAWN):
-        dally = Cell(study, DRAWN[arrivals], 8, "dally")
-        if not evidence.has(dally.of(policy="gandiva")):
-            continue
-        comparisons = (
-            (dally.of(policy="dally-no-wait"), "dally-fully-consolidated", "jct_mean_s"),
-            (dally, "tiresias", "jct_mean_s"),
-            (dally, "tiresias", "makespan_s"),
-            (dally, "gandiva", "jct_mean_s"),
-        )
-        rows.append(
-            [
-                f"{study}, {arrivals}",
-                share(communicating(evidence, dally)),
-                *(
-                    interval(evidence.difference(cell, cell.of(policy=rival), metric))
-                    for cell, rival, metric in comparisons
-                ),
-            ]
-        )
+    cells = [Cell(study, DRAWN[arrivals], 8, "dally") for study, arrivals in _ON_8_RACKS]
+    cells = [cell for cell in cells if evidence.has(cell.of(policy="gandiva"))]
+    single = {
+        (dally, index): evidence.difference(dally.of(policy=policy), dally.of(policy=rival), metric)
+        for dally in cells
+        for index, (policy, rival, metric) in enumerate(_DECIDED)
+    }
+    judged = together(single, lambda key: key[0])
+    arrivals_of = {trace: arrivals for arrivals, trace in DRAWN.items()}
+    rows = [
+        [
+            f"{dally.study}, {arrivals_of[dally.trace]}",
+            share(communicating(evidence, dally)),
+            *(interval(judged[dally, index]) for index in range(len(_DECIDED))),
+        ]
+        for dally in cells
+    ]
     return table(
         ["study", "dally's communication / compute", "no-wait for fully-consolidated: JCT",
          "dally for tiresias: JCT", "makespan", "dally for gandiva: JCT"],
@@ -190,3 +215,11 @@ _FABRICS = (
     "h100-catalogue",
     "no-communication",
 )
+_ON_8_RACKS = tuple(product(_FABRICS, DRAWN))
+_DECIDED = (
+    ("dally-no-wait", "dally-fully-consolidated", "jct_mean_s"),
+    ("dally", "tiresias", "jct_mean_s"),
+    ("dally", "tiresias", "makespan_s"),
+    ("dally", "gandiva", "jct_mean_s"),
+)
+"""Policy, rival and metric of the columns of the table of fabrics."""

@@ -95,7 +95,8 @@ def _differences(evidence: Evidence, canvas: Canvas) -> None:
                 difference = compared(evidence, claim, regime, racks)
                 if difference is None:
                     continue
-                ends = (difference.mean, difference.low, difference.high)
+                # Makespans and completion times are never zero, so there is a ratio.
+                ends = [end - 1 for end in (difference.ratio, difference.low, difference.high)]
                 _whisker(axes, at, ends, style(f"s{tone}")[0])
                 labels.append(f"{regime}, {racks}")
                 at += 1

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from statistics import median
 
-from artist.results.bootstrap import Difference
+from artist.results.compare_values import IDENTICAL, LESS, MORE, ComparedValues
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -25,25 +26,46 @@ def seconds(value: float) -> str:
 
 def percent(value: float) -> str:
     """A relative difference in whole percent. From tenfold on it is shown as a factor: `x 11`."""
-    if math.isinf(value):
-        return "0 before"
     return f"x {value + 1:,.0f}" if value >= 9 else f"{100 * value:+.0f} %"
 
 
-def interval(difference: Difference) -> str:
-    """Mean and 95 % interval of a paired difference. Bold: the interval leaves out zero."""
-    if difference.mean == difference.low == difference.high == 0:
-        return "equal"
-    if math.isnan(difference.low):
-        return percent(difference.mean)
-    low, high = (percent(end).removesuffix(" %") for end in (difference.low, difference.high))
-    text = f"{percent(difference.mean)} [{low} .. {high}]"
-    return text if difference.verdict == "within noise" else f"**{text}**"
+def interval(compared: ComparedValues) -> str:
+    """A difference with its 95 % interval. Bold: surely less or more.
+
+    It is relative. Where a value is zero there is no ratio, and it is in seconds.
+    """
+    if compared.verdict == IDENTICAL:
+        return IDENTICAL
+    if math.isnan(compared.ratio):
+        text, *words = (_signed(x) for x in (compared.difference, compared.low, compared.high))
+        text += " s"
+    else:
+        text = percent(relative(compared))
+        words = [percent(end - 1).removesuffix(" %") for end in (compared.low, compared.high)]
+    if math.isnan(compared.low):
+        return text
+    text = f"{text} [{words[0]} .. {words[1]}]"
+    return f"**{text}**" if compared.verdict in (LESS, MORE) else text
 
 
-def from_to(values: Iterable[float]) -> str:
-    """The smallest and the largest of some relative differences."""
-    ranked = sorted(values)
+def _signed(value: float) -> str:
+    return f"{'-' if value < 0 else '+'}{seconds(abs(value))}"
+
+
+def relative(compared: ComparedValues) -> float:
+    """A relative difference: -0.1 is ten percent less. NaN: there is no ratio."""
+    return compared.ratio - 1
+
+
+def from_to(compared: Iterable[ComparedValues]) -> str:
+    """The smallest and the largest of some relative differences.
+
+    Raises:
+        ValueError: one of them has no ratio, because a value is zero.
+    """
+    ranked = sorted(relative(one) for one in compared)
+    if any(math.isnan(value) for value in ranked):
+        raise ValueError("a value is zero, so there is no ratio; quote another metric")
     low, high = percent(ranked[0]), percent(ranked[-1])
     if low == high:
         return low
@@ -53,11 +75,10 @@ def from_to(values: Iterable[float]) -> str:
 
 def spread(values: Sequence[float]) -> str:
     """Median, smallest and largest of seconds."""
-    ranked = sorted(values)
-    middle = (ranked[(len(ranked) - 1) // 2] + ranked[len(ranked) // 2]) / 2
-    if ranked[0] == ranked[-1]:
+    middle, low, high = median(values), min(values), max(values)
+    if low == high:
         return seconds(middle)
-    return f"{seconds(middle)} [{seconds(ranked[0])} .. {seconds(ranked[-1])}]"
+    return f"{seconds(middle)} [{seconds(low)} .. {seconds(high)}]"
 
 
 def share(value: float) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from claims import CLAIMS
 from evidence import Cell, Evidence
-from explanations import communicating, slowdown, waiting
+from explanations import communicating, slowdown, streams, switched, waiting
 from formatting import from_to, interval, seconds, share
 from pairs import RACKS, all_pairs
 from sources import DRAWN, OWN, PAPER_TABLES, STATISTICS, Original, latency_origins
@@ -24,8 +24,11 @@ class Quotes:
         self._evidence = evidence
         self._original = original
         self._claims = {claim.id: claim for claim in CLAIMS}
-        self._pairs = {
-            words: (cell, base) for pairs in all_pairs().values() for words, cell, base in pairs
+        # Cells are quoted with the verdicts of their table.
+        self._switched = {
+            key: difference
+            for pairs in all_pairs().values()
+            for key, difference in switched(evidence, pairs).items()
         }
         self._metrics = {heading: metric for metric, heading in HEADINGS.items()}
 
@@ -46,6 +49,7 @@ class Quotes:
             "ratio": lambda signature: f"{slowdown(signature):,.0f}",
             "cells": lambda: str(len(comparisons(self._evidence))),
             "changed": self.changed,
+            "replicates": self.replicates,
             "agreeing": self.agreeing,
             "uneven": self.uneven,
             "waiting": self.waiting,
@@ -73,7 +77,7 @@ class Quotes:
         """A claim's smallest and largest difference over some racks (none named: all)."""
         claim = self._claims[name]
         every = (compared(self._evidence, claim, regime, each) for each in racks or claim.racks)
-        return from_to(difference.mean for difference in every if difference is not None)
+        return from_to(difference for difference in every if difference is not None)
 
     def program(self, name: str, variant: str, racks: int) -> str:
         """A claim's difference in the original program: `asis` as published, `fix` without leak."""
@@ -81,14 +85,12 @@ class Quotes:
 
     def switched(self, words: str, heading: str) -> str:
         """One cell of a table of pairs, by the words of its row and the heading of its column."""
-        cell, base = self._pairs[words]
-        return interval(self._evidence.difference(cell, base, self._metrics[heading]))
+        return interval(self._switched[words, self._metrics[heading]])
 
     def all_switched(self, words: str, heading: str, *racks: int) -> str:
         """The smallest and the largest of such cells over racks: `{}` in the words is the racks."""
-        pairs = (self._pairs[words.replace("{}", str(each))] for each in racks)
         metric = self._metrics[heading]
-        return from_to(self._evidence.difference(*pair, metric).mean for pair in pairs)
+        return from_to(self._switched[words.replace("{}", str(each)), metric] for each in racks)
 
     def all_leak_times(self, heading: str) -> str:
         """A metric of the program as published, over the same with its leak closed: all runs."""
@@ -126,7 +128,7 @@ class Quotes:
         return low if low == high else f"{low.removesuffix(' %')} to {high}"
 
     def order(self, policy: str, heading: str) -> str:
-        """Range over median in eight machine orders of one trace."""
+        """Range over median in several machine orders of one trace."""
         cell = Cell("order", DRAWN["batch"], 8, policy)
         values = self._evidence.values(cell, self._metrics[heading])
         middle = self._evidence.middle(cell, self._metrics[heading])
@@ -150,9 +152,12 @@ class Quotes:
 
     def load(self, rate: int, rival: str, heading: str) -> str:
         """Dally against a rival on a stream of so many jobs per hour, 8 racks."""
-        cell = Cell("load", DRAWN["batch"], 8, "dally", f"arrivals=poisson:{rate}")
-        metric = self._metrics[heading]
-        return interval(self._evidence.difference(cell, cell.of(policy=rival), metric))
+        return interval(streams(self._evidence)[rate, rival, self._metrics[heading]])
+
+    def replicates(self, study: str) -> str:
+        """How many replicates a study's runs of Dally on 8 racks have, batch."""
+        trace = (OWN if study == "own-jobs" else DRAWN)["batch"]
+        return str(self._evidence.replicates(Cell(study, trace, 8, "dally")))
 
     def changed(self, replicates: int) -> str:
         """How many verdicts would be others with fewer replicates."""

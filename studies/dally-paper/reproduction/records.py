@@ -28,7 +28,13 @@ SECONDS = (
     "comm_time_mean_s",
     "compute_time_mean_s",
 )
-SHARES = ("gpu_utilization",)
+SHARES = (
+    "gpu_allocated_share",
+    "gpu_computing_share",
+    "gpu_communicating_share",
+    "gpu_stalled_share",
+    "gpu_lost_share",
+)
 COUNTS = (
     "preemptions",
     "migrations",
@@ -101,10 +107,13 @@ def record(study: str, run: Run, outcome: Mapping[str, Any]) -> Record:
 
 
 def read(path: Path) -> list[Record]:
-    """The rows of a results file. No file: no rows."""
+    """The rows of a results file. No file, or one of other columns: no rows."""
     if not path.is_file():
         return []
     with path.open(encoding="utf-8", newline="") as stream:
+        rows = csv.DictReader(stream)
+        if tuple(rows.fieldnames or ()) != COLUMNS:
+            return []
         return [
             Record(
                 row["study"],
@@ -116,7 +125,7 @@ def read(path: Path) -> list[Record]:
                 int(row["permutation"]),
                 {name: row[name] for name in COLUMNS if name not in PLACE},
             )
-            for row in csv.DictReader(stream)
+            for row in rows
         ]
 
 

@@ -1,18 +1,34 @@
-"""The claims, judged in each regime and on each number of racks: holds, noise or opposite."""
+"""The claims, judged in each regime and on each number of racks.
+
+A claim `holds` or is `opposite` where its difference is surely less or more. Else the verdict is
+that of `artist.compare_values`. The claims about one cluster and one trace are judged together in
+each regime (Holm), as by `artist compare`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from claims import CLAIMS, Claim, words
-from evidence import Cell, Evidence
+from evidence import Cell, Evidence, together
 from formatting import interval, percent, table
 from sources import DRAWN, OWN, Original
 
-from artist.results.bootstrap import Difference
+from artist.results.compare_values import (
+    IDENTICAL,
+    LESS,
+    MORE,
+    NO_DIFFERENCE,
+    TOO_FEW,
+    UNDECIDED,
+    ComparedValues,
+)
 
-HOLDS, NOISE, OPPOSITE = "holds", "noise", "**opposite**"
+HOLDS, OPPOSITE = "holds", "**opposite**"
+OUTCOMES = (HOLDS, OPPOSITE, NO_DIFFERENCE, IDENTICAL, UNDECIDED, TOO_FEW)
+"""What a claim's difference can say, in the order of the pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +83,14 @@ SUMMARIZED = tuple(name for name in JUDGED if name != "the paper's jobs")
 
 def summary(evidence: Evidence) -> str:
     """The verdicts on the main claims, and how many verdicts of each kind all claims have."""
-    tallies = (tally(evidence, regime) for regime in SUMMARIZED)
-    counts = ["/".join(str(count) for count in counted.values()) for counted in tallies]
+    tallies = [tally(evidence, regime) for regime in SUMMARIZED]
+    kinds = [kind for kind in OUTCOMES if any(counted[kind] for counted in tallies)]
+    counts = ["/".join(str(counted[kind]) for kind in kinds) for counted in tallies]
     return table(
         ["claim", "the paper", *SUMMARIZED],
         [
             *(_verdicts(evidence, claim, SUMMARIZED) for claim in CLAIMS if claim.main),
-            [f"all {len(CLAIMS)} claims: holds/noise/opposite", "", *counts],
+            [f"all {len(CLAIMS)} claims: {'/'.join(kinds)}", "", *counts],
         ],
     )
 
@@ -109,23 +126,22 @@ def detail(evidence: Evidence, original: Original) -> str:
 
 
 def verdict(evidence: Evidence, claim: Claim, regime: str) -> str:
-    """The racks on which a claim holds, is within noise, and turns into its opposite."""
-    racks_of: dict[str, list[str]] = {HOLDS: [], NOISE: [], OPPOSITE: []}
+    """The outcomes of a claim, each with the racks on which it comes out so."""
+    racks_of: dict[str, list[str]] = {kind: [] for kind in OUTCOMES}
     for racks in claim.racks:
         difference = compared(evidence, claim, regime, racks)
         if difference is not None:
             racks_of[outcome(claim, difference)].append(str(racks))
-    parts = [f"{kind} {', '.join(racks)}" for kind, racks in racks_of.items() if racks]
+    named = {kind: racks for kind, racks in racks_of.items() if racks}
     # The same outcome on every cluster needs no list of clusters.
-    same = any(len(racks) == len(claim.racks) for racks in racks_of.values())
-    if len(claim.racks) > 1 and same:
-        return parts[0].split(" ")[0]
-    return "; ".join(parts)
+    if len(claim.racks) > 1 and len(next(iter(named.values()), ())) == len(claim.racks):
+        return next(iter(named))
+    return "; ".join(f"{kind} {', '.join(racks)}" for kind, racks in named.items())
 
 
 def tally(evidence: Evidence, regime: str) -> Mapping[str, int]:
-    """How often the claims hold, are within noise, and turn into their opposite."""
-    counts = dict.fromkeys((HOLDS, NOISE, OPPOSITE), 0)
+    """How often the claims come out in each way."""
+    counts = dict.fromkeys(OUTCOMES, 0)
     for claim, _, difference in comparisons(evidence, (regime,)):
         counts[outcome(claim, difference)] += 1
     return counts
@@ -133,7 +149,7 @@ def tally(evidence: Evidence, regime: str) -> Mapping[str, int]:
 
 def comparisons(
     evidence: Evidence, regimes: Sequence[str] = tuple(REGIMES), replicates: int | None = None
-) -> list[tuple[Claim, int, Difference]]:
+) -> list[tuple[Claim, int, ComparedValues]]:
     """All claims on all racks of some regimes, where there are such runs."""
     every = (
         (claim, racks, compared(evidence, claim, regime, racks, replicates))
@@ -144,23 +160,34 @@ def comparisons(
     return [(claim, racks, difference) for claim, racks, difference in every if difference]
 
 
-def outcome(claim: Claim, difference: Difference) -> str:
-    """Whether a difference confirms a claim."""
-    if difference.verdict not in ("less", "more"):
-        return NOISE
-    return HOLDS if difference.verdict == ("less" if claim.less else "more") else OPPOSITE
+def outcome(claim: Claim, difference: ComparedValues) -> str:
+    """Whether a difference confirms a claim, turns it round, or what else it says."""
+    if difference.verdict not in (LESS, MORE):
+        return difference.verdict
+    return HOLDS if difference.verdict == (LESS if claim.less else MORE) else OPPOSITE
 
 
 def compared(
     evidence: Evidence, claim: Claim, regime: str, racks: int, replicates: int | None = None
-) -> Difference | None:
-    """The difference that a claim is about. None: there are no such runs."""
-    chosen = REGIMES[regime]
-    cell = chosen.cell(claim.arrivals, racks, claim.policy)
-    rival = chosen.cell(claim.arrivals, claim.rival_racks or racks, claim.rival)
-    if not (evidence.has(cell) and evidence.has(rival)):
-        return None
-    return evidence.difference(cell, rival, claim.metric, replicates)
+) -> ComparedValues | None:
+    """The difference that a claim is about, judged with its family. None: no such runs."""
+    return _judged(evidence, regime, replicates).get((claim, racks))
+
+
+@cache
+def _judged(
+    evidence: Evidence, regime: str, replicates: int | None
+) -> Mapping[tuple[Claim, int], ComparedValues]:
+    """The differences of all claims of a regime, by claim and racks."""
+    single = {}
+    for claim in CLAIMS:
+        for racks in claim.racks:
+            cell = REGIMES[regime].cell(claim.arrivals, racks, claim.policy)
+            rival = REGIMES[regime].cell(claim.arrivals, claim.rival_racks or racks, claim.rival)
+            if evidence.has(cell) and evidence.has(rival):
+                difference = evidence.difference(cell, rival, claim.metric, replicates)
+                single[claim, racks] = difference
+    return together(single, lambda key: (key[0].arrivals, key[1]))
 
 
 def in_program(original: Original, claim: Claim, variant: str, racks: int) -> str:

@@ -1,0 +1,120 @@
+"""What the GPUs that jobs hold do: compute, communicate, stand still, or work in vain.
+
+    held = computing + communicating + stalled + lost
+
+At each instant a job's GPUs are in one of three states:
+
+- **stalled**: the job restarts, moves or is held by its policy; it makes no progress
+- **lost**: it works on an iteration that it will not finish, because it loses its GPUs before
+- progressing: in an iteration of `iteration_s` the GPUs compute for `compute_s` and communicate,
+  exposed, for the rest. So of g GPUs g x compute_s / iteration_s count as computing.
+
+An elastic job's iteration on k GPUs counts k GPUs. What is kept of the computing GPU time is
+therefore the same under every policy: the work of the trace, sum(compute_s x iterations x GPUs).
+
+GPUs are counted in whole units of 2**-32 GPU, so the parts add up exactly, in any order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.engine.rows import HELD, RE_RATED, Rows
+from artist.units import TICKS_PER_S, Tick
+
+Ticks = npt.NDArray[np.int64]
+
+GPU = 1 << 32
+"""Units of a GPU. 2**20 of them times 2**32 fit into 64 bits."""
+
+
+class GpuTime(NamedTuple):
+    """What the GPUs that jobs held did, in GPU-seconds."""
+
+    computing: float
+    communicating: float
+    stalled: float
+    lost: float
+
+
+class GpusOverTime(NamedTuple):
+    """What the GPUs that jobs hold do, in GPUs, at each of some ticks."""
+
+    computing: npt.NDArray[np.float64]
+    communicating: npt.NDArray[np.float64]
+    stalled: npt.NDArray[np.float64]
+    lost: npt.NDArray[np.float64]
+
+
+def gpu_time(rows: Rows) -> GpuTime:
+    """The GPU-seconds of a whole run."""
+    totals = [0, 0, 0, 0]
+    for row, units, lost in zip(rows.placements, _computing(rows), _lost(rows), strict=True):
+        progressing = row.end - row.start - row.stalled - lost
+        gpus = row.placement.gpus * GPU
+        parts = (units * progressing, (gpus - units) * progressing, gpus * row.stalled, gpus * lost)
+        totals = [total + part for total, part in zip(totals, parts, strict=True)]
+    return GpuTime(*(total / (GPU * TICKS_PER_S) for total in totals))
+
+
+def gpus_over_time(rows: Rows) -> tuple[Ticks, GpusOverTime]:
+    """Rising ticks, and what the held GPUs do from each tick to the next; 0 before the first."""
+    placements = rows.placements
+    if not placements:
+        return np.empty(0, dtype=np.int64), GpusOverTime(*(np.empty(0) for _ in range(4)))
+    start, end, stalled, lost = (
+        np.array(column, dtype=np.int64)
+        for column in (
+            [row.start for row in placements],
+            [row.end for row in placements],
+            [row.stalled for row in placements],
+            _lost(rows),
+        )
+    )
+    held = np.array([row.placement.gpus for row in placements], dtype=np.int64) * GPU
+    computing = np.array(_computing(rows), dtype=np.int64)
+    moving, stopping = start + stalled, end - lost
+    spans = (
+        (moving, stopping, computing),
+        (moving, stopping, held - computing),
+        (start, moving, held),
+        (stopping, end, held),
+    )
+    ticks = np.unique(np.concatenate([start, moving, stopping, end]))
+    return ticks, GpusOverTime(*(_steps(ticks, *span) for span in spans))
+
+
+def _steps(ticks: Ticks, begin: Ticks, end: Ticks, units: Ticks) -> npt.NDArray[np.float64]:
+    """The sum of the units of all spans that contain a tick."""
+    change = np.zeros(len(ticks), dtype=np.int64)
+    np.add.at(change, np.searchsorted(ticks, begin), units)
+    np.add.at(change, np.searchsorted(ticks, end), -units)
+    return np.cumsum(change) / GPU
+
+
+def _computing(rows: Rows) -> list[int]:
+    """The units of GPUs that compute while the job progresses, for each interval; at most all."""
+    compute_s = {row.handle: row.job.compute_s for row in rows.jobs}
+    return [
+        round(row.placement.gpus * GPU * min(compute_s[row.handle] / row.iteration_s, 1.0))
+        for row in rows.placements
+    ]
+
+
+def _lost(rows: Rows) -> list[Tick]:
+    """The ticks at the end of each interval in which the job worked in vain.
+
+    A lost iteration may have begun before the job was held or got another rate, in an earlier
+    interval of the same stay.
+    """
+    lost = [0] * len(rows.placements)
+    beyond: dict[int, Tick] = {}
+    for index in reversed(range(len(rows.placements))):
+        row = rows.placements[index]
+        whole = row.lost + (beyond.pop(row.handle, 0) if row.reason in (RE_RATED, HELD) else 0)
+        lost[index] = min(whole, row.end - row.start - row.stalled)
+        beyond[row.handle] = whole - lost[index]
+    return lost
