@@ -14,6 +14,7 @@ from artist.errors import ConfigError
 from artist.policies.shared.skew import SKEW_THRESHOLD, skew
 from artist.policies.tiresias.gittins import GittinsIndex, read_services
 from artist.policies.tiresias.policy import Tiresias, TiresiasOptions
+from artist.units import seconds
 
 SKEWED, UNSKEWED = "vgg11", "resnet50"
 
@@ -73,6 +74,50 @@ def test_a_starving_job_is_promoted(knob: float | None, expected: dict) -> None:
     jobs = [job("a", 0, 1, 40), job("b", 6, 1, 10), job("c", 12, 1, 10)]
     rows = run(tiresias(thresholds_gpu_s=[10], promote_knob=knob), [[1]], jobs)
     assert times(rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("knob", "expected"),
+    [
+        # a loses its GPU at 10, due after waiting 0.7 x 10 s, at 17; b's leases end at 15 and 20.
+        # Clocks of a at zero since 17: 20-30, due again at 17 + 10 + 7 = 34, so 35-45. Had the
+        # promotion waited for the question at 20, it would be due at 37, and a would get 40-50.
+        # b: 10-20, due at 6 + 10 + 7 = 23; 30-35, 45-60
+        (0.7, {"a": (0, 45), "b": (10, 60)}),
+        # no promotion: one after the other in the second queue, a first
+        (None, {"a": (0, 40), "b": (10, 60)}),
+    ],
+)
+def test_a_promotion_happens_at_its_own_tick(knob: float | None, expected: dict) -> None:
+    jobs = [job("a", 0, 1, 30), job("b", 6, 1, 30)]
+    rows = run(tiresias(thresholds_gpu_s=[10], promote_knob=knob), [[1]], jobs)
+    assert times(rows) == expected
+
+
+def test_the_wait_that_counts_includes_the_first_one() -> None:
+    jobs = [
+        job("a", 0, 1, 10),  # 0-10
+        job("b", 0, 1, 20),  # 10-20; loses its GPU with 10 s of wait, 1 x 10 s are due: promoted
+        job("c", 11, 1, 20),  # 20-25: b, in the first queue too, started before
+    ]
+    rows = run(tiresias(thresholds_gpu_s=[10], promote_knob=1), [[1]], jobs)
+    assert times(rows) == {"a": (0, 10), "b": (10, 35), "c": (20, 50)}
+
+
+def test_without_options_there_are_three_queues_parted_at_3250_and_7200_gpu_seconds() -> None:
+    # queue_limit and num_queue of the authors' simulator
+    assert TiresiasOptions().thresholds_gpu_s == (3250.0, 7200.0)
+    jobs = [
+        job("a", 0, 1, 9000),  # 0-3250; 6510-10460, when it has 7200; 12210-14010
+        job("b", 100, 1, 5000),  # 3250-6500, when it has 3250; 10460-12210
+        job("c", 3300, 1, 10),  # 6500-6510
+    ]
+    rows = run(tiresias(lease_s=50), [[1]], jobs)
+    stays = sorted((seconds(row.start), seconds(row.end)) for row in rows.placements)
+    assert stays == [
+        *[(0, 3250), (3250, 6500), (6500, 6510)],
+        *[(6510, 10460), (10460, 12210), (12210, 14010)],
+    ]
 
 
 # -- Gittins -----------------------------------------------------------------------
