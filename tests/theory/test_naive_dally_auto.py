@@ -12,6 +12,8 @@ from naive_dally import DallyRules
 from naive_dally_auto import AutoDally, Tuning
 from test_naive_classics import Case, cases, naive_cluster, simulated, slowdown
 
+from artist.workload.job import Job
+
 OPTIONS = st.fixed_dictionaries(
     {
         # Short timers where no wait is known, so that waits of all lengths are recorded.
@@ -35,6 +37,39 @@ def expected(case: Case, options: dict[str, Any]) -> list[list[naive.Stay]]:
     rules = DallyRules(lease, machine, rack, options["moves_for"] == "shape")
     tuning = Tuning(window, options["deviations"], options["deviation"] == "population")
     return AutoDally(naive_cluster(case), case.jobs, rules, tuning, slowdown(case)).run()
+
+
+# At 4 s job 2 expects to start at 6 s. It takes the GPUs of job 1 at 5.2 s, after a wait of 1.2 s.
+# So nothing happens at 6 s, and no timer is tuned: job 1 starts at 7 s, when job 3 arrives, and not
+# at 5.2 s + 1.2 s.
+VOID = Case(
+    names=("machine", "rack", "network"),
+    spec=[[1, 3, 1], [1, 4, 2, 2], [2], [1, 3]],
+    permutation=1,
+    rack=0.1,
+    network=0.3,
+    jobs=[
+        Job("0", 0.0, 1, "any", iterations=4, compute_s=3.0, restart_s=2.0),
+        Job("1", 1.0, 9, "any", iterations=6, compute_s=2.0, restart_s=2.0),
+        Job("2", 4.0, 9, "any", iterations=6, compute_s=3.0, restart_s=2.0),
+        Job("3", 7.0, 7, "any", iterations=8, compute_s=0.5, restart_s=5.0),
+    ],
+)
+FORGETFUL = {
+    "lease_s": 1.5,
+    "history_s": 2.0,
+    "machine_timer_s": 0.0,
+    "rack_timer_s": 3.0,
+    "deviations": 0.0,
+    "deviation": "population",
+    "moves_for": "level",
+}
+
+
+def test_a_void_wake_up_tunes_no_timer() -> None:
+    stays = simulated(VOID, "dally", FORGETFUL)
+    assert stays == expected(VOID, FORGETFUL)
+    assert [stay.start for stay in stays[1]] == [3 * naive.SECOND, 7 * naive.SECOND]
 
 
 @settings(max_examples=200)

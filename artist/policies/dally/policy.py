@@ -228,9 +228,10 @@ class Dally(BasePolicy):
             del self._entered[gpus]
 
     def _offers_anew(self, view: ClusterView) -> bool:
-        """Whether this question is more than a wake-up that later waits have put off.
+        """Whether this question is more than a wake-up that has become void.
 
-        If it is not, the timers stay as they were tuned, and no job accepts anything.
+        The job that it was for has started, or its timer was tuned again. Then the timers stay as
+        they were tuned last, and no job accepts anything.
         """
         arrived = any(job.entered == view.now for job in view.entered)
         due = self._expiry is not None and self._expiry <= view.now
