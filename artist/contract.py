@@ -208,8 +208,11 @@ class JobView(Protocol):
     def run_ticks(self, now: Tick) -> Tick:
         """Time for which it has held GPUs."""
 
+    def service_gpu_ticks(self, now: Tick) -> int:
+        """Attained service: GPUs x time held, exactly."""
+
     def service_gpu_s(self, now: Tick) -> float:
-        """Attained service: GPUs x time held, in GPU-seconds."""
+        """Attained service in GPU-seconds, rounded. Compare `service_gpu_ticks` instead."""
 
     def iterations_done(self, now: Tick) -> int:
         """Whole iterations completed."""
