@@ -248,7 +248,12 @@ class ClusterView(NamedTuple):
 
 
 class Policy(Protocol):
-    """A scheduler. State that it keeps must survive pickling and deep copies."""
+    """A scheduler. State that it keeps must survive pickling and deep copies.
+
+    It is made from its options; a wrapper also from its host. If the constructor has a parameter
+    `draws`, it gets the run's random numbers (`artist.rng.Draws`). A policy takes chance from
+    nowhere else.
+    """
 
     lease: Tick | None
     """How long a job keeps its GPUs before it competes again; None for ever. The simulator is given

@@ -1,9 +1,10 @@
 """How far a job is, exactly and without looping over iterations.
 
 A running job repeats iterations of `n / d` ticks. The fraction is exact: it is the decimal number
-that `iteration_s` prints as (`exact_ticks`), so that ten iterations of 0.1 s take one second. The job's position is
-a number of whole iterations and a **phase**, the fraction of the iteration in progress. Both are
-known at the **anchor**, a tick; all later ticks follow from it in integer arithmetic:
+that `iteration_s` prints as, so that ten iterations of 0.1 s take one second (`exact_ticks`). The
+job's position is a number of whole iterations and a **phase**, the fraction of the iteration in
+progress. Both are known at the **anchor**, a tick; all later ticks follow from it in integer
+arithmetic:
 
     position(t) = phase + (t - anchor) * d / n            [iterations]
     finish      = anchor + ceil((needed - phase) * n / d) [ticks]

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from paper_cases import count, job, leaves, random_traces, run, times
 
 from artist.policies.gandiva.policy import Gandiva, GandivaOptions
+from artist.rng import FIRST_DRAWS, Draws
 
 
-def gandiva(**options: object) -> Gandiva:
-    return Gandiva(GandivaOptions.model_validate({"quantum_s": 10, **options}))
+def gandiva(draws: Draws = FIRST_DRAWS, **options: object) -> Gandiva:
+    return Gandiva(GandivaOptions.model_validate({"quantum_s": 10, **options}), draws)
 
 
 # -- affinity ------------------------------------------------------------------------
@@ -166,7 +167,7 @@ def test_the_scatter_is_seeded() -> None:
     cluster = [[1] * 8, [1] * 8]
 
     def placements(seed: int) -> dict:
-        return leaves(run(gandiva(seed=seed, migrate=False), cluster, jobs), jobs)
+        return leaves(run(gandiva(Draws(seed), migrate=False), cluster, jobs), jobs)
 
     assert placements(1) == placements(1)
     assert len({str(placements(seed)) for seed in range(5)}) > 1
@@ -180,7 +181,7 @@ def test_the_scatter_is_seeded() -> None:
             "quantum_s": st.sampled_from([5.0, 20.0, 1000.0]),
             "migrate": st.booleans(),
             "placement": st.sampled_from(["affinity", "any", "pack", "consolidate-or-wait"]),
-            "seed": st.integers(0, 3),
+            "draws": st.builds(Draws, st.integers(0, 3), st.integers(0, 3)),
         }
     ),
 )

@@ -38,5 +38,5 @@ class Clock:
         return self.last(tick - 1) + self._period
 
     def last(self, now: Tick) -> Tick:
-        """The last strike at a tick or before it."""
+        """The last strike at a tick or before it, also where it lies before the first arrival."""
         return now - (now - self._anchor) % self._period

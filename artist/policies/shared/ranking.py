@@ -1,8 +1,9 @@
 """Jobs in rank order: a queue that is cheap to walk, and running jobs from the back.
 
-A *rank* is a tuple of exact numbers (`exact.py`); the smaller one comes first. Jobs of equal rank come in order of
-arrival, which is the order of their handles. `RankedQueue` groups waiting jobs by GPU demand and
-sorts each group by rank. So a walk drops a whole group as soon as its demand cannot be met.
+A *rank* is a tuple of exact numbers (`exact.py`); the smaller one comes first. Jobs of equal rank
+come in order of arrival, which is the order of their handles. `RankedQueue` groups waiting jobs by
+GPU demand and sorts each group by rank. So a walk drops a whole group as soon as its demand cannot
+be met.
 """
 
 from __future__ import annotations
