@@ -9,6 +9,8 @@ from paper_cases import count, job, leaves, random_traces, run, times
 
 from artist.policies.gandiva.policy import Gandiva, GandivaOptions
 from artist.rng import FIRST_DRAWS, Draws
+from artist.units import TICKS_PER_S as S
+from artist.units import seconds
 
 
 def gandiva(draws: Draws = FIRST_DRAWS, **options: object) -> Gandiva:
@@ -123,6 +125,25 @@ def test_three_jobs_take_turns_on_two_machines() -> None:
     rows = run(gandiva(), [[1, 1]], jobs)
     assert times(rows) == {"a": (0, 40), "b": (0, 40), "c": (10, 50)}
     assert count(rows, "preemptions") == {"a": 1, "b": 1, "c": 1}
+
+
+def test_slices_count_from_the_first_arrival() -> None:
+    jobs = [
+        job("a", 3, 1, 25),  # 3-13, 23-33, 38-43
+        job("b", 7, 1, 15),  # 13-23, 33-38
+    ]
+    assert times(run(gandiva(), [[1]], jobs)) == {"a": (3, 43), "b": (13, 38)}
+
+
+def test_slices_of_another_permutation_have_a_phase() -> None:
+    draws = Draws(permutation=1)
+    phase = draws.phase(10 * S)
+    assert 0 < phase < 10 * S
+    jobs = [
+        job("a", 3, 1, 25 * S, compute_s=1e-9),  # iterations of a tick: none is cut
+        job("b", 3, 1, 15 * S, compute_s=1e-9),
+    ]
+    assert times(run(gandiva(draws), [[1]], jobs))["b"][0] == seconds(3 * S + phase)
 
 
 def test_an_arrival_waits_for_the_end_of_the_slice() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -14,9 +15,11 @@ from artist.cluster.shape import signature
 from artist.contract import ClusterView
 from artist.policies.shared.placers import PackPlacer
 from artist.policies.themis.auction import Bid, auction, winners
-from artist.policies.themis.gains import Gain
+from artist.policies.themis.gains import Gain, Slope
 from artist.policies.themis.policy import Themis, ThemisOptions
 from artist.rng import FIRST_DRAWS, Draws
+from artist.units import TICKS_PER_S as S
+from artist.units import seconds
 
 
 def themis(draws: Draws = FIRST_DRAWS, **options: object) -> Themis:
@@ -53,6 +56,24 @@ def test_leases_are_auctioned_at_the_end_of_a_bidding_period() -> None:
         job("b", 1, 1, 5),  # at 15: log(29 / 19); 15-20
     ]
     assert times(run(themis(period_s=15), [[1]], jobs)) == {"a": (0, 45), "b": (15, 20)}
+
+
+def test_bidding_periods_count_from_the_first_arrival() -> None:
+    jobs = [
+        job("a", 4, 1, 40),  # lease ends at 14, on offer at 19: log(50 / 40); 24-49
+        job("b", 5, 1, 5),  # at 19: log(29 / 19); 19-24
+    ]
+    assert times(run(themis(period_s=15), [[1]], jobs)) == {"a": (4, 49), "b": (19, 24)}
+
+
+def test_bidding_periods_of_another_permutation_have_a_phase() -> None:
+    draws = Draws(permutation=1)
+    phase = draws.phase(15 * S)
+    assert (
+        0 < phase < 10 * S
+    )  # so the lease that ends at 10 is on offer at the end of the next period
+    jobs = [job("a", 0, 1, 40 * S, compute_s=1e-9), job("b", 1, 1, 5)]
+    assert times(run(themis(draws, period_s=15), [[1]], jobs))["b"][0] == seconds(phase + 15 * S)
 
 
 def test_nothing_is_offered_while_no_job_waits() -> None:
@@ -136,6 +157,22 @@ def test_hidden_payment() -> None:
 
 def test_a_gang_pays_nothing() -> None:
     assert auction([Bid(0, ((2, Gain(3, 1)),)), Bid(1, ((2, Gain(2, 1)),))], 3) == {0: 2}
+
+
+def test_equal_gains_per_gpu_are_equal_whatever_their_floats() -> None:
+    eight, two = Slope(Gain(8, 1), 3), Slope(Gain(2, 1), 1)
+    assert eight.value < two.value  # log(8) / 3 and log(2), rounded
+    assert eight == two
+    assert not eight < two
+    assert Slope(Gain(8, 1), 3) < Slope(Gain(2**60 + 1, 2**59), 1)
+
+
+def test_a_single_bid_must_be_worth_more_than_what_was_won() -> None:
+    # In floats, log(10) is a little more than log(2) + log(5).
+    small = [Bid(0, ((1, Gain(2, 1)),)), Bid(1, ((1, Gain(5, 1)),))]
+    assert math.log(10) > math.fsum([math.log(2), math.log(5)])
+    assert winners([*small, Bid(2, ((2, Gain(10, 1)),))], 2) == {0: 1, 1: 1}
+    assert winners([*small, Bid(2, ((2, Gain(11, 1)),))], 2) == {2: 2}
 
 
 def test_one_large_bid_beats_a_denser_small_one() -> None:

@@ -107,9 +107,7 @@ def test_gittins_index(attained: float, quantum: float, index: float) -> None:
     assert per_tick * TICKS_PER_S == pytest.approx(index)
 
 
-@given(
-    st.lists(st.integers(1, 10**6), min_size=1), st.integers(0, 10**15), st.integers(1, 10**15)
-)
+@given(st.lists(st.integers(1, 10**6), min_size=1), st.integers(0, 10**15), st.integers(1, 10**15))
 def test_gittins_index_is_its_definition(past: list[int], attained: int, quantum: int) -> None:
     services = [TICKS_PER_S * service for service in past]
     alive = [service - attained for service in services if service > attained]
