@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from artist.errors import ConfigError
 from artist.policies.shared.skew import SKEW_THRESHOLD, skew
 from artist.policies.tiresias.gittins import GittinsIndex, read_services
 from artist.policies.tiresias.policy import Tiresias, TiresiasOptions
-from artist.units import seconds
+from artist.units import TICKS_PER_S, seconds, ticks
 
 SKEWED, UNSKEWED = "vgg11", "resnet50"
 
@@ -145,22 +146,27 @@ def test_gittins_prefers_the_job_that_is_likelier_to_end_soon() -> None:
     ],
 )
 def test_gittins_index(attained: float, quantum: float, index: float) -> None:
-    assert GittinsIndex([100, 10])(attained, quantum) == pytest.approx(index)
+    gpu_ticks = None if math.isinf(quantum) else ticks(quantum)
+    per_tick, _ = GittinsIndex([100, 10])(ticks(attained), gpu_ticks)
+    assert per_tick * TICKS_PER_S == pytest.approx(index)
 
 
-@given(st.lists(st.floats(0.1, 1e6), min_size=1), st.floats(0, 1e6), st.floats(0.1, 1e6))
-def test_gittins_index_is_its_definition(
-    past: list[float], attained: float, quantum: float
-) -> None:
-    alive = [service - attained for service in past if service > attained]
-    expected = 0.0
+@given(st.lists(st.integers(1, 10**6), min_size=1), st.integers(0, 10**15), st.integers(1, 10**15))
+def test_gittins_index_is_its_definition(past: list[int], attained: int, quantum: int) -> None:
+    services = [TICKS_PER_S * service for service in past]
+    alive = [service - attained for service in services if service > attained]
+    expected = Fraction(0)
     if alive:
         ended = sum(left <= quantum for left in alive)
-        expected = ended / sum(min(left, quantum) for left in alive)
-    index = GittinsIndex(past)(attained, quantum)
-    assert index == pytest.approx(expected, rel=1e-3) or min(
-        (abs(left - quantum) for left in alive), default=1.0
-    ) < 1e-6 * (attained + quantum)
+        expected = Fraction(ended, sum(min(left, quantum) for left in alive))
+    value, exact = GittinsIndex(past)(attained, quantum)
+    assert (value, Fraction(exact.num, exact.den)) == (float(expected), expected)
+
+
+def test_equal_gittins_indices_are_equal_whatever_their_numbers() -> None:
+    one, two = GittinsIndex([0.1, 0.2, 0.3]), GittinsIndex([0.6])
+    assert one(0, None) > two(0, None)  # 3 of .6 s against 1 of .6 s
+    assert one(0, ticks(0.1)) == (GittinsIndex([0.3])(0, ticks(0.3)))  # 1 of .3 s, twice
 
 
 def test_a_column_of_past_service(tmp_path) -> None:

@@ -14,7 +14,7 @@ learning*, IEEE Big Data 2025.
 
 1. At each question the waiting jobs compete with the jobs whose lease has just ended
    (`shared/contest.py`). The smallest `Nw_sens` comes first; among equals, the job that entered
-   the queue first.
+   the queue first. Values are compared without rounding.
 2. A waiting job accepts a placement inside a machine at once. It accepts one inside a rack when
    its machine timer has expired, and one across racks when its rack timer has expired too. Both
    timers start at the same moment: when the job arrives or loses its GPUs.
@@ -60,23 +60,26 @@ from artist.contract import (
 from artist.policies.dally.options import DallyOptions
 from artist.policies.dally.timers import DelayTimers
 from artist.policies.shared.contest import Contest, run_contest
+from artist.policies.shared.exact import ZERO, ExactKey, exact_key
 from artist.policies.shared.packing import best_level, pack_in_level
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held
-from artist.units import Tick, seconds, ticks
+from artist.units import Tick, exact_ticks, ticks
 
 
-def sensitivity(job: JobView, now: Tick) -> float:
+def sensitivity(job: JobView, now: Tick) -> ExactKey:
     """Network-sensitive priority (section IV-B1). The smaller it is, the more a job was slowed.
 
         Nw_sens = W_compl / T_norm = (I_compl / I_total) / (T_run / T_total-ideal-run)
+                = I_compl x compute time of an iteration / T_run
 
-    A job that never ran has 0: it goes first.
+    A sorting key, so that no rounding tells equal jobs apart. A job that never ran has 0: it goes
+    first.
     """
-    run_s = seconds(job.run_ticks(now))
-    if not run_s:
-        return 0.0
-    work = job.iterations_done(now) / job.job.iterations
-    return work / (run_s / job.job.ideal_s)
+    run = job.run_ticks(now)
+    if not run:
+        return ZERO
+    num, den = exact_ticks(job.job.compute_s)
+    return exact_key(job.iterations_done(now) * num, run * den)
 
 
 def spread(tree: ClusterTree, placement: Placement) -> tuple[int, bool]:
@@ -109,7 +112,7 @@ class Dally(BasePolicy):
         if self._offers_anew(view):
             self._timers.tune(view.now)
         for job in view.entered:
-            self._queue.add(job, (sensitivity(job, view.now), job.entered))
+            self._queue.add(job, (*sensitivity(job, view.now), job.entered))
             self._entered.setdefault(job.job.gpus, []).append(job.entered)
         if not self._queue and not view.lease_ended:
             return ()
@@ -162,7 +165,7 @@ class Dally(BasePolicy):
         first: tuple[Rank, int] | None = ((), -1)  # comes before every job
         if not self._any_could_move(ended, view.cluster):
             first = self._queue.first(view.free.total + gpus_held(ended))
-        return behind(first, ended, lambda job: (sensitivity(job, view.now), view.now))
+        return behind(first, ended, lambda job: (*sensitivity(job, view.now), view.now))
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """One row per recorded wait, if the timers are tuned."""

@@ -22,30 +22,32 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 from artist.contract import JobView
+from artist.policies.shared.exact import ExactKey
 from artist.policies.shared.ranking import Rank
-from artist.units import Tick
+from artist.units import Tick, ticks
 
 
 class ServiceQueues:
     """Ranks of jobs: the number of the queue first, then the order inside it.
 
     `promote_knob` is None for no promotion. `index(attained, quantum)` is the Gittins index; None
-    for the order of starts. The quantum of a queue is its upper threshold.
+    for the order of starts. The quantum of a queue is its upper threshold, None for the last queue.
     """
 
     def __init__(
         self,
         thresholds_gpu_s: Sequence[float],
         promote_knob: float | None,
-        index: Callable[[float, float], float] | None,
+        index: Callable[[int, int | None], ExactKey] | None,
     ) -> None:
-        self._thresholds = tuple(thresholds_gpu_s)
+        # In GPU-ticks, like all services here: whole numbers are compared without rounding.
+        self._thresholds = tuple(ticks(threshold) for threshold in thresholds_gpu_s)
         # As the user wrote it: 0.1 is one tenth, not the float beside it.
         self._knob = None if promote_knob is None else Fraction(str(promote_knob))
         self._index = index
         self._starts: dict[int, Tick] = {}
         # Per job: when its clocks were last set to zero, and its run time and service until then.
-        self._zero: dict[int, tuple[Tick, Tick, float]] = {}
+        self._zero: dict[int, tuple[Tick, Tick, int]] = {}
         # (When a promotion is due, handle). Entries of jobs that run by now are stale.
         self._promotions: list[tuple[Tick, int]] = []
         self._views: dict[int, JobView] = {}
@@ -54,7 +56,7 @@ class ServiceQueues:
         """A job arrived, or lost its GPUs. What is said again about one wait changes nothing."""
         if job.handle in self._views:
             return
-        self._zero.setdefault(job.handle, (now, 0, 0.0))
+        self._zero.setdefault(job.handle, (now, 0, 0))
         self._views[job.handle] = job
         due = self._due(job, now)
         if due is None:
@@ -97,15 +99,16 @@ class ServiceQueues:
         start = self._starts.get(job.handle, math.inf)
         if self._index is None:
             return (queue, start)
-        top = self._thresholds[queue] if queue < len(self._thresholds) else math.inf
-        return (queue, -self._index(self._attained(job, now), top), start)
+        top = self._thresholds[queue] if queue < len(self._thresholds) else None
+        value, exact = self._index(self._attained(job, now), top)
+        return (queue, -value, -exact, start)
 
     def _promote(self, job: JobView, now: Tick) -> None:
         """Set both clocks of a job to zero; with them it is in the first queue."""
-        self._zero[job.handle] = (now, job.run_ticks(now), job.service_gpu_s(now))
+        self._zero[job.handle] = (now, job.run_ticks(now), job.service_gpu_ticks(now))
 
-    def _attained(self, job: JobView, now: Tick) -> float:
-        return job.service_gpu_s(now) - self._zero[job.handle][2]
+    def _attained(self, job: JobView, now: Tick) -> int:
+        return job.service_gpu_ticks(now) - self._zero[job.handle][2]
 
     def _queue(self, job: JobView, now: Tick) -> int:
         return bisect_right(self._thresholds, self._attained(job, now))
