@@ -88,7 +88,8 @@ class Scenario(_Explained):
         default=0,
         ge=0,
         lt=2**63,
-        description="another order of machines and simultaneous arrivals; 0 is the natural order",
+        description="another order of machines and simultaneous arrivals, another start of the "
+        "policy's clocks, other draws; 0 is the natural order: clocks start at the first arrival",
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="seed of all random draws")
 

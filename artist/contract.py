@@ -208,8 +208,11 @@ class JobView(Protocol):
     def run_ticks(self, now: Tick) -> Tick:
         """Time for which it has held GPUs."""
 
+    def service_gpu_ticks(self, now: Tick) -> int:
+        """Attained service: GPUs x time held, exactly."""
+
     def service_gpu_s(self, now: Tick) -> float:
-        """Attained service: GPUs x time held, in GPU-seconds."""
+        """Attained service in GPU-seconds, rounded. Compare `service_gpu_ticks` instead."""
 
     def iterations_done(self, now: Tick) -> int:
         """Whole iterations completed."""
@@ -245,7 +248,12 @@ class ClusterView(NamedTuple):
 
 
 class Policy(Protocol):
-    """A scheduler. State that it keeps must survive pickling and deep copies."""
+    """A scheduler. State that it keeps must survive pickling and deep copies.
+
+    It is made from its options; a wrapper also from its host. If the constructor has a parameter
+    `draws`, it gets the run's random numbers (`artist.rng.Draws`). A policy takes chance from
+    nowhere else.
+    """
 
     lease: Tick | None
     """How long a job keeps its GPUs before it competes again; None for ever. The simulator is given

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 from artist import __version__
@@ -18,7 +19,7 @@ from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.cluster.tree import ClusterTree, nested
 from artist.cluster.visiting_order import VisitingOrder
 from artist.config import Scenario
-from artist.contract import EventSource, Policy
+from artist.contract import EventSource, Options, Policy
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError, PolicyError, shortened
 from artist.estimates.backends import BACKENDS
@@ -38,7 +39,7 @@ from artist.results.metrics import (
     timeline_table,
 )
 from artist.results.result import Result
-from artist.rng import stream
+from artist.rng import FIRST_DRAWS, Draws, stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.named import open_trace
 from artist.trace.native.trace import Trace, check_models, check_sizes, head
@@ -198,13 +199,15 @@ def build_policy(scenario: Scenario) -> Policy:
     Raises:
         ConfigError: unknown name or option.
     """
-    return open_policy(scenario.policy, scenario.policy_options)
+    draws = Draws(scenario.seed, scenario.permutation)
+    return open_policy(scenario.policy, scenario.policy_options, draws)
 
 
-def open_policy(name: str, options: Mapping[str, Any]) -> Policy:
+def open_policy(name: str, options: Mapping[str, Any], draws: Draws = FIRST_DRAWS) -> Policy:
     """A policy by name, with its preset and options: `NAME`, or `WRAPPER(NAME)`.
 
-    The options of the policy inside a wrapper stand under the key `host`.
+    The options of the policy inside a wrapper stand under the key `host`. Wrapper and host get
+    the same `draws`, each if its constructor has a parameter of that name.
 
     Raises:
         ConfigError: unknown name or option, or brackets where there is nothing to wrap.
@@ -221,19 +224,31 @@ def open_policy(name: str, options: Mapping[str, Any]) -> Policy:
         )
     implementation = entry.load()
     chosen = {**entry.preset, **options}
-    if "rules" in chosen and "rules" not in implementation.Options.model_fields:
+    _refuse_former_options(chosen, implementation.Options)
+    drawn = {"draws": draws} if "draws" in signature(implementation).parameters else {}
+    if not entry.wraps:
+        settings = validate(chosen, implementation.Options, f"policy {name}")
+        plain: Policy = implementation(settings, **drawn)
+        return plain
+    host = open_policy(inner[:-1], chosen.pop("host", {}), draws)
+    settings = validate(chosen, implementation.Options, f"policy {entry.id}")
+    wrapper: Policy = implementation(settings, host, **drawn)
+    return wrapper
+
+
+def _refuse_former_options(chosen: Mapping[str, Any], options: type[Options]) -> None:
+    """Say what has become of options that policies once had."""
+    if "rules" in chosen and "rules" not in options.model_fields:
         known = ", ".join(entry.id for entry in POLICIES if entry.id.endswith("-original"))
         raise ConfigError(
             f"policy.rules={chosen['rules']}: the original simulator's schedulers are policies of "
             f"their own: {known}"
         )
-    if not entry.wraps:
-        plain: Policy = implementation(validate(chosen, implementation.Options, f"policy {name}"))
-        return plain
-    host = open_policy(inner[:-1], chosen.pop("host", {}))
-    settings = validate(chosen, implementation.Options, f"policy {entry.id}")
-    wrapper: Policy = implementation(settings, host)
-    return wrapper
+    if "seed" in chosen and "seed" not in options.model_fields:
+        raise ConfigError(
+            f"policy.seed={shortened(chosen['seed'])}: policies draw from the scenario's seed and "
+            "permutation; set seed or permutation instead"
+        )
 
 
 def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:

@@ -7,6 +7,10 @@ Bandwidths are in ASTRA-sim's unit, 2**30 bytes per second.
 
 from __future__ import annotations
 
+from decimal import Decimal
+from functools import lru_cache
+from math import gcd
+
 Tick = int
 """A point in simulated time, or a duration, in nanoseconds."""
 
@@ -22,6 +26,18 @@ MAX_TIME_S = 4e9
 def ticks(seconds: float) -> Tick:
     """Seconds to ticks, rounded half to even."""
     return round(seconds * TICKS_PER_S)
+
+
+@lru_cache(maxsize=1024)
+def exact_ticks(seconds: float) -> tuple[int, int]:
+    """Seconds to ticks without rounding: numerator and denominator, in lowest terms.
+
+    The exact value of a float is the decimal number that it prints as, so that three times 0.1 s
+    are 0.3 s.
+    """
+    num, den = Decimal(repr(seconds)).as_integer_ratio()
+    shared = gcd(TICKS_PER_S, den)
+    return num * (TICKS_PER_S // shared), den // shared
 
 
 def seconds(tick: Tick) -> float:

@@ -73,10 +73,13 @@ class JobState:
         held = now - self.started if self.placement else 0
         return self._run_ticks + held
 
+    def service_gpu_ticks(self, now: Tick) -> int:
+        """GPUs x time held."""
+        return self._gpu_ticks + (now - self.started) * self.gpus
+
     def service_gpu_s(self, now: Tick) -> float:
         """GPUs x time held, in GPU-seconds."""
-        held = (now - self.started) * self.gpus
-        return (self._gpu_ticks + held) / TICKS_PER_S
+        return self.service_gpu_ticks(now) / TICKS_PER_S
 
     def iterations_done(self, now: Tick) -> int:
         """Whole iterations completed."""

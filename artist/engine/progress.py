@@ -1,9 +1,10 @@
 """How far a job is, exactly and without looping over iterations.
 
 A running job repeats iterations of `n / d` ticks. The fraction is exact: it is the decimal number
-that `iteration_s` prints as, so that ten iterations of 0.1 s take one second. The job's position is
-a number of whole iterations and a **phase**, the fraction of the iteration in progress. Both are
-known at the **anchor**, a tick; all later ticks follow from it in integer arithmetic:
+that `iteration_s` prints as, so that ten iterations of 0.1 s take one second (`exact_ticks`). The
+job's position is a number of whole iterations and a **phase**, the fraction of the iteration in
+progress. Both are known at the **anchor**, a tick; all later ticks follow from it in integer
+arithmetic:
 
     position(t) = phase + (t - anchor) * d / n            [iterations]
     finish      = anchor + ceil((needed - phase) * n / d) [ticks]
@@ -14,24 +15,15 @@ Another rate keeps the phase. The end of a stay drops it: the iteration in progr
 from __future__ import annotations
 
 import math
-from decimal import Decimal
-from functools import lru_cache
 
 from artist.contract import Rate
-from artist.units import TICKS_PER_S, Tick
+from artist.units import Tick, exact_ticks
 
 _PHASE_BITS = 64  # 2**-64 of an iteration of 10^6 s is less than 10^-4 ticks
 _PHASE_MASK = (1 << _PHASE_BITS) - 1
 # What an iteration is worth is rounded up to a multiple of 2**-44, so that three iterations of a
 # job on a third of its GPUs complete one. A third of one is not exact in binary.
 _WORK_BITS = 44
-
-
-@lru_cache(maxsize=1024)
-def _iteration_ticks(iteration_s: float) -> tuple[int, int]:
-    """Numerator and denominator of an iteration's ticks; many jobs share a few lengths."""
-    num, den = Decimal(repr(iteration_s)).as_integer_ratio()
-    return num * TICKS_PER_S, den
 
 
 class Progress:
@@ -50,7 +42,7 @@ class Progress:
 
     def set_rate(self, rate: Rate) -> None:
         """Run at another rate from the anchor on, keeping the phase."""
-        self._num, self._den = _iteration_ticks(rate.iteration_s)
+        self._num, self._den = exact_ticks(rate.iteration_s)
         self._work = math.ceil(rate.worth * (1 << _WORK_BITS))
 
     def start(self, at: Tick) -> None:

@@ -6,7 +6,7 @@ remaining service first" of that section. FIFO and SJF have no paper.
 A classic policy is an order, a rule of preemption and a placer (`shared/placers.py`).
 
 **Order.** The job with the smallest key comes forward first; among equals, the one that arrived
-first.
+first. Keys are compared without rounding: 3 iterations of 0.1 s are as long as 1 of 0.3 s.
 
 | option `order` | key | policies |
 | --- | --- | --- |
@@ -45,11 +45,12 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start
 from artist.policies.shared.contest import Contest, run_contest
+from artist.policies.shared.exact import exact_key
 from artist.policies.shared.options import LeaseOptions
 from artist.policies.shared.packing import best_level
 from artist.policies.shared.placers import PlacerName, placer
 from artist.policies.shared.ranking import LastRanked, Rank, RankedQueue, behind, gpus_held
-from artist.units import Tick, ticks
+from artist.units import Tick, exact_ticks, ticks
 
 
 class ClassicOptions(LeaseOptions):
@@ -166,27 +167,27 @@ def _by_arrival(job: JobView, now: Tick) -> Rank:
 
 
 def _by_length(job: JobView, now: Tick) -> Rank:
-    return (ticks(job.job.ideal_s),)
+    num, den = exact_ticks(job.job.compute_s)
+    return exact_key(job.job.iterations * num, den)
 
 
 def _by_remaining(job: JobView, now: Tick) -> Rank:
-    return (_remaining(job, now),)
+    num, den = exact_ticks(job.job.compute_s)
+    return exact_key(_left(job, now) * num, den)
 
 
 def _by_area(job: JobView, now: Tick) -> Rank:
-    return (_remaining(job, now) * job.job.gpus,)
+    num, den = exact_ticks(job.job.compute_s)
+    return exact_key(_left(job, now) * num * job.job.gpus, den)
 
 
-def _remaining(job: JobView, now: Tick) -> Tick:
-    """Ideal time of the iterations that are left.
-
-    In ticks, because sums of floats are not exact: 3 x 0.1 s must equal 1 x 0.3 s.
-    """
-    return ticks((job.job.iterations - job.iterations_done(now)) * job.job.compute_s)
+def _left(job: JobView, now: Tick) -> int:
+    """Iterations that are not done."""
+    return job.job.iterations - job.iterations_done(now)
 
 
 def _by_service(job: JobView, now: Tick) -> Rank:
-    return (job.service_gpu_s(now),)
+    return (job.service_gpu_ticks(now),)
 
 
 _RANKS: Mapping[str, Callable[[JobView, Tick], Rank]] = {

@@ -8,10 +8,13 @@ from hypothesis import strategies as st
 from paper_cases import count, job, leaves, random_traces, run, times
 
 from artist.policies.gandiva.policy import Gandiva, GandivaOptions
+from artist.rng import FIRST_DRAWS, Draws
+from artist.units import TICKS_PER_S as S
+from artist.units import seconds
 
 
-def gandiva(**options: object) -> Gandiva:
-    return Gandiva(GandivaOptions.model_validate({"quantum_s": 10, **options}))
+def gandiva(draws: Draws = FIRST_DRAWS, **options: object) -> Gandiva:
+    return Gandiva(GandivaOptions.model_validate({"quantum_s": 10, **options}), draws)
 
 
 # -- affinity ------------------------------------------------------------------------
@@ -124,6 +127,25 @@ def test_three_jobs_take_turns_on_two_machines() -> None:
     assert count(rows, "preemptions") == {"a": 1, "b": 1, "c": 1}
 
 
+def test_slices_count_from_the_first_arrival() -> None:
+    jobs = [
+        job("a", 3, 1, 25),  # 3-13, 23-33, 38-43
+        job("b", 7, 1, 15),  # 13-23, 33-38
+    ]
+    assert times(run(gandiva(), [[1]], jobs)) == {"a": (3, 43), "b": (13, 38)}
+
+
+def test_slices_of_another_permutation_have_a_phase() -> None:
+    draws = Draws(permutation=1)
+    phase = draws.phase(10 * S)
+    assert 0 < phase < 10 * S
+    jobs = [
+        job("a", 3, 1, 25 * S, compute_s=1e-9),  # iterations of a tick: none is cut
+        job("b", 3, 1, 15 * S, compute_s=1e-9),
+    ]
+    assert times(run(gandiva(draws), [[1]], jobs))["b"][0] == seconds(3 * S + phase)
+
+
 def test_an_arrival_waits_for_the_end_of_the_slice() -> None:
     jobs = [job("a", 0, 1, 20), job("b", 3, 1, 4)]  # a: 0-10, 14-24
     assert times(run(gandiva(), [[1]], jobs)) == {"a": (0, 24), "b": (10, 14)}
@@ -166,7 +188,7 @@ def test_the_scatter_is_seeded() -> None:
     cluster = [[1] * 8, [1] * 8]
 
     def placements(seed: int) -> dict:
-        return leaves(run(gandiva(seed=seed, migrate=False), cluster, jobs), jobs)
+        return leaves(run(gandiva(Draws(seed), migrate=False), cluster, jobs), jobs)
 
     assert placements(1) == placements(1)
     assert len({str(placements(seed)) for seed in range(5)}) > 1
@@ -180,7 +202,7 @@ def test_the_scatter_is_seeded() -> None:
             "quantum_s": st.sampled_from([5.0, 20.0, 1000.0]),
             "migrate": st.booleans(),
             "placement": st.sampled_from(["affinity", "any", "pack", "consolidate-or-wait"]),
-            "seed": st.integers(0, 3),
+            "draws": st.builds(Draws, st.integers(0, 3), st.integers(0, 3)),
         }
     ),
 )

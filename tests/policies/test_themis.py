@@ -15,12 +15,16 @@ from artist.cluster.shape import signature
 from artist.contract import ClusterView
 from artist.policies.shared.placers import PackPlacer
 from artist.policies.themis.auction import Bid, auction, winners
+from artist.policies.themis.gains import Gain, Slope
 from artist.policies.themis.policy import Themis, ThemisOptions
+from artist.rng import FIRST_DRAWS, Draws
+from artist.units import TICKS_PER_S as S
+from artist.units import seconds
 
 
-def themis(**options: object) -> Themis:
+def themis(draws: Draws = FIRST_DRAWS, **options: object) -> Themis:
     plain = {"lease_s": 10, "period_s": 10, "fairness_knob": 0, "leftover": "worst-first"}
-    return Themis(ThemisOptions.model_validate(plain | options))
+    return Themis(ThemisOptions.model_validate(plain | options), draws)
 
 
 # -- rounds --------------------------------------------------------------------------
@@ -52,6 +56,24 @@ def test_leases_are_auctioned_at_the_end_of_a_bidding_period() -> None:
         job("b", 1, 1, 5),  # at 15: log(29 / 19); 15-20
     ]
     assert times(run(themis(period_s=15), [[1]], jobs)) == {"a": (0, 45), "b": (15, 20)}
+
+
+def test_bidding_periods_count_from_the_first_arrival() -> None:
+    jobs = [
+        job("a", 4, 1, 40),  # lease ends at 14, on offer at 19: log(50 / 40); 24-49
+        job("b", 5, 1, 5),  # at 19: log(29 / 19); 19-24
+    ]
+    assert times(run(themis(period_s=15), [[1]], jobs)) == {"a": (4, 49), "b": (19, 24)}
+
+
+def test_bidding_periods_of_another_permutation_have_a_phase() -> None:
+    draws = Draws(permutation=1)
+    phase = draws.phase(15 * S)
+    assert (
+        0 < phase < 10 * S
+    )  # so the lease that ends at 10 is on offer at the end of the next period
+    jobs = [job("a", 0, 1, 40 * S, compute_s=1e-9), job("b", 1, 1, 5)]
+    assert times(run(themis(draws, period_s=15), [[1]], jobs))["b"][0] == seconds(phase + 15 * S)
 
 
 def test_nothing_is_offered_while_no_job_waits() -> None:
@@ -96,7 +118,7 @@ def test_random_leftovers_are_seeded() -> None:
     jobs = [job("big", 0, 1, 1), *(job(f"j{i}", 0, 1, 10) for i in range(6))]
 
     def second(seed: int) -> str:
-        policy = themis(fairness_knob=0.8, leftover="random", seed=seed)
+        policy = themis(Draws(seed), fairness_knob=0.8, leftover="random")
         spans = times(run(policy, [[3]], jobs))
         return " ".join(name for name, (start, _) in spans.items() if start == 0)
 
@@ -121,7 +143,7 @@ def test_an_elastic_job_takes_more_than_it_asked_for_if_it_may() -> None:
 
 # -- the auction ---------------------------------------------------------------------
 
-ELASTIC = ((1, math.log(2)), (2, math.log(3)))
+ELASTIC = ((1, Gain(2, 1)), (2, Gain(3, 1)))
 
 
 def test_hidden_payment() -> None:
@@ -134,19 +156,36 @@ def test_hidden_payment() -> None:
 
 
 def test_a_gang_pays_nothing() -> None:
-    assert auction([Bid(0, ((2, 1.0),)), Bid(1, ((2, 0.9),))], 3) == {0: 2}
+    assert auction([Bid(0, ((2, Gain(3, 1)),)), Bid(1, ((2, Gain(2, 1)),))], 3) == {0: 2}
+
+
+def test_equal_gains_per_gpu_are_equal_whatever_their_floats() -> None:
+    eight, two = Slope(Gain(8, 1), 3), Slope(Gain(2, 1), 1)
+    assert eight.value < two.value  # log(8) / 3 and log(2), rounded
+    assert eight == two
+    assert not eight < two
+    assert Slope(Gain(8, 1), 3) < Slope(Gain(2**60 + 1, 2**59), 1)
+
+
+def test_a_single_bid_must_be_worth_more_than_what_was_won() -> None:
+    # In floats, log(10) is a little more than log(2) + log(5).
+    small = [Bid(0, ((1, Gain(2, 1)),)), Bid(1, ((1, Gain(5, 1)),))]
+    assert math.log(10) > math.fsum([math.log(2), math.log(5)])
+    assert winners([*small, Bid(2, ((2, Gain(10, 1)),))], 2) == {0: 1, 1: 1}
+    assert winners([*small, Bid(2, ((2, Gain(11, 1)),))], 2) == {2: 2}
 
 
 def test_one_large_bid_beats_a_denser_small_one() -> None:
-    bids = [Bid(0, ((1, 0.5),)), Bid(1, ((10, 4.0),))]
+    bids = [Bid(0, ((1, Gain(2, 1)),)), Bid(1, ((10, Gain(50, 1)),))]
     assert winners(bids, 10) == {1: 10}
     assert winners(bids, 11) == {0: 1, 1: 10}
 
 
 def test_convex_gains_are_bid_for_as_a_whole() -> None:
     # 1 GPU is worth little, 3 are: the hull goes from 0 to 3 at once.
-    assert winners([Bid(0, ((1, 0.1), (2, 0.2), (3, 3.0)))], 3) == {0: 3}
-    assert winners([Bid(0, ((1, 0.1), (2, 0.2), (3, 3.0)))], 2) == {0: 2}
+    convex = Bid(0, ((1, Gain(11, 10)), (2, Gain(12, 10)), (3, Gain(20, 1))))
+    assert winners([convex], 3) == {0: 3}
+    assert winners([convex], 2) == {0: 2}
 
 
 @st.composite
@@ -154,7 +193,7 @@ def bids_to_share(draw: st.DrawFn) -> tuple[list[Bid], int]:
     bids = []
     for handle in range(draw(st.integers(1, 4))):
         sizes = sorted(draw(st.sets(st.integers(1, 5), min_size=1, max_size=3)))
-        gains = [draw(st.floats(0.01, 5)) for _ in sizes]
+        gains = [Gain(draw(st.integers(11, 999)), 10) for _ in sizes]
         bids.append(Bid(handle, tuple(zip(sizes, gains, strict=True))))
     return bids, draw(st.integers(1, 8))
 
@@ -162,7 +201,7 @@ def bids_to_share(draw: st.DrawFn) -> tuple[list[Bid], int]:
 def best(bids: list[Bid], gpus: int) -> float:
     if not bids:
         return 0.0
-    options = [(0, 0.0), *bids[0].options]
+    options = [(0, 0.0), *((size, gain.log) for size, gain in bids[0].options)]
     return max(gain + best(bids[1:], gpus - size) for size, gain in options if size <= gpus)
 
 
@@ -171,7 +210,7 @@ def test_winners_have_at_least_half_of_the_best_sum_of_gains(case) -> None:
     bids, gpus = case
     won = winners(bids, gpus)
     assert sum(won.values()) <= gpus
-    total = sum(dict(bid.options)[won[bid.job]] for bid in bids if bid.job in won)
+    total = sum(dict(bid.options)[won[bid.job]].log for bid in bids if bid.job in won)
     assert total >= best(bids, gpus) / 2 - 1e-9
     kept = auction(bids, gpus)
     assert kept.keys() == won.keys()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from artist.errors import ConfigError
 from artist.policies.shared.skew import SKEW_THRESHOLD, skew
 from artist.policies.tiresias.gittins import GittinsIndex, read_services
 from artist.policies.tiresias.policy import Tiresias, TiresiasOptions
+from artist.units import TICKS_PER_S, seconds, ticks
 
 SKEWED, UNSKEWED = "vgg11", "resnet50"
 
@@ -75,6 +77,50 @@ def test_a_starving_job_is_promoted(knob: float | None, expected: dict) -> None:
     assert times(rows) == expected
 
 
+@pytest.mark.parametrize(
+    ("knob", "expected"),
+    [
+        # a loses its GPU at 10, due after waiting 0.7 x 10 s, at 17; b's leases end at 15 and 20.
+        # Clocks of a at zero since 17: 20-30, due again at 17 + 10 + 7 = 34, so 35-45. Had the
+        # promotion waited for the question at 20, it would be due at 37, and a would get 40-50.
+        # b: 10-20, due at 6 + 10 + 7 = 23; 30-35, 45-60
+        (0.7, {"a": (0, 45), "b": (10, 60)}),
+        # no promotion: one after the other in the second queue, a first
+        (None, {"a": (0, 40), "b": (10, 60)}),
+    ],
+)
+def test_a_promotion_happens_at_its_own_tick(knob: float | None, expected: dict) -> None:
+    jobs = [job("a", 0, 1, 30), job("b", 6, 1, 30)]
+    rows = run(tiresias(thresholds_gpu_s=[10], promote_knob=knob), [[1]], jobs)
+    assert times(rows) == expected
+
+
+def test_the_wait_that_counts_includes_the_first_one() -> None:
+    jobs = [
+        job("a", 0, 1, 10),  # 0-10
+        job("b", 0, 1, 20),  # 10-20; loses its GPU with 10 s of wait, 1 x 10 s are due: promoted
+        job("c", 11, 1, 20),  # 20-25: b, in the first queue too, started before
+    ]
+    rows = run(tiresias(thresholds_gpu_s=[10], promote_knob=1), [[1]], jobs)
+    assert times(rows) == {"a": (0, 10), "b": (10, 35), "c": (20, 50)}
+
+
+def test_without_options_there_are_three_queues_parted_at_3250_and_7200_gpu_seconds() -> None:
+    # queue_limit and num_queue of the authors' simulator
+    assert TiresiasOptions().thresholds_gpu_s == (3250.0, 7200.0)
+    jobs = [
+        job("a", 0, 1, 9000),  # 0-3250; 6510-10460, when it has 7200; 12210-14010
+        job("b", 100, 1, 5000),  # 3250-6500, when it has 3250; 10460-12210
+        job("c", 3300, 1, 10),  # 6500-6510
+    ]
+    rows = run(tiresias(lease_s=50), [[1]], jobs)
+    stays = sorted((seconds(row.start), seconds(row.end)) for row in rows.placements)
+    assert stays == [
+        *[(0, 3250), (3250, 6500), (6500, 6510)],
+        *[(6510, 10460), (10460, 12210), (12210, 14010)],
+    ]
+
+
 # -- Gittins -----------------------------------------------------------------------
 
 
@@ -100,22 +146,27 @@ def test_gittins_prefers_the_job_that_is_likelier_to_end_soon() -> None:
     ],
 )
 def test_gittins_index(attained: float, quantum: float, index: float) -> None:
-    assert GittinsIndex([100, 10])(attained, quantum) == pytest.approx(index)
+    gpu_ticks = None if math.isinf(quantum) else ticks(quantum)
+    per_tick, _ = GittinsIndex([100, 10])(ticks(attained), gpu_ticks)
+    assert per_tick * TICKS_PER_S == pytest.approx(index)
 
 
-@given(st.lists(st.floats(0.1, 1e6), min_size=1), st.floats(0, 1e6), st.floats(0.1, 1e6))
-def test_gittins_index_is_its_definition(
-    past: list[float], attained: float, quantum: float
-) -> None:
-    alive = [service - attained for service in past if service > attained]
-    expected = 0.0
+@given(st.lists(st.integers(1, 10**6), min_size=1), st.integers(0, 10**15), st.integers(1, 10**15))
+def test_gittins_index_is_its_definition(past: list[int], attained: int, quantum: int) -> None:
+    services = [TICKS_PER_S * service for service in past]
+    alive = [service - attained for service in services if service > attained]
+    expected = Fraction(0)
     if alive:
         ended = sum(left <= quantum for left in alive)
-        expected = ended / sum(min(left, quantum) for left in alive)
-    index = GittinsIndex(past)(attained, quantum)
-    assert index == pytest.approx(expected, rel=1e-3) or min(
-        (abs(left - quantum) for left in alive), default=1.0
-    ) < 1e-6 * (attained + quantum)
+        expected = Fraction(ended, sum(min(left, quantum) for left in alive))
+    value, exact = GittinsIndex(past)(attained, quantum)
+    assert (value, Fraction(exact.num, exact.den)) == (float(expected), expected)
+
+
+def test_equal_gittins_indices_are_equal_whatever_their_numbers() -> None:
+    one, two = GittinsIndex([0.1, 0.2, 0.3]), GittinsIndex([0.6])
+    assert one(0, None) > two(0, None)  # 3 of .6 s against 1 of .6 s
+    assert one(0, ticks(0.1)) == (GittinsIndex([0.3])(0, ticks(0.3)))  # 1 of .3 s, twice
 
 
 def test_a_column_of_past_service(tmp_path) -> None:

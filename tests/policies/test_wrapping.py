@@ -14,6 +14,7 @@ from artist.errors import ConfigError
 from artist.experiments.experiment import load_experiment, runs
 from artist.policies.table import POLICIES
 from artist.registry import Entry
+from artist.rng import Draws
 from artist.run import build_policy, simulate
 from artist.testing import check_policy
 
@@ -115,3 +116,22 @@ def test_options_of_a_host_that_are_none_are_refused(host: object) -> None:
 def test_wrappers_without_end_are_refused() -> None:
     with pytest.raises(ConfigError, match="more than 20 wrappers"):
         build_policy(Scenario(policy="counting(" * 3000 + "fifo" + ")" * 3000))
+
+
+class Drawing(Counting):
+    """A wrapper that asks for random numbers."""
+
+    def __init__(self, options: CountingOptions, host: Policy, *, draws: Draws) -> None:
+        super().__init__(options, host)
+        self.draws = draws
+
+
+def test_wrapper_and_host_get_the_draws_of_the_scenario() -> None:
+    POLICIES.add(Entry("drawing", f"{__name__}:Drawing", "a test's wrapper", wraps=True))
+    try:
+        policy = build_policy(Scenario(policy="drawing(counting(themis))", seed=3, permutation=2))
+    finally:
+        del POLICIES._entries["drawing"]
+    themis = build_policy(Scenario(policy="themis", seed=3, permutation=2))
+    assert policy.draws == Draws(3, 2)
+    assert policy.host.host._rng.random() == themis._rng.random()

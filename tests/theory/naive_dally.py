@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from naive import SECOND, Cluster, Gpus, Rules, Simulation, State
@@ -59,17 +60,18 @@ class Dally(Simulation):
             waits.append(max(waits[-1], timer))
         return waits
 
-    def rank(self, state: State, now: int) -> tuple[float, int, int]:
+    def rank(self, state: State, now: int) -> tuple[Fraction, int, int]:
         """Nw_sens, then the time of entering the queue. A running job enters it now."""
         entered = now if state.gpus else self.entered(state)
         return self.sensitivity(state, now), entered, state.handle
 
-    def sensitivity(self, state: State, now: int) -> float:
+    def sensitivity(self, state: State, now: int) -> Fraction:
         """Nw_sens: share of the iterations done / share of the ideal run time used."""
         if not state.held(now):
-            return 0.0
-        done = (state.job.iterations - state.left(now)) / state.job.iterations
-        return done / (state.held(now) / SECOND / state.job.ideal_s)
+            return Fraction(0)
+        done = Fraction(state.job.iterations - state.left(now), state.job.iterations)
+        ideal = state.job.iterations * Fraction(str(state.job.compute_s)) * SECOND
+        return done / (state.held(now) / ideal)
 
     def accept(self, state: State, free: Gpus, now: int) -> Gpus | None:
         """GPUs in the innermost level with room, if the job has waited long enough for it."""

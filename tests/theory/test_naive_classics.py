@@ -82,8 +82,8 @@ def cases(draw: st.DrawFn, most_gpus: int, most_jobs: int) -> Case:
             "arrival_s": st.integers(0, most_jobs // 2).map(float),
             "gpus": st.integers(1, min(size(spec), 9)),
             "iterations": st.integers(1, 8),
-            # Fractions that floats hold exactly: artist's ranks are floats, and 3 x 0.1 > 1 x 0.3.
-            "compute_s": st.sampled_from([1.0, 2.0, 0.5, 3.0]),
+            # As floats, 3 x 0.1 > 1 x 0.3. As times, they are equal.
+            "compute_s": st.sampled_from([1.0, 2.0, 0.5, 3.0, 0.1, 0.3]),
             "restart_s": st.sampled_from([0.0, 1.0, 2.0, 5.0]),
         }
     )

@@ -4,9 +4,10 @@ Source: Sharma et al., *Dally* (IEEE Big Data 2025), section IV-B3 and Algorithm
 
     timer(level, GPUs) = mean + 2 x sample standard deviation of the recorded waits
 
-A *wait* is recorded when a job starts: the time since it entered the queue. It is filed under
-the tier of the placement and the number of GPUs. Placements across the whole network are not
-recorded. Waits older than the window are forgotten. `timers.py` says what a timer is for.
+A *wait* is recorded when a job accepts GPUs. It is the time since the job entered the queue, and 0
+for a running job that moves. It is filed under the tier of the placement and the number of GPUs.
+Placements across the whole network are not recorded. Waits older than the window are forgotten.
+`timers.py` says what a timer is for.
 """
 
 from __future__ import annotations

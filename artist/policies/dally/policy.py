@@ -14,7 +14,7 @@ learning*, IEEE Big Data 2025.
 
 1. At each question the waiting jobs compete with the jobs whose lease has just ended
    (`shared/contest.py`). The smallest `Nw_sens` comes first; among equals, the job that entered
-   the queue first.
+   the queue first. Values are compared without rounding.
 2. A waiting job accepts a placement inside a machine at once. It accepts one inside a rack when
    its machine timer has expired, and one across racks when its rack timer has expired too. Both
    timers start at the same moment: when the job arrives or loses its GPUs.
@@ -24,6 +24,12 @@ learning*, IEEE Big Data 2025.
    `moves_for=shape` it also moves to a better shape inside its level.
 5. If another job took its GPUs, its wait counts as 0. So it only accepts a level whose timer
    is 0.
+6. Whoever gets GPUs inside a machine or a rack has accepted an offer (Algorithm 1, lines 7 and
+   15). Its wait is recorded: 0 if it ran until now and moves (docs/decisions/
+   0014-dally-tuner-and-tiresias-queues.md).
+7. The timers are tuned from the waits recorded before, at every arrival, finish and lease end, and
+   when GPUs leave or enter service. They are tuned too when a job's timer expires, as it was tuned
+   last, so that the job accepts free GPUs.
 
 **Where the paper is silent.** Inside the accepted level the job gets the unit with the fewest
 free GPUs that suffice. It is packed into as few machines as possible (`shared/packing.py`).
@@ -39,13 +45,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.placement import Placement, machine_counts, tier
+from artist.cluster.placement import Placement, machine_counts
 from artist.cluster.tree import ClusterTree
 from artist.contract import (
     BasePolicy,
     ClusterView,
     Decision,
     JobView,
+    Migrate,
     Preempt,
     Start,
     Wake,
@@ -53,23 +60,26 @@ from artist.contract import (
 from artist.policies.dally.options import DallyOptions
 from artist.policies.dally.timers import DelayTimers
 from artist.policies.shared.contest import Contest, run_contest
+from artist.policies.shared.exact import ZERO, ExactKey, exact_key
 from artist.policies.shared.packing import best_level, pack_in_level
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held
-from artist.units import Tick, seconds, ticks
+from artist.units import Tick, exact_ticks, ticks
 
 
-def sensitivity(job: JobView, now: Tick) -> float:
+def sensitivity(job: JobView, now: Tick) -> ExactKey:
     """Network-sensitive priority (section IV-B1). The smaller it is, the more a job was slowed.
 
         Nw_sens = W_compl / T_norm = (I_compl / I_total) / (T_run / T_total-ideal-run)
+                = I_compl x compute time of an iteration / T_run
 
-    A job that never ran has 0: it goes first.
+    A sorting key, so that no rounding tells equal jobs apart. A job that never ran has 0: it goes
+    first.
     """
-    run_s = seconds(job.run_ticks(now))
-    if not run_s:
-        return 0.0
-    work = job.iterations_done(now) / job.job.iterations
-    return work / (run_s / job.job.ideal_s)
+    run = job.run_ticks(now)
+    if not run:
+        return ZERO
+    num, den = exact_ticks(job.job.compute_s)
+    return exact_key(job.iterations_done(now) * num, run * den)
 
 
 def spread(tree: ClusterTree, placement: Placement) -> tuple[int, bool]:
@@ -91,14 +101,18 @@ class Dally(BasePolicy):
         # Per GPU demand: when its waiting jobs entered the queue, the longest wait first.
         self._entered: dict[int, list[Tick]] = {}
         self._now: Tick = 0
+        # Of the last answer: the free GPUs it left, and when a waiting job accepts some of them.
+        self._free = 0
+        self._expiry: Tick | None = None
         self._wake: Tick = 0
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Offer the free GPUs and those of ended leases to the jobs, smallest `Nw_sens` first."""
         self._now = view.now
-        self._timers.asked(view.now)
+        if self._offers_anew(view):
+            self._timers.tune(view.now)
         for job in view.entered:
-            self._queue.add(job, (sensitivity(job, view.now), job.entered))
+            self._queue.add(job, (*sensitivity(job, view.now), job.entered))
             self._entered.setdefault(job.job.gpus, []).append(job.entered)
         if not self._queue and not view.lease_ended:
             return ()
@@ -110,15 +124,23 @@ class Dally(BasePolicy):
             contestable,
             lambda gpus: self._possible(contest.pool, gpus),
         )
+        accepted = []
         waiting_since = {}
         for decision in decisions:
             if isinstance(decision, Start):
-                self._started(view, view.waiting[decision.handle], decision.placement)
+                job = view.waiting[decision.handle]
+                self._left(job)
+                accepted.append((decision.placement, view.now - job.entered))
+            elif isinstance(decision, Migrate):
+                accepted.append((decision.placement, 0))
             elif isinstance(decision, Preempt):
                 waiting_since[view.running[decision.handle].job.gpus] = view.now
         # Jobs that waited before have waited longer than those that were preempted just now.
         waiting_since |= {gpus: entered[0] for gpus, entered in self._entered.items()}
-        return [*decisions, *self._next_wake(contest.free, waiting_since)]
+        wakes = self._next_wake(contest.free, waiting_since)
+        for placement, waited in accepted:
+            self._timers.record(view.cluster, placement, waited)
+        return [*decisions, *wakes]
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """Whether a job waits, or one of these jobs could have a better placement at all."""
@@ -143,7 +165,7 @@ class Dally(BasePolicy):
         first: tuple[Rank, int] | None = ((), -1)  # comes before every job
         if not self._any_could_move(ended, view.cluster):
             first = self._queue.first(view.free.total + gpus_held(ended))
-        return behind(first, ended, lambda job: (sensitivity(job, view.now), view.now))
+        return behind(first, ended, lambda job: (*sensitivity(job, view.now), view.now))
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """One row per recorded wait, if the timers are tuned."""
@@ -200,15 +222,24 @@ class Dally(BasePolicy):
 
     # -- bookkeeping ---------------------------------------------------------------
 
-    def _started(self, view: ClusterView, job: JobView, placement: Placement) -> None:
-        """A job left the queue: forget when it entered, and record its wait."""
+    def _left(self, job: JobView) -> None:
+        """A job left the queue: forget when it entered."""
         gpus = job.job.gpus
         entered = self._entered[gpus]
         del entered[bisect_left(entered, job.entered)]
         if not entered:
             del self._entered[gpus]
-        level = tier(view.cluster, placement)
-        self._timers.record(view.cluster, level, gpus, view.now - job.entered)
+
+    def _offers_anew(self, view: ClusterView) -> bool:
+        """Whether this question is more than a wake-up that has become void.
+
+        The job that it was for has started, or its timer was tuned again. Then the timers stay as
+        they were tuned last, and no job accepts anything.
+        """
+        arrived = any(job.entered == view.now for job in view.entered)
+        due = self._expiry is not None and self._expiry <= view.now
+        freed = view.free.total != self._free
+        return arrived or due or freed or bool(view.finished or view.lease_ended)
 
     def _next_wake(self, free: FreeGpus, waiting_since: Mapping[int, Tick]) -> list[Wake]:
         """A wake-up for the tick at which the first waiting job accepts free GPUs.
@@ -221,7 +252,9 @@ class Dally(BasePolicy):
             wait = self._wait_for_room(free, gpus) if gpus <= free.total else None
             if wait is not None and entered + wait > self._now:
                 expiries.append(entered + wait)
-        if not expiries or self._now < self._wake <= min(expiries):
+        self._free = free.total
+        self._expiry = min(expiries, default=None)
+        if self._expiry is None or self._now < self._wake <= self._expiry:
             return []
-        self._wake = min(expiries)
+        self._wake = self._expiry
         return [Wake(self._wake)]

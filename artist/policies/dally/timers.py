@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree
 from artist.policies.dally.autotuner import AutoTuner, Bounds
 from artist.policies.dally.options import DallyOptions
@@ -22,7 +23,7 @@ from artist.units import Tick, ticks
 
 
 class DelayTimers:
-    """The timers of one policy. They do not change while a question is answered."""
+    """The timers of one policy. They change only when they are tuned."""
 
     def __init__(self, options: DallyOptions) -> None:
         self._source = options.timers
@@ -33,12 +34,12 @@ class DelayTimers:
             bounds=_bounds(options),
             population=options.deviation == "population",
         )
-        # Per GPU demand: the answer of `opens_after` at this question.
+        # Per GPU demand: the answer of `opens_after` since the timers were tuned.
         self._opens_after: dict[int, list[Tick | None]] = {}
         self._now: Tick = 0
 
-    def asked(self, now: Tick) -> None:
-        """A question is asked: the timers may have changed since the last one."""
+    def tune(self, now: Tick) -> None:
+        """Tune the timers anew from all waits recorded so far, if these are in the window."""
         self._now = now
         self._opens_after = {}
 
@@ -58,13 +59,15 @@ class DelayTimers:
             self._opens_after[gpus] = waits
         return waits
 
-    def record(self, tree: ClusterTree, level: int, gpus: int, waited: Tick) -> None:
-        """A job started inside one unit of a level after this wait.
+    def record(self, tree: ClusterTree, placement: Placement, waited: Tick) -> None:
+        """A job accepted these GPUs after this wait (Algorithm 1, lines 7 and 15).
 
-        The auto-tuner learns from it. Placements across the whole network are not recorded.
+        The auto-tuner learns from it, for the questions to come. Placements across the whole
+        network are not recorded.
         """
+        level = tier(tree, placement)
         if level < tree.root and self._source == "auto":
-            self._tuner.record(tree, level, gpus, waited, self._now)
+            self._tuner.record(tree, level, placement.gpus, waited, self._now)
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """One row per recorded wait, if the timers are tuned."""

@@ -11,18 +11,18 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, machine_counts
 from artist.contract import JobView
 from artist.policies.shared.packing import pack_in_unit
-from artist.rng import stream
+from artist.rng import Draws
 
 
 class Affinity:
     """Affinities of machines, and the placements that follow from them."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, draws: Draws) -> None:
         # Per machine: its affinity, a GPU demand. An idle machine keeps its old one, unused.
         self._demand: dict[int, int] = {}
         # Per job: the machine on which it lies, or lay last. Jobs on several machines have none.
         self._homes: dict[int, int] = {}
-        self._rng = stream(seed, "gandiva.scatter")
+        self._rng = draws.stream("gandiva.scatter")
 
     def place(self, job: JobView, free: FreeGpus) -> Placement | None:
         """A placement for a job; None only if the cluster has too few free GPUs."""

@@ -6,6 +6,7 @@ Source: Xiao et al., *Gandiva* (OSDI 2018), section 4.2, introspective mode.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from decimal import Decimal
 
 import numpy as np
 
@@ -64,6 +65,8 @@ class Consolidation:
     def emptier(self, share: float) -> Iterator[Migrate]:
         """Empty the busy machines of which at least `share` is free, the emptiest first.
 
+        The share is the decimal number that it prints as: .7 of ten GPUs are seven.
+
         Their jobs move, the smallest first. A job goes to the busy machine with the fewest free
         GPUs that suffice. It stays if that machine has as many free GPUs as its own, or more.
         """
@@ -97,8 +100,10 @@ class Consolidation:
     def _nearly_empty(self, share: float) -> set[int]:
         """Busy machines of which at least `share` is free."""
         level = self._tree.machine
-        sizes, free = np.array(self._tree.levels[level].gpus), self._free.counts(level)
-        return set(np.flatnonzero((share * sizes <= free) & (free < sizes)).tolist())
+        sizes, free = self._tree.levels[level].gpus, self._free.counts(level)
+        num, den = Decimal(repr(share)).as_integer_ratio()
+        least = np.array([-(-num * size // den) for size in sizes])
+        return set(np.flatnonzero((least <= free) & (free < np.array(sizes))).tolist())
 
     def _inside(self, machines: Collection[int]) -> dict[int, list[JobView]]:
         """The jobs of this pass that lie inside one of these machines, by machine."""

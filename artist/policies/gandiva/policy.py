@@ -23,7 +23,9 @@ Among equals the job gets the first machine in visiting order.
 
 **Time slices.**
 
-1. While jobs wait, all slices end together, at multiples of `quantum_s`.
+1. While jobs wait, all slices end together, a whole number of `quantum_s` after the slice clock
+   started. It starts with the first arrival; in other permutations than 0, a random part of
+   `quantum_s` later (`shared/clock.py`).
 2. At the end of a slice, every running job that completed an iteration on its GPUs comes behind
    all waiting jobs. Among these running jobs, the one that has run longest comes last; among
    equals, the one that arrived later.
@@ -80,9 +82,11 @@ from artist.contract import (
 from artist.io.fields import Duration
 from artist.policies.gandiva.affinity import Affinity
 from artist.policies.gandiva.migration import Consolidation
+from artist.policies.shared.clock import Clock
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.placers import PlacerName, placer
 from artist.policies.shared.ranking import RankedQueue, by_rank
+from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 
 
@@ -99,9 +103,6 @@ class GandivaOptions(Options):
     placement: Literal["affinity"] | PlacerName = Field(
         default="affinity", description="by affinity (the paper's), or one placer for all jobs"
     )
-    seed: int = Field(
-        default=0, ge=0, description="seed of the order of machines for a job on several machines"
-    )
 
 
 class Gandiva(BasePolicy):
@@ -109,10 +110,11 @@ class Gandiva(BasePolicy):
 
     Options = GandivaOptions
 
-    def __init__(self, options: GandivaOptions) -> None:
+    def __init__(self, options: GandivaOptions, draws: Draws = FIRST_DRAWS) -> None:
         self.options = options
-        self._quantum = ticks(options.quantum_s)
-        self._affinity = Affinity(options.seed)
+        quantum = ticks(options.quantum_s)
+        self._slices = Clock(quantum, draws.phase(quantum))
+        self._affinity = Affinity(draws)
         self._placer = None if options.placement == "affinity" else placer(options.placement)
         self._queue = RankedQueue()
         # Per running job: when it started, and its iterations when it got its present GPUs.
@@ -122,6 +124,7 @@ class Gandiva(BasePolicy):
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Serve the waiting jobs, then migrate."""
+        self._slices.asked(view)
         for handle in view.finished:
             del self._since[handle], self._done_before[handle]
             self._affinity.forget(handle)
@@ -178,5 +181,5 @@ class Gandiva(BasePolicy):
         waiting = bool(self._queue) or any(isinstance(decision, Preempt) for decision in decisions)
         if not waiting or self._slice_end > now:
             return []
-        self._slice_end = (now // self._quantum + 1) * self._quantum
+        self._slice_end = self._slices.after(now)
         return [Wake(self._slice_end)]

@@ -1,8 +1,9 @@
 """Jobs in rank order: a queue that is cheap to walk, and running jobs from the back.
 
-A *rank* is a tuple of numbers; the smaller one comes first. Jobs of equal rank come in order of
-arrival, which is the order of their handles. `RankedQueue` groups waiting jobs by GPU demand and
-sorts each group by rank. So a walk drops a whole group as soon as its demand cannot be met.
+A *rank* is a tuple of exact numbers (`exact.py`); the smaller one comes first. Jobs of equal rank
+come in order of arrival, which is the order of their handles. `RankedQueue` groups waiting jobs by
+GPU demand and sorts each group by rank. So a walk drops a whole group as soon as its demand cannot
+be met.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from artist.contract import JobView
+from artist.policies.shared.exact import Ratio
 
-Rank: TypeAlias = "tuple[float, ...]"
+Rank: TypeAlias = "tuple[float | Ratio, ...]"
 """Smaller comes first. A rank may not change while its job waits."""
 
 
@@ -109,7 +111,7 @@ class LastRanked:
 
     def __init__(self) -> None:
         # The largest bound first: `heapq` keeps the smallest, so bounds are negated.
-        self._heap: list[tuple[tuple[float, ...], int]] = []
+        self._heap: list[tuple[Rank, int]] = []
         self._bounds: dict[int, Rank] = {}
 
     def add(self, handle: int, rank: Rank) -> None:

@@ -7,7 +7,7 @@ Source: Mahajan et al., *Themis* (NSDI 2020), section 3.3 (after Cole, Gkatzelis
     payment  = 1 - c_i,  c_i = prod_{j != i} V_j(winners) / prod_{j != i} V_j(winners without i)
 
 Job i keeps the fraction c_i of what it won. Bids hold `gain = log V(k) - log V(0)`, so products
-become sums.
+become sums. Gains and sums are compared without rounding (`gains.py`).
 
 **Approximation.** The maximum is a knapsack problem. A greedy search solves it approximately:
 
@@ -28,12 +28,15 @@ jobs do not lie.
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-Step = tuple[int, float]
+from artist.policies.themis.gains import NOTHING, Gain, Slope, kept_fraction
+
+Step = tuple[int, Gain]
 """GPUs and gain."""
+
+_NONE: Step = (0, NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +63,23 @@ def auction(bids: Sequence[Bid], gpus: int) -> dict[int, int]:
 
 def winners(bids: Sequence[Bid], gpus: int) -> dict[int, int]:
     """GPUs per winning job, before payments."""
-    won, total = _greedy(bids, gpus, {})
-    best: tuple[float, int, int] | None = None
+    won, taken = _greedy(bids, gpus, {})
+    best: tuple[Gain, int, int] | None = None
     for position, bid in enumerate(bids):
         for count, gain in bid.options:
-            if count <= gpus and gain > total and (best is None or gain > best[0]):
+            if count <= gpus and (best is None or gain > best[0]):
                 best = gain, position, count
-    if best is not None:
+    if best is not None and best[0].exceeds(taken):
         won, _ = _greedy(bids, gpus, {bids[best[1]].job: best[2]})
     return won
 
 
 def _greedy(
     bids: Sequence[Bid], gpus: int, fixed: Mapping[int, int]
-) -> tuple[dict[int, int], float]:
-    """GPUs per winning job and the sum of gains; `fixed` wins before the search, without gain."""
-    won, total = dict(fixed), 0.0
+) -> tuple[dict[int, int], list[Gain]]:
+    """GPUs per winning job, and their gains; `fixed` wins before the search, without gain."""
+    won = dict(fixed)
+    gains: dict[int, Gain] = {}
     gpus -= sum(fixed.values())
     hulls = [
         [] if bid.job in fixed else _hull([option for option in bid.options if option[0] <= gpus])
@@ -86,21 +90,19 @@ def _greedy(
     while heap and gpus:
         _, position, index = heapq.heappop(heap)
         hull = hulls[position]
-        before = hull[index - 1] if index else (0, 0.0)
-        step = hull[index][0] - before[0]
+        step = hull[index][0] - (hull[index - 1][0] if index else 0)
         if step > gpus:
             continue
         gpus -= step
-        won[bids[position].job] = hull[index][0]
-        total += hull[index][1] - before[1]
+        won[bids[position].job], gains[position] = hull[index]
         if index + 1 < len(hull):
             heapq.heappush(heap, _entry(hull, index + 1, position))
-    return won, total
+    return won, list(gains.values())
 
 
-def _entry(hull: Sequence[Step], index: int, position: int) -> tuple[float, int, int]:
+def _entry(hull: Sequence[Step], index: int, position: int) -> tuple[Slope, int, int]:
     """Heap entry of a step: the largest gain per GPU first, then the earlier bid."""
-    return -_slope(hull[index - 1] if index else (0, 0.0), hull[index]), position, index
+    return -_slope(hull[index - 1] if index else _NONE, hull[index]), position, index
 
 
 def _hull(options: Sequence[Step]) -> list[Step]:
@@ -108,8 +110,8 @@ def _hull(options: Sequence[Step]) -> list[Step]:
     hull: list[Step] = []
     for option in options:
         while hull:
-            before = hull[-2] if len(hull) > 1 else (0, 0.0)
-            if _slope(before, hull[-1]) > _slope(hull[-1], option):
+            before = hull[-2] if len(hull) > 1 else _NONE
+            if _slope(hull[-1], option) < _slope(before, hull[-1]):
                 break
             hull.pop()
         if not hull or option[1] > hull[-1][1]:
@@ -117,21 +119,25 @@ def _hull(options: Sequence[Step]) -> list[Step]:
     return hull
 
 
-def _slope(left: Step, right: Step) -> float:
-    return (right[1] - left[1]) / (right[0] - left[0])
+def _slope(left: Step, right: Step) -> Slope:
+    gain = right[1] if left is _NONE else right[1] - left[1]
+    return Slope(gain, right[0] - left[0])
 
 
 def _kept(
     bid: Bid,
     won: Mapping[int, int],
     without: Mapping[int, int],
-    values: Mapping[int, Mapping[int, float]],
+    values: Mapping[int, Mapping[int, Gain]],
 ) -> int:
     """GPUs that a winner keeps after its hidden payment."""
-    others = sum(values[job][count] for job, count in won.items() if job != bid.job)
-    alone = sum(values[job][count] for job, count in without.items())
-    # The search is approximate: without this bid the others may even get less, hence the `min`.
-    fraction = min(1.0, math.exp(others - alone))
-    # A count that equals the limit but for rounding is within it.
-    within = [count for count, _ in bid.options if count <= fraction * won[bid.job] + 1e-9]
+    # A job that wins as much either way stands on both sides of the fraction.
+    others = [
+        values[job][count]
+        for job, count in won.items()
+        if job != bid.job and without.get(job) != count
+    ]
+    alone = [values[job][count] for job, count in without.items() if won.get(job) != count]
+    num, den = kept_fraction(others, alone)
+    within = [count for count, _ in bid.options if count * den <= num * won[bid.job]]
     return max(within, default=bid.options[0][0])

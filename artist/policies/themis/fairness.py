@@ -9,70 +9,80 @@ Source: Mahajan et al., *Themis* (NSDI 2020), section 3.2.
 
 The own GPUs of a job are as many as it asked for. The time of an iteration is that on GPUs as
 close together as an empty cluster allows, without other jobs on the network. An iteration on k
-GPUs is worth k / own GPUs of an iteration as submitted.
+GPUs is worth k / own GPUs of an iteration as submitted. All of this is exact: times are whole
+ticks, and the time of an iteration is a ratio of ticks.
 """
 
 from __future__ import annotations
 
-import math
-
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import ClusterView, JobView
+from artist.policies.shared.exact import ExactKey, exact_key
 from artist.policies.shared.placers import PackPlacer
 from artist.policies.themis.auction import Bid
-from artist.units import seconds
+from artist.policies.themis.gains import Gain
+from artist.units import Tick, exact_ticks
+
+Ticks = tuple[int, int]
+"""A ratio of ticks: numerator and denominator."""
 
 
 class FinishTimes:
     """Estimates of finish-time fairness for the jobs that have arrived and not finished."""
 
-    def __init__(self, lease_s: float) -> None:
-        self._lease_s = lease_s
-        self._arrivals_s: dict[int, float] = {}
-        self._own_iteration_s: dict[int, float] = {}
+    def __init__(self, lease: Tick) -> None:
+        self._lease = lease
+        self._arrivals: dict[int, Tick] = {}
+        self._own_iterations: dict[int, Ticks] = {}
         # Per number of GPUs: a placement as close together as an empty cluster allows.
         self._closest: dict[int, Placement] = {}
 
     def entered(self, job: JobView, view: ClusterView) -> None:
         """A job arrived or was preempted."""
-        if job.handle not in self._arrivals_s:
-            self._arrivals_s[job.handle] = seconds(job.entered)
-            self._own_iteration_s[job.handle] = self._iteration_s(job, view, job.job.gpus)
+        if job.handle not in self._arrivals:
+            self._arrivals[job.handle] = job.entered
+            self._own_iterations[job.handle] = self._iteration(job, view, job.job.gpus)
 
     def forget(self, handle: int) -> None:
         """A job finished."""
-        del self._arrivals_s[handle], self._own_iteration_s[handle]
+        del self._arrivals[handle], self._own_iterations[handle]
 
-    def rho_without(self, job: JobView, view: ClusterView) -> float:
-        """rho(0): the job gets no GPUs for one more lease."""
-        own_s = self._own_iteration_s[job.handle]
-        waited_s = seconds(view.now) - self._arrivals_s[job.handle]
-        left_s = (job.job.iterations - job.iterations_done(view.now)) * own_s
-        return (waited_s + self._lease_s + left_s) / (job.job.iterations * own_s)
+    def rho_without(self, job: JobView, view: ClusterView) -> ExactKey:
+        """rho(0), as a sorting key: the job gets no GPUs for one more lease."""
+        num, den = self._own_iterations[job.handle]
+        waited = view.now - self._arrivals[job.handle]
+        left = job.job.iterations - job.iterations_done(view.now)
+        return exact_key((waited + self._lease) * den + left * num, job.job.iterations * num)
 
     def bid(self, job: JobView, view: ClusterView, gpus: int) -> Bid:
         """A job's bid: the gain log(rho(0) / rho(k)) for every k that it can run on, up to `gpus`.
 
         Numbers of GPUs without gain are left out.
         """
-        waited_s = seconds(view.now) - self._arrivals_s[job.handle]
+        waited = view.now - self._arrivals[job.handle]
         left = job.job.iterations - job.iterations_done(view.now)
-        own_s = self._own_iteration_s[job.handle]
-        without_s = waited_s + self._lease_s + left * own_s
+        own_num, own_den = self._own_iterations[job.handle]
+        without = (waited + self._lease) * own_den + left * own_num
         options = []
         for count in range(job.job.gpus_min, min(job.job.gpus_max, gpus) + 1):
             own = count == job.job.gpus  # known already
-            iteration_s = own_s if own else self._iteration_s(job, view, count)
-            gain = math.log(without_s / (waited_s + left * iteration_s))
-            if gain > 0:
+            num, den = (own_num, own_den) if own else self._iteration(job, view, count)
+            gain = Gain(without * den, (waited * den + left * num) * own_den)
+            if gain.positive:
                 options.append((count, gain))
         return Bid(job.handle, tuple(options))
 
-    def _iteration_s(self, job: JobView, view: ClusterView, gpus: int) -> float:
-        """Seconds per submitted iteration on so many GPUs."""
+    def _iteration(self, job: JobView, view: ClusterView, gpus: int) -> Ticks:
+        """Ticks per submitted iteration on so many GPUs."""
         if gpus not in self._closest:
             placement = PackPlacer().place(FreeGpus(view.cluster), gpus)
             assert placement is not None  # the trace was checked: every job fits the cluster
             self._closest[gpus] = placement
-        return view.alone(job.job, self._closest[gpus]).submitted_iteration_s
+        rate = view.alone(job.job, self._closest[gpus])
+        num, den = exact_ticks(rate.iteration_s)
+        own = job.job.gpus
+        # The worth is a float: of a third of its GPUs, it is a little less than a third.
+        usual = rate.worth == gpus / own
+        worth_num, worth_den = (gpus, own) if usual else rate.worth.as_integer_ratio()
+        return num * worth_den, den * worth_num

@@ -14,12 +14,14 @@ finish that it would see. T_ideal is its run time alone on its own number of GPU
 together as an empty cluster allows. A bid for k GPUs is rho if the job ran on k such GPUs from now
 on. With no GPUs, the job first waits one more lease.
 
-1. *Offer.* At each arrival and finish the free GPUs are on offer. At multiples of the bidding
-   period, GPUs of running jobs are on offer too. Such a job has completed an iteration on them,
+1. *Offer.* At each arrival and finish the free GPUs are on offer. At the ends of bidding periods,
+   GPUs of running jobs are on offer too. Such a job has completed an iteration on them,
    and one of its leases (counted from its start) ended in that period. These jobs and the waiting
-   jobs take part.
+   jobs take part. The first period begins with the first arrival; in other permutations than 0, a
+   random part of a period later (`shared/clock.py`).
 2. *Auction.* The jobs are ranked by their rho without GPUs, the largest first; among equals, the
-   earlier arrival. The first 1 - f of them (rounded up) bid.
+   earlier arrival. The first 1 - f of them (rounded up) bid. Values of rho and gains are compared
+   without rounding (`gains.py`).
 3. *Leftovers.* GPUs that no bidder won go to the jobs that did not bid, in random order; with
    `leftover=worst-first`, by rho. Then they go to the bidders that lost and to elastic winners,
    by rho. Each job gets as many as it can run on, until no job can use them.
@@ -43,8 +45,8 @@ minutes and the order of leftovers could not be checked against the paper's text
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Literal
 
 from pydantic import Field
@@ -60,11 +62,12 @@ from artist.contract import (
     Wake,
 )
 from artist.io.fields import Duration
+from artist.policies.shared.clock import Clock
 from artist.policies.shared.options import LeaseOptions
 from artist.policies.shared.placers import PlacerName, placer
 from artist.policies.themis.auction import auction
 from artist.policies.themis.fairness import FinishTimes
-from artist.rng import stream
+from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 
 
@@ -85,7 +88,6 @@ class ThemisOptions(LeaseOptions):
         default="random", description="order of the jobs that get the GPUs that no bidder won"
     )
     placement: PlacerName = Field(default="pack", description="where GPUs are taken")
-    seed: int = Field(default=0, ge=0, description="seed of the order of leftovers")
 
 
 class Themis(BasePolicy):
@@ -93,19 +95,21 @@ class Themis(BasePolicy):
 
     Options = ThemisOptions
 
-    def __init__(self, options: ThemisOptions) -> None:
+    def __init__(self, options: ThemisOptions, draws: Draws = FIRST_DRAWS) -> None:
         self.options = options
         self.placer = placer(options.placement)
         """Chooses placements for the numbers of GPUs of an auction. A wrapper may replace it."""
         self._lease_ticks = ticks(options.lease_s)
         self._period = ticks(options.period_s or options.lease_s)
-        self._fairness = FinishTimes(options.lease_s)
-        self._rng = stream(options.seed, "themis.leftover")
+        self._periods = Clock(self._period, draws.phase(self._period))
+        self._fairness = FinishTimes(self._lease_ticks)
+        self._rng = draws.stream("themis.leftover")
         self._done_at_start: dict[int, int] = {}
         self._wake: Tick = -1
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Hold an auction if GPUs are on offer and a job can use them."""
+        self._periods.asked(view)
         for handle in view.finished:
             del self._done_at_start[handle]
             self._fairness.forget(handle)
@@ -128,10 +132,12 @@ class Themis(BasePolicy):
         jobs = [*view.waiting.values(), *offered]
         if not any(_wants(job) and job.job.gpus_min <= left for job in jobs):
             return {}
-        losing = {job.handle: self._fairness.rho_without(job, view) for job in jobs}
-        ranked = sorted(jobs, key=lambda job: (-losing[job.handle], job.handle))
-        # 1e-9: (1 - 0.7) x 10 is a little more than 3 in floats, and must not round up to 4.
-        bidders = math.ceil((1 - self.options.fairness_knob) * len(ranked) - 1e-9)
+        losing = {}
+        for job in jobs:
+            rho, exact = self._fairness.rho_without(job, view)
+            losing[job.handle] = (-rho, -exact)  # the largest rho first
+        ranked = sorted(jobs, key=lambda job: (*losing[job.handle], job.handle))
+        bidders = self._bidders(len(ranked))
         bids = [self._fairness.bid(job, view, left) for job in ranked[:bidders]]
         counts = auction([bid for bid in bids if bid.options], left)
         left -= sum(counts.values())
@@ -144,6 +150,11 @@ class Themis(BasePolicy):
                 left -= extra - counts.get(job.handle, 0)
                 counts[job.handle] = extra
         return counts
+
+    def _bidders(self, jobs: int) -> int:
+        """1 - f of the jobs, rounded up; f is the decimal number that it prints as."""
+        num, den = Decimal(repr(self.options.fairness_knob)).as_integer_ratio()
+        return -(-(den - num) * jobs // den)
 
     def _placed(
         self, view: ClusterView, offered: Sequence[JobView], counts: Mapping[int, int]
@@ -189,7 +200,7 @@ class Themis(BasePolicy):
             return []
         lost = {decision.handle for decision in decisions if isinstance(decision, Preempt)}
         moved = {decision.handle for decision in decisions if isinstance(decision, Start | Migrate)}
-        since = view.now // self._period * self._period
+        since = self._periods.last(view.now)
         ends = [
             self._lease_end(job.started, since)
             for handle, job in view.running.items()
@@ -198,8 +209,7 @@ class Themis(BasePolicy):
         ends += [view.now + self._lease_ticks] * bool(moved)
         if not ends:
             return []
-        # Rounded up to a multiple of the period.
-        at = -(-min(ends) // self._period) * self._period
+        at = self._periods.at_or_after(min(ends))
         if view.now < self._wake <= at:
             return []
         self._wake = at

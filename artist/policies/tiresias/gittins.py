@@ -4,11 +4,13 @@ Source: Gu et al., *Tiresias* (NSDI 2019), section 3.2.
 
     index = P(S - a <= quantum | S > a) / E[min(S - a, quantum) | S > a]
 
-- `a`: service that the job has attained, GPU-seconds.
+- `a`: service that the job has attained.
 - `S`: total service of a job. Its distribution is that of the sample.
-- `quantum`: the next piece of service, GPU-seconds.
+- `quantum`: the next piece of service.
 
-The index is the probability that the job finishes within the quantum, per GPU-second spent on it.
+The index is the probability that the job finishes within the quantum, per unit of service spent on
+it. The unit is the GPU-tick (a nanosecond of a GPU). Services are whole numbers of it, so the
+index is exact.
 A job that has attained more than every job of the sample has index 0: nothing suggests that it
 will ever finish.
 
@@ -20,35 +22,40 @@ from __future__ import annotations
 
 import csv
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
-
-import numpy as np
 
 from artist.errors import ConfigError, did_you_mean
 from artist.io.reading import read_text
+from artist.policies.shared.exact import ZERO, ExactKey, exact_key
+from artist.units import ticks
 
 
 class GittinsIndex:
-    """The index under one sample of services. All arguments are GPU-seconds."""
+    """The index under one sample of services, in GPU-seconds."""
 
     def __init__(self, past_gpu_s: Sequence[float]) -> None:
-        self._sorted = np.sort(np.array(past_gpu_s, dtype=float))
-        self._sums = np.concatenate([[0.0], np.cumsum(self._sorted)])
+        self._sorted = sorted(ticks(service) for service in past_gpu_s)
+        self._sums = [0, *accumulate(self._sorted)]
 
-    def __call__(self, attained_gpu_s: float, quantum_gpu_s: float) -> float:
-        """The index of a job; the larger one comes first."""
-        # `alive` and `ended` are positions: how many services are at most `a`, and at most `limit`.
+    def __call__(self, attained: int, quantum: int | None) -> ExactKey:
+        """The index of a job, as a sorting key; the larger one comes first.
+
+        Both arguments are GPU-ticks. A quantum of None has no end.
+        """
+        # `alive` and `ended` are positions: how many services are at most `a`, and at most the end
+        # of the quantum.
         total = len(self._sorted)
-        alive = int(np.searchsorted(self._sorted, attained_gpu_s, side="right"))
+        alive = bisect_right(self._sorted, attained)
         if alive == total:
-            return 0.0
-        limit = attained_gpu_s + quantum_gpu_s
-        ended = int(np.searchsorted(self._sorted, limit, side="right"))
-        served = float(self._sums[ended] - self._sums[alive]) - attained_gpu_s * (ended - alive)
-        if ended < total:
-            served += quantum_gpu_s * (total - ended)
-        return (ended - alive) / served
+            return ZERO
+        ended = total if quantum is None else bisect_right(self._sorted, attained + quantum)
+        served = self._sums[ended] - self._sums[alive] - attained * (ended - alive)
+        if quantum is not None:
+            served += quantum * (total - ended)
+        return exact_key(ended - alive, served)
 
 
 def read_services(path: Path, column: str) -> list[float]:

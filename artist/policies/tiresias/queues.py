@@ -7,6 +7,10 @@ again at each promotion.
 
     queue i:    threshold[i - 1] <= service < threshold[i]
     promotion:  wait >= promote_knob x run time
+
+The wait is all time since the clocks were at zero in which the job held no GPUs. A waiting job is
+promoted at the first tick at which this holds. A job that loses its GPUs later than that is
+promoted at once.
 """
 
 from __future__ import annotations
@@ -15,42 +19,51 @@ import heapq
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 
 from artist.contract import JobView
+from artist.policies.shared.exact import ExactKey
 from artist.policies.shared.ranking import Rank
-from artist.units import Tick
+from artist.units import Tick, ticks
 
 
 class ServiceQueues:
     """Ranks of jobs: the number of the queue first, then the order inside it.
 
     `promote_knob` is None for no promotion. `index(attained, quantum)` is the Gittins index; None
-    for the order of starts. The quantum of a queue is its upper threshold.
+    for the order of starts. The quantum of a queue is its upper threshold, None for the last queue.
     """
 
     def __init__(
         self,
         thresholds_gpu_s: Sequence[float],
         promote_knob: float | None,
-        index: Callable[[float, float], float] | None,
+        index: Callable[[int, int | None], ExactKey] | None,
     ) -> None:
-        self._thresholds = tuple(thresholds_gpu_s)
-        self._knob = promote_knob
+        # In GPU-ticks, like all services here: whole numbers are compared without rounding.
+        self._thresholds = tuple(ticks(threshold) for threshold in thresholds_gpu_s)
+        # As the user wrote it: 0.1 is one tenth, not the float beside it.
+        self._knob = None if promote_knob is None else Fraction(str(promote_knob))
         self._index = index
         self._starts: dict[int, Tick] = {}
         # Per job: when its clocks were last set to zero, and its run time and service until then.
-        self._zero: dict[int, tuple[Tick, Tick, float]] = {}
+        self._zero: dict[int, tuple[Tick, Tick, int]] = {}
         # (When a promotion is due, handle). Entries of jobs that run by now are stale.
         self._promotions: list[tuple[Tick, int]] = []
         self._views: dict[int, JobView] = {}
 
     def entered(self, job: JobView, now: Tick) -> None:
-        """A job arrived or was preempted."""
-        zero, run, _ = self._zero.setdefault(job.handle, (now, 0, 0.0))
+        """A job arrived, or lost its GPUs. What is said again about one wait changes nothing."""
+        if job.handle in self._views:
+            return
+        self._zero.setdefault(job.handle, (now, 0, 0))
         self._views[job.handle] = job
-        if self._knob is not None and self._queue(job, now):
-            executed = job.run_ticks(now) - run
-            due = zero + executed + round(self._knob * executed)
+        due = self._due(job, now)
+        if due is None:
+            return
+        if due <= now:
+            self._promote(job, now)
+        else:
             heapq.heappush(self._promotions, (due, job.handle))
 
     def started(self, handle: int, now: Tick) -> None:
@@ -63,18 +76,22 @@ class ServiceQueues:
         self._starts.pop(handle, None)
         self._zero.pop(handle, None)
 
-    def promotes(self, now: Tick) -> bool:
-        """Whether a job may have waited long enough for a promotion."""
-        return bool(self._promotions) and self._promotions[0][0] <= now
-
     def promote(self, now: Tick) -> Iterator[JobView]:
         """Move the jobs that have waited long enough to the first queue; answers them."""
-        while self._promotions and self._promotions[0][0] <= now:
-            due, handle = heapq.heappop(self._promotions)
+        while (due := self.next_promotion(now)) is not None and due <= now:
+            _, handle = heapq.heappop(self._promotions)
+            self._promote(self._views[handle], now)
+            yield self._views[handle]
+
+    def next_promotion(self, now: Tick) -> Tick | None:
+        """When the next waiting job is to be promoted; None if no job waits for that."""
+        while self._promotions:
+            due, handle = self._promotions[0]
             job = self._views.get(handle)
             if job is not None and self._due(job, now) == due:
-                self._zero[handle] = (now, job.run_ticks(now), job.service_gpu_s(now))
-                yield job
+                return due
+            heapq.heappop(self._promotions)
+        return None
 
     def rank(self, job: JobView, now: Tick) -> Rank:
         """The rank of a job; the smaller one comes first."""
@@ -82,11 +99,16 @@ class ServiceQueues:
         start = self._starts.get(job.handle, math.inf)
         if self._index is None:
             return (queue, start)
-        top = self._thresholds[queue] if queue < len(self._thresholds) else math.inf
-        return (queue, -self._index(self._attained(job, now), top), start)
+        top = self._thresholds[queue] if queue < len(self._thresholds) else None
+        value, exact = self._index(self._attained(job, now), top)
+        return (queue, -value, -exact, start)
 
-    def _attained(self, job: JobView, now: Tick) -> float:
-        return job.service_gpu_s(now) - self._zero[job.handle][2]
+    def _promote(self, job: JobView, now: Tick) -> None:
+        """Set both clocks of a job to zero; with them it is in the first queue."""
+        self._zero[job.handle] = (now, job.run_ticks(now), job.service_gpu_ticks(now))
+
+    def _attained(self, job: JobView, now: Tick) -> int:
+        return job.service_gpu_ticks(now) - self._zero[job.handle][2]
 
     def _queue(self, job: JobView, now: Tick) -> int:
         return bisect_right(self._thresholds, self._attained(job, now))
@@ -97,4 +119,4 @@ class ServiceQueues:
             return None
         zero, run, _ = self._zero[job.handle]
         executed = job.run_ticks(now) - run
-        return zero + executed + round(self._knob * executed)
+        return zero + executed + math.ceil(self._knob * executed)

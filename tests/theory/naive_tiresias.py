@@ -1,0 +1,176 @@
+"""A naive simulator of Tiresias: its written rule, without any shortcut (see `naive.py`).
+
+Service and run time are counted anew from the stays of a job. The Gittins index is its definition:
+a sum over the sample. Every moment at which a waiting job is to be promoted is a question.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from naive import SECOND, Cluster, Gpus, Rules, Simulation, State
+
+from artist.workload.job import Job
+
+
+class TiresiasRules(NamedTuple):
+    """The options of Tiresias; the lease in ticks, services in GPU-ticks."""
+
+    lease: int
+    thresholds: tuple[int, ...]
+    knob: Fraction | None
+    past: tuple[int, ...]
+    """Services of past jobs for the Gittins index; none for the order of starts."""
+    placement: str
+    """A placer for all jobs, or `skew`."""
+    skewed: frozenset[str]
+    """Models whose jobs are consolidated."""
+
+
+class Zero(NamedTuple):
+    """When both clocks of a job began, and how long it had held its GPUs by then."""
+
+    at: int
+    held: int
+
+
+class Tiresias(Simulation):
+    """One run of Tiresias."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        jobs: Sequence[Job],
+        rules: TiresiasRules,
+        slowdown: Sequence[float],
+    ) -> None:
+        super().__init__(cluster, jobs, Rules("", "lease", False, "", rules.lease), slowdown)
+        self.tiresias = rules
+        self.zeros = [Zero(round(job.arrival_s * SECOND), 0) for job in jobs]
+
+    # -- clocks ----------------------------------------------------------------------
+
+    def run_time(self, state: State, now: int) -> int:
+        """How long a job has held GPUs since its clocks began."""
+        return state.held(now) - self.zeros[state.handle].held
+
+    def service(self, state: State, now: int) -> int:
+        """GPUs x run time."""
+        return self.run_time(state, now) * state.job.gpus
+
+    def queue(self, state: State, now: int) -> int:
+        """How many thresholds its service has reached."""
+        return sum(self.service(state, now) >= limit for limit in self.tiresias.thresholds)
+
+    def due(self, state: State, now: int) -> int | None:
+        """The first tick at which a waiting job has waited long enough; None in the first queue."""
+        if self.tiresias.knob is None or state.gpus or not self.queue(state, now):
+            return None
+        run_time = self.run_time(state, now)
+        return self.zeros[state.handle].at + run_time + math.ceil(self.tiresias.knob * run_time)
+
+    def promote(self, here: list[State], now: int) -> None:
+        """The clocks of the jobs that have waited long enough begin anew."""
+        for state in here:
+            due = self.due(state, now)
+            if due is not None and due <= now:
+                self.zeros[state.handle] = Zero(now, state.held(now))
+
+    def times(self, here: list[State]) -> list[int]:
+        """Also when a waiting job is to be promoted. Nothing that counts changes while it waits."""
+        dues = [self.due(state, now=-1) for state in here if not state.gpus]
+        return super().times(here) + [due for due in dues if due is not None]
+
+    # -- order -----------------------------------------------------------------------
+
+    def rank(self, state: State, now: int) -> tuple[Fraction | float, ...]:
+        """Queue, the Gittins index if it is asked for, first start, arrival."""
+        queue = self.queue(state, now)
+        starts = [stay.start for stay in state.stays] + ([state.start] if state.gpus else [])
+        order = (starts[0] if starts else math.inf, state.handle)
+        if not self.tiresias.past:
+            return (queue, *order)
+        top = (*self.tiresias.thresholds, math.inf)[queue]
+        return (queue, -self.gittins(self.service(state, now), top), *order)
+
+    def gittins(self, attained: int, quantum: float) -> Fraction:
+        """P(S - a <= quantum | S > a) / E[min(S - a, quantum) | S > a]."""
+        left = [past - attained for past in self.tiresias.past if past > attained]
+        if not left:
+            return Fraction(0)
+        ends = sum(service <= quantum for service in left)
+        return Fraction(ends, sum(int(min(service, quantum)) for service in left))
+
+    def contest(self, here: list[State], now: int) -> dict[int, Gpus]:
+        """Promote first."""
+        self.promote(here, now)
+        return super().contest(here, now)
+
+    def change_hands(self, here: list[State], given: dict[int, Gpus], now: int) -> None:
+        """A job that has just lost its GPUs may have waited long enough before."""
+        super().change_hands(here, given, now)
+        self.promote(here, now)
+
+    # -- placement -------------------------------------------------------------------
+
+    def accept(self, state: State, free: Gpus, now: int) -> Gpus | None:
+        """GPUs on which a job would start if these were free; None if it waits."""
+        gpus, placement = state.job.gpus, self.tiresias.placement
+        if placement != "skew":
+            return self.cluster.place(placement, free, gpus)
+        if state.job.model in self.tiresias.skewed:
+            return self.on_fewest_machines(free, gpus)
+        return self.cluster.place("any", free, gpus)
+
+    def choose(self, state: State, pool: Gpus, free: Gpus, now: int) -> Gpus | None:
+        """Free GPUs if the job accepts some."""
+        return self.accept(state, free, now) or self.accept(state, pool, now)
+
+    def on_fewest_machines(self, free: Gpus, gpus: int) -> Gpus | None:
+        """In the innermost level that could hold the job, on as few machines as if all were free.
+
+        A unit with the fewest free GPUs comes first, among equals in visiting order.
+        """
+        cluster = self.cluster
+        level = cluster.best_level(gpus)
+        empty = dict(enumerate(cluster.sizes))
+        units = cluster.units(level)
+        needed = [self.machines(empty, level, unit, gpus) for unit in units]
+        fewest = min(len(machines) for machines in needed if machines)
+        for unit in sorted(units, key=lambda unit: cluster.count(free, level, unit)):
+            machines = self.machines(free, level, unit, gpus)
+            if len(machines) == fewest:
+                taken: Gpus = {}
+                for machine in machines:
+                    share = min(
+                        gpus - sum(taken.values()), cluster.count(free, cluster.machine, machine)
+                    )
+                    cluster._pack(free, cluster.machine, machine, share, taken)
+                return taken
+        return None
+
+    def machines(self, free: Gpus, level: int, unit: int, gpus: int) -> list[int]:
+        """The machines of a unit that such a job takes; none if the unit has no room.
+
+        The next machine is the one with the fewest free GPUs that hold the rest. If no machine can
+        hold the rest, the machine with most free GPUs is taken whole.
+        """
+        cluster = self.cluster
+        inside = [unit] if level == cluster.machine else None
+        machines = inside or cluster.units(cluster.machine, inside=(level, unit))
+        counts = {machine: cluster.count(free, cluster.machine, machine) for machine in machines}
+        if sum(counts.values()) < gpus:
+            return []
+        chosen: list[int] = []
+        while gpus > 0:
+            enough = [machine for machine in counts if counts[machine] >= gpus]
+            if enough:
+                machine = min(enough, key=lambda machine: counts[machine])
+            else:
+                machine = max(counts, key=lambda machine: counts[machine])
+            gpus -= counts.pop(machine)
+            chosen.append(machine)
+        return chosen
