@@ -3,6 +3,8 @@
     from artist.testing import check_policy
     check_policy(lambda: MyPolicy(MyPolicy.Options()))
 
+A policy that asks for random numbers gets them here too: `draws=Draws()` (`artist.rng`).
+
 A policy that passes is lawful, deterministic and picklable. It does not change the view, brings
 every finite trace to its end, does not read names, and decides lawfully when speeds change at
 every event.

@@ -160,11 +160,12 @@ def test_a_gang_pays_nothing() -> None:
 
 
 def test_equal_gains_per_gpu_are_equal_whatever_their_floats() -> None:
-    eight, two = Slope(Gain(8, 1), 3), Slope(Gain(2, 1), 1)
-    assert eight.value < two.value  # log(8) / 3 and log(2), rounded
-    assert eight == two
-    assert not eight < two
-    assert Slope(Gain(8, 1), 3) < Slope(Gain(2**60 + 1, 2**59), 1)
+    cube, five = Slope(Gain(125, 1), 3), Slope(Gain(5, 1), 1)
+    assert cube.value != five.value  # log(125) / 3 and log(5), rounded
+    assert cube == five
+    assert not cube < five
+    assert not five < cube
+    assert cube < Slope(Gain(5 * 2**60 + 1, 2**60), 1)
 
 
 def test_a_single_bid_must_be_worth_more_than_what_was_won() -> None:

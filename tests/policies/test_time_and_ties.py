@@ -8,9 +8,10 @@
   Leases, arrivals and periods are such that no iteration is ever cut. So the jobs stay equal at
   every question, and every row keeps its GPUs and times.
 
-The schedulers of the original simulator (`*-original`) are left out. Their clock and priorities are
-sums of floats, in the order of the original program. Larger numbers are rounded otherwise, and its
-decisions follow from that rounding (`artist/policies/original/accounts.py`).
+The schedulers of the original simulator (`*-original`) are left out, of all three. Their
+clock and priorities are sums of floats, in the order of the original program. Later times are
+rounded otherwise, and its decisions follow from that rounding (`policies/original/accounts.py`).
+They also have two constants in seconds: the delays of an offer (`policies/original/scheduler.py`).
 """
 
 from __future__ import annotations

@@ -132,11 +132,8 @@ class Themis(BasePolicy):
         jobs = [*view.waiting.values(), *offered]
         if not any(_wants(job) and job.job.gpus_min <= left for job in jobs):
             return {}
-        losing = {}
-        for job in jobs:
-            rho, exact = self._fairness.rho_without(job, view)
-            losing[job.handle] = (-rho, -exact)  # the largest rho first
-        ranked = sorted(jobs, key=lambda job: (*losing[job.handle], job.handle))
+        losing = {job.handle: self._fairness.rho_without(job, view) for job in jobs}
+        ranked = sorted(jobs, key=lambda job: (*losing[job.handle], -job.handle), reverse=True)
         bidders = self._bidders(len(ranked))
         bids = [self._fairness.bid(job, view, left) for job in ranked[:bidders]]
         counts = auction([bid for bid in bids if bid.options], left)
