@@ -22,6 +22,7 @@ from artist.errors import (
     TraceError,
 )
 from artist.estimates.cache import open_store
+from artist.estimates.calibration import CalibratedModels, choose_calibration
 from artist.estimates.latency_service import answer
 from artist.estimates.query import Estimate
 from artist.estimates.query_from_text import on_placement, parse_system
@@ -29,7 +30,6 @@ from artist.experiments.compare import Comparison, compare
 from artist.registry import UnknownNameError
 from artist.results.compare_values import ComparedValues, compare_values
 from artist.results.result import Result
-from artist.workload.models import workload
 
 __all__ = [
     "ArtistError",
@@ -80,17 +80,21 @@ def latency(
     *,
     fabric: str = "dally2025",
     backend: str = "analytical",
+    calibration: str = "auto",
     system: Mapping[str, Any] = MappingProxyType({}),
 ) -> Estimate:
     """One training iteration of a model on a placement such as `4+4,8/2`, as `artist latency`.
 
-    `fabric` is a name or a file; `system` replaces ASTRA-sim settings, e.g.
-    `{"scheduling_policy": "FIFO"}`. The answer is in nanoseconds.
+    `fabric` is a name or a file; `calibration` is `auto` (the fabric's own), `none`, a name or a
+    file; `system` replaces ASTRA-sim settings, e.g. `{"scheduling_policy": "FIFO"}`. The answer is
+    in nanoseconds. Its `comm_ratio` is what a run with the same calibration uses.
 
     Raises:
-        ConfigError: an unknown name, or no placement of that fabric.
+        ConfigError: an unknown name, a bad file, or no placement of that fabric.
         BackendError: the backend cannot answer.
     """
     changes = parse_system([f"{key}={value}" for key, value in system.items()])
-    question = on_placement(workload(model), placement, load_fabric(fabric), changes)
-    return answer(run.open_backend(backend), question.query)
+    on_fabric = load_fabric(fabric)
+    models = CalibratedModels(choose_calibration(calibration, on_fabric))
+    query = on_placement(models.workload(model), placement, on_fabric, changes).query
+    return models.complete(model, query, answer(run.open_backend(backend), query))

@@ -22,7 +22,13 @@ from artist.contract import EventSource, Policy
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError, PolicyError, shortened
 from artist.estimates.backends import BACKENDS
-from artist.estimates.calibration import Calibration, load_calibration
+from artist.estimates.calibration import (
+    AUTO,
+    NONE,
+    CalibratedModels,
+    Calibration,
+    choose_calibration,
+)
 from artist.estimates.latency_service import EstimateStore, LatencyService, NoCommunication
 from artist.estimates.query import LatencyBackend
 from artist.io.digests import sha256
@@ -41,7 +47,6 @@ from artist.rng import stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.named import open_trace
 from artist.trace.native.trace import Trace, check_models, check_sizes, head
-from artist.workload.layers import Workload
 
 OnQuestion = Callable[[Simulator], None]
 
@@ -97,7 +102,7 @@ def prepare(
     fabric = load_fabric(scenario.fabric)
     tree = build_cluster(scenario, fabric)
     policy = build_policy(scenario)
-    calibration = load_calibration(scenario.calibration)
+    calibration = build_calibration(scenario, fabric)
     trace = build_trace(scenario, tree)
     estimates = build_latency(scenario, fabric, calibration, store)
     simulator = Simulator(
@@ -130,13 +135,15 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
         PolicyError: some jobs have not finished.
     """
     scenario, trace, simulator = prepared.scenario, prepared.trace, prepared.simulator
-    rows, tree = simulator.rows, simulator.tree
+    rows, tree, calibration = simulator.rows, simulator.tree, prepared.calibration
     if len(rows.jobs) != len(trace.jobs):
         raise PolicyError(f"{scenario.policy} finished {len(rows.jobs)} of {len(trace.jobs)} jobs")
     jobs, timeline = job_table(rows), timeline_table(rows, tree)
     summary = {
         "policy": scenario.policy,
         "trace": trace.name,
+        "calibration": calibration.name if calibration else NONE,
+        "models_not_calibrated": " ".join(_models_not_calibrated(prepared)),
         **summarise(rows, tree, jobs, timeline, len(trace.jobs)),
         "latency_queries": prepared.estimates.queries,
         "latency_backend_calls": prepared.estimates.distinct,
@@ -152,9 +159,9 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
     }
     for name, dicts in prepared.policy.tables().items():
         tables[name] = {key: [row[key] for row in dicts] for key in (dicts[0] if dicts else {})}
-    inputs = {"trace": trace.digest, "fabric": sha256(prepared.fabric.model_dump_json())}
-    if prepared.calibration is not None:
-        inputs["calibration"] = sha256(prepared.calibration.model_dump_json())
+    inputs = {"trace": trace.digest, "fabric": prepared.fabric.digest}
+    if calibration is not None:
+        inputs["calibration"] = sha256(calibration.model_dump_json())
     return Result(
         scenario,
         summary,
@@ -182,6 +189,28 @@ def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
         machines_per_rack=scenario.machines_per_rack,
         gpus_per_machine=scenario.gpus_per_machine,
     )
+
+
+def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:
+    """The calibration of a run; with `auto`, none where nothing is asked that it could scale.
+
+    Raises:
+        ConfigError: unknown name or bad file.
+    """
+    kind = scenario.backend.partition(":")[0]
+    # A recorded table holds answers from elsewhere, about compute times of their own.
+    if scenario.calibration == AUTO and kind in ("none", "recorded"):
+        return None
+    return choose_calibration(scenario.calibration, fabric)
+
+
+def _models_not_calibrated(prepared: Prepared) -> tuple[str, ...]:
+    """Models of the trace that the calibration lacks; none where there is no calibration."""
+    from artist.workload.models import canonical
+
+    if prepared.calibration is None or prepared.scenario.backend == "none":
+        return ()
+    return prepared.calibration.lacks(canonical(job.model) for job in prepared.trace.jobs)
 
 
 def build_policy(scenario: Scenario) -> Policy:
@@ -253,19 +282,6 @@ def permuted(trace: Trace, permutation: int) -> Trace:
     return replace(trace, jobs=jobs, numbers=[trace.numbers[i] for i in ranked])
 
 
-@dataclass(frozen=True, slots=True)
-class _Workloads:
-    """Workloads of the catalogue by any spelling, calibrated; an object, so that it pickles."""
-
-    calibration: Calibration | None
-
-    def __call__(self, model: str) -> Workload:
-        from artist.workload.models import canonical, workload
-
-        catalogued = workload(canonical(model))
-        return self.calibration.apply(catalogued) if self.calibration else catalogued
-
-
 def build_latency(
     scenario: Scenario,
     fabric: Fabric,
@@ -276,8 +292,9 @@ def build_latency(
     if scenario.backend == "none":
         return NoCommunication()
     backend = open_backend(scenario.backend, scenario.fallback)
+    models = CalibratedModels(calibration)
     return LatencyService(
-        with_system(fabric, scenario.system), backend, _Workloads(calibration), store
+        with_system(fabric, scenario.system), backend, models.workload, store, models.constant_share
     )
 
 

@@ -1,6 +1,6 @@
 """The communication share of an iteration as a function of the compute and communication scale.
 
-    share = exposed communication / compute
+    share = constant + exposed communication / compute of the scaled iteration
 
 There are three ways to compute it:
 
@@ -28,10 +28,19 @@ NS_PER_US = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """The fitted factors: on compute times, and on the bytes of collectives."""
+    """The fitted numbers: factors on compute times and on the bytes of collectives, a constant.
+
+    `constant` is exposed on every placement of more than one GPU, as a fraction of compute.
+    """
 
     compute: float
     comm: float = 1.0
+    constant: float = 0.0
+
+    @classmethod
+    def of(cls, row: ModelCalibration) -> Scales:
+        """The numbers of a calibration's row."""
+        return cls(row.compute_scale, row.comm_scale, row.constant_share)
 
     def apply(self, workload: Workload) -> Workload:
         """The workload with both factors applied."""
@@ -54,7 +63,7 @@ class ShareModel:
 
     def simulated(self, scales: Scales) -> float:
         """The share in a run: the backend's estimate for the iteration."""
-        return self._backend.estimate(self._query(scales)).comm_ratio
+        return scales.constant + self._backend.estimate(self._query(scales)).comm_ratio
 
     def exact(self, scales: Scales) -> float:
         """The share with fractions of a microsecond, from the times of the collectives."""
@@ -83,7 +92,7 @@ class ShareModel:
 
         finish_ns = max(span.end for span in schedule(graph, duration_ns))
         compute_ns = sum(duration_ns(node) for node in graph if node.collective is None)
-        return finish_ns / compute_ns - 1
+        return scales.constant + finish_ns / compute_ns - 1
 
     def _query(self, scales: Scales) -> LatencyQuery:
         scaled = scales.apply(self._workload)

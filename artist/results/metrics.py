@@ -136,6 +136,7 @@ def summarise(
         "makespan_s": makespan,
         **spread,
         **delays,
+        "comm_time_share": _comm_time_share(jobs),
         "comm_time_mean_s": float(np.mean(jobs["comm_s"])),
         "compute_time_mean_s": float(np.mean(jobs["compute_s"])),
         "gpu_utilization": productive / available,
@@ -149,6 +150,12 @@ def summarise(
         **_fairness(np.asarray(jobs["finish_time_fairness"])),
         "events": rows.events,
     }
+
+
+def _comm_time_share(jobs: Table) -> float:
+    """Share of the time in which jobs progress that is exposed communication."""
+    comm_s, compute_s = float(np.sum(jobs["comm_s"])), float(np.sum(jobs["compute_s"]))
+    return comm_s / (comm_s + compute_s)
 
 
 def _gpu_seconds(placements: Sequence[PlacementRow]) -> tuple[float, float, float]:

@@ -17,6 +17,7 @@ def render(
     workload: query.WorkloadFile = None,
     placement: query.Placement = None,
     fabric: query.FabricName = "dally2025",
+    calibration: query.CalibrationName = "auto",
     topology: query.Topologies = None,
     npus: query.Npus = None,
     bandwidth: query.Bandwidths = None,
@@ -30,7 +31,8 @@ def render(
     from artist.estimates.layer_wise import composed
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
-    asked = query.query_of(model, workload, placement, fabric, columns, system or [])
+    models = query.models_of(workload, placement, fabric, calibration)
+    asked = query.query_of(model, workload, placement, fabric, columns, system or [], models)
     if composed(asked.query):
         render_collectives(asked.query, out, dialect)
     else:
