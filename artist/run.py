@@ -206,10 +206,10 @@ def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:
 
 def _models_not_calibrated(prepared: Prepared) -> tuple[str, ...]:
     """Models of the trace that the calibration lacks; none where there is no calibration."""
-    from artist.workload.models import canonical
-
     if prepared.calibration is None or prepared.scenario.backend == "none":
         return ()
+    from artist.workload.models import canonical
+
     return prepared.calibration.lacks(canonical(job.model) for job in prepared.trace.jobs)
 
 

@@ -10,8 +10,8 @@ strictly with s, from infinity to 0: more compute hides more communication, and 
 denominator of the share. So every measured share above 0 has exactly one solution. Bisection finds
 it.
 
-Two or more measurements fix two numbers, s > 0 and a second one. A pattern search minimises the sum
-over all rows of
+Two or more measurements fix two numbers, s > 0 and a second one. They minimise the sum, over all
+rows, of
 
     log(share(s, c, k) / measured)^2
 
@@ -31,7 +31,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from artist.calibrate.communication_shares import Scales, ShareModel
 from artist.errors import TraceError
@@ -58,6 +59,12 @@ _REACH_US = 5.0
 _STEPS = 60
 # Scales are searched between 1e-9 and 1e9.
 _LARGEST_LOG = math.log(1e9)
+# Of the search for a constant: compute scales to begin with, and steps of a golden section, each of
+# which leaves 62 % of its interval.
+_GRID = 50
+_GOLDEN_STEPS = 40
+# A smaller constant is a rounding error of the search: less than a nanosecond per second.
+_NO_CONSTANT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +95,15 @@ def fit(targets: Sequence[Target]) -> ModelCalibration:
     )
 
 
-def _compute_scale(target: Target, constant: float = 0.0) -> Scales:
+def _compute_scale(target: Target) -> Scales:
     """The compute scale that gives the measured share, by bisection in its logarithm.
-
-    `constant` is less than the share.
 
     Raises:
         TraceError: no scale gives the share.
     """
 
     def excess(log_scale: float) -> float:
-        scales = Scales(math.exp(log_scale), constant=constant)
-        return math.log(target.model.exact(scales) / target.share)
+        return math.log(target.model.exact(Scales(math.exp(log_scale))) / target.share)
 
     low, high = -_LARGEST_LOG, _LARGEST_LOG
     if not excess(low) > 0 > excess(high):
@@ -113,18 +117,18 @@ def _compute_scale(target: Target, constant: float = 0.0) -> Scales:
             low = middle
         else:
             high = middle
-    return Scales(math.exp((low + high) / 2), constant=constant)
+    return Scales(math.exp((low + high) / 2))
 
 
 def _two_numbers(targets: Sequence[Target]) -> Scales:
     """The compute scale and a constant share, or else a communication scale."""
-    with_constant = _with_constant(targets)
-    if not _identified(targets, with_constant):
+    constant = with_constant(targets)
+    if not _identified(targets, constant):
         return _both_scales(targets)
-    errors = (target.model.exact(with_constant) / target.share - 1 for target in targets)
+    errors = (target.model.exact(constant) / target.share - 1 for target in targets)
     if max(abs(error) for error in errors) <= MET_WITHIN:
-        return with_constant
-    return min((with_constant, _both_scales(targets)), key=lambda one: _cost(targets, one))
+        return constant
+    return min((constant, _both_scales(targets)), key=lambda one: _cost(targets, one))
 
 
 def _cost(targets: Sequence[Target], scales: Scales) -> float:
@@ -140,28 +144,65 @@ def _identified(targets: Sequence[Target], scales: Scales) -> bool:
     return max(simulated) >= LEAST_SIMULATED
 
 
-def _with_constant(targets: Sequence[Target]) -> Scales:
-    """Compute scale and constant share, by a pattern search that starts at the best of a grid.
+def with_constant(targets: Sequence[Target]) -> Scales:
+    """Compute scale and constant share: the least sum over all compute scales that matter.
 
-    Each grid point meets one target exactly, with some part of the least share as the constant.
-    The search moves the root of that part, so that the constant is never negative.
+    They reach from the scale below which every share is too large, to the one above which no share
+    has `LEAST_SIMULATED` of its own. Each scale has its best constant.
     """
-    least = min(target.share for target in targets)
-
-    def scales_at(point: tuple[float, float]) -> Scales:
-        log_compute = min(max(point[0], -_LARGEST_LOG), _LARGEST_LOG)
-        return Scales(math.exp(log_compute), constant=least * point[1] ** 2)
-
-    grid = [
-        (math.log(_compute_scale(target, least * root**2).compute), root)
-        for root in (0.0, 0.5, 0.7, 0.9, 0.98)
+    solutions = [
+        math.log(_compute_scale(replace(target, share=part * target.share)).compute)
         for target in targets
+        for part in (1.0, LEAST_SIMULATED)
     ]
+    shares = [target.share for target in targets]
 
-    def cost(point: tuple[float, float]) -> float:
-        return _cost(targets, scales_at(point))
+    def scales_at(log_compute: float) -> Scales:
+        compute = math.exp(log_compute)
+        simulated = [target.model.exact(Scales(compute)) for target in targets]
+        return Scales(compute, constant=_best_constant(simulated, shares))
 
-    return scales_at(pattern_search(cost, min(grid, key=cost)))
+    def cost(log_compute: float) -> float:
+        return _cost(targets, scales_at(log_compute))
+
+    low, width = min(solutions), (max(solutions) - min(solutions)) / _GRID
+    costs = [cost(low + width * i) for i in range(_GRID + 1)]
+    best = low + width * costs.index(min(costs))
+    return scales_at(_minimum(cost, best - width, best + width))
+
+
+def _best_constant(simulated: Sequence[float], measured: Sequence[float]) -> float:
+    """The constant >= 0 with the least sum of log((simulated + constant) / measured)^2.
+
+    Below the least difference of measured and simulated every term falls, above the largest every
+    term rises. So the best constant is one of these differences or lies between two of them.
+    """
+
+    def cost(constant: float) -> float:
+        pairs = zip(simulated, measured, strict=True)
+        return sum(math.log((constant + ours) / theirs) ** 2 for ours, theirs in pairs)
+
+    edges = sorted(max(t - s, 0.0) for s, t in zip(simulated, measured, strict=True))
+    inside = [_minimum(cost, low, high) for low, high in pairwise(edges)]
+    best = min([*edges, *inside], key=cost)
+    return best if best > _NO_CONSTANT else 0.0
+
+
+def _minimum(cost: Callable[[float], float], low: float, high: float) -> float:
+    """The minimum of `cost` between two points, by golden-section search."""
+    ratio = (math.sqrt(5.0) - 1.0) / 2.0
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = cost(left), cost(right)
+    for _ in range(_GOLDEN_STEPS):
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = cost(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = cost(right)
+    return (low + high) / 2.0
 
 
 def _both_scales(targets: Sequence[Target]) -> Scales:

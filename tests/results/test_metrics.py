@@ -35,6 +35,8 @@ def test_two_jobs_by_hand() -> None:
     assert summary["queue_delay_mean_s"] == 9 / 2
     assert summary["comm_time_mean_s"] == 5 / 2
     assert summary["compute_time_mean_s"] == (5 + 4) / 2
+    # 5 s of 14 s with progress; of their means, and not a mean of the two jobs' shares.
+    assert summary["comm_time_share"] == 5 / 14
     assert summary["gpu_utilization"] == summary["gpu_allocation_rate"] == 44 / 56
     assert (summary["placements_machine"], summary["placements_rack"]) == (1, 1)
     assert summary["iteration_time_mean_s"] == (5 * 2 + 4 * 1) / 9
