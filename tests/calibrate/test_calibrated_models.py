@@ -105,6 +105,13 @@ def test_levels_that_are_all_alike_fix_no_constant() -> None:
     assert calibrate("resnet50", _measured(*rows), FABRIC, BACKEND).calibration.constant_share == 0
 
 
+def test_bytes_are_not_scaled_where_a_constant_meets_the_levels_within_5_percent() -> None:
+    measured = _simulated("resnet50", Scales(0.05, 1.02), "4+4", "4,4", "4/4")
+    fitted = calibrate("resnet50", measured, FABRIC, BACKEND)
+    assert fitted.calibration.comm_scale == 1
+    assert 0 < fitted.error < 0.05
+
+
 def test_the_order_of_the_measurements_does_not_matter() -> None:
     measured = _simulated("resnet50", Scales(0.4, constant=0.1), "4/4", "4+4")
     fitted = calibrate("resnet50", measured, FABRIC, BACKEND).calibration
