@@ -22,13 +22,13 @@ from artist.errors import (
     TraceError,
 )
 from artist.estimates.cache import open_store
+from artist.estimates.calibration import CalibratedModels, choose_calibration
 from artist.estimates.query import Estimate
 from artist.estimates.query_from_text import on_placement, parse_system
 from artist.experiments.compare import Comparison, compare
 from artist.registry import UnknownNameError
 from artist.results.compare_values import ComparedValues, compare_values
 from artist.results.result import Result
-from artist.workload.models import workload
 
 __all__ = [
     "ArtistError",
@@ -79,17 +79,22 @@ def latency(
     *,
     fabric: str = "dally2025",
     backend: str = "analytical",
+    calibration: str = "none",
     system: Mapping[str, Any] = MappingProxyType({}),
 ) -> Estimate:
     """One training iteration of a model on a placement such as `4+4,8/2`, as `artist latency`.
 
-    `fabric` is a name or a file; `system` replaces ASTRA-sim settings, e.g.
-    `{"scheduling_policy": "FIFO"}`. The answer is in nanoseconds.
+    `fabric` is a name or a file; `calibration` is `auto` (the fabric's own), `none`, a name or a
+    file; `system` replaces ASTRA-sim settings, e.g. `{"scheduling_policy": "FIFO"}`. The answer is
+    in nanoseconds. Its `comm_ratio` is what a run with the same calibration uses.
 
     Raises:
-        ConfigError: an unknown name, or no placement of that fabric.
+        ConfigError: an unknown name, a bad file, or no placement of that fabric.
         BackendError: the backend cannot answer.
     """
     changes = parse_system([f"{key}={value}" for key, value in system.items()])
-    question = on_placement(workload(model), placement, load_fabric(fabric), changes)
-    return question.answer(run.open_backend(backend))[0]
+    on_fabric = load_fabric(fabric)
+    models = CalibratedModels(choose_calibration(calibration, on_fabric))
+    question = on_placement(models.workload(model), placement, on_fabric, changes)
+    estimate, asked = question.answer(run.open_backend(backend))
+    return models.complete(model, asked.query, estimate)

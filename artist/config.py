@@ -80,7 +80,10 @@ class Scenario(_Explained):
     collectives: Literal["per-layer", "bucketed"] | None = Field(
         default=None, description="how gradients are sent, instead of the fabric's way"
     )
-    calibration: str = Field(default="none", description="a calibration by name or file, or none")
+    calibration: str = Field(
+        default="auto",
+        description="auto (the one that the fabric names), none, or a calibration by name or file",
+    )
     restart_s: NonNegative | None = Field(
         default=None, description="cost of a restart for every job, instead of the trace's"
     )

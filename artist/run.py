@@ -23,7 +23,13 @@ from artist.contract import EventSource, Options, Policy
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError, PolicyError, shortened
 from artist.estimates.backends import BACKENDS
-from artist.estimates.calibration import Calibration, load_calibration
+from artist.estimates.calibration import (
+    AUTO,
+    NONE,
+    CalibratedModels,
+    Calibration,
+    choose_calibration,
+)
 from artist.estimates.latency_service import EstimateStore, LatencyService, NoCommunication
 from artist.estimates.query import LatencyBackend
 from artist.io.digests import sha256
@@ -43,7 +49,6 @@ from artist.rng import FIRST_DRAWS, Draws, stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.named import open_trace
 from artist.trace.native.trace import Trace, check_models, check_sizes, head
-from artist.workload.layers import Workload
 
 OnQuestion = Callable[[Simulator], None]
 
@@ -99,7 +104,7 @@ def prepare(
     fabric = load_fabric(scenario.fabric)
     tree = build_cluster(scenario, fabric)
     policy = build_policy(scenario)
-    calibration = load_calibration(scenario.calibration)
+    calibration = build_calibration(scenario, fabric)
     trace = build_trace(scenario, tree)
     estimates = build_latency(scenario, fabric, calibration, store)
     simulator = Simulator(
@@ -133,6 +138,7 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
     """
     scenario, trace, simulator = prepared.scenario, prepared.trace, prepared.simulator
     rows, tree, estimates = simulator.rows, simulator.tree, prepared.estimates
+    calibration = prepared.calibration
     if len(rows.jobs) != len(trace.jobs):
         raise PolicyError(f"{scenario.policy} finished {len(rows.jobs)} of {len(trace.jobs)} jobs")
     # Before `alone_seconds` asks for more: these tell of the simulation.
@@ -148,6 +154,8 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
     summary = {
         "policy": scenario.policy,
         "trace": trace.name,
+        "calibration": calibration.name if calibration else NONE,
+        "models_not_calibrated": " ".join(_models_not_calibrated(prepared)),
         **summarise(rows, tree, jobs, timeline, len(trace.jobs)),
         **work,
         "wall_s": wall_s,
@@ -161,9 +169,9 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
     }
     for name, dicts in prepared.policy.tables().items():
         tables[name] = {key: [row[key] for row in dicts] for key in (dicts[0] if dicts else {})}
-    inputs = {"trace": trace.digest, "fabric": sha256(prepared.fabric.model_dump_json())}
-    if prepared.calibration is not None:
-        inputs["calibration"] = sha256(prepared.calibration.model_dump_json())
+    inputs = {"trace": trace.digest, "fabric": prepared.fabric.digest}
+    if calibration is not None:
+        inputs["calibration"] = sha256(calibration.model_dump_json())
     return Result(
         scenario,
         summary,
@@ -191,6 +199,28 @@ def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
         machines_per_rack=scenario.machines_per_rack,
         gpus_per_machine=scenario.gpus_per_machine,
     )
+
+
+def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:
+    """The calibration of a run; with `auto`, none where nothing is asked that it could scale.
+
+    Raises:
+        ConfigError: unknown name or bad file.
+    """
+    kind = scenario.backend.partition(":")[0]
+    # A recorded table holds answers from elsewhere, about compute times of their own.
+    if scenario.calibration == AUTO and kind in ("none", "recorded"):
+        return None
+    return choose_calibration(scenario.calibration, fabric)
+
+
+def _models_not_calibrated(prepared: Prepared) -> tuple[str, ...]:
+    """Models of the trace that the calibration lacks; none where there is no calibration."""
+    if prepared.calibration is None or prepared.scenario.backend == "none":
+        return ()
+    from artist.workload.models import canonical
+
+    return prepared.calibration.lacks(canonical(job.model) for job in prepared.trace.jobs)
 
 
 def build_policy(scenario: Scenario) -> Policy:
@@ -276,19 +306,6 @@ def permuted(trace: Trace, permutation: int) -> Trace:
     return replace(trace, jobs=jobs, numbers=[trace.numbers[i] for i in ranked])
 
 
-@dataclass(frozen=True, slots=True)
-class _Workloads:
-    """Workloads of the catalogue by any spelling, calibrated; an object, so that it pickles."""
-
-    calibration: Calibration | None
-
-    def __call__(self, model: str) -> Workload:
-        from artist.workload.models import canonical, workload
-
-        catalogued = workload(canonical(model))
-        return self.calibration.apply(catalogued) if self.calibration else catalogued
-
-
 def build_latency(
     scenario: Scenario,
     fabric: Fabric,
@@ -302,7 +319,8 @@ def build_latency(
     rules = {"uneven": scenario.uneven, "collectives": scenario.collectives}
     chosen = {key: value for key, value in rules.items() if value is not None}
     asked = with_system(fabric, {**scenario.system, **chosen})
-    return LatencyService(asked, backend, _Workloads(calibration), store)
+    models = CalibratedModels(calibration)
+    return LatencyService(asked, backend, models.workload, store, models.constant_share)
 
 
 def open_backend(name: str, fallback: str | None = None) -> LatencyBackend:

@@ -1,6 +1,6 @@
 """The communication share of an iteration as a function of the compute and communication scale.
 
-    share = exposed communication / compute
+    share = constant + exposed communication / compute of the scaled iteration
 
 There are three ways to compute it:
 
@@ -29,10 +29,19 @@ NS_PER_US = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """The fitted factors: on compute times, and on the bytes of collectives."""
+    """The fitted numbers: factors on compute times and on the bytes of collectives, a constant.
+
+    `constant` is exposed on every placement of more than one GPU, as a fraction of compute.
+    """
 
     compute: float
     comm: float = 1.0
+    constant: float = 0.0
+
+    @classmethod
+    def of(cls, row: ModelCalibration) -> Scales:
+        """The numbers of a calibration's row."""
+        return cls(row.compute_scale, row.comm_scale, row.constant_share)
 
     def apply(self, workload: Workload) -> Workload:
         """The workload with both factors applied."""
@@ -55,7 +64,7 @@ class ShareModel:
 
     def simulated(self, scales: Scales) -> float:
         """The share in a run: the backend's estimate for the iteration."""
-        return self._question(scales).answer(self._backend)[0].comm_ratio
+        return scales.constant + self._question(scales).answer(self._backend)[0].comm_ratio
 
     def exact(self, scales: Scales) -> float:
         """The share with fractions of a microsecond, from the times of the collectives."""
@@ -74,7 +83,8 @@ class ShareModel:
 
     def _played(self, workload: Workload, scales: Scales) -> float:
         """Play an iteration: run its graph with the times of compute and collectives."""
-        return max(self._played_with(workload, times) for times in self._times_at(scales.comm))
+        played = [self._played_with(workload, times) for times in self._times_at(scales.comm)]
+        return scales.constant + max(played)
 
     def _played_with(self, workload: Workload, times: CollectiveTimes) -> float:
         graph = nodes(workload)

@@ -80,7 +80,8 @@ def calibrate_fabric(
         one.model_copy(update={"source": _source(log, line, fitted)}) if one.name == level else one
         for one in changed.levels
     )
-    update = {"name": name, "levels": levels}
+    # The base's calibration was fitted on the base's links.
+    update = {"name": name, "levels": levels, "calibration": None}
     return FabricFit(log, line, fitted, changed.model_copy(update=update))
 
 

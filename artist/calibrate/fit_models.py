@@ -1,4 +1,4 @@
-"""Calibrates models: fits scales to measured shares and predicts every measured placement.
+"""Calibrates models: fits numbers to measured shares and predicts every measured placement.
 
 `fit_scales.py` does the fitting, `communication_shares.py` the simulation.
 """
@@ -23,15 +23,21 @@ from artist.workload.models import canonical, workload
 
 @dataclass(frozen=True, slots=True)
 class PlacementResult:
-    """The measured and the simulated share of one placement.
+    """The measured share of one placement, and the simulated one before and after the fit.
 
     Percentages are exposed communication over compute. `role` is `fitted` or `predicted`.
-    `deviation` is simulated over measured share, minus one; None if the measured share is zero.
+    `uncalibrated_percent` is the share of the catalogue's model, and `one_level_percent` that of a
+    compute scale fitted to the first measurement alone. A deviation is simulated over measured
+    share, minus one; None if the measured share is zero.
     """
 
     placement: str
     role: str
     measured_percent: float
+    uncalibrated_percent: float
+    uncalibrated_deviation: float | None
+    one_level_percent: float
+    one_level_deviation: float | None
     simulated_percent: float
     deviation: float | None
     compute_ms: float
@@ -73,13 +79,14 @@ def calibrate(
         Target(row.placement, row.share, shares[row.placement]) for row in rows if row.fitted
     ]
     calibration = fit(targets)
-    scales = Scales(calibration.compute_scale, calibration.comm_scale)
+    one_level = fit(targets[:1]) if len(targets) > 1 else calibration
+    stages = [Scales(1.0), Scales.of(one_level), Scales.of(calibration)]
     return FittedModel(
         model=name,
         error=max(point.error for point in calibration.fit),
         quantisation=max(point.quantisation for point in calibration.fit),
         calibration=calibration,
-        levels=tuple(_placement_result(row, shares[row.placement], scales) for row in rows),
+        levels=tuple(_placement_result(row, shares[row.placement], stages) for row in rows),
     )
 
 
@@ -91,7 +98,7 @@ def calibration_of(
     backend: LatencyBackend,
 ) -> Calibration:
     """The document to write: all fits, and the measurements and inputs that they come from."""
-    inputs = {"measurements": measured.digest, "fabric": sha256(fabric.model_dump_json())}
+    inputs = {"measurements": measured.digest, "fabric": fabric.digest}
     for one in fitted:
         inputs[f"workload {one.model}"] = sha256(_text(workload(one.model)))
     return Calibration(
@@ -108,15 +115,26 @@ def calibration_of(
     )
 
 
-def _placement_result(row: Measurement, shares: ShareModel, scales: Scales) -> PlacementResult:
-    simulated = shares.simulated(scales)
-    compute_ms = shares.compute_us(scales) / 1000
+def _placement_result(
+    row: Measurement, shares: ShareModel, stages: Sequence[Scales]
+) -> PlacementResult:
+    """`stages` are the catalogue's model, the fit to one level, and the whole fit."""
+    uncalibrated, one_level, simulated = (shares.simulated(scales) for scales in stages)
+    compute_ms = shares.compute_us(stages[-1]) / 1000
+
+    def deviation(share: float) -> float | None:
+        return _plain(share / row.share - 1) if row.share else None
+
     return PlacementResult(
         placement=row.placement,
         role="fitted" if row.fitted else "predicted",
         measured_percent=_plain(100 * row.share),
+        uncalibrated_percent=_plain(100 * uncalibrated),
+        uncalibrated_deviation=deviation(uncalibrated),
+        one_level_percent=_plain(100 * one_level),
+        one_level_deviation=deviation(one_level),
         simulated_percent=_plain(100 * simulated),
-        deviation=_plain(simulated / row.share - 1) if row.share else None,
+        deviation=deviation(simulated),
         compute_ms=_plain(compute_ms),
         exposed_ms=_plain(simulated * compute_ms),
         note=row.note,

@@ -1,17 +1,28 @@
-"""Fits the scales of one model to its measured communication shares.
+"""Fits the numbers of one model to its measured communication shares.
 
-The compute scale s multiplies compute times, the communication scale c multiplies bytes.
+The compute scale s multiplies compute times, the communication scale c multiplies bytes. The
+constant share k is exposed on every placement of more than one GPU:
 
-One measurement fixes the compute scale: s solves share(s) = measured. The exact share falls
+    share(s, c, k) = k + exposed communication / compute of the scaled iteration
+
+One measurement fixes the compute scale: s solves share(s, 1, 0) = measured. The exact share falls
 strictly with s, from infinity to 0: more compute hides more communication, and compute is the
 denominator of the share. So every measured share above 0 has exactly one solution. Bisection finds
 it.
 
-Two or more measurements fix both scales. A pattern search minimises the sum over all rows of
+Two or more measurements fix two numbers, s > 0 and a second one. They minimise the sum, over all
+rows, of
 
-    log(share(s, c) / measured)^2
+    log(share(s, c, k) / measured)^2
 
-Both methods use the exact share. A run computes in whole microseconds, so its share differs a
+The second number is the constant, k >= 0 with c = 1, if that meets every row within `MET_WITHIN`.
+Otherwise the communication scale, c > 0 with k = 0, is fitted too, and the pair with the smaller
+sum is taken. The constant comes first because bytes are known from the layer table, and the work
+around a collective is not. It is taken only if the rows tell it from a slow network: in one of
+them, the scaled iteration itself gives at least `LEAST_SIMULATED` of the share. Rows that are all
+alike fix no compute scale beside a constant.
+
+All methods use the exact share. A run computes in whole microseconds, so its share differs a
 little. Therefore the scales near the solution are tried, and the one that a run reproduces best
 is taken. With one measurement, c then absorbs the remaining error; it changes by at most 0.5 %.
 """
@@ -20,7 +31,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from artist.calibrate.communication_shares import Scales, ShareModel
 from artist.errors import TraceError
@@ -32,6 +44,14 @@ GOOD_ENOUGH = 1e-3
 ADJUST_ABOVE = 5e-3
 """Above this relative error the communication scale is changed as well."""
 
+MET_WITHIN = 0.05
+"""A fit that meets every row within this relative error leaves nothing to explain. Our choice: step
+times of one machine repeat within a few percent."""
+
+LEAST_SIMULATED = 0.05
+"""A constant counts as identified if the iteration gives at least this part of one row's share. Our
+choice, as `MET_WITHIN`: less is within the scatter of the measurement."""
+
 _DIGITS = 8
 # Neighbours of the solution change the compute of an iteration by up to 5 us (and at most 2 %), in
 # 60 steps each way.
@@ -39,6 +59,12 @@ _REACH_US = 5.0
 _STEPS = 60
 # Scales are searched between 1e-9 and 1e9.
 _LARGEST_LOG = math.log(1e9)
+# Of the search for a constant: compute scales to begin with, and steps of a golden section, each of
+# which leaves 62 % of its interval.
+_GRID = 50
+_GOLDEN_STEPS = 40
+# A smaller constant is a rounding error of the search: less than a nanosecond per second.
+_NO_CONSTANT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +77,22 @@ class Target:
 
 
 def fit(targets: Sequence[Target]) -> ModelCalibration:
-    """The scales that reproduce the targets best.
+    """The numbers that reproduce the targets best.
 
     Raises:
         TraceError: no compute scale gives a measured share.
     """
-    scales = _compute_scale(targets[0]) if len(targets) == 1 else _both_scales(targets)
+    scales = _compute_scale(targets[0]) if len(targets) == 1 else _two_numbers(targets)
     best = _best_neighbour(targets, scales)
     if len(targets) == 1:
         best = _adjusted_bytes(targets[0], best)
     points = tuple(_point(target, best) for target in targets)
-    return ModelCalibration(compute_scale=best.compute, comm_scale=best.comm, fit=points)
+    return ModelCalibration(
+        compute_scale=best.compute,
+        comm_scale=best.comm,
+        constant_share=best.constant,
+        fit=points,
+    )
 
 
 def _compute_scale(target: Target) -> Scales:
@@ -89,23 +120,106 @@ def _compute_scale(target: Target) -> Scales:
     return Scales(math.exp((low + high) / 2))
 
 
+def _two_numbers(targets: Sequence[Target]) -> Scales:
+    """The compute scale and a constant share, or else a communication scale."""
+    constant = with_constant(targets)
+    if not _identified(targets, constant):
+        return _both_scales(targets)
+    errors = (target.model.exact(constant) / target.share - 1 for target in targets)
+    if max(abs(error) for error in errors) <= MET_WITHIN:
+        return constant
+    return min((constant, _both_scales(targets)), key=lambda one: _cost(targets, one))
+
+
+def _cost(targets: Sequence[Target], scales: Scales) -> float:
+    """Sum of the squared logarithms of simulated over measured shares."""
+    return sum(
+        math.log(max(target.model.exact(scales), 1e-300) / target.share) ** 2 for target in targets
+    )
+
+
+def _identified(targets: Sequence[Target], scales: Scales) -> bool:
+    """Whether some target tells the constant from a slow network: its share has both parts."""
+    simulated = (1 - scales.constant / target.model.exact(scales) for target in targets)
+    return max(simulated) >= LEAST_SIMULATED
+
+
+def with_constant(targets: Sequence[Target]) -> Scales:
+    """Compute scale and constant share: the least sum over all compute scales that matter.
+
+    They reach from the scale below which every share is too large, to the one above which no share
+    has `LEAST_SIMULATED` of its own. Each scale has its best constant.
+    """
+    solutions = [
+        math.log(_compute_scale(replace(target, share=part * target.share)).compute)
+        for target in targets
+        for part in (1.0, LEAST_SIMULATED)
+    ]
+    shares = [target.share for target in targets]
+
+    def scales_at(log_compute: float) -> Scales:
+        compute = math.exp(log_compute)
+        simulated = [target.model.exact(Scales(compute)) for target in targets]
+        return Scales(compute, constant=_best_constant(simulated, shares))
+
+    def cost(log_compute: float) -> float:
+        return _cost(targets, scales_at(log_compute))
+
+    low, width = min(solutions), (max(solutions) - min(solutions)) / _GRID
+    costs = [cost(low + width * i) for i in range(_GRID + 1)]
+    best = low + width * costs.index(min(costs))
+    return scales_at(_minimum(cost, best - width, best + width))
+
+
+def _best_constant(simulated: Sequence[float], measured: Sequence[float]) -> float:
+    """The constant >= 0 with the least sum of log((simulated + constant) / measured)^2.
+
+    Below the least difference of measured and simulated every term falls, above the largest every
+    term rises. So the best constant is one of these differences or lies between two of them.
+    """
+
+    def cost(constant: float) -> float:
+        pairs = zip(simulated, measured, strict=True)
+        return sum(math.log((constant + ours) / theirs) ** 2 for ours, theirs in pairs)
+
+    edges = sorted(max(t - s, 0.0) for s, t in zip(simulated, measured, strict=True))
+    inside = [_minimum(cost, low, high) for low, high in pairwise(edges)]
+    best = min([*edges, *inside], key=cost)
+    return best if best > _NO_CONSTANT else 0.0
+
+
+def _minimum(cost: Callable[[float], float], low: float, high: float) -> float:
+    """The minimum of `cost` between two points, by golden-section search."""
+    ratio = (math.sqrt(5.0) - 1.0) / 2.0
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = cost(left), cost(right)
+    for _ in range(_GOLDEN_STEPS):
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = cost(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = cost(right)
+    return (low + high) / 2.0
+
+
 def _both_scales(targets: Sequence[Target]) -> Scales:
     """Both scales, by a pattern search that starts at the best point of a coarse grid.
 
     At all grid points, compute scale over communication scale is the first target's solution.
     """
 
+    def scales_at(point: tuple[float, float]) -> Scales:
+        return Scales(math.exp(point[0]), math.exp(point[1]))
+
     def cost(point: tuple[float, float]) -> float:
-        scales = Scales(math.exp(point[0]), math.exp(point[1]))
-        return sum(
-            math.log(max(target.model.exact(scales), 1e-300) / target.share) ** 2
-            for target in targets
-        )
+        return _cost(targets, scales_at(point))
 
     start = math.log(_compute_scale(targets[0]).compute)
     grid = [(start + step, step) for step in (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)]
-    logarithms = pattern_search(cost, min(grid, key=cost))
-    return Scales(math.exp(logarithms[0]), math.exp(logarithms[1]))
+    return scales_at(pattern_search(cost, min(grid, key=cost)))
 
 
 def pattern_search(
@@ -140,7 +254,9 @@ def _best_neighbour(targets: Sequence[Target], scales: Scales) -> Scales:
     # The nearest neighbours come first, so that equal errors leave the solution as it is.
     for step in sorted(range(-_STEPS, _STEPS + 1), key=abs):
         change = step / _STEPS * min(0.02, _REACH_US / total_us)
-        candidate = Scales(_digits(scales.compute * (1 + change)), _digits(scales.comm))
+        candidate = Scales(
+            _digits(scales.compute * (1 + change)), _digits(scales.comm), _digits(scales.constant)
+        )
         error = worst(candidate)
         if error < least:
             best, least = candidate, error

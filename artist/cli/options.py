@@ -37,7 +37,8 @@ FabricName = Annotated[
 ]
 Backend = Annotated[str | None, typer.Option(help="See: artist list backends.")]
 CalibrationName = Annotated[
-    str | None, typer.Option(metavar="NAME|FILE|none", help="Calibrated compute times.")
+    str | None,
+    typer.Option(metavar="auto|none|NAME|FILE", help="Calibrated models (default: the fabric's)."),
 ]
 Seed = Annotated[int | None, typer.Option(help="Seed of everything drawn (default 0).")]
 Sets = Annotated[

@@ -55,6 +55,11 @@ def print_facts(title: str, facts: Mapping[str, Any], format_: Format = Format.T
         print_table(title, ("", ""), list(facts.items()), header=False)
 
 
+def print_text(text: str) -> None:
+    """Print a sentence on stdout, below a table."""
+    sys.stdout.write(text + "\n")
+
+
 def note(text: str) -> None:
     """Print a hint on stderr."""
     sys.stderr.write(text + "\n")

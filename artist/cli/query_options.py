@@ -10,6 +10,7 @@ import typer
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
+    from artist.estimates.calibration import CalibratedModels
     from artist.estimates.query_from_text import Question
 
 Model = Annotated[str | None, typer.Option(help="See: artist list models.")]
@@ -18,6 +19,9 @@ Placement = Annotated[
     str | None, typer.Option(help="GPUs, '+' socket, ',' machine, '/' rack: 4+4,8/2.")
 ]
 FabricName = Annotated[str, typer.Option(metavar="NAME|FILE", help="See: artist list fabrics.")]
+CalibrationName = Annotated[
+    str, typer.Option(metavar="auto|none|NAME|FILE", help="auto asks as artist sim does.")
+]
 Topologies = Annotated[str | None, typer.Option("--topology", help="Ring,Switch: inner first.")]
 Npus = Annotated[str | None, typer.Option(help="NPUs per dimension: 4,2.")]
 Bandwidths = Annotated[str | None, typer.Option("--bandwidth", help="GiB/s: 450,50.")]
@@ -28,6 +32,35 @@ Systems = Annotated[
 ]
 
 
+def models_of(
+    workload: Path | None, placement: str | None, fabric: str, calibration: str
+) -> CalibratedModels:
+    """The models as `--calibration` has them; `auto` is the calibration of a placement's fabric.
+
+    Raises:
+        ConfigError: unknown name, bad file, or a calibration for a workload from a file.
+    """
+    from artist.cluster.fabric import load_fabric
+    from artist.estimates.calibration import (
+        AUTO,
+        NONE,
+        CalibratedModels,
+        choose_calibration,
+        load_calibration,
+    )
+
+    if workload is not None and calibration not in (AUTO, NONE):
+        raise ConfigError(
+            f"--calibration {calibration}: scales models of the catalogue, but --workload FILE has "
+            "its own compute times; give --model"
+        )
+    if workload is not None or (placement is None and calibration == AUTO):
+        return CalibratedModels(None)
+    if placement is None:
+        return CalibratedModels(load_calibration(calibration))
+    return CalibratedModels(choose_calibration(calibration, load_fabric(fabric)))
+
+
 def query_of(
     model: str | None,
     workload: Path | None,
@@ -35,10 +68,12 @@ def query_of(
     fabric: str,
     columns: dict[str, Any],
     system: list[str],
+    models: CalibratedModels,
 ) -> Question:
     """What the options ask: a workload on a placement or on dimensions.
 
     `columns` are the options of bare dimensions: `topology`, `npus`, `bandwidth`, `latency`.
+    `models` are those of `models_of`.
 
     Raises:
         ConfigError: options that exclude each other, or a bad value.
@@ -46,7 +81,6 @@ def query_of(
     from artist.cluster.fabric import load_fabric
     from artist.estimates.query_from_text import on_dimensions, on_placement, parse_system
     from artist.workload.astra_text import read_text
-    from artist.workload.models import workload as model_workload
 
     if (model is None) == (workload is None):
         raise ConfigError("give either --model NAME or --workload FILE")
@@ -54,7 +88,7 @@ def query_of(
         raise ConfigError(
             "give either --placement, e.g. 4+4,8/2, or --topology, --npus, --bandwidth, --latency"
         )
-    chosen = read_text(workload) if workload is not None else model_workload(model or "")
+    chosen = read_text(workload) if workload is not None else models.workload(model or "")
     changes = parse_system(system)
     if placement is not None:
         return on_placement(chosen, placement, load_fabric(fabric), changes)

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 
 from artist.cluster.tree import ClusterTree, regular
 from artist.errors import ConfigError
+from artist.io.digests import sha256
 from artist.io.documents import Document, load_yaml, validate
 from artist.io.fields import NonNegative, Positive
 from artist.io.shipped import document_names, document_path
@@ -89,6 +90,12 @@ class Fabric(Document):
     summary: str
     levels: tuple[FabricLevel, ...] = Field(min_length=2)
     system: FabricSystem = FabricSystem()
+    # A name and no path: it means the same wherever the run is done, also on another machine.
+    calibration: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="the calibration that belongs to the fabric; --calibration auto takes it",
+    )
 
     @model_validator(mode="after")
     def _levels_named_once(self) -> Fabric:
@@ -106,6 +113,11 @@ class Fabric(Document):
         if self.levels[-1].uplink is not None:
             raise ValueError(f"level {names[-1]}: 'uplink' leads nowhere from the outermost level")
         return self
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the links and settings. The calibration has a digest of its own."""
+        return sha256(self.model_dump_json(exclude={"calibration"}))
 
     @property
     def level_names(self) -> tuple[str, ...]:

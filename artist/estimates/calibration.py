@@ -1,20 +1,37 @@
-"""Calibrations: factors that fit the layer tables of models to measurements.
+"""Calibrations: numbers that fit the layer tables of models to measurements.
 
 A calibration is a YAML file with one row per model, written by `artist calibrate`. The file also
-says what was measured, on which hardware and by whom. Source: Dally, section IV-C2.
+says what was measured, on which hardware and by whom. Source: Dally, section IV-C2. A row scales
+the layer table before a backend is asked, and may add a constant to the answer:
+
+    comm ratio = constant share + comm ratio of the scaled iteration
+
+The constant stands for exposed time that no placement of more than one GPU avoids, such as work
+between two collectives that overlaps with nothing. A single GPU has no communication, and no
+constant either. Caches hold what the backend answered, without the constant.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 
 from pydantic import Field
 
+from artist.cluster.fabric import Fabric
+from artist.errors import ConfigError
+from artist.estimates.query import Estimate, LatencyQuery
 from artist.io.documents import Document, load_yaml
 from artist.io.fields import NonNegative, Positive
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
 from artist.workload.layers import Layer, Phase, Workload
+
+AUTO = "auto"
+"""The setting that means the calibration that the fabric names."""
+
+NONE = "none"
+"""The setting, and in results the name, of no calibration."""
 
 
 class FitPoint(Document):
@@ -22,7 +39,7 @@ class FitPoint(Document):
 
     placement: str
     measured_percent: NonNegative = Field(description="exposed communication / compute, measured")
-    simulated_percent: NonNegative = Field(description="the same, simulated with these scales")
+    simulated_percent: NonNegative = Field(description="the same, simulated with this row")
     error: NonNegative = Field(description="|simulated / measured - 1|")
     quantisation: NonNegative = Field(
         description="|simulated / exact - 1|: effect of whole microseconds of compute time"
@@ -30,10 +47,14 @@ class FitPoint(Document):
 
 
 class ModelCalibration(Document):
-    """How one model's layer table is scaled before it is simulated."""
+    """How one model's layer table is scaled, and what is added to the answer."""
 
     compute_scale: Positive = Field(description="factor on every compute time")
     comm_scale: Positive = Field(default=1.0, description="factor on every collective's bytes")
+    constant_share: NonNegative = Field(
+        default=0.0,
+        description="exposed on every placement of more than one GPU, as a fraction of compute",
+    )
     fit: tuple[FitPoint, ...] = ()
 
     def apply(self, workload: Workload) -> Workload:
@@ -47,7 +68,7 @@ class ModelCalibration(Document):
 
 
 class Calibration(Document):
-    """A named set of scales, and where they come from."""
+    """A named set of fitted numbers, and where they come from."""
 
     name: str
     source: str = Field(description="what was measured, and where it was published")
@@ -60,18 +81,107 @@ class Calibration(Document):
     inputs: dict[str, str] = Field(default_factory=dict, description="SHA-256 of each input")
     models: dict[str, ModelCalibration]
 
-    def apply(self, workload: Workload) -> Workload:
-        """The workload with this calibration's scales; unchanged if the model has no row.
+    def row(self, model: str) -> ModelCalibration | None:
+        """The row of a model, by its canonical name; None if there is none.
 
         The row of `resnet50` also serves `resnet50@batch=64`, unless that has a row of its own.
         """
-        row = self.models.get(workload.name) or self.models.get(workload.name.partition("@")[0])
+        return self.models.get(model) or self.models.get(model.partition("@")[0])
+
+    def apply(self, workload: Workload) -> Workload:
+        """The workload with this calibration's scales; unchanged if the model has no row."""
+        row = self.row(workload.name)
         return row.apply(workload) if row else workload
+
+    def constant_share(self, model: str) -> float:
+        """The constant share of a model, by its canonical name; 0 if the model has no row."""
+        row = self.row(model)
+        return row.constant_share if row else 0.0
+
+    def lacks(self, models: Iterable[str]) -> tuple[str, ...]:
+        """Those of these models (canonical names) that have no row, each once, sorted."""
+        return tuple(sorted(model for model in set(models) if self.row(model) is None))
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedEstimate(Estimate):
+    """A backend's answer to a scaled query, and the constant share of the model beside it.
+
+    Times and bytes are the backend's. Only `comm_ratio` holds the constant.
+    """
+
+    constant_share: float = 0.0
+
+    @property
+    def comm_ratio(self) -> float:
+        """Constant share + exposed communication over compute."""
+        return self.constant_share + float(Estimate.comm_ratio.__get__(self))
+
+
+def with_constant_share(estimate: Estimate, share: float) -> Estimate:
+    """A backend's answer about more than one GPU, with the constant share of its model."""
+    if not share:
+        return estimate
+    answer = {field.name: getattr(estimate, field.name) for field in fields(Estimate)}
+    return CalibratedEstimate(**answer, constant_share=share)
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedModels:
+    """Models of the catalogue by any spelling, calibrated; an object, so that it pickles."""
+
+    calibration: Calibration | None
+
+    @property
+    def name(self) -> str:
+        """The name of the calibration, or `none`."""
+        return self.calibration.name if self.calibration else NONE
+
+    def workload(self, model: str) -> Workload:
+        """A training iteration with the calibration's scales.
+
+        Raises:
+            ConfigError: the model is unknown, or its settings do not go together.
+        """
+        from artist.workload.models import canonical, workload
+
+        catalogued = workload(canonical(model))
+        return self.calibration.apply(catalogued) if self.calibration else catalogued
+
+    def constant_share(self, model: str) -> float:
+        """The constant share of a model on more than one GPU; 0 without a calibration."""
+        from artist.workload.models import canonical
+
+        return self.calibration.constant_share(canonical(model)) if self.calibration else 0.0
+
+    def complete(self, model: str, query: LatencyQuery, answer: Estimate) -> Estimate:
+        """A backend's answer to a query about a model, with the constant share of the model."""
+        several_gpus = bool(query.dimensions)
+        return with_constant_share(answer, self.constant_share(model) if several_gpus else 0.0)
 
 
 def calibration_names() -> list[str]:
     """Names of the calibrations in `./astra_configs/calibrations` and of the shipped ones."""
     return document_names("calibrations")
+
+
+def choose_calibration(setting: str, fabric: Fabric) -> Calibration | None:
+    """The calibration that a setting means on a fabric; `auto` is the one that the fabric names.
+
+    Raises:
+        ConfigError: the name is unknown, or the file is bad.
+    """
+    if setting != AUTO:
+        return load_calibration(setting)
+    if fabric.calibration is None:
+        return None
+    try:
+        return load_calibration(fabric.calibration)
+    except UnknownNameError as cause:
+        raise ConfigError(
+            f"fabric {fabric.name!r} names a calibration that is not there: {cause}; correct the "
+            "fabric's line 'calibration', or give --calibration none"
+        ) from cause
 
 
 def load_calibration(name: str) -> Calibration | None:
@@ -80,12 +190,13 @@ def load_calibration(name: str) -> Calibration | None:
     Raises:
         ConfigError: the name is unknown, or the file is bad.
     """
-    if name == "none":
+    if name == NONE:
         return None
     path = document_path("calibrations", name)
     if path is None:
-        known = [*calibration_names(), "none"]
-        raise UnknownNameError("calibration", name, known, "known: " + ", ".join(known))
+        known = [*calibration_names(), NONE]
+        remedy = f"known: {', '.join(known)}, and {AUTO} for the fabric's own"
+        raise UnknownNameError("calibration", name, known, remedy)
     return load_yaml(path, Calibration)
 
 

@@ -11,9 +11,10 @@ from functools import partial
 from typing import Protocol
 
 from artist.cluster.fabric import Fabric
-from artist.cluster.shape import Shape, shape_text
+from artist.cluster.shape import Shape, gpus_of, shape_text
 from artist.errors import BackendError, ConfigError
 from artist.estimates.asked import as_sent, asked_dimensions, query, slowest
+from artist.estimates.calibration import with_constant_share
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
 from artist.workload.layers import Parallelism, Workload, quantised
 
@@ -35,6 +36,9 @@ class LatencyService:
 
     `queries` counts how often an estimate was asked for. `distinct` counts the queries among them
     that ASTRA-sim can tell apart. `store_hits` counts how many of these the store answered.
+
+    `constant_share_of` gives the constant share of a model, which is added to the comm ratio of
+    its estimates on more than one GPU. The store keeps estimates without it.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class LatencyService:
         backend: LatencyBackend,
         workload_of: Callable[[str], Workload],
         store: EstimateStore | None = None,
+        constant_share_of: Callable[[str], float] | None = None,
     ) -> None:
         self.queries = 0
         self.store_hits = 0
@@ -50,6 +55,7 @@ class LatencyService:
         self._backend = backend
         self._workload_of = workload_of
         self._store = store
+        self._constant_share_of = constant_share_of
         self._workloads: dict[str, Workload] = {}
         self._by_shape: dict[tuple[str, Shape, bool], Estimate] = {}
         # Two shapes may have the same dimensions. Then one query serves both.
@@ -75,8 +81,14 @@ class LatencyService:
         key = (model, shape, profile)
         estimate = self._by_shape.get(key)
         if estimate is None:
-            estimate = self._by_shape[key] = self._on_shape(model, shape, profile)
+            estimate = self._with_constant(model, shape, self._on_shape(model, shape, profile))
+            self._by_shape[key] = estimate
         return estimate
+
+    def _with_constant(self, model: str, shape: Shape, estimate: Estimate) -> Estimate:
+        if self._constant_share_of is None or gpus_of(shape) == 1:
+            return estimate
+        return with_constant_share(estimate, self._constant_share_of(model))
 
     def _on_shape(self, model: str, shape: Shape, profile: bool) -> Estimate:
         asks = [

@@ -35,6 +35,13 @@ METRICS = (
     Term("queue_delay_p95_s", "s", "queueing delay, 95th percentile", "as jct_p50_s"),
     Term("queue_delay_p99_s", "s", "queueing delay, 99th percentile", "as jct_p50_s"),
     Term(
+        "comm_time_share",
+        "1",
+        "share of the time in which jobs progress that they spend on communication which computing "
+        "does not hide; 0 if every job fits one GPU, and larger the farther apart jobs are placed",
+        "sum over jobs of comm_s / sum over jobs of (comm_s + compute_s)",
+    ),
+    Term(
         "comm_time_mean_s",
         "s",
         "exposed communication of a job, mean (Dally V-D, communication latency)",
@@ -197,8 +204,28 @@ TERMS = (
     Term(
         "comm-ratio",
         "1",
-        "exposed communication / compute time (Dally IV-C)",
+        "exposed communication / compute time (Dally IV-C), and the calibration's constant share",
         "iteration_s = compute_s x (1 + comm ratio)",
+    ),
+    Term(
+        "calibration",
+        "",
+        "numbers that fit the models to measurements of a machine: scales of compute times and "
+        "bytes, and a constant share; a file in astra_configs/calibrations. In a summary: the one "
+        "that the run used, or none",
+    ),
+    Term(
+        "models_not_calibrated",
+        "",
+        "models of the trace that the calibration of the run lacks, separated by blanks; they run "
+        "with the compute times of the catalogue",
+    ),
+    Term(
+        "constant-share",
+        "1",
+        "communication that a model exposes on every placement of more than one GPU, as a fraction "
+        "of compute; part of a calibration, 0 for most models",
+        "comm ratio = constant share + comm ratio of the scaled iteration",
     ),
     Term(
         "lease",

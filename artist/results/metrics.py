@@ -159,6 +159,7 @@ def summarise(
         "makespan_s": makespan,
         **spread,
         **delays,
+        "comm_time_share": _comm_time_share(jobs),
         "comm_time_mean_s": float(np.mean(jobs["comm_s"])),
         "compute_time_mean_s": float(np.mean(jobs["compute_s"])),
         **_shares(rows, available),
@@ -171,6 +172,12 @@ def summarise(
         **_fairness(jobs),
         "events": rows.events,
     }
+
+
+def _comm_time_share(jobs: Table) -> float:
+    """Share of the time in which jobs progress that is exposed communication."""
+    comm_s, compute_s = float(np.sum(jobs["comm_s"])), float(np.sum(jobs["compute_s"]))
+    return comm_s / (comm_s + compute_s)
 
 
 def _shares(rows: Rows, available_gpu_s: float) -> Mapping[str, float]:

@@ -45,8 +45,10 @@ SENSETIME = Path(__file__).parents[3] / "shared" / "traces"
 def test_summary_has_every_key_of_the_contract(artist) -> None:
     summary = json.loads(artist("sim", "--racks", "2", "--format", "json", "--check").stdout)
     assert set(summary) >= set(SUMMARY_KEYS)
-    assert set(summary) - {"policy", "trace", "gpus", "jobs_total", "jobs_finished", "seed",
-                         "artist_version"} == {term.name for term in METRICS}  # fmt: skip
+    assert set(summary) - {"policy", "trace", "calibration", "models_not_calibrated", "gpus",
+                         "jobs_total", "jobs_finished", "seed", "artist_version"} == {
+        term.name for term in METRICS
+    }  # fmt: skip
     assert summary["jobs_finished"] == summary["jobs_total"] == 500
 
 
@@ -85,7 +87,7 @@ def test_manifest_says_where_the_result_came_from(artist, tmp_path: Path) -> Non
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["scenario"]["trace"] == "tiny-batch"
     assert manifest["seed"] == 3
-    assert set(manifest["inputs"]) == {"trace", "fabric"}
+    assert set(manifest["inputs"]) == {"trace", "fabric", "calibration"}
     assert manifest["versions"]["artist"]
     assert "sim" in manifest["command"]
 

@@ -22,7 +22,14 @@ from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topo
 from artist.experiments.experiment import load_experiment, runs
 from artist.io.shipped import resource
 from artist.policies.table import POLICIES
-from artist.run import build_cluster, build_latency, build_policy, build_trace, simulate
+from artist.run import (
+    build_calibration,
+    build_cluster,
+    build_latency,
+    build_policy,
+    build_trace,
+    simulate,
+)
 from artist.workload.astra_text import read_text, to_text
 from artist.workload.layers import quantised
 from artist.workload.models import workload
@@ -107,7 +114,7 @@ def read_scenario(path: Path) -> None:
     build_policy(scenario)
     build_trace(scenario, tree)
     if not scenario.backend.startswith("astra"):
-        build_latency(scenario, fabric, load_calibration(scenario.calibration))
+        build_latency(scenario, fabric, build_calibration(scenario, fabric))
         if tree.gpus <= SMALL_GPUS:
             simulate(scenario)
 

@@ -14,7 +14,14 @@ from artist.errors import ConfigError
 from artist.io.documents import load_yaml
 from artist.io.shipped import resource
 from artist.network.iteration_time_alone import AloneRates
-from artist.run import build_cluster, build_latency, build_policy, build_trace, simulate
+from artist.run import (
+    build_calibration,
+    build_cluster,
+    build_latency,
+    build_policy,
+    build_trace,
+    simulate,
+)
 
 SHIPPED = resource("astra_configs", "fabrics", "dally2025.yaml").read_text()
 
@@ -53,7 +60,7 @@ def test_the_real_composition_pickles_at_a_question_and_goes_on_the_same() -> No
     fabric = load_fabric(scenario.fabric)
     tree = build_cluster(scenario, fabric)
     policy = build_policy(scenario)
-    service = build_latency(scenario, fabric)
+    service = build_latency(scenario, fabric, build_calibration(scenario, fabric))
     simulator = Simulator(
         tree,
         build_trace(scenario, tree).jobs,

@@ -38,6 +38,8 @@ def test_two_jobs_by_hand() -> None:
     assert summary["queue_delay_mean_s"] == 9 / 2
     assert summary["comm_time_mean_s"] == 5 / 2
     assert summary["compute_time_mean_s"] == (5 + 4) / 2
+    # 5 s of 14 s with progress; of their means, and not a mean of the two jobs' shares.
+    assert summary["comm_time_share"] == 5 / 14
     # wide holds 4 GPUs for 10 s and computes in half of it, thin computes for 4 s on one.
     assert summary["gpu_allocated_share"] == 44 / 56
     assert summary["gpu_computing_share"] == 24 / 56

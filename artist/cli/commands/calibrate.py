@@ -203,6 +203,7 @@ def _as_json(name: str, fitted: list[FittedModel]) -> dict[str, Any]:
                 "quantisation": one.quantisation,
                 "compute_scale": one.calibration.compute_scale,
                 "comm_scale": one.calibration.comm_scale,
+                "constant_share": one.calibration.constant_share,
                 "levels": [asdict(level) for level in one.levels],
             }
             for one in fitted
@@ -213,12 +214,20 @@ def _as_json(name: str, fitted: list[FittedModel]) -> dict[str, Any]:
 def _print(name: str, fitted: list[FittedModel]) -> None:
     print_table(
         f"calibration {name}",
-        ("model", "compute scale", "comm scale", "error %", "whole microseconds %"),
+        (
+            "model",
+            "compute scale",
+            "comm scale",
+            "constant %",
+            "error %",
+            "whole microseconds %",
+        ),
         [
             (
                 one.model,
                 f"{one.calibration.compute_scale:.6g}",
                 f"{one.calibration.comm_scale:.6g}",
+                f"{100 * one.calibration.constant_share:.6g}",
                 f"{100 * one.error:.3f}",
                 f"{100 * one.quantisation:.3f}",
             )
@@ -226,19 +235,34 @@ def _print(name: str, fitted: list[FittedModel]) -> None:
         ],
     )
     print_table(
-        "communication, % of compute",
-        ("model", "placement", "role", "measured", "simulated", "deviation %", "known causes"),
+        "communication, % of compute (and % above the measured): before, and after the fit",
+        (
+            "model",
+            "placement",
+            "role",
+            "measured",
+            "not calibrated",
+            "one level fitted",
+            "as written",
+            "known causes",
+        ),
         [
             (
                 one.model,
                 level.placement,
                 level.role,
                 f"{level.measured_percent:g}",
-                f"{level.simulated_percent:.4g}",
-                "" if level.deviation is None else f"{100 * level.deviation:+.1f}",
+                _cell(level.uncalibrated_percent, level.uncalibrated_deviation),
+                _cell(level.one_level_percent, level.one_level_deviation),
+                _cell(level.simulated_percent, level.deviation),
                 level.note,
             )
             for one in fitted
             for level in one.levels
         ],
     )
+
+
+def _cell(percent: float, deviation: float | None) -> str:
+    """A simulated share, and how far it is from the measured one."""
+    return f"{percent:.4g}" + ("" if deviation is None else f" ({100 * deviation:+.1f})")

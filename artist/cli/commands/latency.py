@@ -19,6 +19,7 @@ def latency(
     workload: query.WorkloadFile = None,
     placement: query.Placement = None,
     fabric: query.FabricName = "dally2025",
+    calibration: query.CalibrationName = "none",
     topology: query.Topologies = None,
     npus: query.Npus = None,
     bandwidth: query.Bandwidths = None,
@@ -37,14 +38,19 @@ def latency(
     from artist.run import open_backend
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
-    asked = query.query_of(model, workload, placement, fabric, columns, system or [])
+    models = query.models_of(workload, placement, fabric, calibration)
+    asked = query.query_of(model, workload, placement, fabric, columns, system or [], models)
     started = time.perf_counter()
     estimate, slowest = asked.answer(open_backend(backend))
+    if model is not None:
+        estimate = models.complete(model, slowest.query, estimate)
     facts = {
         "finish_cycles": estimate.finish_ns,
         "exposed_comm_cycles": estimate.exposed_comm_ns,
         "compute_cycles": estimate.compute_ns,
+        "constant_share": getattr(estimate, "constant_share", 0.0),
         "comm_ratio": estimate.comm_ratio,
+        "calibration": models.name,
         "source": estimate.source,
         "signature": asked.signature,
         "asked": [labelled.signature for labelled in asked.asked],

@@ -17,6 +17,7 @@ def render(
     workload: query.WorkloadFile = None,
     placement: query.Placement = None,
     fabric: query.FabricName = "dally2025",
+    calibration: query.CalibrationName = "none",
     topology: query.Topologies = None,
     npus: query.Npus = None,
     bandwidth: query.Bandwidths = None,
@@ -31,7 +32,9 @@ def render(
     from artist.estimates.layer_wise import composed
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
-    asked = query.query_of(model, workload, placement, fabric, columns, system or []).asked
+    models = query.models_of(workload, placement, fabric, calibration)
+    question = query.query_of(model, workload, placement, fabric, columns, system or [], models)
+    asked = question.asked
     refused: list[BackendSettingError] = []
     for labelled in asked:
         # An uneven shape is asked as two regular ones, each in a folder of its own.

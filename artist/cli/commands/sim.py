@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
-from artist.cli.output import Format, note, print_facts
+from artist.cli.output import Format, note, print_facts, print_text
 from artist.cli.progress_bar import Watch
 
 if TYPE_CHECKING:
@@ -59,11 +60,27 @@ def sim(
         raise
     summary = result.summary
     title = f"{summary['policy']} on {summary['trace']}, {summary['gpus']} GPUs"
-    print_facts(title, summary, format_)
+    facts = {key: value for key, value in summary.items() if value != ""}
+    print_facts(title, summary if format_ is Format.JSON else facts, format_)
+    if format_ is Format.TABLE and not quiet:
+        _print_sentences(summary)
     if not quiet:
         _note_changes_to_trace(result)
     if out is None and not quiet and format_ is Format.TABLE:
         note("hint: --out DIR keeps jobs, placements and timeline as Parquet files")
+
+
+def _print_sentences(summary: Mapping[str, Any]) -> None:
+    """Say below the table what a newcomer looks for: what communication costs, and by which fit."""
+    print_text(
+        f"Of the time in which jobs progress, {100 * summary['comm_time_share']:.1f} % is "
+        "communication that computing does not hide: the price of spreading jobs over the network."
+    )
+    if lacking := summary["models_not_calibrated"]:
+        print_text(
+            f"Calibration {summary['calibration']} lacks {', '.join(lacking.split())}: compute "
+            "times are the catalogue's."
+        )
 
 
 def _note_changes_to_trace(result: Result) -> None:
