@@ -153,6 +153,7 @@ class Gandiva(BasePolicy):
         running = [((view.now, -self._since[job.handle]), job) for job in contestable]
         for _, job in heapq.merge(waiting, sorted(running, key=by_rank), key=by_rank):
             before = len(contest.decisions)
+            self._affinity.comes_forward()
             contest.offer(job)
             for decision in contest.decisions[before:]:
                 if isinstance(decision, Start | Migrate):
