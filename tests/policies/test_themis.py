@@ -14,7 +14,10 @@ from artist.cluster.placement import Placement
 from artist.cluster.shape import signature
 from artist.contract import ClusterView
 from artist.policies.shared.placers import PackPlacer
-from artist.policies.themis.auction import Bid, auction, winners
+from artist.policies.themis import auction as module
+from artist.policies.themis import greedy
+from artist.policies.themis.auction import auction, winners
+from artist.policies.themis.bid import Bid
 from artist.policies.themis.policy import Themis, ThemisOptions
 
 
@@ -107,10 +110,10 @@ def test_random_leftovers_are_seeded() -> None:
 def test_an_elastic_job_runs_on_fewer_gpus_and_grows_at_the_end_of_its_lease() -> None:
     jobs = [
         job("a", 0, 2, 10, gpus_min=1),  # 0-10 on one GPU: 5 done; then 5 on two
-        job("r", 0, 1, 10),  # log(20 / 10) on one GPU, a's log(20 / 10) needs two
+        job("r", 0, 1, 5),  # log(15 / 5) on one GPU; a's log(20 / 10) needs two
     ]
     rows = run(themis(), [[2]], jobs)
-    assert times(rows) == {"a": (0, 15), "r": (0, 10)}
+    assert times(rows) == {"a": (0, 15), "r": (0, 5)}
     assert count(rows, "migrations") == {"a": 1}
 
 
@@ -135,6 +138,12 @@ def test_hidden_payment() -> None:
 
 def test_a_gang_pays_nothing() -> None:
     assert auction([Bid(0, ((2, 1.0),)), Bid(1, ((2, 0.9),))], 3) == {0: 2}
+
+
+def test_among_equal_products_the_first_bid_wins() -> None:
+    two, one = ((2, math.log(2)),), ((1, math.log(2)),)
+    assert winners([Bid(0, two), Bid(1, one)], 2) == {0: 2}
+    assert winners([Bid(0, one), Bid(1, two)], 2) == {0: 1}
 
 
 def test_one_large_bid_beats_a_denser_small_one() -> None:
@@ -167,13 +176,21 @@ def best(bids: list[Bid], gpus: int) -> float:
 
 
 @given(bids_to_share())
-def test_winners_have_at_least_half_of_the_best_sum_of_gains(case) -> None:
+def test_the_greedy_search_has_at_least_half_of_the_best_sum_of_gains(case) -> None:
     bids, gpus = case
-    won = winners(bids, gpus)
+    won = greedy.winners(bids, gpus)
     assert sum(won.values()) <= gpus
     total = sum(dict(bid.options)[won[bid.job]] for bid in bids if bid.job in won)
     assert total >= best(bids, gpus) / 2 - 1e-9
-    kept = auction(bids, gpus)
+
+
+@pytest.mark.parametrize("largest_exact", [0, module.LARGEST_EXACT])
+@given(bids_to_share())
+def test_every_winner_keeps_gpus_and_nobody_gets_more_than_it_won(largest_exact, case) -> None:
+    bids, gpus = case
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LARGEST_EXACT", largest_exact)
+        won, kept = winners(bids, gpus), auction(bids, gpus)
     assert kept.keys() == won.keys()
     assert all(kept[handle] <= won[handle] for handle in won)
 

@@ -20,7 +20,7 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import ClusterView, JobView
 from artist.policies.shared.placers import PackPlacer
-from artist.policies.themis.auction import Bid
+from artist.policies.themis.bid import Bid
 from artist.units import seconds
 
 
