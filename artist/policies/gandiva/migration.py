@@ -64,8 +64,10 @@ class Consolidation:
     def emptier(self, share: float) -> Iterator[Migrate]:
         """Empty the busy machines of which at least `share` is free, the emptiest first.
 
-        Their jobs move, the smallest first. A job goes to the busy machine with the fewest free
-        GPUs that suffice. It stays if that machine has as many free GPUs as its own, or more.
+        Which machines these are, and their order, is decided before the first job moves; among
+        equals the first in visiting order. The jobs that lie inside one machine move, the smallest
+        first, then order of arrival. A job goes to the busy machine with the fewest free GPUs that
+        suffice, if it has fewer than the job's own machine has by then. Else it stays.
         """
         level = self._tree.machine
         inside = self._inside(self._nearly_empty(share))
