@@ -12,6 +12,7 @@ become sums.
 **Ties.** An option that is worth no more than one of fewer GPUs, or than none, is no option. Among
 allocations of equal product, the first bid gets the most GPUs that one of them gives it, then the
 second bid, and so on. Bids come in the order of rho, so the job that is worse off wins a tie.
+Values that differ by less than 1e-9 of themselves count as equal (`SAME`): that is rounding.
 
 **Search.** The maximum is a knapsack problem. It is solved exactly as long as bids x GPUs is at
 most `LARGEST_EXACT` (`exact.py`), else to at least half of the largest sum of gains (`greedy.py`).

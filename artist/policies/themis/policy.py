@@ -52,6 +52,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Literal
 
 from pydantic import Field
@@ -107,6 +108,8 @@ class Themis(BasePolicy):
         self._lease_ticks = ticks(options.lease_s)
         self._period = ticks(options.period_s or options.lease_s)
         self._fairness = FinishTimes(self._lease_ticks)
+        # Exact: (1 - 0.7) x 10 is a little more than 3 in floats, and must not round up to 4.
+        self._bidding = 1 - Fraction(repr(options.fairness_knob))
         self._rng = stream(options.seed, "themis.leftover")
         self._done_at_start: dict[int, int] = {}
         self._wake: Tick = -1
@@ -137,8 +140,7 @@ class Themis(BasePolicy):
             return {}
         losing = {job.handle: self._fairness.rho_without(job, view) for job in jobs}
         ranked = sorted(jobs, key=lambda job: (-losing[job.handle], job.handle))
-        # 1e-9: (1 - 0.7) x 10 is a little more than 3 in floats, and must not round up to 4.
-        bidders = math.ceil((1 - self.options.fairness_knob) * len(ranked) - 1e-9)
+        bidders = math.ceil(self._bidding * len(ranked))
         bids = [self._fairness.bid(job, view, left) for job in ranked[:bidders]]
         counts = auction([bid for bid in bids if bid.options], left)
         left -= sum(counts.values())
