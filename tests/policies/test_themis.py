@@ -57,6 +57,14 @@ def test_leases_are_auctioned_at_the_end_of_a_bidding_period() -> None:
     assert times(run(themis(period_s=15), [[1]], jobs)) == {"a": (0, 45), "b": (15, 20)}
 
 
+def test_a_lease_that_ended_before_the_job_arrived_is_on_offer_in_the_same_period() -> None:
+    jobs = [
+        job("a", 0, 1, 20),  # lease ends at 4, on offer at 5: log(24 / 20); 10-25
+        job("b", 4.5, 1, 5),  # at 5: log(9.5 / 5.5); 5-10
+    ]
+    assert times(run(themis(lease_s=4, period_s=5), [[1]], jobs)) == {"a": (0, 25), "b": (5, 10)}
+
+
 def test_nothing_is_offered_while_no_job_waits() -> None:
     assert run(themis(), [[2]], [job("a", 0, 1, 95)]).questions == 2  # arrival and finish
 
@@ -87,6 +95,14 @@ FOR_BIG_OR_TWO = [
 )
 def test_the_fairness_knob_lets_only_the_worst_off_bid(knob: float, expected: dict) -> None:
     assert times(run(themis(fairness_knob=knob), [[2]], FOR_BIG_OR_TWO)) == expected
+
+
+def test_the_number_of_bidders_is_not_rounded_up_because_of_floats() -> None:
+    # Three of ten bid, although (1 - 0.7) x 10 > 3 in floats: q is the fourth, and with q's bid p
+    # and q would win (2 log 2 > log 2.25).
+    gang, rest = job("gang", 0, 2, 9), [job(f"r{i}", 0, 1, 100) for i in range(6)]
+    jobs = [FOR_BIG_OR_TWO[0], gang, *FOR_BIG_OR_TWO[1:], *rest]
+    assert times(run(themis(fairness_knob=0.7), [[2]], jobs))["big"] == (0, 8)
 
 
 def test_leftovers_go_to_those_who_did_not_bid() -> None:

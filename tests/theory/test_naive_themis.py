@@ -39,7 +39,7 @@ def random_options(rng: Random) -> dict[str, Any]:
     """Options of Themis."""
     return {
         "lease_s": rng.choice([2.0, 1.0, 1.5, 4.0]),
-        "period_s": rng.choice([2.0, 1.0, 3.0, 0.5]),
+        "period_s": rng.choice([2.0, 1.0, 3.0, 0.5, 5.0]),
         "fairness_knob": rng.choice([0.0, 0.3, 0.5, 0.7, 0.8]),
         "leftover": rng.choice(["random", "worst-first"]),
         "placement": rng.choice(["pack", "pack", "any", "consolidate-or-wait"]),
@@ -82,8 +82,10 @@ def compare(seed: int, gpus: int, jobs: int) -> Themis:
 
 def test_every_stay_of_every_job_follows_from_the_rule() -> None:
     happened: Counter[str] = Counter()
-    for seed in range(300):
+    for seed in range(150):
         happened.update(compare(seed, 16, 8).happened)
+    for seed in range(150, 300):
+        happened.update(compare(seed, 20, 12).happened)
     # Traces in which a part of the rule never decides anything would not test it.
     assert {part for part in PARTS if happened[part] >= 5} == PARTS, happened
 

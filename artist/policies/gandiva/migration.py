@@ -100,7 +100,9 @@ class Consolidation:
         """Busy machines of which at least `share` is free."""
         level = self._tree.machine
         sizes, free = np.array(self._tree.levels[level].gpus), self._free.counts(level)
-        return set(np.flatnonzero((share * sizes <= free) & (free < sizes)).tolist())
+        # Rounded: 0.55 x 20 is a little more than 11 in floats.
+        least = np.round(share * sizes, 9)
+        return set(np.flatnonzero((least <= free) & (free < sizes)).tolist())
 
     def _inside(self, machines: Collection[int]) -> dict[int, list[JobView]]:
         """The jobs of this pass that lie inside one of these machines, by machine."""
