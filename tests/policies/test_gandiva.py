@@ -103,6 +103,18 @@ def test_a_nearly_empty_machine_is_emptied_into_a_fuller_one() -> None:
     assert count(rows, "migrations") == {}
 
 
+def test_a_free_share_that_is_reached_exactly_counts_in_spite_of_rounding() -> None:
+    jobs = [
+        job("ten", 0, 10, 20),  # machine 0
+        job("short", 0, 10, 5),  # machine 0 until 5: 10 free
+        job("nine", 0, 9, 20),  # machine 1: 11 of 20 free, which is 0.55; 0.55 x 20 > 11 in floats
+    ]
+    assert leaves(run(gandiva(fragmented_share=0.55), [[20, 20]], jobs), jobs)["nine"] == [
+        (1,),
+        (0,),
+    ]
+
+
 # -- time slices -------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ import naive
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support import EstimateByLevel, make_policy
+from support import EstimateByLevel
 
 from artist.cluster.tree import Nested, nested
 from artist.cluster.visiting_order import VisitingOrder
@@ -22,6 +22,8 @@ from artist.engine.rows import EndReason
 from artist.engine.simulator import Simulator
 from artist.network.iteration_time_alone import AloneRates
 from artist.policies.table import POLICIES
+from artist.rng import FIRST_DRAWS, Draws
+from artist.run import open_policy
 from artist.workload.job import Job
 
 NAMES = (
@@ -108,10 +110,12 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-def simulated(case: Case, policy: str, options: dict[str, Any]) -> list[list[naive.Stay]]:
+def simulated(
+    case: Case, policy: str, options: dict[str, Any], draws: Draws = FIRST_DRAWS
+) -> list[list[naive.Stay]]:
     """The stays of every job, by artist."""
     tree = nested(case.names, case.spec)
-    asked = make_policy(policy, **options)
+    asked = open_policy(policy, options, draws)
     rates = AloneRates(tree, EstimateByLevel(tree, case.rack, case.network))
     order = VisitingOrder(tree, case.permutation)
     rows = Simulator(

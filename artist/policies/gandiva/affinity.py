@@ -23,6 +23,16 @@ class Affinity:
         # Per job: the machine on which it lies, or lay last. Jobs on several machines have none.
         self._homes: dict[int, int] = {}
         self._rng = draws.stream("gandiva.scatter")
+        # The order of machines for the job that comes forward; None until it is needed.
+        self._order: list[int] | None = None
+
+    def comes_forward(self) -> None:
+        """The next job comes forward. If it needs an order of machines, it gets its own.
+
+        It has the same order for the free GPUs and for the pool. With two draws it would take
+        GPUs of running jobs whenever the second one happens to lie closer together.
+        """
+        self._order = None
 
     def place(self, job: JobView, free: FreeGpus) -> Placement | None:
         """A placement for a job; None only if the cluster has too few free GPUs."""
@@ -79,7 +89,9 @@ class Affinity:
         level = free.tree.machine
         counts = free.counts(level).tolist()
         taken: dict[int, int] = {}
-        for machine in self._rng.permutation(len(counts)).tolist():
+        if self._order is None:
+            self._order = self._rng.permutation(len(counts)).tolist()
+        for machine in self._order:
             if counts[machine]:
                 share = min(gpus, counts[machine])
                 taken |= pack_in_unit(free, level, machine, share)

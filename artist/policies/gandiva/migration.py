@@ -65,10 +65,12 @@ class Consolidation:
     def emptier(self, share: float) -> Iterator[Migrate]:
         """Empty the busy machines of which at least `share` is free, the emptiest first.
 
-        The share is the decimal number that it prints as: .7 of ten GPUs are seven.
+        Which machines these are, and their order, is decided before the first job moves; among
+        equals the first in visiting order. The jobs that lie inside one machine move, the smallest
+        first, then order of arrival. A job goes to the busy machine with the fewest free GPUs that
+        suffice, if it has fewer than the job's own machine has by then. Else it stays.
 
-        Their jobs move, the smallest first. A job goes to the busy machine with the fewest free
-        GPUs that suffice. It stays if that machine has as many free GPUs as its own, or more.
+        The share is the decimal number that it prints as: .7 of ten GPUs are seven.
         """
         level = self._tree.machine
         inside = self._inside(self._nearly_empty(share))

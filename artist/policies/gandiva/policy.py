@@ -8,39 +8,48 @@ Source: Xiao et al., *Gandiva: Introspective cluster scheduling for deep learnin
 - Section 4.2, reactive mode, getting nodes for a job: `affinity.py`.
 - Section 4.2, introspective mode, migration: `migration.py`.
 
-**Admission.** First come, first served. A job that does not fit is passed. The *affinity* of a
-machine is the GPU demand of the first job that it got since it was last idle. A job gets, in this
-order:
+**Admission.** First come, first served: jobs come forward in the order in which they entered the
+queue (they arrived or were suspended); equal ones in order of arrival. A job that does not fit is
+passed. The *affinity* of a machine is the GPU demand of the first job that it got since it was last
+idle. A job gets, in this order:
 
-1. its former machine, if it was suspended and that machine has room;
+1. the machine on which it lay last, if that has room. A job that lay on several machines has none;
 2. the machine of its own affinity with most free GPUs;
-3. an idle machine;
+3. the smallest idle machine;
 4. the machine of another affinity with most free GPUs;
 5. if no machine has room, free GPUs of several machines, visited in random order. Early feedback
-   comes before locality, and migration repairs it.
+   comes before locality, and migration repairs it. The order is drawn once for each job that needs
+   one at a question.
 
 Among equals the job gets the first machine in visiting order.
 
 **Time slices.**
 
-1. While jobs wait, all slices end together, a whole number of `quantum_s` after the slice clock
-   started. It starts with the first arrival; in other permutations than 0, a random part of
-   `quantum_s` later (`shared/clock.py`).
+1. All slices end together, a whole number of `quantum_s` after the slice clock started. It starts
+   with the first arrival; in other permutations than 0, a random part of `quantum_s` later
+   (`shared/clock.py`). A slice ends only if a job waited during it; a job that arrives at its very
+   end did not. Otherwise the running jobs go on.
 2. At the end of a slice, every running job that completed an iteration on its GPUs comes behind
    all waiting jobs. Among these running jobs, the one that has run longest comes last; among
-   equals, the one that arrived later.
+   equals, the one that arrived later. A run begins when the job leaves the queue. A migration does
+   not interrupt it.
 3. All of them are placed anew in this order (`shared/contest.py`). A running job keeps its GPUs
    if no job before it took them. So GPUs change hands round-robin, and a gang of any size gets its
    turn.
-4. Between the ends of slices, waiting jobs only get free GPUs.
+4. A machine is idle in this round if all its GPUs are free or, for a job that takes GPUs of the
+   pool, in the pool. Its affinity becomes the demand of the first job that takes GPUs of it while
+   all of them are in the pool. A job that keeps its GPUs changes no affinity.
+5. Between the ends of slices, waiting jobs only get free GPUs.
 
 **Migration.** When a job finished or a slice ended, after the waiting jobs were served:
 
-1. Every job on several machines moves to fewer machines or to a better level, if the free GPUs and
-   its own allow it. The worst level comes first, then order of arrival.
+1. Jobs on several machines come closer. The worst level comes first, then order of arrival. Each
+   is packed anew into the free GPUs and its own, as the placer `pack` does. It moves if that is a
+   better level, or the same level with fewer machines.
 2. Machines that are nearly empty are emptied (`Consolidation.emptier`).
 
-A job moves at most once per question.
+A job that started, moved or lost its GPUs at this question does not migrate, and no job moves
+twice. A job's own GPUs count as free when it migrates, also for affinity.
 
 **Checked.** The section numbers and the quantum of one minute were checked against published
 summaries. There is no published program to compare with. The default of `fragmented_share` and
@@ -156,6 +165,7 @@ class Gandiva(BasePolicy):
         running = [((view.now, -self._since[job.handle]), job) for job in contestable]
         for _, job in heapq.merge(waiting, sorted(running, key=by_rank), key=by_rank):
             before = len(contest.decisions)
+            self._affinity.comes_forward()
             contest.offer(job)
             for decision in contest.decisions[before:]:
                 if isinstance(decision, Start | Migrate):

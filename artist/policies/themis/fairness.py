@@ -10,18 +10,20 @@ Source: Mahajan et al., *Themis* (NSDI 2020), section 3.2.
 The own GPUs of a job are as many as it asked for. The time of an iteration is that on GPUs as
 close together as an empty cluster allows, without other jobs on the network. An iteration on k
 GPUs is worth k / own GPUs of an iteration as submitted. All of this is exact: times are whole
-ticks, and the time of an iteration is a ratio of ticks.
+ticks, and the time of an iteration is a ratio of ticks. So no rounding decides between equal jobs.
+Gains of bids are floats; the auction allows for their rounding.
 """
 
 from __future__ import annotations
+
+import math
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import ClusterView, JobView
 from artist.policies.shared.exact import ExactKey, exact_key
 from artist.policies.shared.placers import PackPlacer
-from artist.policies.themis.auction import Bid
-from artist.policies.themis.gains import Gain
+from artist.policies.themis.bid import Bid
 from artist.units import Tick, exact_ticks
 
 Ticks = tuple[int, int]
@@ -68,8 +70,8 @@ class FinishTimes:
         for count in range(job.job.gpus_min, min(job.job.gpus_max, gpus) + 1):
             own = count == job.job.gpus  # known already
             num, den = (own_num, own_den) if own else self._iteration(job, view, count)
-            gain = Gain(without * den, (waited * den + left * num) * own_den)
-            if gain.positive:
+            gain = math.log(without * den / ((waited * den + left * num) * own_den))
+            if gain > 0:
                 options.append((count, gain))
         return Bid(job.handle, tuple(options))
 

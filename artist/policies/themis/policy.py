@@ -5,7 +5,7 @@ Source: Mahajan et al., *Themis: Fair and efficient GPU cluster scheduling*, NSD
 **What is where.**
 
 - Section 3.2, finish-time fairness rho: `fairness.py`.
-- Section 3.3, partial-allocation auction, hidden payments: `auction.py`.
+- Section 3.3, partial-allocation auction, hidden payments: `auction.py`; its search: `exact.py`.
 - Section 3.3, rounds, fairness knob f, leftover allocation: `Themis.decide`.
 - Where the GPUs lie: `shared/joint_placements.py`.
 
@@ -14,20 +14,27 @@ finish that it would see. T_ideal is its run time alone on its own number of GPU
 together as an empty cluster allows. A bid for k GPUs is rho if the job ran on k such GPUs from now
 on. With no GPUs, the job first waits one more lease.
 
-1. *Offer.* At each arrival and finish the free GPUs are on offer. At the ends of bidding periods,
-   GPUs of running jobs are on offer too. Such a job has completed an iteration on them,
-   and one of its leases (counted from its start) ended in that period. These jobs and the waiting
-   jobs take part. The first period begins with the first arrival; in other permutations than 0, a
-   random part of a period later (`shared/clock.py`).
-2. *Auction.* The jobs are ranked by their rho without GPUs, the largest first; among equals, the
-   earlier arrival. The first 1 - f of them (rounded up) bid. Values of rho and gains are compared
-   without rounding (`gains.py`).
-3. *Leftovers.* GPUs that no bidder won go to the jobs that did not bid, in random order; with
+1. *Offer.* At each arrival and finish the free GPUs are on offer to the waiting jobs. At the end of
+   a bidding period, GPUs of running jobs are on offer too, and these jobs take part. Such a job has
+   completed a whole iteration (as submitted) on them, and one of its leases, counted from the
+   start of its stay, ended in that period. A lease that ends with a period belongs to it.
+2. *Bidding periods* follow one another. The first one begins with the first arrival; in other
+   permutations than 0, a random part of a period later (`shared/clock.py`). An end is planned
+   whenever a job could use more GPUs than it has after a question, and no end is planned yet: the
+   end of the first period, this one or a later one, in which a lease ends. What is not planned is
+   no offer. So a job that arrives when a period ends and nobody waited before gets no leased GPUs
+   yet.
+3. *Auction.* The jobs are ranked by their rho without GPUs, the largest first; among equals, the
+   earlier arrival. The first 1 - f of them (rounded up) bid, for every number of GPUs that they
+   can run on.
+4. *Leftovers.* GPUs that no bidder kept go to the jobs that did not bid, in random order; with
    `leftover=worst-first`, by rho. Then they go to the bidders that lost and to elastic winners,
-   by rho. Each job gets as many as it can run on, until no job can use them.
-4. *Placement.* The first candidate of the placer is taken. A running job whose GPUs were on offer
+   by rho. Each job gets as many as it can run on, until no job can use them. An order is drawn
+   for every auction.
+5. *Placement.* The first candidate of the placer is taken. A running job whose GPUs were on offer
    and that got none is preempted.
-5. While no job waits and no running job could grow, nothing is offered and leases renew in place.
+6. If no job on offer or waiting could use more GPUs than it has, or none can run on so few, there
+   is no auction, and leases renew in place.
 
 **Checked.** The section numbers were checked against published summaries. The values 0.8 and 20
 minutes and the order of leftovers could not be checked against the paper's text.
