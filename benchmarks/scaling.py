@@ -37,7 +37,7 @@ COLUMNS = (
     "whole_cpu_s",
     "wall_s",
     "peak_mib",
-    "utilization",
+    "allocated_share",
 )
 MIB_PER_KIB = 1 / 1024
 

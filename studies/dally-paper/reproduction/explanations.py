@@ -66,7 +66,9 @@ def slowdown(signature: str) -> float:
     from artist import latency
 
     backend = "recorded:studies/dally-paper/recorded.csv"
-    return latency("mobilenetv3", signature, fabric="dally2025", backend=backend).comm_ratio
+    system = {"uneven": "flat"}
+    estimate = latency("mobilenetv3", signature, backend=backend, system=system)
+    return estimate.comm_ratio
 
 
 def shapes() -> str:
@@ -80,7 +82,7 @@ def shapes() -> str:
 def tail(evidence: Evidence) -> str:
     """The placement of the last job to finish: medians over the drawn traces, batch."""
     rows = []
-    for study, racks, policy in product(("recorded", "calibrated"), (2, 8), POLICIES):
+    for study, racks, policy in product(("default", "recorded"), (2, 8), POLICIES):
         cell = Cell(study, DRAWN["batch"], racks, policy)
         if not evidence.has(cell):
             continue
@@ -175,7 +177,7 @@ def communication(evidence: Evidence) -> str:
     """How long jobs communicate on H100 machines, per computing time."""
     rows = []
     for arrivals, policy in product(DRAWN, _RIVALS):
-        cells = [Cell("h100-calibrated", DRAWN[arrivals], racks, policy) for racks in RACKS]
+        cells = [Cell("h100", DRAWN[arrivals], racks, policy) for racks in RACKS]
         shares = (share(communicating(evidence, cell)) for cell in cells)
         rows.append([f"{arrivals}, {policy}", *shares])
     return table(["communication / computing", *(f"{racks} racks" for racks in RACKS)], rows)
@@ -209,10 +211,12 @@ def fabrics(evidence: Evidence) -> str:
 
 _RIVALS = ("dally", "tiresias", "gandiva")
 _FABRICS = (
+    "default",
+    "flat",
+    "machine-column",
+    "bucketed",
+    "h100",
     "recorded",
-    "calibrated",
-    "h100-calibrated",
-    "h100-catalogue",
     "no-communication",
 )
 _ON_8_RACKS = tuple(product(_FABRICS, DRAWN))

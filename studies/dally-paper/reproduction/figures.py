@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from claims import CLAIMS
+from claims import CLAIMS, METRICS, Claim
 from evidence import Cell, Evidence
 from pairs import RACKS
 from sources import DRAWN, OWN, Original
 from values import POLICIES
-from verdicts import REGIMES, compared
+from verdicts import JUDGED, compared
 
 from artist.experiments.experiment import load_experiment, runs
 from artist.report.drawing import draw, style
@@ -21,6 +23,7 @@ from artist.report.figure import TIME_TICKS
 from artist.report.grouping import group
 from artist.report.page import figures
 from artist.report.reader import read_runs
+from artist.results.compare_values import LESS, MORE, ComparedValues
 from artist.results.run_directory import write_run
 from artist.run import simulate
 
@@ -37,15 +40,15 @@ STYLE: Any = {
     "svg.fonttype": "none", "svg.hashsalt": "artist",
 }  # fmt: skip
 
-# The paper's ranges of Dally against Tiresias, section VI-1 and VI-5.
-PAPER_RANGES = {"M1": (-0.69, -0.67), "J1": (-0.36, -0.19)}
 CURVES = ("jct-cdf",)
 
 
 def write_rows(evidence: Evidence, original: Original, folder: Path) -> None:
     """Draw the figures that need nothing but the rows of the results."""
     folder.mkdir(exist_ok=True)
-    _save(folder / "differences.svg", 5.6, lambda canvas: _differences(evidence, canvas))
+    for claim in CLAIMS:
+        if claim.main:
+            _save(folder / f"claim-{claim.id}.svg", 1.9, partial(_claim, evidence, claim))
     _save(folder / "values.svg", 5.4, lambda canvas: _values(evidence, original, canvas))
 
 
@@ -57,7 +60,7 @@ def write_curves(studies: Path, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     chosen = [
         run
-        for run in runs(load_experiment(studies / "recorded.yaml"))
+        for run in runs(load_experiment(studies / "default.yaml"))
         if run.scenario.racks == 8 and run.scenario.seed == 0
         if run.scenario.trace == DRAWN["batch"]
     ]
@@ -82,38 +85,40 @@ def _save(path: Path, height_in: float, paint: Callable[[Canvas], None]) -> None
         canvas.savefig(path, format="svg", metadata={"Date": None})
 
 
-def _differences(evidence: Evidence, canvas: Canvas) -> None:
-    """Dally against Tiresias in every regime: paired differences with their intervals."""
-    panels = canvas.subplots(1, 2, sharey=True)
-    for axes, name in zip(panels, PAPER_RANGES, strict=True):
-        claim = next(one for one in CLAIMS if one.id == name)
-        axes.axvspan(*(100 * end for end in PAPER_RANGES[name]), color="#dddddd", lw=0)
+def _claim(evidence: Evidence, claim: Claim, canvas: Canvas) -> None:
+    """One claim in every regime: a panel per number of racks, a line per regime.
+
+    A filled mark is a sure difference. Grey: what the paper says.
+    """
+    panels = canvas.subplots(1, len(RACKS), sharey=True)
+    for axes, racks in zip(panels, RACKS, strict=True):
         axes.axvline(0, color="black", lw=0.6)
-        labels, at = [], 0
-        for tone, regime in enumerate(REGIMES):
-            for racks in claim.racks:
-                difference = compared(evidence, claim, regime, racks)
-                if difference is None:
-                    continue
-                # Makespans and completion times are never zero, so there is a ratio.
-                ends = [end - 1 for end in (difference.ratio, difference.low, difference.high)]
-                _whisker(axes, at, ends, style(f"s{tone}")[0])
-                labels.append(f"{regime}, {racks}")
-                at += 1
-        axes.set_yticks(range(len(labels)), labels)
-        axes.set_ylim(len(labels) - 0.5, -0.5)
+        said = [int(number) for number in re.findall(r"[-+]\d+", claim.paper)]
+        if said:
+            axes.axvspan(min(said), max(said), color="#dddddd", lw=1)
+        for at, regime in enumerate(JUDGED):
+            difference = compared(evidence, claim, regime, racks)
+            # Without replicates that differ there is no interval.
+            if difference is not None and not math.isnan(difference.low):
+                _whisker(axes, at, difference, style(f"s{at}")[0])
+        axes.set_yticks(range(len(JUDGED)), JUDGED)
+        axes.set_ylim(len(JUDGED) - 0.5, -0.5)
         axes.set_xscale("symlog", linthresh=100)
         axes.set_xlim(-100, 3000)
-        axes.set_xticks([-100, -50, 0, 50, 100, 1000], ["-100", "-50", "0", "50", "100", "1000"])
+        axes.set_xticks([-100, 0, 100, 1000], ["-100", "0", "100", "1000"])
         axes.grid(visible=True, axis="x")
-        metric = "makespan" if name == "M1" else "mean JCT"
-        axes.set_xlabel(f"Dally over Tiresias, {metric}, batch (%)")
+        axes.set_title(f"{racks} racks" if racks in claim.racks else f"{racks} racks: not claimed")
+    canvas.supxlabel(f"{claim.policy} over {claim.rival}, {METRICS[claim.metric]} (%)")
 
 
-def _whisker(axes: Axes, at: int, values: Sequence[float], colour: str) -> None:
-    mean, low, high = (100 * value for value in values)
+def _whisker(axes: Axes, at: int, difference: ComparedValues, colour: str) -> None:
+    """The ratio as a percentage with its interval. These metrics are never zero."""
+    mean, low, high = (
+        100 * (end - 1) for end in (difference.ratio, difference.low, difference.high)
+    )
     axes.plot([low, high], [at, at], color=colour)
-    axes.plot([mean], [at], "o", color=colour, markersize=3.5)
+    face = colour if difference.verdict in (LESS, MORE) else "white"
+    axes.plot([mean], [at], "o", color=colour, markerfacecolor=face, markersize=3.5)
 
 
 def _values(evidence: Evidence, original: Original, canvas: Canvas) -> None:
@@ -125,7 +130,7 @@ def _values(evidence: Evidence, original: Original, canvas: Canvas) -> None:
                 shift = (order - (len(POLICIES) - 1) / 2) * 0.11
                 colour = style(f"s{order}")[0]
                 for index, racks in enumerate(RACKS):
-                    cell = Cell("recorded", DRAWN[arrivals], racks, policy)
+                    cell = Cell("default", DRAWN[arrivals], racks, policy)
                     if not evidence.has(cell):
                         continue
                     values = evidence.values(cell, metric)

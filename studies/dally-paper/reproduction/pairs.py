@@ -64,10 +64,11 @@ def placement() -> Iterator[Pair]:
 
 def within_level() -> Iterator[Pair]:
     """Dally that moves within a level: against Dally, and against a Tiresias that moves too."""
-    for arrivals, racks in product(DRAWN, RACKS):
-        dally = BATCH.of(trace=DRAWN[arrivals], racks=racks)
-        moving = dally.of(study="within-level", policy="dally-within-level")
-        yield f"{arrivals}, {racks} racks: within-level for dally", moving, dally
+    for study, moves in (("default", "default-within-level"), ("recorded", "within-level")):
+        for arrivals, racks in product(DRAWN, RACKS):
+            dally = BATCH.of(study=study, trace=DRAWN[arrivals], racks=racks)
+            moving = dally.of(study=moves, policy="dally-within-level")
+            yield f"{study}, {arrivals}, {racks} racks: within-level for dally", moving, dally
     for racks in RACKS:
         moving = BATCH.of(study="within-level", policy="dally-within-level", racks=racks)
         rival = BATCH.of(study="original-tiresias", policy="tiresias", racks=racks)

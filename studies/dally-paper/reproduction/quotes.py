@@ -136,10 +136,12 @@ class Quotes:
 
     def agreeing(self, regime: str, other: str) -> str:
         """How many verdicts of one regime are those of another."""
-        one, two = (comparisons(self._evidence, (name,)) for name in (regime, other))
-        pairs = list(zip(one, two, strict=True))
-        same = sum(mine[2].verdict == theirs[2].verdict for mine, theirs in pairs)
-        return f"{same} of {len(pairs)}"
+        one, two = (
+            {(claim, racks): judged.verdict for claim, racks, judged in comparisons(evidence, (x,))}
+            for evidence, x in ((self._evidence, regime), (self._evidence, other))
+        )
+        both = one.keys() & two.keys()
+        return f"{sum(one[key] == two[key] for key in both)} of {len(both)}"
 
     def uneven(self, study: str, racks: int, policy: str) -> str:
         """In how many drawn batches the last job to finish lies unevenly."""

@@ -15,15 +15,19 @@ from artist.results.metrics import Table
 from artist.run import simulate
 
 ORDER = (
+    "default",
+    "flat",
+    "machine-column",
+    "bucketed",
+    "h100",
     "recorded",
+    "default-within-level",
+    "default-within-level-variants",
+    "within-level",
+    "within-level-variants",
     "own-jobs",
     "ladder-rules",
     "ladder-paper",
-    "within-level",
-    "within-level-variants",
-    "calibrated",
-    "calibrated-within-level",
-    "calibrated-within-level-variants",
     "original-rules",
     "original-tiresias",
     "lease",
@@ -31,11 +35,9 @@ ORDER = (
     "placement-poisson",
     "order",
     "load",
-    "h100-calibrated",
     "bounds",
     "gandiva",
     "no-communication",
-    "h100-catalogue",
 )
 """Studies in the order of `results.csv`.
 
