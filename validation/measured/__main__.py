@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from artist.cluster.fabric import Fabric, load_fabric, with_system
-from artist.errors import ArtistError
+from artist.cluster.fabric import Fabric, fabric_names, load_fabric, with_system
+from artist.errors import ArtistError, ConfigError
 from artist.io.writing import check_file
 from validation.measured.accuracy import Prediction
 from validation.measured.prediction import as_measured, fit, predict
@@ -103,7 +103,14 @@ def _by_choice(steps: list[Step], fabrics: Path | None) -> dict[str, list[Predic
 
 def _fabric(hardware: str, folder: Path | None) -> Fabric:
     own = folder / f"{hardware}.yaml" if folder is not None else None
-    return load_fabric(str(own) if own is not None and own.is_file() else hardware)
+    if own is not None and own.is_file():
+        return load_fabric(str(own))
+    if hardware not in fabric_names():
+        raise ConfigError(
+            f"hardware {hardware!r}: no fabric of this name; write FABRICS/{hardware}.yaml, or name "
+            f"one of {', '.join(fabric_names())}"
+        )
+    return load_fabric(hardware)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -6,8 +6,9 @@ A template never holds a number of a run itself. It asks for it: `{{ claim("M1",
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from claims import CLAIMS
+from claims import CLAIMS, words
 from evidence import Cell, Evidence
 from explanations import communicating, slowdown, streams, switched, waiting
 from formatting import from_to, interval, seconds, share
@@ -32,7 +33,7 @@ class Quotes:
         }
         self._metrics = {heading: metric for metric, heading in HEADINGS.items()}
 
-    def functions(self) -> Mapping[str, Callable[..., str]]:
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
         """The methods by the names that templates use."""
         return {
             "paper": self.paper,
@@ -54,6 +55,7 @@ class Quotes:
             "uneven": self.uneven,
             "waiting": self.waiting,
             "load": self.load,
+            "main_claims": lambda: [(x.id, words(x)) for x in CLAIMS if x.main],
             "runs": lambda: f"{self._evidence.runs:,}",
             "latencies": lambda origin: f"{latency_origins()[origin]:,}",
         }
