@@ -159,7 +159,7 @@ def test_out_is_the_input_with_a_column(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_folder_of_fabrics_comes_before_the_shipped_ones(tmp_path: Path) -> None:
     rows = ("fast,resnet50,32,1,0.2,0", 'fast,resnet50,32,"4,4",0.2,0')
     steps = read_steps(written(tmp_path, *rows))
-    with pytest.raises(ArtistError, match="hardware 'fast': no fabric .* FABRICS/fast.yaml"):
+    with pytest.raises(ArtistError, match=r"hardware 'fast': no fabric .*FABRICS/fast\.yaml"):
         predicted(steps, None)
     shipped = (Path(__file__).parents[2] / "astra_configs" / "fabrics" / "a100.yaml").read_text()
     (tmp_path / "fast.yaml").write_text(shipped.replace("name: a100", "name: fast"))

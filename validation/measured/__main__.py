@@ -107,7 +107,7 @@ def _fabric(hardware: str, folder: Path | None) -> Fabric:
         return load_fabric(str(own))
     if hardware not in fabric_names():
         raise ConfigError(
-            f"hardware {hardware!r}: no fabric of this name; write FABRICS/{hardware}.yaml, or name "
+            f"hardware {hardware!r}: no fabric of this name; write FABRICS/{hardware}.yaml or name "
             f"one of {', '.join(fabric_names())}"
         )
     return load_fabric(hardware)
