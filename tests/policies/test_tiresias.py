@@ -284,3 +284,10 @@ def test_skew_of_the_catalogue_gives_the_classes_of_dallys_table() -> None:
 def test_random_traces_end(trace, options) -> None:
     cluster, jobs = trace
     assert len(run(tiresias(**options), cluster, jobs).jobs) == len(jobs)
+
+
+@pytest.mark.parametrize("services", [[1e300], [0], [math.inf]])
+def test_no_service_is_longer_than_a_simulation(services: list[float]) -> None:
+    for option in ("thresholds_gpu_s", "past_service_gpu_s"):
+        with pytest.raises(ValidationError, match=option):
+            TiresiasOptions(**{option: services})

@@ -28,6 +28,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from artist.errors import ConfigError, did_you_mean
+from artist.io.fields import MOST_GPU_S
 from artist.io.reading import read_text
 from artist.policies.shared.exact import ZERO, ExactKey, exact_key
 from artist.units import ticks
@@ -79,6 +80,9 @@ def _service(path: Path, line: int, column: str, text: str | None) -> float:
         value = float(text or "")
     except ValueError:
         value = math.nan
-    if not 0 < value < math.inf:
-        raise ConfigError(f"{path}:{line}: {column} is {text!r}, expected GPU-seconds above 0")
+    if not 0 < value <= MOST_GPU_S:
+        raise ConfigError(
+            f"{path}:{line}: {column} is {text!r}, expected GPU-seconds above 0 and at most "
+            f"{MOST_GPU_S:g}"
+        )
     return value

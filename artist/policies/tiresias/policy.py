@@ -66,6 +66,7 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wake
 from artist.errors import ConfigError
+from artist.io.fields import GpuSeconds
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.options import LeaseOptions
 from artist.policies.shared.placers import AnyPlacer, Placer, PlacerName, placer
@@ -84,7 +85,7 @@ class TiresiasOptions(LeaseOptions):
         default="las", description="order inside a queue: by start, or by 2D-Gittins index"
     )
     # In the simulator of the authors: three queues (`num_queue`) with these limits (`queue_limit`).
-    thresholds_gpu_s: tuple[float, ...] = Field(
+    thresholds_gpu_s: tuple[GpuSeconds, ...] = Field(
         default=(3250.0, 7200.0),
         description="service at which a job leaves each queue but the last",
     )
@@ -101,7 +102,7 @@ class TiresiasOptions(LeaseOptions):
     placement: Literal["skew"] | PlacerName = Field(
         default="skew", description="by skew (the paper's), or one placer for all jobs"
     )
-    past_service_gpu_s: tuple[float, ...] = Field(
+    past_service_gpu_s: tuple[GpuSeconds, ...] = Field(
         default=(), description="for gittins: total service of past jobs, GPU-seconds"
     )
     past_service_file: str | None = Field(
@@ -114,10 +115,8 @@ class TiresiasOptions(LeaseOptions):
     @model_validator(mode="after")
     def _consistent(self) -> TiresiasOptions:
         thresholds = self.thresholds_gpu_s
-        if list(thresholds) != sorted(set(thresholds)) or (thresholds and thresholds[0] <= 0):
-            raise ValueError(f"thresholds_gpu_s must be positive and rise, got {thresholds}")
-        if any(not service > 0 for service in self.past_service_gpu_s):
-            raise ValueError("past_service_gpu_s must be positive")
+        if list(thresholds) != sorted(set(thresholds)):
+            raise ValueError(f"thresholds_gpu_s must rise, got {thresholds}")
         known = self.past_service_gpu_s or self.past_service_file
         if self.index == "gittins" and not known:
             raise ValueError(

@@ -15,7 +15,7 @@ from evidence import Cell, Evidence
 from pairs import RACKS
 from sources import DRAWN, OWN, Original
 from values import POLICIES
-from verdicts import JUDGED, compared
+from verdicts import DRAWN_JOBS, compared
 
 from artist.experiments.experiment import load_experiment, runs
 from artist.report.drawing import draw, style
@@ -96,13 +96,13 @@ def _claim(evidence: Evidence, claim: Claim, canvas: Canvas) -> None:
         said = [int(number) for number in re.findall(r"[-+]\d+", claim.paper)]
         if said:
             axes.axvspan(min(said), max(said), color="#dddddd", lw=1)
-        for at, regime in enumerate(JUDGED):
+        for at, regime in enumerate(DRAWN_JOBS):
             difference = compared(evidence, claim, regime, racks)
             # Without replicates that differ there is no interval.
             if difference is not None and not math.isnan(difference.low):
                 _whisker(axes, at, difference, style(f"s{at}")[0])
-        axes.set_yticks(range(len(JUDGED)), JUDGED)
-        axes.set_ylim(len(JUDGED) - 0.5, -0.5)
+        axes.set_yticks(range(len(DRAWN_JOBS)), DRAWN_JOBS)
+        axes.set_ylim(len(DRAWN_JOBS) - 0.5, -0.5)
         axes.set_xscale("symlog", linthresh=100)
         axes.set_xlim(-100, 3000)
         axes.set_xticks([-100, 0, 100, 1000], ["-100", "0", "100", "1000"])

@@ -93,8 +93,8 @@ def all_pairs() -> Mapping[str, Sequence[Pair]]:
     return {
         "within-level": list(within_level()),
         "original-rules": list(original_rules()),
-        "bounds": switches("bounds", BOUNDS, ("dally",)),
-        "lease": switches("lease", LEASES, ("dally", "tiresias")),
+        "bounds": switches("bounds", BOUNDS, ("dally",), (8,)),
+        "lease": switches("lease", LEASES, ("dally", "tiresias"), (8,)),
         "placement": list(placement()),
         "gandiva": switches("gandiva", MIGRATION, ("gandiva",)),
     }

@@ -35,32 +35,22 @@ OUTCOMES = (HOLDS, OPPOSITE, NO_DIFFERENCE, IDENTICAL, UNDECIDED, TOO_FEW)
 class Regime:
     """The runs that judge a claim.
 
-    `within` names two studies: of a Dally that moves within a level, and of variants that do. Their
-    runs stand in for those of Dally and its variants.
+    `within` names a study of a Dally that moves within a level. Its runs stand in for Dally's;
+    such a Dally has no variants.
     """
 
     study: str
     traces: Mapping[str, str]
-    within: tuple[str, str] | None = None
+    within: str | None = None
 
     def cell(self, arrivals: str, racks: int, policy: str) -> Cell:
         """The cell that holds a policy's runs."""
         plain = Cell(self.study, self.traces[arrivals], racks, policy)
-        if self.within is None or policy not in _TIMERS:
+        if self.within is None or not policy.startswith("dally"):
             return plain
-        dally, variants = self.within
-        if policy == "dally":
-            return plain.of(study=dally, policy="dally-within-level")
-        options = f"policy.timers={_TIMERS[policy]}"
-        return plain.of(study=variants, policy="dally-within-level", options=options)
+        moving = "dally-within-level" if policy == "dally" else f"{policy}-within-level"
+        return plain.of(study=self.within, policy=moving)
 
-
-_TIMERS = {
-    "dally": "auto",
-    "dally-manual": "manual",
-    "dally-no-wait": "none",
-    "dally-fully-consolidated": "unbounded",
-}
 
 REGIMES: Mapping[str, Regime] = {
     "default": Regime("default", DRAWN),
@@ -69,18 +59,16 @@ REGIMES: Mapping[str, Regime] = {
     "bucketed": Regime("bucketed", DRAWN),
     "H100": Regime("h100", DRAWN),
     "recorded": Regime("recorded", DRAWN),
-    "default, within-level": Regime(
-        "default", DRAWN, ("default-within-level", "default-within-level-variants")
-    ),
-    "recorded, within-level": Regime("recorded", DRAWN, ("within-level", "within-level-variants")),
+    "default, within-level": Regime("default", DRAWN, "default-within-level"),
+    "recorded, within-level": Regime("recorded", DRAWN, "within-level"),
     "the paper's jobs": Regime("own-jobs", OWN),
 }
 """The columns of the tables of claims."""
 
 SWITCHES = tuple(REGIMES)[:6]
 """Regimes that differ from the first in one choice of what ASTRA-sim is asked."""
-JUDGED = tuple(REGIMES)[:8]
-"""Regimes in which every claim was judged on every cluster."""
+DRAWN_JOBS = tuple(REGIMES)[:8]
+"""Regimes on drawn jobs."""
 
 
 def summary(evidence: Evidence) -> str:
@@ -99,8 +87,8 @@ def summary(evidence: Evidence) -> str:
 
 def every_verdict(evidence: Evidence) -> str:
     """The verdicts on all claims."""
-    rows = (_verdicts(evidence, claim, JUDGED) for claim in CLAIMS)
-    return table(["claim", "the paper", *JUDGED], rows)
+    rows = (_verdicts(evidence, claim, DRAWN_JOBS) for claim in CLAIMS)
+    return table(["claim", "the paper", *DRAWN_JOBS], rows)
 
 
 def _verdicts(evidence: Evidence, claim: Claim, regimes: Sequence[str]) -> list[str]:
