@@ -96,5 +96,5 @@ def latency(
     on_fabric = load_fabric(fabric)
     models = CalibratedModels(choose_calibration(calibration, on_fabric))
     question = on_placement(models.workload(model), placement, on_fabric, changes)
-    estimate, asked = question.answer(run.open_backend(backend))
-    return models.complete(model, asked.query, estimate)
+    answer = question.answer(run.open_backend(backend))
+    return models.complete(model, question.asked[answer.index].query, answer.estimate)

@@ -63,6 +63,10 @@ class BackendSettingError(BackendError):
         return (type(self), (str(self), self.reason))
 
 
+class DivisionError(BackendSettingError):
+    """The GPUs of a placement do not divide as a model's degrees of parallelism ask."""
+
+
 class InvariantError(ArtistError):
     """A law of the simulator is broken: by itself, a rate function or an event source."""
 

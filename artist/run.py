@@ -316,11 +316,28 @@ def build_latency(
     if scenario.backend == "none":
         return NoCommunication()
     backend = open_backend(scenario.backend, scenario.fallback)
-    rules = {"uneven": scenario.uneven, "collectives": scenario.collectives}
-    chosen = {key: value for key, value in rules.items() if value is not None}
-    asked = with_system(fabric, {**scenario.system, **chosen})
+    asked = with_system(fabric, _system(scenario))
     models = CalibratedModels(calibration)
     return LatencyService(asked, backend, models.workload, store, models.constant_share)
+
+
+def _system(scenario: Scenario) -> Mapping[str, Any]:
+    """The scenario's changes of the fabric's system settings.
+
+    A recorded table holds the shapes that its maker asked about, so an uneven one is looked up as
+    it is unless the scenario says otherwise.
+
+    Raises:
+        ConfigError: a setting stands in two places.
+    """
+    rules = {"uneven": scenario.uneven, "collectives": scenario.collectives}
+    chosen = {key: value for key, value in rules.items() if value is not None}
+    twice = sorted(chosen.keys() & scenario.system.keys())
+    if twice:
+        raise ConfigError(f"{twice[0]} and system.{twice[0]} are both set; give one of them")
+    recorded = scenario.backend.partition(":")[0] == "recorded"
+    default = {"uneven": "flat"} if recorded else {}
+    return {**default, **scenario.system, **chosen}
 
 
 def open_backend(name: str, fallback: str | None = None) -> LatencyBackend:

@@ -64,7 +64,7 @@ class ShareModel:
 
     def simulated(self, scales: Scales) -> float:
         """The share in a run: the backend's estimate for the iteration."""
-        return scales.constant + self._question(scales).answer(self._backend)[0].comm_ratio
+        return scales.constant + self._question(scales).answer(self._backend).estimate.comm_ratio
 
     def exact(self, scales: Scales) -> float:
         """The share with fractions of a microsecond, from the times of the collectives."""

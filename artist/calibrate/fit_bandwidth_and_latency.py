@@ -173,7 +173,7 @@ class _Solver:
         fabric = with_level(self._fabric, self._level, latency, bandwidth)
         size = max(size_bytes // self._parts, fabric.system.preferred_dataset_splits)
         question = on_placement(_micro(self._collective, size), self._placement, fabric, {})
-        return question.answer(self._backend)[0].finish_ns
+        return question.answer(self._backend).estimate.finish_ns
 
 
 def with_level(fabric: Fabric, level: str, latency_ns: float, bandwidth: float) -> Fabric:

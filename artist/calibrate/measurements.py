@@ -180,6 +180,10 @@ def _row(where: str, cells: dict[str, str]) -> Measurement:
     if use not in _USES:
         raise TraceError(f"{where}: use is {use!r}, expected fit or compare")
     share = _share(where, cells)
+    if cells["placement"] == "1":
+        raise TraceError(
+            f"{where}: placement 1 is one GPU, which does not communicate; give one of several GPUs"
+        )
     if use == "fit" and share <= 0:
         raise TraceError(
             f"{where}: no exposed communication was measured; the last collective of an iteration "

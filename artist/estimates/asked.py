@@ -7,10 +7,11 @@ and `uneven` the dimensions (`dimensions.py`), `collectives` the workload (`work
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from artist.cluster.fabric import Fabric, FabricSystem
 from artist.cluster.shape import Shape
-from artist.errors import BackendSettingError
+from artist.errors import DivisionError
 from artist.estimates.dimensions import asked_shapes, dimensions, system_settings
 from artist.estimates.query import Dimension, Estimate, LatencyQuery
 from artist.workload.buckets import bucketed
@@ -34,21 +35,32 @@ def query(workload: Workload, dims: tuple[Dimension, ...], fabric: Fabric) -> La
     return LatencyQuery(workload, dims, system_settings(dims, fabric))
 
 
-def slowest(asks: Sequence[Callable[[], Estimate]]) -> tuple[Estimate, int]:
-    """The answer that finishes last, and its index. Among equals the first.
+@dataclass(frozen=True, slots=True)
+class Slowest:
+    """The answer that counts: its index among those asked, and the indices that do not fit."""
+
+    estimate: Estimate
+    index: int
+    refused: tuple[int, ...] = ()
+
+
+def slowest(asks: Sequence[Callable[[], Estimate]]) -> Slowest:
+    """The answer that finishes last. Among equals the first.
 
     A divided model may not fit one of two neighbours of an uneven shape. Then the other counts.
 
     Raises:
-        BackendError: no query has an answer; the first one's error.
+        DivisionError: the model fits none of them; the first one's error.
+        BackendError: a query has no answer for another reason.
     """
     answers: list[tuple[Estimate, int]] = []
-    refused: list[BackendSettingError] = []
+    refused: dict[int, DivisionError] = {}
     for index, ask in enumerate(asks):
         try:
             answers.append((ask(), index))
-        except BackendSettingError as cause:
-            refused.append(cause)
+        except DivisionError as cause:
+            refused[index] = cause
     if not answers:
-        raise refused[0]
-    return max(answers, key=lambda pair: (pair[0].finish_ns, -pair[1]))
+        raise next(iter(refused.values()))
+    estimate, index = max(answers, key=lambda pair: (pair[0].finish_ns, -pair[1]))
+    return Slowest(estimate, index, tuple(refused))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from artist.errors import BackendSettingError
+from artist.errors import DivisionError
 from artist.estimates.query import Dimension, SystemSettings
 from artist.workload.layers import Degrees, Scope
 
@@ -46,7 +46,7 @@ def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Memb
     """The members of one group of a scope, on a query's dimensions.
 
     Raises:
-        BackendSettingError: the job's GPUs do not divide into such groups.
+        DivisionError: the job's GPUs do not divide into such groups.
     """
     stride, size = _extent(math.prod(dim.npus for dim in dims), degrees, scope)
     parts: list[Dimension] = []
@@ -66,7 +66,7 @@ def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Memb
             indices.append(index)
     if stride != 1 or size != 1:
         sizes = " x ".join(str(dim.npus) for dim in dims)
-        raise BackendSettingError(
+        raise DivisionError(
             f"a {scope} group does not fit {sizes} GPUs with {_degrees_text(degrees)}; place the "
             "job on machines alike, or choose degrees that divide their GPUs"
         )
@@ -79,7 +79,7 @@ def _extent(gpus: int, degrees: Degrees, scope: Scope) -> tuple[int, int]:
     per_stage = gpus // degrees.stages
     experts = max(min(degrees.experts, per_stage), 1)
     if gpus % model or per_stage % experts:
-        raise BackendSettingError(
+        raise DivisionError(
             f"{gpus} GPUs do not divide into {_degrees_text(degrees)}; give the job a multiple of "
             f"{math.lcm(model, experts)} GPUs or the model other degrees"
         )

@@ -96,7 +96,7 @@ class LatencyService:
             for dims in asked_dimensions(shape, self._fabric)
         ]
         try:
-            return slowest(asks)[0]
+            return slowest(asks).estimate
         except BackendError as cause:
             signature = shape_text(shape, self._fabric.level_names)
             cause.args = (f"model {model!r} on placement {signature}: {cause}",)

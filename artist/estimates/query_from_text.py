@@ -13,12 +13,11 @@ from typing import Any, TypeVar
 from artist.cluster.fabric import Fabric, with_system
 from artist.cluster.shape import parse_signature, shape_text
 from artist.errors import ConfigError
-from artist.estimates.asked import as_sent, slowest
+from artist.estimates.asked import Slowest, as_sent, slowest
 from artist.estimates.dimensions import asked_shapes, dimensions, system_settings
 from artist.estimates.latency_service import answer
 from artist.estimates.query import (
     Dimension,
-    Estimate,
     LatencyBackend,
     LatencyQuery,
     SystemSettings,
@@ -50,15 +49,13 @@ class Question:
     signature: str
     asked: tuple[LabelledQuery, ...]
 
-    def answer(self, backend: LatencyBackend) -> tuple[Estimate, LabelledQuery]:
-        """The slowest answer, and the query that it answers.
+    def answer(self, backend: LatencyBackend) -> Slowest:
+        """The slowest answer, and its place in `asked`.
 
         Raises:
             BackendError: no query has an answer.
         """
-        asks = [partial(answer, backend, labelled.query) for labelled in self.asked]
-        estimate, index = slowest(asks)
-        return estimate, self.asked[index]
+        return slowest([partial(answer, backend, labelled.query) for labelled in self.asked])
 
 
 def on_placement(

@@ -57,6 +57,7 @@ def test_what_the_catalogue_or_the_file_lacks_has_no_prediction() -> None:
 
 def test_bert_is_bert_base_here() -> None:
     assert step("1", task="bert", batch=4).model == "bert-base@batch=4"
+    assert step("1", task="BERT", batch=4).model == "bert-base@batch=4"
     assert step("1", task="resnet18", batch=64).model == "resnet18@batch=64"
 
 
@@ -174,7 +175,11 @@ def test_a_folder_of_fabrics_comes_before_the_shipped_ones(tmp_path: Path) -> No
         ("t4,resnet50,x,1,0.2,0", r"steps.csv:2: .*batch 'x'"),
         ("t4,resnet50,32,1,-1,0", r"steps.csv:2: .*step_s '-1'"),
         ("t4,resnet50,32,1,nan,0", r"steps.csv:2: .*step_s 'nan'"),
-        ("t4,resnet50,32,1", r"steps.csv:2: .*step_s ''"),
+        ("t4,resnet50,32,1,,0", r"steps.csv:2: .*step_s ''"),
+        ("t4,resnet50,32,1,0.2", r"steps.csv:2: not as many cells"),
+        ("t4,resnet50,32,1,0.2,0,7", r"steps.csv:2: not as many cells"),
+        ('t4,resnet50,32,"4, 3",0.2,0', r"steps.csv:2: placement '4, 3'"),
+        ("t4,resnet50,32,1_0,0.2,0", r"steps.csv:2: placement '1_0'"),
         (",resnet50,32,1,0.2,0", r"steps.csv:2: hardware ''"),
     ],
 )

@@ -28,6 +28,7 @@ CHOICES: Sequence[Mapping[str, str]] = (
     {"rings": "one", "collectives": "bucketed"},
     {"rings": "one", "collectives": "per-layer"},
     {"rings": "per-level", "collectives": "bucketed", "uneven": "bounded"},
+    {"rings": "per-level", "collectives": "bucketed", "uneven": "flat"},
     {"rings": "per-level", "collectives": "per-layer", "uneven": "bounded"},
     {"rings": "per-level", "collectives": "per-layer", "uneven": "flat"},
 )
@@ -93,12 +94,18 @@ def predicted(
 
 def _by_choice(steps: list[Step], fabrics: Path | None) -> dict[str, list[Prediction]]:
     """Predictions for each way to ask ASTRA-sim, each with numbers fitted for it."""
-    return {
-        ", ".join(f"`{key}: {value}`" for key, value in system.items()): predicted(
+    alone = [
+        Prediction(step, step.compute_s)
+        for step in steps
+        if step.compute_s is not None and step.model is not None and step.gpus > 1
+    ]
+    asked = {
+        ", ".join(f"`{value}`" for value in system.values()): predicted(
             steps, fabrics, system
         ).several
         for system in CHOICES
     }
+    return {"nothing: computation alone": alone, **asked}
 
 
 def _fabric(hardware: str, folder: Path | None) -> Fabric:

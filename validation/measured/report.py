@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -56,20 +57,23 @@ def numbers_table(fitted: Mapping[str, Fabric]) -> str:
 
 
 def choices_table(outcomes: Mapping[str, Sequence[Prediction]]) -> str:
-    """Median error and P90 per kind of machine and task, for each way to ask ASTRA-sim."""
-    groups_of = {
-        choice: {
-            key: [x for x in rows if (x.step.hardware, x.step.task) == key]
-            for key in sorted({(x.step.hardware, x.step.task) for x in rows})
-        }
-        for choice, rows in outcomes.items()
-    }
-    keys = sorted({key for by_key in groups_of.values() for key in by_key})
-    rows = [
-        [choice, *(" / ".join(_errors(Errors.of(by_key[key]))[1:]) for key in keys)]
-        for choice, by_key in groups_of.items()
-    ]
-    return markdown_table(["asked", *(f"{kind} {task}" for kind, task in keys)], rows)
+    """Per kind of machine and way to ask ASTRA-sim: errors, uneven shapes, order, by task."""
+    rows = []
+    for kind in sorted({x.step.hardware for each in outcomes.values() for x in each}):
+        for choice, predictions in outcomes.items():
+            tasks = sorted({x.step.task for x in predictions if x.step.hardware == kind})
+            by_task = [
+                [x for x in predictions if (x.step.hardware, x.step.task) == (kind, task)]
+                for task in tasks
+            ]
+            errors = (" / ".join(_errors(Errors.of(group))[1:]) for group in by_task)
+            ratios = filter(None, map(uneven_ratios, by_task))
+            near = min((ratio.near for ratio in ratios), default=math.nan)
+            taus = ", ".join(f"{order(group).tau:.2f}" for group in by_task)
+            rows.append([kind, choice, *errors, f"{100 * near:.0f} %", taus])
+    tasks = sorted({x.step.task for each in outcomes.values() for x in each})
+    header = ["hardware", "asked", *tasks, "uneven near even", "Kendall's tau"]
+    return markdown_table(header, rows)
 
 
 def draw(predictions: Sequence[Prediction], path: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,8 @@ from artist.workload.models import canonical
 
 COLUMNS = ("hardware", "task", "batch_per_gpu", "placement", "step_s")
 PREDICTED = "predicted_s"
+
+_PLACEMENT = re.compile(r"[1-9][0-9]{0,3}(,[1-9][0-9]{0,3})*")
 
 TASKS: Mapping[str, str] = {"bert": "bert-base"}
 """Tasks whose name means another model here than in the catalogue: `bert` is BERT-base on SQuAD."""
@@ -60,7 +63,7 @@ class Step:
     def model(self) -> str | None:
         """The model of the catalogue that this task trains; None if there is none."""
         try:
-            return canonical(f"{TASKS.get(self.task, self.task)}@batch={self.batch}")
+            return canonical(f"{TASKS.get(self.task.lower(), self.task)}@batch={self.batch}")
         except UnknownNameError:
             return None
 
@@ -75,7 +78,7 @@ def read_steps(path: Path) -> list[Step]:
     lacking = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if lacking:
         raise TraceError(f"{path}:1: no column {', '.join(lacking)}; expected {', '.join(COLUMNS)}")
-    rows = [_step(path, reader.line_num, row) for row in reader]
+    rows = [_step(path, reader.line_num, _whole(path, reader.line_num, row)) for row in reader]
     alone: dict[tuple[str, str, int], list[float]] = {}
     for row in rows:
         if row.gpus == 1:
@@ -103,13 +106,19 @@ def _with_compute(row: Step, alone: Mapping[tuple[str, str, int], Sequence[float
     return replace(row, compute_s=compute_s)
 
 
-def _step(path: Path, line: int, row: Mapping[str, str | None]) -> Step:
-    values = {name: (row[name] or "").strip() for name in COLUMNS}
+def _whole(path: Path, line: int, row: Mapping[str, str | None]) -> Mapping[str, str]:
+    """A row with as many cells as the header."""
+    if None in row or None in row.values():
+        raise TraceError(f"{path}:{line}: not as many cells as line 1 has columns")
+    return {name: cell or "" for name, cell in row.items()}
+
+
+def _step(path: Path, line: int, row: Mapping[str, str]) -> Step:
+    values = {name: row[name].strip() for name in COLUMNS}
     try:
         step_s = float(values["step_s"])
         batch = int(values["batch_per_gpu"])
-        shares = [int(share) for share in values["placement"].split(",")]
-        if not 0 < step_s < math.inf or batch < 1 or min(shares) < 1:
+        if not 0 < step_s < math.inf or batch < 1 or not _PLACEMENT.fullmatch(values["placement"]):
             raise ValueError
     except ValueError as cause:
         raise TraceError(

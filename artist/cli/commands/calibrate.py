@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 DEFAULT_FABRIC = "dally2025"
 
+CONTRADICTED = 0.15
+"""A fit that misses a measured share by more says so (docs/calibration.md, section 4)."""
+
 Figure = Annotated[Path | None, typer.Option("--plot", help="Draw the fit (PNG, SVG or PDF).")]
 
 
@@ -146,6 +149,12 @@ def _calibrate_models(
         print_json(_as_json(name, fitted))
     else:
         _print(name, fitted)
+    missed = [one.model for one in fitted if one.error > CONTRADICTED]
+    if missed:
+        note(
+            f"note: no compute scale and constant come within {100 * CONTRADICTED:.0f} % of the "
+            f"measured shares of {', '.join(missed)}; check these measurements and the fabric"
+        )
     note(f"wrote {path}; use it with --calibration {name}")
 
 

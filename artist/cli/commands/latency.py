@@ -41,7 +41,8 @@ def latency(
     models = query.models_of(workload, placement, fabric, calibration)
     asked = query.query_of(model, workload, placement, fabric, columns, system or [], models)
     started = time.perf_counter()
-    estimate, slowest = asked.answer(open_backend(backend))
+    answer = asked.answer(open_backend(backend))
+    estimate, slowest = answer.estimate, asked.asked[answer.index]
     if model is not None:
         estimate = models.complete(model, slowest.query, estimate)
     facts = {
@@ -53,7 +54,11 @@ def latency(
         "calibration": models.name,
         "source": estimate.source,
         "signature": asked.signature,
-        "asked": [labelled.signature for labelled in asked.asked],
+        "asked": [
+            labelled.signature
+            for index, labelled in enumerate(asked.asked)
+            if index not in answer.refused
+        ],
         "slowest": slowest.signature,
         "wall_s": time.perf_counter() - started,
     }

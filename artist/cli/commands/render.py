@@ -28,14 +28,14 @@ def render(
     """Write the files that ASTRA-sim gets. A divided model gets one folder per collective."""
     from artist.astra.files.render import render
     from artist.astra.files.render_collectives import render_collectives
-    from artist.errors import BackendSettingError
+    from artist.errors import DivisionError
     from artist.estimates.layer_wise import composed
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
     models = query.models_of(workload, placement, fabric, calibration)
     question = query.query_of(model, workload, placement, fabric, columns, system or [], models)
     asked = question.asked
-    refused: list[BackendSettingError] = []
+    refused: list[DivisionError] = []
     for labelled in asked:
         # An uneven shape is asked as two regular ones, each in a folder of its own.
         folder = out / labelled.signature.replace("/", "_") if len(asked) > 1 else out
@@ -45,7 +45,7 @@ def render(
             else:
                 render(labelled.query, folder, dialect)
             note(f"wrote {folder}")
-        except BackendSettingError as cause:  # nothing was written
+        except DivisionError as cause:  # nothing was written
             refused.append(cause)
             if len(refused) == len(asked):
                 raise
