@@ -5,9 +5,14 @@ a permutation of the order in which machines and simultaneous arrivals are visit
 no meaning, yet it changes a makespan by tens of percent. So a difference between two policies
 counts only if it is larger than the effect of the order.
 
+Where several seeds and one permutation are asked for, replicate i has seed i **and** permutation i.
+Else all of them would have the natural order, in which clocks start at the first arrival. Several
+seeds and permutations make a grid.
+
 Differences are paired by replicate and judged by `artist.results.compare_values`. Replicates of one
 seed are a cluster where several seeds are drawn. The verdicts on all policies and metrics hold
 together (Holm): if no policy differed, one `less` or `more` would appear in at most 5 % of cases.
+A `no difference` is said of each comparison alone.
 
 With `until`, replicates are added until all intervals are that narrow (`until.py`).
 """
@@ -26,10 +31,12 @@ from artist.experiments.experiment import MAX_RUNS
 from artist.experiments.until import BUDGET, FIRST_LOOK, enough_for, half_width, next_count
 from artist.results.compare_values import (
     EQUIVALENCE,
+    TOO_FEW,
     ComparedValues,
     clusters_of,
     compare_values,
     holm,
+    kind_of,
 )
 from artist.run import build_cluster, build_trace, simulate
 
@@ -71,12 +78,36 @@ class Comparison:
     """The half-width that was asked for."""
 
     @property
-    def missing(self) -> int:
-        """About how many independent replicates more would make all intervals that narrow."""
+    def missing(self) -> int | None:
+        """How many independent replicates more would make all intervals that narrow.
+
+        None: there would have to be more than `compare_values.MOST_REPLICATES` of them.
+        """
         if self.until is None or self.widest.half_width <= self.until:
             return 0
         enough = enough_for(self.independent, self.widest.half_width, self.until)
-        return enough - self.independent
+        return None if enough is None else enough - self.independent
+
+    @property
+    def kind(self) -> str:
+        """What independent replicates are, in words."""
+        return kind_of(self.replicates)
+
+    @property
+    def design(self) -> str:
+        """The replicates in words."""
+        seeds, orders = (len({one[i] for one in self.replicates}) for i in (0, 1))
+        independent = _counted(self.independent, "independent replicate")
+        if seeds > 1 and len(self.replicates) == seeds:
+            return f"{seeds} seeds, each with a permutation of its own = {independent}"
+        made = f"{_counted(seeds, 'seed')} x {_counted(orders, 'permutation')}"
+        return f"{made} = {independent}"
+
+    @property
+    def without_interval(self) -> int:
+        """How many comparisons have no interval, since their replicates are copies of one."""
+        every = [one for metrics in self.differences.values() for one in metrics.values()]
+        return sum(one.verdict == TOO_FEW and one.replicates == 1 for one in every)
 
 
 def compare(
@@ -95,6 +126,8 @@ def compare(
 
     Policies that surely differ by less than `equivalence`, a share, get `no difference`.
 
+    With several seeds and one permutation, replicate i has seed i and permutation i.
+
     `until` adds replicates until the half-width of every interval is at most that share, or there
     are `budget` independent ones. It adds seeds, each with all permutations, if there are several
     seeds, and else permutations. It begins with 8 of them at least (`until.FIRST_LOOK`).
@@ -106,6 +139,11 @@ def compare(
             seeds for a trace of which no seed draws anything, a share out of bounds, or a budget
             below the replicates to begin with.
     """
+    _check_sizes(seeds, permutations)
+    if not 0 <= equivalence < 1:
+        raise ConfigError(
+            f"--equivalence {equivalence:g}: expected a share from 0 to below 1, such as 2%"
+        )
     begin = (seeds, permutations)
     if until is not None:
         begin = _grown(begin, max(FIRST_LOOK, _independent(begin)))
@@ -154,8 +192,10 @@ class _Runs:
         self._summaries: dict[tuple[str, Replicate], Mapping[str, Any]] = {}
 
     def replicates(self, seeds: int, permutations: int) -> tuple[Replicate, ...]:
-        """Seed by seed, from those of the scenario on."""
+        """Seed by seed, from those of the scenario on; one permutation each where one is asked."""
         base = self._scenario
+        if permutations == 1:
+            return tuple((base.seed + step, base.permutation + step) for step in range(seeds))
         return tuple(
             (base.seed + seed, base.permutation + permutation)
             for seed in range(seeds)
@@ -220,18 +260,25 @@ def _compared(
     return Comparison(tuple(values), replicates, values, differences, widest, independent, until)
 
 
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name}{'' if count == 1 else 's'}"
+
+
 def _check(policies: Sequence[str], seeds: int, permutations: int) -> None:
     if len(set(policies)) < 2 or len(set(policies)) != len(policies):
         raise ConfigError(
             f"--policies {','.join(policies)}: give at least two different policies, "
             "the first is the baseline"
         )
-    if seeds < 1 or permutations < 1:
-        raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
     if (count := len(policies) * seeds * permutations) > MAX_RUNS:
         raise ConfigError(
             f"--seeds {seeds} --permutations {permutations}: {count} runs, at most {MAX_RUNS}"
         )
+
+
+def _check_sizes(seeds: int, permutations: int) -> None:
+    if seeds < 1 or permutations < 1:
+        raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
 
 
 def _check_until(until: float, budget: int, least: int) -> None:

@@ -22,7 +22,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from artist.results.compare_values import IDENTICAL, MOST_REPLICATES, ComparedValues, t_quantile
+from artist.results.compare_values import (
+    IDENTICAL,
+    MOST_REPLICATES,
+    ComparedValues,
+    middle_and_reach,
+)
+from artist.results.students_t import least_count, t_quantile
 
 FIRST_LOOK = 8
 """Independent replicates before the first look. With 5 of them up to 5.9 % of families had a false
@@ -30,7 +36,10 @@ verdict, with 8 up to 5.4 % (30,000 families of five normal metrics, one wider t
 
 BUDGET = 100
 """Independent replicates at most. So many give an interval of 2 % where the logarithms of ratios
-have a standard deviation of 10 %: 1.984 x 0.1 / sqrt(100) = log(1.02)."""
+have a standard deviation of 10 %: 1.984 x 0.1 / sqrt(100) = .01984, and log(1.02) = .01980."""
+
+LONGEST_REACH = 700.0
+"""Half an interval of logarithms that is longer has ends farther apart than floats reach."""
 
 LEAST_GROWTH, MOST_GROWTH = 1.25, 2.0
 """From look to look. At most twofold: a deviation of few replicates foretells no more."""
@@ -41,29 +50,37 @@ def half_width(
 ) -> float:
     """The half-width of a comparison of these values. 0: all replicates are equal.
 
-    More copies of one replicate would change nothing, so they count as narrow too.
+    More copies of one replicate would change nothing, so they count as narrow too. Infinite: an end
+    is beyond the range of floats, or a difference is one of policies whose means are 0.
     """
     if compared.verdict == IDENTICAL or math.isnan(compared.low):
         return 0.0
+    _, reach = middle_and_reach(compared)
     if not math.isnan(compared.ratio):
-        return math.sqrt(compared.high / compared.low) - 1
+        return math.expm1(reach) if reach < LONGEST_REACH else math.inf
     largest = max(abs(math.fsum(values)) / len(values) for values in (baseline, other))
-    return (compared.high - compared.low) / 2 / largest
+    if not reach:
+        return 0.0
+    return reach / largest if largest else math.inf
 
 
-def enough_for(count: int, width: float, until: float, level: float = 0.95) -> int:
-    """Independent replicates that give a half-width `until`, if `count` of them give `width`."""
+def enough_for(count: int, width: float, until: float, level: float = 0.95) -> int | None:
+    """Independent replicates that give a half-width `until`, if `count` of them give `width`.
+
+    None: more than `MOST_REPLICATES`.
+    """
     deviation = math.log1p(width) * math.sqrt(count) / t_quantile(level, count - 1)
-    while count < MOST_REPLICATES:
-        if t_quantile(level, count - 1) * deviation / math.sqrt(count) <= math.log1p(until):
-            return count
-        count += max(1, count // 50)
-    return MOST_REPLICATES
+
+    def narrow(count: int) -> bool:
+        reach = t_quantile(level, count - 1) * deviation / math.sqrt(count)
+        return reach <= math.log1p(until)
+
+    return least_count(count, MOST_REPLICATES, narrow)
 
 
 def next_count(count: int, widest: float, until: float, budget: int) -> int:
     """How many independent replicates to look at next; `count` itself: these are enough."""
     if widest <= until or count >= budget:
         return count
-    wanted = enough_for(count, widest, until)
+    wanted = enough_for(count, widest, until) or MOST_REPLICATES
     return min(budget, max(math.ceil(LEAST_GROWTH * count), min(wanted, int(MOST_GROWTH * count))))

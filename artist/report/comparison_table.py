@@ -1,8 +1,9 @@
 """The numbers of the comparison table: every metric of every policy against a baseline policy.
 
 Each pair is a replicate (a seed and a permutation) that both policies have.
-`artist.results.compare_values` judges the pairs, as in `artist compare`. The verdicts of one table,
-all its metrics and policies, hold together (Holm). `tables.py` turns the numbers into HTML.
+`artist.results.compare_values` judges the pairs, as in `artist compare`. The verdicts of a setting,
+on all metrics and policies of both its tables, hold together (Holm). `tables.py` turns the numbers
+into HTML.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from artist.results.compare_values import (
     clusters_of,
     compare_values,
     holm,
+    kind_of,
+    what_would_decide,
 )
 from artist.results.glossary import METRICS, Term
 
@@ -56,6 +59,8 @@ class Cell:
     count: int
     unit: str
     difference: ComparedValues | None
+    kind: str = "replicates"
+    """What independent replicates of the difference are, in words."""
 
     @property
     def spread(self) -> str:
@@ -74,7 +79,8 @@ class Cell:
             return text
         if not math.isnan(compared.low):
             text += f" [{' .. '.join(map(self._in_words, ends))}]"
-        return f"{text} {compared.verdict}"
+        more = what_would_decide(compared, self.kind)
+        return f"{text} {compared.verdict}" + (f"; {more}" if more else "")
 
     def _in_words(self, difference: float) -> str:
         assert self.difference is not None  # the caller has it
@@ -111,10 +117,12 @@ def compare_setting(setting: Setting, baseline: str) -> tuple[Table, Table]:
     ]
     main = [term for term in shown if term.name in MAIN]
     others = [term for term in shown if term.name not in MAIN]
-    return _table(setting, baseline, main), _table(setting, baseline, others)
+    judged = _table(setting, baseline, [*main, *others])
+    return judged[: len(main)], judged[len(main) :]
 
 
 def _table(setting: Setting, baseline: str, terms: Sequence[Term]) -> Table:
+    """Rows of some metrics, with verdicts that hold together."""
     single = [
         (term, {policy: _cell(setting, policy, baseline, term) for policy in setting.runs})
         for term in terms
@@ -145,7 +153,8 @@ def _cell(setting: Setting, policy: str, baseline: str, term: Term) -> Cell:
         )
     values = list(ours.values())
     mean = float(np.mean(values))
-    return Cell(mean, min(values), max(values), len(values), term.unit, difference)
+    kind = kind_of(shared)
+    return Cell(mean, min(values), max(values), len(values), term.unit, difference, kind)
 
 
 def _values(setting: Setting, policy: str, metric: str) -> Mapping[Replicate, float]:

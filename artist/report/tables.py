@@ -54,10 +54,11 @@ def _how_compared(setting: Setting, baseline: str) -> str:
     return (
         f"{setting.label}. Mean over replicates and [range]. Differences to {baseline} are "
         f"geometric means over {count} paired replicates (seed x permutation), with Student's 95 % "
-        "intervals; permutations of one seed are one replicate where seeds differ. The verdicts of "
-        "a table hold together (Holm): less and more, in bold; no difference: surely within 2 %; "
-        "undecided: more replicates would decide; too few replicates: fewer than five, or copies "
-        "of one. No range: all replicates are equal."
+        "intervals; permutations of one seed are one replicate where seeds differ. The verdicts "
+        "less and more, in bold, hold together on all metrics and policies of both tables (Holm); "
+        "no difference: surely within 2 %, of each comparison alone; undecided: more replicates "
+        "would decide, and the cell says about how many; too few replicates: fewer than five, or "
+        "copies of one. No range: all replicates are equal."
     )
 
 

@@ -37,21 +37,24 @@ METRICS = (
     Term(
         "comm_time_share",
         "1",
-        "share of the time in which jobs progress that they spend on communication which computing "
-        "does not hide; 0 if every job fits one GPU, and larger the farther apart jobs are placed",
+        "share of the jobs' running time that they spend on communication which computing does not "
+        "hide; running time contains work that is lost later; 0 if every job fits one GPU, and "
+        "larger the farther apart jobs are placed",
         "sum over jobs of comm_s / sum over jobs of (comm_s + compute_s)",
     ),
     Term(
         "comm_time_mean_s",
         "s",
-        "exposed communication of a job, mean (Dally V-D, communication latency)",
-        "mean over jobs of sum(progressing time x (1 - compute_s / iteration_s))",
+        "exposed communication of a job, mean (Dally V-D, communication latency), also in "
+        "iterations that it lost",
+        "mean over jobs of sum(running time x (1 - compute_s / iteration_s)); running time = time "
+        "held - stalled, so it contains lost work",
     ),
     Term(
         "compute_time_mean_s",
         "s",
-        "compute time of a job, mean",
-        "mean over jobs of sum(progressing time x compute_s / iteration_s)",
+        "compute time of a job, mean, also in iterations that it lost",
+        "mean over jobs of sum(running time x compute_s / iteration_s)",
     ),
     Term(
         "gpu_allocated_share",
@@ -253,7 +256,8 @@ TERMS = (
         "s",
         "exposed communication of a job over its whole life (Dally V-D); per job: comm_s in "
         "jobs.parquet, mean: comm_time_mean_s",
-        "sum(progressing time x (1 - compute_s / iteration_s))",
+        "sum(running time x (1 - compute_s / iteration_s)); running time = time held - stalled, so "
+        "it contains lost work",
     ),
     Term(
         "jct-cdf",

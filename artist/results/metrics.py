@@ -175,7 +175,7 @@ def summarise(
 
 
 def _comm_time_share(jobs: Table) -> float:
-    """Share of the time in which jobs progress that is exposed communication."""
+    """Share of the jobs' running time, with lost work, that is exposed communication."""
     comm_s, compute_s = float(np.sum(jobs["comm_s"])), float(np.sum(jobs["compute_s"]))
     return comm_s / (comm_s + compute_s)
 
@@ -273,10 +273,10 @@ def _parts(
     parts = {handle: _Parts() for handle in compute_s}
     for row in placements:
         part = parts[row.handle]
-        productive_s = (row.end - row.start - row.stalled) / TICKS_PER_S
+        running_s = (row.end - row.start - row.stalled) / TICKS_PER_S
         share = compute_s[row.handle] / row.iteration_s
-        part.compute_s += productive_s * share
-        part.comm_s += productive_s * (1.0 - share)
+        part.compute_s += running_s * share
+        part.comm_s += running_s * (1.0 - share)
         part.stalled += row.stalled
         part.lost += row.lost
         part.sources.add(row.source)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from artist.cli.commands.compare import _spread
+from artist.cli.commands.compare import _how_narrow, _spread
 from artist.cli.output import print_table
+from artist.config import Scenario
+from artist.experiments.compare import Comparison, Widest, compare
 
 
 def test_square_brackets_are_text_and_no_markup(capsys) -> None:
@@ -25,3 +27,22 @@ def test_square_brackets_are_text_and_no_markup(capsys) -> None:
 )
 def test_medians_of_a_comparison(values: tuple[float, ...], shown: str) -> None:
     assert _spread(values) == shown
+
+
+def test_copies_have_no_interval_that_could_be_narrow() -> None:
+    small = Scenario(racks=1, trace="tiny-batch", backend="none")
+    copies = compare(small, ["sjf", "srtf"], seeds=1, permutations=1, until=0.02)
+    text = _how_narrow(copies, 0.02)
+    assert text.startswith("every other interval reaches at most 2 % from its middle; ")
+    assert text.endswith("have no interval: their replicates are copies of one")
+
+
+def test_what_the_budget_left_open_names_what_is_counted() -> None:
+    seeds = tuple((seed, seed) for seed in range(8))
+
+    def text(until: float) -> str:
+        widest = Widest("las", "jct_mean_s", 0.1)
+        return _how_narrow(Comparison(("fifo", "las"), seeds, {}, {}, widest, 8, until), until)
+
+    assert text(0.05).endswith(" more seeds would make it 5 %")
+    assert "; more than 10,000 seeds" in text(0.0001)

@@ -58,6 +58,19 @@ def test_so_many_replicates_give_the_half_width() -> None:
     assert enough_for(100, width, width / 2) == pytest.approx(400, rel=0.03)
 
 
+def test_too_many_replicates_are_no_number() -> None:
+    assert enough_for(8, 5.0, 0.001) is None
+    assert next_count(8, 5.0, 0.001, 100) == 16
+
+
+def test_half_widths_may_be_infinite() -> None:
+    base, other = [1.0, 1.0], [1.0, 1e50]
+    assert half_width(base, other, compare_values(base, other)) == np.inf
+    base, other = [0.0, 0.0, 0.0, 0.0, 0.0], [-2.0, 2.0, -1.0, 1.0, 0.0]
+    assert half_width(base, other, compare_values(base, other)) == np.inf
+    assert next_count(8, np.inf, 0.02, 100) == 16
+
+
 def test_replicates_are_the_same_whatever_the_number_of_workers() -> None:
     one, two = (
         compare(

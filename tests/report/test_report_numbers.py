@@ -170,6 +170,20 @@ def test_verdicts_of_a_table_hold_together() -> None:
     assert two["jct_mean_s"].difference.verdict == "undecided"
 
 
+def test_both_tables_of_a_setting_are_one_family() -> None:
+    # Alone p = 0.03. The other metric is in the table that opens after a click.
+    base = [100.0, 110.0, 95.0, 103.0, 99.0]
+    by = (1.0, 1.04, 1.05, 1.08, 1.1)
+    names = ("makespan_s", "compute_time_mean_s")
+    mine = [dict.fromkeys(names, v * b) for v, b in zip(base, by, strict=True)]
+    other = [dict.fromkeys(names, value) for value in base]
+    main, others = compare_setting(setting_of(fifo=other, las=mine), "fifo")
+    assert [term.name for term, _ in (*main, *others)] == list(names)
+    for cells in (main[0][1], others[0][1]):
+        assert cells["las"].difference.verdict == "undecided"
+        assert cells["las"].against.endswith("more permutations would decide")
+
+
 def test_where_the_baseline_is_zero_a_difference_has_its_unit() -> None:
     zero = [{"comm_time_mean_s": 0.0}] * 5
     some = [{"comm_time_mean_s": value} for value in (3.0, 4.0, 5.0, 4.0, 4.0)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -12,13 +13,16 @@ from hypothesis import strategies as st
 import artist
 from artist.config import Scenario
 from artist.errors import ConfigError
+from artist.experiments.compare import METRICS
+from artist.results import students_t
 from artist.results.compare_values import (
     ComparedValues,
     compare_values,
     holm,
-    t_probability,
-    t_quantile,
+    mean_interval,
+    what_would_decide,
 )
+from artist.results.students_t import t_probability, t_quantile
 from artist.run import simulate
 
 FIVE = [100.0, 110.0, 95.0, 103.0, 99.0]
@@ -61,7 +65,10 @@ def test_exchanging_the_policies_inverts_the_ratio_and_mirrors_the_verdict(pairs
     ("other", "verdict"),
     [
         (FIVE, "identical"),
-        ([x * 1.5 for x in FIVE], "too few replicates"),  # five copies of one replicate
+        # Constant ratios over different replicates, whatever the rounding of the factor.
+        ([x * 1.5 for x in FIVE], "more"),
+        ([x * 1.1 for x in FIVE], "more"),
+        ([x / 3 for x in FIVE], "less"),
         ([150.0, 166.0, 141.0, 155.0, 149.0], "more"),
         ([100.1, 109.9, 95.1, 103.0, 98.9], "no difference"),
         ([120.0, 100.0, 99.0, 95.0, 108.0], "undecided"),
@@ -86,6 +93,69 @@ def test_what_is_undecided_says_how_many_replicates_would_decide() -> None:
     assert compare_values(np.ones(len(steps)), np.exp(steps)).verdict != "undecided"
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-14])
+@pytest.mark.parametrize(("base", "other"), [(100.0, 150.0), (0.0, 3.0), (100.0, 100.1)])
+def test_copies_of_one_replicate_decide_nothing(base: float, other: float, noise: float) -> None:
+    # Sums in another order: equal but for rounding.
+    rounding = 1 + noise * np.arange(6)
+    compared = compare_values(base * rounding, other * rounding[::-1])
+    assert (compared.verdict, compared.replicates) == ("too few replicates", 1)
+    assert np.isnan(compared.low)
+    assert np.isnan(mean_interval(list(other * rounding))).all()
+    assert not np.isnan(mean_interval([*FIVE])).any()
+
+
+def test_a_constant_difference_in_units_has_no_width() -> None:
+    compared = compare_values([0.0, 0.1, 0.2, 0.3, 0.4], [3.0, 3.1, 3.2, 3.3, 3.4])
+    assert compared.verdict == "more"
+    assert compared.low == compared.high == pytest.approx(3)
+
+
+@pytest.mark.parametrize("other", [[1.0, 2.0], [1.0, 1e50], [1e-300, 1e300]])
+def test_intervals_may_be_infinite(other: list[float]) -> None:
+    compared = compare_values([1.0, 1.0], other, level=0.9999)
+    assert (compared.low, compared.high) == (0.0, np.inf)
+    assert holm([compared], level=0.9999) == [compared]
+    wide = compare_values([1.0] * 6, [*other * 3], level=1 - 1e-9)
+    assert holm([wide], level=1 - 1e-9)[0].verdict == "undecided"
+
+
+@pytest.mark.parametrize("offset", [0.03, 0.3])
+def test_enough_is_the_least_count_that_decides(offset: float) -> None:
+    def of_size(count: int) -> ComparedValues:
+        """Steps of one mean and one sample deviation, whatever their number."""
+        steps = np.random.default_rng(1).standard_normal(count)
+        steps = (steps - steps.mean()) / steps.std(ddof=1)
+        return compare_values(np.ones(count), np.exp(offset + 0.6 * steps))
+
+    enough = of_size(6).enough
+    assert enough is not None
+    assert of_size(enough).verdict != "undecided"
+    assert of_size(math.floor(0.9 * enough)).verdict == "undecided"
+
+
+def test_more_than_ten_thousand_replicates_are_no_number() -> None:
+    compared = compare_values([1.0] * 6, np.exp([5.0, -5.0, 4.0, -4.0, 3.0, -3.001]))
+    assert (compared.verdict, compared.enough) == ("undecided", None)
+    words = "more than 10,000 seeds would be needed"
+    assert what_would_decide(compared, "seeds") == words
+
+
+def test_quantiles_of_many_degrees_are_those_of_the_distribution() -> None:
+    for degrees in (200, 201, 500):
+        for level in (0.5, 0.9, 0.95, 0.999, 1 - 1e-7):
+            quantile = t_quantile(level, degrees)
+            assert t_probability(quantile, degrees) == pytest.approx(level, abs=1e-9)
+            # The bisection of one degree less is larger.
+            assert quantile < t_quantile(level, 199)
+
+
+def test_quantiles_of_many_degrees_need_no_sum_of_many_terms(monkeypatch) -> None:
+    # An undecided comparison took seconds: each term of each probability of each count.
+    monkeypatch.setattr(students_t, "t_probability", None)
+    assert t_quantile.__wrapped__(0.95, 1000) == pytest.approx(1.962339, rel=1e-6)  # a table's
+
+
 def test_a_zero_leaves_a_difference_in_units() -> None:
     compared = compare_values([0.0] * 5, [3.0, 4.0, 5.0, 4.0, 3.5])
     assert np.isnan(compared.ratio)
@@ -96,11 +166,43 @@ def test_a_zero_leaves_a_difference_in_units() -> None:
 
 @pytest.mark.parametrize(
     ("baseline", "other", "words"),
-    [([1.0], [1.0, 2.0], "as many"), ([], [], "at least 1"), ([1.0], [np.inf], "not finite")],
+    [
+        ([1.0], [1.0, 2.0], "as many"),
+        ([], [], "at least 1"),
+        ([1.0], [np.inf], "not finite"),
+        ([1.0], [1e301], "1e.301, expected at most"),
+        (["a"], ["b"], r"baseline \['a'\], expected a sequence"),
+        ([1.0], ["1"], r"other \['1'\], expected a sequence"),
+        ([1.0], (x for x in [1.0]), "other <generator"),
+        ([[1.0, 2.0]], [[1.0, 2.0]], r"baseline \[\[1.0, 2.0\]\]"),
+        ("12", "34", "baseline '12'"),
+    ],
 )
 def test_senseless_values_are_refused(baseline, other, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         artist.compare_values(baseline, other)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"level": 0.5}, "level 0.5, expected a number above 0.5"),
+        ({"level": 1}, "level 1"),
+        ({"level": "a"}, "level 'a'"),
+        ({"equivalence": 2}, "equivalence 2, expected a share"),
+        ({"clusters": [[], []]}, r"clusters \[\[\], \[\]\]"),
+        ({"clusters": (x for x in "ab")}, "clusters <generator"),
+    ],
+)
+def test_senseless_options_are_refused(options, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        artist.compare_values([1.0, 2.0], [3.0, 4.0], **options)
+
+
+def test_what_no_test_judges_is_not_in_the_family() -> None:
+    judged = ComparedValues(1.1, 1.0, 1.0, 1.2, "more", 9, 0.04, None)
+    copies = compare_values([1.0] * 5, [2.0] * 5)
+    assert [one.verdict for one in holm([judged, copies])] == ["more", "too few replicates"]
 
 
 def test_holm_by_hand() -> None:
@@ -115,9 +217,12 @@ def test_holm_by_hand() -> None:
 # -- a policy against itself -------------------------------------------------------------
 
 NULLS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
-    "normal": lambda rng, n: rng.normal(100.0, 10.0, n),
-    "lognormal": lambda rng, n: np.exp(rng.normal(0.0, 0.8, n)),
-    "heavy tails": lambda rng, n: 1 + rng.pareto(1.5, n),
+    # Named after what their logarithms are, since those are judged.
+    "normal": lambda rng, n: np.exp(rng.normal(0.0, 0.8, n)),
+    "exponential": lambda rng, n: 1 + rng.pareto(1.5, n),
+    "heavy tails": lambda rng, n: np.exp(rng.standard_t(3, n)),
+    # No logarithms: the differences are judged in units.
+    "half of them zero": lambda rng, n: rng.exponential(10.0, n) * (rng.random(n) < 0.5),
 }
 
 
@@ -154,16 +259,30 @@ def _familywise(one: Callable[[], ComparedValues], families: int = 2000) -> floa
     return false / families
 
 
+def test_skewed_differences_break_the_level_as_the_text_says() -> None:
+    rng = np.random.default_rng(4)
+    for count, text in ((5, 0.117), (8, 0.106), (20, 0.081)):
+        steps = 0.3 * (rng.exponential(size=(20_000, count)) - 1)
+        t = steps.mean(1) / steps.std(1, ddof=1) * math.sqrt(count)
+        assert np.mean(np.abs(t) > t_quantile(0.95, count - 1)) == pytest.approx(text, abs=0.007)
+
+
 def test_sixty_real_runs_of_a_policy_do_not_differ_from_themselves() -> None:
     base = Scenario(racks=1, jobs=60, policy="las")
-    runs = [
-        simulate(base.model_copy(update={"seed": seed})).summary["jct_mean_s"] for seed in range(60)
-    ]
-    verdicts = [
-        compare_values(runs[start : start + 5], runs[start + 30 : start + 35]).verdict
-        for start in range(0, 30, 5)
-    ]
-    assert sum(verdict in ("less", "more") for verdict in verdicts) <= 1
+    runs = np.array(
+        [
+            [simulate(base.model_copy(update={"seed": seed})).summary[name] for name in METRICS]
+            for seed in range(60)
+        ]
+    )
+    rng = np.random.default_rng(60)
+    families = []
+    for _ in range(150):  # splits into 30 pairs: 6 families of five pairs, so 900 in all
+        drawn = runs[rng.permutation(60)].reshape(6, 2, 5, len(METRICS))
+        for one, other in drawn:
+            compared = [compare_values(one[:, m], other[:, m]) for m in range(len(METRICS))]
+            families.append({judged.verdict for judged in holm(compared)} & {"less", "more"})
+    assert sum(map(bool, families)) <= 0.06 * len(families)
 
 
 def test_sums_that_differ_by_rounding_are_identical() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from math import isnan
+from math import isfinite, isnan
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +25,10 @@ def compare(
     policies: Annotated[
         str, typer.Option(metavar="A,B,...", help="The first is the baseline.")
     ] = "dally,dally-no-wait,dally-fully-consolidated,las,fifo",
-    seeds: Annotated[int, typer.Option(help="Seeds of drawn traces.")] = 1,
+    seeds: Annotated[
+        int,
+        typer.Option(help="Seeds of drawn traces; with --permutations 1 each has its own order."),
+    ] = 1,
     permutations: Annotated[
         int, typer.Option(help="Orders in which machines and simultaneous arrivals are visited.")
     ] = 5,
@@ -90,22 +93,30 @@ def _print(comparison: Comparison) -> None:
         for policy in comparison.policies[1:]:
             compared = comparison.differences[policy][metric]
             spread = _spread(comparison.values[policy][metric])
-            rows.append(("", policy, spread, _interval(compared), _verdict(compared)))
+            verdict = _verdict(compared, comparison.kind)
+            rows.append(("", policy, spread, _interval(compared), verdict))
     columns = ("metric", "policy", "median [min .. max]", f"against {baseline}, 95 %", "verdict")
-    count = len(comparison.replicates)
-    print_table(f"{count} replicates (seed x permutation), paired", columns, rows)
+    print_table(f"{comparison.design}, paired", columns, rows)
     if comparison.until is not None:
         sys.stdout.write(_how_narrow(comparison, comparison.until) + "\n")
 
 
 def _how_narrow(comparison: Comparison, until: float) -> str:
-    if not comparison.missing:
-        return f"every interval reaches at most {_percent(until)} from its middle"
-    widest = comparison.widest
+    copies, every = comparison.without_interval, "every"
+    note = ""
+    if copies:
+        every = "every other"
+        note = f"; {copies} of the comparisons have no interval: their replicates are copies of one"
+    if comparison.missing == 0:
+        return f"{every} interval reaches at most {_percent(until)} from its middle{note}"
+    from artist.results.compare_values import MOST_REPLICATES
+
+    widest, missing = comparison.widest, comparison.missing
+    more = f"more than {MOST_REPLICATES:,}" if missing is None else f"about {missing:,} more"
     return (
         f"the budget ended: {widest.metric} of {widest.policy} reaches "
-        f"{_percent(widest.half_width)} from its middle; about {comparison.missing} more "
-        f"replicates would make it {_percent(until)}"
+        f"{_percent(widest.half_width)} from its middle; {more} "
+        f"{comparison.kind} would make it {_percent(until)}{note}"
     )
 
 
@@ -136,15 +147,12 @@ def _interval(compared: ComparedValues) -> str:
     return f"{form} [{form} .. {form}]".format(middle, low, high)
 
 
-def _verdict(compared: ComparedValues) -> str:
-    from artist.results.compare_values import TOO_FEW
+def _verdict(compared: ComparedValues, kind: str) -> str:
+    from artist.results.compare_values import TOO_FEW, what_would_decide
 
     if compared.verdict == TOO_FEW and compared.replicates == 1:
         return f"{compared.verdict}: copies of one"
-    if compared.enough is None:
-        return compared.verdict
-    more = compared.enough - compared.replicates
-    return f"{compared.verdict}; about {more} more replicates would decide"
+    return "; ".join(text for text in (compared.verdict, what_would_decide(compared, kind)) if text)
 
 
 def _as_json(comparison: Comparison) -> dict[str, Any]:
@@ -152,15 +160,19 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         "policies": list(comparison.policies),
         "replicates": [{"seed": s, "permutation": p} for s, p in comparison.replicates],
         "until": comparison.until,
-        "widest": comparison.widest._asdict(),
+        "widest": _finite(comparison.widest._asdict()),
         "missing": comparison.missing,
         "values": {policy: dict(metrics) for policy, metrics in comparison.values.items()},
         "differences": {
-            policy: [
-                {"metric": metric}
-                | {key: None if value != value else value for key, value in asdict(one).items()}
-                for metric, one in metrics.items()
-            ]
+            policy: [{"metric": metric} | _finite(asdict(one)) for metric, one in metrics.items()]
             for policy, metrics in comparison.differences.items()
         },
+    }
+
+
+def _finite(record: dict[str, Any]) -> dict[str, Any]:
+    """The record without what JSON cannot say: NaN and infinity become null."""
+    return {
+        key: None if isinstance(value, float) and not isfinite(value) else value
+        for key, value in record.items()
     }

@@ -73,7 +73,7 @@ def sim(
 def _print_sentences(summary: Mapping[str, Any]) -> None:
     """Say below the table what a newcomer looks for: what communication costs, and by which fit."""
     print_text(
-        f"Of the time in which jobs progress, {100 * summary['comm_time_share']:.1f} % is "
+        f"Of the jobs' running time, {100 * summary['comm_time_share']:.1f} % is "
         "communication that computing does not hide: the price of spreading jobs over the network."
     )
     if lacking := summary["models_not_calibrated"]:
