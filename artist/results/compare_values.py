@@ -38,7 +38,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -199,7 +198,8 @@ def mean_interval(
     return _sample(means, len(means), 0.0).interval(level)
 
 
-class _Sample(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Sample:
     """What the tests know of independent steps."""
 
     mean: float
