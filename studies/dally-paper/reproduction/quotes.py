@@ -161,7 +161,8 @@ class Quotes:
     def replicates(self, study: str) -> str:
         """How many replicates a study's runs of Dally on 8 racks have, batch."""
         trace = (OWN if study == "own-jobs" else DRAWN)["batch"]
-        return str(self._evidence.replicates(Cell(study, trace, 8, "dally")))
+        policy = "dally-within-level" if study.endswith("within-level") else "dally"
+        return str(self._evidence.replicates(Cell(study, trace, 8, policy)))
 
     def changed(self, replicates: int) -> str:
         """How many verdicts would be others with fewer replicates."""
