@@ -86,7 +86,7 @@ def test_what_varies_grows() -> None:
     assert seeds.replicates[-1] == (9, 1)
     assert (len(seeds.replicates), seeds.independent) == (20, 10)
     assert seeds.widest.half_width > 0.0001
-    assert seeds.missing > 0
+    assert seeds.missing is None  # more than anybody would run
     enough = compare(DRAWN, ["fifo", "srtf"], seeds=2, permutations=1, until=0.9)
     assert (enough.independent, enough.missing) == (FIRST_LOOK, 0)
 
