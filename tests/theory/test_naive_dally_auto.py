@@ -79,7 +79,7 @@ def test_every_stay_of_every_job_follows_from_the_rule(case, options) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=5_000)
+@settings(max_examples=2_000)
 @given(cases(40, 20), OPTIONS)
 def test_so_it_does_with_more_jobs_on_larger_clusters(case, options) -> None:
     assert simulated(case, "dally", options) == expected(case, options)

@@ -63,7 +63,7 @@ def test_every_stay_of_every_job_follows_from_the_rule(case, options) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=5_000)
+@settings(max_examples=2_000)
 @given(modelled_cases(40, 20), OPTIONS)
 def test_so_it_does_with_more_jobs_on_larger_clusters(case, options) -> None:
     assert simulated(case, "tiresias", options) == expected(case, options)
