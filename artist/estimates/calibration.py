@@ -34,6 +34,10 @@ NONE = "none"
 """The setting, and in results the name, of no calibration."""
 
 
+LARGEST_SCALE = 1e18
+"""No fit needs more: a microsecond becomes longer than the longest simulation."""
+
+
 class FitPoint(Document):
     """One measurement that a model was fitted to, beside the simulation of the same placement."""
 
@@ -49,10 +53,13 @@ class FitPoint(Document):
 class ModelCalibration(Document):
     """How one model's layer table is scaled, and what is added to the answer."""
 
-    compute_scale: Positive = Field(description="factor on every compute time")
-    comm_scale: Positive = Field(default=1.0, description="factor on every collective's bytes")
+    compute_scale: Positive = Field(le=LARGEST_SCALE, description="factor on every compute time")
+    comm_scale: Positive = Field(
+        default=1.0, le=LARGEST_SCALE, description="factor on every collective's bytes"
+    )
     constant_share: NonNegative = Field(
         default=0.0,
+        le=LARGEST_SCALE,
         description="exposed on every placement of more than one GPU, as a fraction of compute",
     )
     fit: tuple[FitPoint, ...] = ()
