@@ -153,6 +153,10 @@ def _check_scenario(scenario: Mapping[str, Any], path: Path) -> None:
         validate(known, Scenario, f"{path}: scenario")
     except ConfigError as cause:
         raise TraceError(str(cause)) from cause
+    for name in ("seed", "permutation"):
+        # pydantic reads the text "1" as 1, but a replicate is told by the number itself.
+        if type(scenario.get(name, 0)) is not int:
+            raise TraceError(f"{path}: {name} is {scenario[name]!r}, expected a whole number")
 
 
 def _is_run(path: Path) -> bool:

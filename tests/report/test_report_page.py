@@ -99,7 +99,11 @@ def test_a_hundred_runs_of_500_jobs_stay_below_5_mb(tmp_path: Path) -> None:
     ]
     content = page(group(runs))
     assert len(content) < 5_000_000
-    assert len(embedded(content)["packs"]) == 100
+    # The first timelines fit, in the order of the settings; the others are left out. It was all of
+    # them before the figure of utilization was stacked and calibrated runs preempted more.
+    packs = embedded(content)["packs"]
+    assert 75 <= len(packs) <= 100
+    assert list(packs)[0] == "0-0"
 
 
 def test_the_comparison_needs_no_script(runs: Path) -> None:
