@@ -103,7 +103,7 @@ def test_a_hundred_runs_of_500_jobs_stay_below_5_mb(tmp_path: Path) -> None:
     # them before the figure of utilization was stacked and calibrated runs preempted more.
     packs = embedded(content)["packs"]
     assert 75 <= len(packs) <= 100
-    assert list(packs)[0] == "0-0"
+    assert next(iter(packs)) == "0-0"
 
 
 def test_the_comparison_needs_no_script(runs: Path) -> None:
