@@ -230,14 +230,19 @@ class Themis(Simulation):
                 self.happened["waits"] += 1
 
 
+SAME = 1 + Fraction(1, 10**9)
+"""Valuations and products that differ by a smaller factor count as equal, by the written rule."""
+
+
 def useful(options: Sequence[Option]) -> list[Option]:
     """Options worth more than every option of fewer GPUs, and more than none."""
-    return [
-        (count, value)
-        for count, value in options
-        if value > max((less for fewer, less in options if fewer < count), default=Fraction(1))
-        and value > 1
-    ]
+    chosen: list[Option] = []
+    most = Fraction(1)
+    for count, value in sorted(options):
+        if value > most * SAME:
+            chosen.append((count, value))
+            most = value
+    return chosen
 
 
 def winners(bids: Mapping[int, Sequence[Option]], gpus: int) -> dict[int, int]:
@@ -245,17 +250,29 @@ def winners(bids: Mapping[int, Sequence[Option]], gpus: int) -> dict[int, int]:
 
     Among equal products the first bid gets the most, then the second bid, and so on.
     """
-    best: list[tuple[Fraction, tuple[int, ...]]] = [(Fraction(1), ())] * (gpus + 1)
+    # largest[i][g]: the largest product of the bids i, i + 1, ... with g GPUs.
+    largest = [[Fraction(1)] * (gpus + 1)]
     for options in reversed(list(bids.values())):
-        best = [
-            max(
-                (value * best[left - count][0], (count, *best[left - count][1]))
-                for count, value in [(0, Fraction(1)), *options]
-                if count <= left
-            )
-            for left in range(gpus + 1)
-        ]
-    return {handle: count for handle, count in zip(bids, best[gpus][1], strict=True) if count}
+        rest = largest[0]
+        largest.insert(
+            0,
+            [
+                max(
+                    value * rest[left - count]
+                    for count, value in [(0, Fraction(1)), *options]
+                    if count <= left
+                )
+                for left in range(gpus + 1)
+            ],
+        )
+    won, left = {}, gpus
+    for (handle, options), products, rest in zip(bids.items(), largest, largest[1:], strict=False):
+        for count, value in sorted(options, reverse=True):
+            if count <= left and value * rest[left - count] * SAME >= products[left]:
+                won[handle] = count
+                left -= count
+                break
+    return won
 
 
 def kept(bids: Mapping[int, Sequence[Option]], won: Mapping[int, int], gpus: int) -> dict[int, int]:
