@@ -1,0 +1,284 @@
+"""`diskcache.Cache`, held to what artist needs: texts under texts, in one SQLite file.
+
+diskcache takes its settings from the file, lets rows name files that it reads and deletes,
+unpickles values, maps the file into memory, and waits a minute for a lock. A file may be damaged or crafted.
+So this class takes every setting from the code, refuses rows that artist did not write, keeps
+values in the database, and ends every statement after a while (decision 16).
+
+Imported only where a cache is opened, since diskcache loads slowly.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import diskcache  # noqa: TID253 - this module is the door, and is itself imported late
+from diskcache.core import DEFAULT_SETTINGS, ENOVAL, METADATA, MODE_RAW  # noqa: TID253
+
+WAIT_S = 5.0
+"""How long to wait for a lock. A write holds it for a millisecond, so 5 s are thousands of them."""
+
+STATEMENT_S = 60.0
+"""How long one statement may work. Counting a full cache of 1 GiB on a slow disk takes 10 s."""
+
+MAX_ENTRY_BYTES = 16 * 2**20
+"""The longest text that is kept. A profile of 100,000 bursts has 9 MB."""
+
+_ROW_BYTES = MAX_ENTRY_BYTES + 4096  # the key and the other columns
+_STEPS = 100_000  # SQLite's steps between two looks at the clock, about a millisecond
+_PAGE = 100  # rows that are read at once
+
+SETTINGS = {
+    **DEFAULT_SETTINGS,
+    "statistics": 0,
+    "tag_index": 0,
+    # Rollback journal: a WAL has an index in mapped memory, see `cache_files.looks_sound`.
+    "sqlite_journal_mode": "delete",
+    "sqlite_mmap_size": 0,
+    "sqlite_auto_vacuum": 0,  # each connection that sets it writes; `clear` shrinks the file
+    # No fsync. A power cut may damage the cache, which is noticed; the disk's speed never counts.
+    "sqlite_synchronous": 0,
+    "disk_min_file_size": MAX_ENTRY_BYTES,
+}
+_PRAGMAS = (
+    *(f"{name[7:]} = {SETTINGS[name]}" for name in SETTINGS if name.startswith("sqlite_")),
+    "trusted_schema = OFF",
+    "cell_size_check = ON",
+    "temp_store = MEMORY",
+)
+
+
+Layout = tuple[list[Any], list[Any]]
+"""Tables, indexes and triggers of a database, and its settings."""
+
+
+class DamagedDatabaseError(Exception):
+    """The file is a database, but not one that artist has made."""
+
+
+class ForeignRowError(ValueError):
+    """A row that artist did not write."""
+
+
+class Row(NamedTuple):
+    """A row as it lies in the table. `text` is None unless artist can have written the row."""
+
+    rowid: int
+    key: Any
+    text: str | None
+
+
+class TextDisk(diskcache.Disk):  # type: ignore[misc]  # the library is untyped
+    """Keys and values are texts in the database. No file is read, written or removed."""
+
+    def put(self, key: Any) -> tuple[str, bool]:
+        """The key as it is kept."""
+        if type(key) is not str:
+            raise TypeError("a key is a text")
+        return key, True
+
+    def get(self, key: Any, raw: Any) -> str:
+        """The key of a row."""
+        if raw != 1 or type(key) is not str:
+            raise ForeignRowError("foreign key")
+        return key
+
+    def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, str]:
+        """The value as it is kept."""
+        if read or type(value) is not str:
+            raise TypeError("a value is a text")
+        return 0, MODE_RAW, None, value
+
+    def fetch(self, mode: Any, filename: Any, value: Any, read: bool) -> str:
+        """The value of a row."""
+        if read or mode != MODE_RAW or filename is not None or type(value) is not str:
+            raise ForeignRowError("foreign value")
+        return value
+
+    def filename(self, key: Any = None, value: Any = None) -> tuple[str, str]:
+        """No value has a file."""
+        raise ForeignRowError("a value in a file")
+
+    def remove(self, file_path: Any) -> None:
+        """Whatever file a row names, it is not artist's."""
+
+
+class TextCache(diskcache.Cache):  # type: ignore[misc]  # the library is untyped
+    """Texts under texts.
+
+    Raises:
+        DamagedDatabaseError: the database has other tables, triggers or settings than artist's.
+        sqlite3.Error: SQLite cannot use the file, or another process has locked it.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self._database = str(database)
+        self._until = 0.0
+        self._ready = self._prepare()
+        # diskcache expands `~` and `$NAME` in its folder. It needs none here.
+        super().__init__(os.curdir, timeout=WAIT_S, disk=TextDisk, **SETTINGS)
+
+    def __len__(self) -> int:
+        """Number of rows, counted; diskcache would believe a setting."""
+        return int(self._sql("SELECT COUNT(*) FROM Cache").fetchone()[0])
+
+    def volume(self) -> int:
+        """Size of the database in bytes."""
+        return int(self._page_size * self._sql("PRAGMA page_count").fetchone()[0])
+
+    def reset(self, key: Any, value: Any = ENOVAL, update: bool = True) -> Any:
+        """Take a setting from the code; the file has no say."""
+        if key not in SETTINGS and key not in METADATA:
+            raise DamagedDatabaseError(f"unknown setting {key!r}")
+        value = SETTINGS.get(key, 0) if value is ENOVAL else value
+        setattr(self, key, value)
+        return value
+
+    def rows(self) -> Iterator[Row]:
+        """All rows, foreign ones too."""
+        select = (
+            "SELECT rowid, key, raw, expire_time, mode, filename, value FROM Cache"
+            " WHERE rowid > ? ORDER BY rowid LIMIT ?"
+        )
+        after = -(2**63)
+        while page := self._sql(select, (after, _PAGE)).fetchall():
+            for rowid, key, raw, expiry, mode, filename, value in page:
+                whole = type(key) is str and raw == 1 and expiry is None
+                inline = mode == MODE_RAW and filename is None and type(value) is str
+                yield Row(rowid, key, value if whole and inline else None)
+            if page[-1][0] <= after:
+                raise DamagedDatabaseError("rows out of order")
+            after = page[-1][0]
+
+    def drop(self, row: Row) -> None:
+        """Delete a row by its number: its key may be anything."""
+        with self._transact() as (sql, _):
+            sql("DELETE FROM Cache WHERE rowid = ?", (row.rowid,))
+
+    def clear(self, retry: bool = False) -> int:
+        """Delete all rows at once and return how many there were."""
+        with self._transact(retry) as (sql, _):
+            count = len(self)
+            sql("DELETE FROM Cache")
+        with suppress(sqlite3.OperationalError):  # a reader keeps the file as large as it is
+            self._sql("VACUUM")
+        return count
+
+    def is_whole(self) -> bool:
+        """Whether SQLite finds no fault in the whole file."""
+        return bool(self._sql("PRAGMA integrity_check(1)").fetchall() == [("ok",)])
+
+    def _prepare(self) -> bool:
+        """Make the tables of a new database, compare those of another. Then all is ready."""
+        con = self._connect()
+        try:
+            if _layout(con) == ([], []):
+                # Whole or not at all: other processes may be starting now.
+                con.execute("BEGIN IMMEDIATE")
+                if _layout(con) == ([], []):
+                    _make(con)
+                con.execute("COMMIT")
+            if _layout(con) != _model():
+                raise DamagedDatabaseError("tables or settings that artist did not make")
+        finally:
+            con.close()
+        return True
+
+    def _connect(self) -> sqlite3.Connection:
+        self._until = time.monotonic() + STATEMENT_S
+        con = sqlite3.connect(self._database, timeout=WAIT_S, isolation_level=None)
+        try:
+            self._bound(con)
+        except BaseException:
+            con.close()
+            raise
+        return con
+
+    def _bound(self, con: sqlite3.Connection) -> None:
+        """Limit what a statement may take, and set the pragmas."""
+        con.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _ROW_BYTES)
+        con.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        con.set_progress_handler(lambda: time.monotonic() > self._until, _STEPS)
+        for pragma in _PRAGMAS:
+            con.execute(f"PRAGMA {pragma}")
+
+    @property
+    def _con(self) -> sqlite3.Connection:
+        """The connection of this thread in this process, as in diskcache, with our pragmas."""
+        if getattr(self._local, "pid", None) != os.getpid():
+            self.close()
+            self._local.pid = os.getpid()
+        con: sqlite3.Connection | None = getattr(self._local, "con", None)
+        if con is None:
+            con = self._local.con = self._connect()
+        return con
+
+    @property
+    def _sql(self) -> Callable[..., sqlite3.Cursor]:
+        """Executes a statement; each has its own time."""
+        execute = self._con.execute
+
+        def timed(*statement: Any) -> sqlite3.Cursor:
+            self._until = time.monotonic() + STATEMENT_S
+            return execute(*statement)
+
+        return timed
+
+    @property
+    def _sql_retry(self) -> Callable[..., sqlite3.Cursor | None]:
+        """What diskcache opens a cache with. In a ready one nothing is written, nor locked."""
+        sql = self._sql
+
+        def reading(*statement: Any) -> sqlite3.Cursor | None:
+            return sql(*statement) if statement[0].startswith(("SELECT", "PRAGMA")) else None
+
+        return reading if self._ready else sql
+
+
+class _InMemory(TextCache):
+    """A new cache that lasts as long as its connection, so that diskcache must not close it."""
+
+    def _prepare(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        pass
+
+
+@cache
+def _model() -> Layout:
+    """The layout that diskcache itself makes, whichever version it is."""
+    new = _InMemory(Path(":memory:"))
+    con = new._con
+    try:
+        return _layout(con)
+    finally:
+        con.close()
+
+
+def _layout(con: sqlite3.Connection) -> Layout:
+    """Tables, indexes and triggers, then settings without counters."""
+    schema = con.execute(
+        "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
+    ).fetchall()
+    if not schema:
+        return [], []
+    settings = con.execute("SELECT key, value FROM Settings ORDER BY key").fetchall()
+    return schema, [row for row in settings if row[0] not in METADATA]
+
+
+def _make(con: sqlite3.Connection) -> None:
+    """Make the tables, and then what depends on them."""
+    schema, settings = _model()
+    for kind in ("table", "index", "trigger"):
+        for _, _, _, statement in (row for row in schema if row[0] == kind and row[3]):
+            con.execute(statement)
+    rows = [*settings, *METADATA.items()]
+    con.executemany("INSERT INTO Settings VALUES (?, ?)", rows)
