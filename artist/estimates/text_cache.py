@@ -1,9 +1,9 @@
 """`diskcache.Cache`, held to what artist needs: texts under texts, in one SQLite file.
 
 diskcache takes its settings from the file, lets rows name files that it reads and deletes,
-unpickles values, maps the file into memory, and waits a minute for a lock. A file may be damaged or crafted.
-So this class takes every setting from the code, refuses rows that artist did not write, keeps
-values in the database, and ends every statement after a while (decision 16).
+unpickles values, maps the file into memory, and waits a minute for a lock. A file may be damaged
+or crafted. So this class takes every setting from the code, refuses rows that artist did not write,
+keeps values in the database, and ends every statement after a while (decision 16).
 
 Imported only where a cache is opened, since diskcache loads slowly.
 """
@@ -35,20 +35,24 @@ _ROW_BYTES = MAX_ENTRY_BYTES + 4096  # the key and the other columns
 _STEPS = 100_000  # SQLite's steps between two looks at the clock, about a millisecond
 _PAGE = 100  # rows that are read at once
 
+# diskcache's `sqlite_` settings are noted in the database, and `_PRAGMAS` says what holds.
+# - Rollback journal: a WAL has an index in mapped memory, see `cache_files.looks_sound`.
+# - No fsync: a power cut may damage the cache, which is noticed; the disk's speed never counts.
+# - No automatic vacuum: each connection that asks for it writes. `clear` shrinks the file.
 SETTINGS = {
     **DEFAULT_SETTINGS,
     "statistics": 0,
     "tag_index": 0,
-    # Rollback journal: a WAL has an index in mapped memory, see `cache_files.looks_sound`.
+    "sqlite_auto_vacuum": 0,
     "sqlite_journal_mode": "delete",
     "sqlite_mmap_size": 0,
-    "sqlite_auto_vacuum": 0,  # each connection that sets it writes; `clear` shrinks the file
-    # No fsync. A power cut may damage the cache, which is noticed; the disk's speed never counts.
     "sqlite_synchronous": 0,
     "disk_min_file_size": MAX_ENTRY_BYTES,
 }
 _PRAGMAS = (
-    *(f"{name[7:]} = {SETTINGS[name]}" for name in SETTINGS if name.startswith("sqlite_")),
+    "synchronous = OFF",
+    "mmap_size = 0",
+    "cache_size = 8192",
     "trusted_schema = OFF",
     "cell_size_check = ON",
     "temp_store = MEMORY",
