@@ -94,6 +94,7 @@ class DiskStore:
 
     def __init__(self, folder: Path) -> None:
         self.replaced = False
+        self._why_not = ""
         self._folder = cache_files.own_folder(folder)
         self._cache: TextCache | None = self._open()
 
@@ -166,7 +167,7 @@ class DiskStore:
     def _loudly(self, ask: Callable[[TextCache], _T], instead: Callable[[], _T]) -> _T:
         """What the cache answers; `instead` if its database was damaged and is now replaced."""
         if self._cache is None:
-            raise self._unusable("it was given up")
+            raise self._unusable(self._why_not)
         try:
             return ask(self._cache)
         except Exception as cause:  # noqa: BLE001 - as above
@@ -180,10 +181,7 @@ class DiskStore:
             ConfigError: the database is sound but cannot be used, or was replaced before.
         """
         self.close()
-        why = _no_damage(cause)
-        if why or self.replaced:
-            raise self._unusable(why or str(cause)) from cause
-        self._replace()
+        self._replace_after(cause)
         self._cache = self._open()
 
     def _open(self) -> TextCache:
@@ -196,13 +194,14 @@ class DiskStore:
                 if not cache_files.looks_sound(self._folder):
                     raise ValueError("it is damaged")
                 return TextCache(self._folder / cache_files.DATABASE)
-            except Exception as cause:
-                why = _no_damage(cause)
-                if why or self.replaced:
-                    raise self._unusable(why or str(cause)) from cause
-                self._replace()
+            except Exception as cause:  # noqa: BLE001 - as above
+                self._replace_after(cause)
 
-    def _replace(self) -> None:
+    def _replace_after(self, cause: Exception) -> None:
+        self._why_not = _no_damage(cause)
+        if self._why_not or self.replaced:
+            self._why_not = self._why_not or "it is damaged again"
+            raise self._unusable(self._why_not) from cause
         self.replaced = True
         try:
             cache_files.remove_database(self._folder)

@@ -1,8 +1,8 @@
 """Does every command end with a right result, whatever happened to the cache?
 
-Each case breaks a sound cache in one way, perhaps under a lock, and runs a command. The command must
-end with the result that it has without a cache, or with one sentence, and touch no file but the
-cache's own.
+Each case breaks a sound cache in one way, perhaps under a lock, and runs a command. The command
+must end with the result that it has without a cache, or with one sentence, and touch no file but
+the cache's own.
 """
 
 from __future__ import annotations
