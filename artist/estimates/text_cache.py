@@ -3,7 +3,7 @@
 diskcache takes its settings from the file, lets rows name files that it reads and deletes,
 unpickles values, maps the file into memory, and waits a minute for a lock. A file may be damaged
 or crafted. So this class takes every setting from the code, refuses rows that artist did not write,
-keeps values in the database, and ends every statement after a while (decision 16).
+keeps values in the database, and ends a statement that does not end (decision 16).
 
 Imported only where a cache is opened, since diskcache loads slowly.
 """
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,14 +25,15 @@ from diskcache.core import DEFAULT_SETTINGS, ENOVAL, METADATA, MODE_RAW  # noqa:
 WAIT_S = 5.0
 """How long to wait for a lock. A write holds it for a millisecond, so 5 s are thousands of them."""
 
-STATEMENT_S = 60.0
-"""How long one statement may work. Counting a full cache of 1 GiB on a slow disk takes 10 s."""
+MAX_STEPS = 1_000_000_000
+"""Steps of SQLite's machine that one statement may take: a minute or less. Checking a full cache
+of 1 GiB (3 million rows, 5 indexes) takes 200 million. More is a damaged tree that has a loop."""
 
 MAX_ENTRY_BYTES = 16 * 2**20
 """The longest text that is kept. A profile of 100,000 bursts has 9 MB."""
 
 _ROW_BYTES = MAX_ENTRY_BYTES + 4096  # the key and the other columns
-_STEPS = 100_000  # SQLite's steps between two looks at the clock, about a millisecond
+_STEPS_AT_ONCE = 100_000
 _PAGE = 100  # rows that are read at once
 
 # diskcache's `sqlite_` settings are noted in the database, and `_PRAGMAS` says what holds.
@@ -124,7 +125,6 @@ class TextCache(diskcache.Cache):  # type: ignore[misc]  # the library is untype
 
     def __init__(self, database: Path) -> None:
         self._database = str(database)
-        self._until = 0.0
         self._ready = self._prepare()
         # diskcache expands `~` and `$NAME` in its folder. It needs none here.
         super().__init__(os.curdir, timeout=WAIT_S, disk=TextDisk, **SETTINGS)
@@ -196,7 +196,6 @@ class TextCache(diskcache.Cache):  # type: ignore[misc]  # the library is untype
         return True
 
     def _connect(self) -> sqlite3.Connection:
-        self._until = time.monotonic() + STATEMENT_S
         con = sqlite3.connect(self._database, timeout=WAIT_S, isolation_level=None)
         try:
             self._bound(con)
@@ -209,7 +208,7 @@ class TextCache(diskcache.Cache):  # type: ignore[misc]  # the library is untype
         """Limit what a statement may take, and set the pragmas."""
         con.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _ROW_BYTES)
         con.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        con.set_progress_handler(lambda: time.monotonic() > self._until, _STEPS)
+        _allow_steps(con)
         for pragma in _PRAGMAS:
             con.execute(f"PRAGMA {pragma}")
 
@@ -226,14 +225,14 @@ class TextCache(diskcache.Cache):  # type: ignore[misc]  # the library is untype
 
     @property
     def _sql(self) -> Callable[..., sqlite3.Cursor]:
-        """Executes a statement; each has its own time."""
-        execute = self._con.execute
+        """Executes a statement; each has its own `MAX_STEPS`."""
+        con = self._con
 
-        def timed(*statement: Any) -> sqlite3.Cursor:
-            self._until = time.monotonic() + STATEMENT_S
-            return execute(*statement)
+        def execute(*statement: Any) -> sqlite3.Cursor:
+            _allow_steps(con)
+            return con.execute(*statement)
 
-        return timed
+        return execute
 
     @property
     def _sql_retry(self) -> Callable[..., sqlite3.Cursor | None]:
@@ -244,6 +243,16 @@ class TextCache(diskcache.Cache):  # type: ignore[misc]  # the library is untype
             return sql(*statement) if statement[0].startswith(("SELECT", "PRAGMA")) else None
 
         return reading if self._ready else sql
+
+
+def _allow_steps(con: sqlite3.Connection) -> None:
+    """Let the next statement take `MAX_STEPS`.
+
+    SQLite asks an iterator written in C, and no function of ours: Ctrl-C in such a function would
+    be lost, and look like a statement that does not end.
+    """
+    go_on = repeat(0, MAX_STEPS // _STEPS_AT_ONCE)
+    con.set_progress_handler(chain(go_on, repeat(1)).__next__, _STEPS_AT_ONCE)
 
 
 class _InMemory(TextCache):
@@ -268,14 +277,16 @@ def _model() -> Layout:
 
 
 def _layout(con: sqlite3.Connection) -> Layout:
-    """Tables, indexes and triggers, then settings without counters."""
-    schema = con.execute(
-        "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
-    ).fetchall()
+    """Tables, indexes and triggers, then settings without counters.
+
+    Both are read up to a limit, as a crafted view may have any number of rows.
+    """
+    schema = con.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100").fetchall()
     if not schema:
         return [], []
-    settings = con.execute("SELECT key, value FROM Settings ORDER BY key").fetchall()
-    return schema, [row for row in settings if row[0] not in METADATA]
+    settings = con.execute("SELECT key, value FROM Settings LIMIT 100").fetchall()
+    kept = [row for row in settings if row[0] not in METADATA]
+    return sorted(schema, key=repr), sorted(kept, key=repr)
 
 
 def _make(con: sqlite3.Connection) -> None:

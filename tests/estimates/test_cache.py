@@ -218,6 +218,23 @@ def test_a_lock_on_writing_is_no_damage(tmp_path: Path, monkeypatch: pytest.Monk
     assert DiskStore(tmp_path).get(QUERY, "analytical") is not None
 
 
+ENDLESS = """
+DROP TABLE Settings;
+CREATE VIEW Settings AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+SELECT i AS key, i AS value FROM n WHERE i < 0
+"""
+
+
+def test_a_statement_without_end_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_cache, "MAX_STEPS", 1_000_000)
+    DiskStore(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / FOLDER / DATABASE)) as other:
+        other.executescript(ENDLESS)
+    again = DiskStore(tmp_path)
+    assert again.replaced
+    again.close()
+
+
 def test_a_full_disk_is_no_damage(
     tmp_path: Path, store: DiskStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,7 @@ class Campaign:
         monkeypatch.chdir(folder)
         monkeypatch.setenv("ARTIST_CACHE_DIR", str(self.root / "user"))
         monkeypatch.setattr(text_cache, "WAIT_S", 0.01)
+        monkeypatch.setattr(text_cache, "MAX_STEPS", 2_000_000)
         Path("jobs.csv").write_text(TRACE)
         self.command = typer.main.get_command(application(("sim", "cache")))
         self.wanted = self.printed((*SIM, "--no-cache"))
