@@ -26,11 +26,12 @@ WAIT_S = 5.0
 """How long to wait for a lock. A write holds it for a millisecond, so 5 s are thousands of them."""
 
 MAX_STEPS = 1_000_000_000
-"""Steps of SQLite's machine that one statement may take: a minute or less. Checking a full cache
-of 1 GiB (3 million rows, 5 indexes) takes 200 million. More is a damaged tree that has a loop."""
+"""Steps of SQLite's machine that one statement may take, about a minute. The longest statement
+checks all indexes and takes 30 steps a row, so 100 million for the 3 million rows that fill 1 GiB.
+More is a damaged tree that has a loop."""
 
 MAX_ENTRY_BYTES = 16 * 2**20
-"""The longest text that is kept. A profile of 100,000 bursts has 9 MB."""
+"""The longest text that is kept. A profile of 100,000 bursts has 8.7 MB."""
 
 _ROW_BYTES = MAX_ENTRY_BYTES + 4096  # the key and the other columns
 _STEPS_AT_ONCE = 100_000
@@ -207,7 +208,6 @@ class TextCache(diskcache.Cache):  # type: ignore[misc]  # the library is untype
     def _bound(self, con: sqlite3.Connection) -> None:
         """Limit what a statement may take, and set the pragmas."""
         con.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _ROW_BYTES)
-        con.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         _allow_steps(con)
         for pragma in _PRAGMAS:
             con.execute(f"PRAGMA {pragma}")

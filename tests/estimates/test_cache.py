@@ -11,6 +11,7 @@ import stat
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
@@ -274,6 +275,36 @@ store.verify(), store.info(), store.clear()
 """
 
 
+WRITER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, str(Path("tests/estimates").resolve()))
+from test_cache import ANSWER, QUERY, DiskStore, replace
+store = DiskStore(Path(sys.argv[1]))
+print("ready", flush=True)
+for passes in range(1, 10**6):
+    store.put(replace(QUERY, passes=passes), ANSWER)
+"""
+
+
+@pytest.mark.slow
+def test_writers_that_are_killed_leave_a_sound_cache(tmp_path: Path) -> None:
+    for kill in range(20):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path)],
+            cwd=Path(__file__).parents[2],
+            stdout=subprocess.PIPE,
+        ) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline()
+            time.sleep(0.2 + kill / 100)
+            writer.kill()
+        store = DiskStore(tmp_path)
+        sound, damaged = store.verify()
+        assert (sound > 0, damaged, store.replaced) == (True, 0, False)
+        store.close()
+
+
 @pytest.mark.parametrize("size", [0, 100, 5000, 30000])
 def test_a_database_cut_while_it_is_in_use_kills_nobody(tmp_path: Path, size: int) -> None:
     ended = subprocess.run(
@@ -297,6 +328,15 @@ def test_a_database_that_was_damaged_in_use_is_replaced_by_every_command(
     assert store.replaced
     store.put(QUERY, ANSWER)
     assert store.get(QUERY, "analytical") is not None
+
+
+def test_an_emptied_cache_is_small(store: DiskStore) -> None:
+    new = store.info()["size_bytes"]
+    for passes in range(1, 200):
+        store.put(replace(QUERY, passes=passes), ANSWER)
+    assert store.info()["size_bytes"] > 3 * new
+    assert store.clear() == 199
+    assert store.info()["size_bytes"] == new
 
 
 def test_no_home_is_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
