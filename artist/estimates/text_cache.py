@@ -128,7 +128,11 @@ class TextCache(diskcache.Cache):  # type: ignore[misc]  # the library is untype
         self._database = str(database)
         self._ready = self._prepare()
         # diskcache expands `~` and `$NAME` in its folder. It needs none here.
-        super().__init__(os.curdir, timeout=WAIT_S, disk=TextDisk, **SETTINGS)
+        try:
+            super().__init__(os.curdir, timeout=WAIT_S, disk=TextDisk, **SETTINGS)
+        except BaseException:
+            self.close()
+            raise
 
     def __len__(self) -> int:
         """Number of rows, counted; diskcache would believe a setting."""
