@@ -1,8 +1,8 @@
 """The disk cache: estimates kept between runs, by the digest of the whole query.
 
-The cache never changes a result. An entry that is truncated, foreign or damaged is dropped and
-computed again. Nothing is ever unpickled, since a pickle can run any code. Many processes may
-share one folder.
+The cache may be slow or absent. It is never wrong and never ends a run. An entry that is truncated,
+foreign or damaged is dropped and computed again. A damaged database is replaced by an empty one.
+Where neither helps, a run goes on without the cache. Many processes may share one folder.
 """
 
 from __future__ import annotations
@@ -10,27 +10,57 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import sqlite3
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from artist.estimates.query import Burst, Estimate, LatencyQuery
+from artist.errors import ConfigError
+from artist.estimates import cache_files
+from artist.estimates.cache_entry import decode, encode
+from artist.estimates.query import Estimate, LatencyQuery
+
+if TYPE_CHECKING:
+    from artist.estimates.text_cache import TextCache
 
 # Part of every key. Raise it when the meaning of a query or of an estimate changes.
 SCHEMA = 1
 
-_DAMAGE = (sqlite3.Error, OSError, ValueError, KeyError, TypeError)
+_T = TypeVar("_T")
+
+# Why SQLite may fail on a sound database. All other errors are damage; so is a statement that does
+# not end, since a database that slow is of no use. https://www.sqlite.org/rescode.html
+_NO_DAMAGE = {
+    sqlite3.SQLITE_BUSY: "another process has locked it",
+    sqlite3.SQLITE_LOCKED: "another process has locked it",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_READONLY: "it cannot be written",
+    sqlite3.SQLITE_PERM: "it may not be read",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+    sqlite3.SQLITE_AUTH: "it may not be read",
+    sqlite3.SQLITE_IOERR: "the disk does not answer",
+    sqlite3.SQLITE_NOMEM: "memory is short",
+}
 
 
 def cache_dir() -> Path:
-    """`ARTIST_CACHE_DIR`, else `artist` in the platform's cache folder."""
+    """`ARTIST_CACHE_DIR`, else `artist` in the platform's cache folder.
+
+    Raises:
+        ConfigError: there is no home folder to look in.
+    """
+    try:
+        return _cache_dir()
+    except RuntimeError as cause:
+        raise ConfigError(f"there is no cache folder ({cause}); set ARTIST_CACHE_DIR") from cause
+
+
+def _cache_dir() -> Path:
     if chosen := os.environ.get("ARTIST_CACHE_DIR"):
-        return Path(chosen)
+        return Path(chosen).expanduser()
     if sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches"
     elif sys.platform == "win32":
@@ -56,147 +86,192 @@ def _fields(part: Any) -> dict[str, Any]:
 
 
 class DiskStore:
-    """An `EstimateStore` in a folder."""
+    """An `EstimateStore` in a folder. `replaced` says whether a damaged database was replaced.
+
+    Raises:
+        ConfigError: the folder or the database in it cannot be used.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._cache = _open(folder)
+        self.replaced = False
+        self._why_not = ""
+        self._folder = cache_files.own_folder(folder)
+        self._cache: TextCache | None = self._open()
 
     def get(self, query: LatencyQuery, source: str, *, profile: bool = False) -> Estimate | None:
-        """A kept estimate; None if there is none, or none that can be trusted."""
+        """A kept estimate; None if there is none, or none that can be trusted. Never raises."""
         key = query_key(query, source, profile=profile)
-        try:
-            text = self._cache.get(key)
-            return None if text is None else _decode(text, key, source)
-        except _DAMAGE:
-            self._drop(key)
-            return None
+        return self._quietly(lambda cache: _sound(cache, key, source))
 
     def put(self, query: LatencyQuery, estimate: Estimate, *, profile: bool = False) -> None:
-        """Keep an estimate. A cache that cannot be written stays as it is, without an error."""
+        """Keep an estimate, if that is possible. Never raises."""
+        from artist.estimates.text_cache import MAX_ENTRY_BYTES
+
         key = query_key(query, estimate.source, profile=profile)
-        try:
-            self._cache.set(key, _encode(estimate, key))
-        except _DAMAGE:
-            return
+        text = encode(estimate, key)
+        if len(text) < MAX_ENTRY_BYTES:
+            self._quietly(lambda cache: cache.set(key, text))
 
     def verify(self) -> tuple[int, int]:
-        """Number of sound entries and of damaged entries. Damaged entries are dropped."""
-        sound = damaged = 0
-        for key in list(self._cache.iterkeys()):
-            try:
-                text = self._cache.get(key)
-                _decode(text, key, json.loads(text)["source"])
-                sound += 1
-            except _DAMAGE:
-                self._drop(key)
-                damaged += 1
-        return sound, damaged
+        """Number of sound entries and of damaged entries. Damaged entries are dropped.
+
+        A damaged database is replaced, and all its entries count as damaged.
+
+        Raises:
+            ConfigError: the cache cannot be used.
+        """
+        return self._loudly(_verify, instead=lambda: (0, 0))
 
     def info(self) -> dict[str, Any]:
-        """Folder, number of entries and size."""
+        """Folder, number of entries and size.
+
+        Raises:
+            ConfigError: the cache cannot be used.
+        """
+        entries, size = self._loudly(
+            lambda cache: (len(cache), cache.volume()), instead=lambda: (0, 0)
+        )
         return {
             "folder": str(self._folder),
-            "entries": len(self._cache),
-            "size_bytes": self._cache.volume(),
+            "entries": entries,
+            "size_bytes": size,
             "schema": SCHEMA,
         }
 
     def clear(self) -> int:
-        """Drop all entries and return how many there were."""
-        return int(self._cache.clear())
+        """Drop all entries and return how many there were.
+
+        Raises:
+            ConfigError: the cache cannot be used.
+        """
+        return self._loudly(lambda cache: cache.clear(), instead=lambda: 0)
 
     def close(self) -> None:
         """Close the files."""
-        self._cache.close()
+        cache, self._cache = self._cache, None
+        if cache is not None:
+            with suppress(Exception):
+                cache.close()
 
-    def _drop(self, key: Any) -> None:
+    def _quietly(self, ask: Callable[[TextCache], _T]) -> _T | None:
+        """What the cache answers; None without one. After a failure it is replaced or closed."""
+        if self._cache is None:
+            return None
         try:
-            self._cache.delete(key)
-        except _DAMAGE:
-            return
+            return ask(self._cache)
+        except Exception as cause:  # noqa: BLE001 - whatever is wrong with a cache, a run goes on
+            with suppress(ConfigError):
+                self._mend(cause)
+            return None
+
+    def _loudly(self, ask: Callable[[TextCache], _T], instead: Callable[[], _T]) -> _T:
+        """What the cache answers; `instead` if its database was damaged and is now replaced."""
+        if self._cache is None:
+            raise self._unusable(self._why_not)
+        try:
+            return ask(self._cache)
+        except Exception as cause:  # noqa: BLE001 - as above
+            self._mend(cause)
+            return instead()
+
+    def _mend(self, cause: Exception) -> None:
+        """Replace a damaged database, once.
+
+        Raises:
+            ConfigError: the database is sound but cannot be used, or was replaced before.
+        """
+        self.close()
+        self._replace_after(cause)
+        self._cache = self._open()
+
+    def _open(self) -> TextCache:
+        """The cache. If its database is damaged, a new one is started."""
+        from artist.estimates.text_cache import TextCache
+
+        while True:
+            cache_files.refuse_what_is_no_file(self._folder)
+            try:
+                if not cache_files.looks_sound(self._folder):
+                    raise ValueError("it is damaged")
+                return TextCache(self._folder / cache_files.DATABASE)
+            except Exception as cause:  # noqa: BLE001 - as above
+                self._replace_after(cause)
+
+    def _replace_after(self, cause: Exception) -> None:
+        self._why_not = _no_damage(cause)
+        if self._why_not or self.replaced:
+            self._why_not = self._why_not or "it is damaged again"
+            raise self._unusable(self._why_not) from cause
+        self.replaced = True
+        try:
+            cache_files.remove_database(self._folder)
+        except OSError as cause:
+            raise self._unusable(str(cause)) from cause
+
+    def _unusable(self, why: str) -> ConfigError:
+        return ConfigError(
+            f"{self._folder / cache_files.DATABASE}: the cache cannot be used now ({why}); try "
+            "again later, or set ARTIST_CACHE_DIR to another folder"
+        )
 
 
 @contextmanager
 def open_store(*, enabled: bool = True) -> Iterator[DiskStore | None]:
     """The disk cache; None if it is disabled or its folder cannot be used."""
-    if not enabled:
-        yield None
-        return
-    try:
-        store = DiskStore(cache_dir())
-    except OSError:
-        yield None
-        return
+    store = _opened() if enabled else None
     try:
         yield store
     finally:
-        store.close()
+        if store is not None:
+            store.close()
 
 
-def _open(folder: Path) -> Any:
-    """The cache in a folder. If its database is damaged beyond use, a new one is started.
+def _opened() -> DiskStore | None:
+    try:
+        return DiskStore(cache_dir())
+    except Exception:  # noqa: BLE001 - whatever is wrong with a cache, a run goes on without it
+        return None
+
+
+def _sound(cache: TextCache, key: str, source: str) -> Estimate | None:
+    """The entry of a key, if it can be trusted; otherwise the entry is dropped.
 
     Raises:
-        OSError: the folder cannot be created or written.
+        Exception: the database is locked or damaged.
     """
-    for attempt in (1, 2):
+    try:
+        text = cache.get(key)
+        return None if text is None else decode(text, key, source)
+    except ValueError:
+        cache.delete(key)
+        return None
+
+
+def _verify(cache: TextCache) -> tuple[int, int]:
+    """As `DiskStore.verify`, for a database that is whole."""
+    if not cache.is_whole():
+        raise ValueError("it is damaged")
+    sound = damaged = 0
+    for row in cache.rows():
         try:
-            return _unpickled_cache(folder)
-        except sqlite3.Error as cause:
-            # An OperationalError says that the database is busy or out of reach: another process
-            # may be using it. Only a database that is itself damaged is deleted.
-            if attempt == 2 or isinstance(cause, sqlite3.OperationalError):
-                raise OSError(f"{folder}: unusable cache ({cause})") from cause
-            shutil.rmtree(folder, ignore_errors=True)
-    raise AssertionError("unreachable")
+            decode(row.text, row.key)
+            sound += 1
+        except ValueError:
+            cache.drop(row)
+            damaged += 1
+    return sound, damaged
 
 
-def _unpickled_cache(folder: Path) -> Any:
-    import diskcache
+def _no_damage(cause: BaseException | None) -> str:
+    """Why SQLite failed on a sound database; empty if the database is damaged.
 
-    class TextDisk(diskcache.Disk):  # type: ignore[misc]  # the library is untyped
-        """Keys and values are text. Anything else is damage and is never unpickled."""
-
-        def get(self, key: Any, raw: bool) -> Any:
-            if not raw or not isinstance(key, str):
-                raise ValueError("foreign key")
-            return key
-
-        def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> Any:
-            if mode == diskcache.core.MODE_PICKLE:
-                raise ValueError("foreign value")
-            return super().fetch(mode, filename, value, read)
-
-    return diskcache.Cache(str(folder), disk=TextDisk, timeout=10)
-
-
-def _encode(estimate: Estimate, key: str) -> str:
-    body = {
-        "finish_ns": estimate.finish_ns,
-        "compute_ns": estimate.compute_ns,
-        "source": estimate.source,
-        "bytes_per_dimension": estimate.bytes_per_dimension,
-        "profile": None if estimate.profile is None else [asdict(b) for b in estimate.profile],
-    }
-    return json.dumps({**body, "check": _checksum(body, key)})
-
-
-def _decode(text: str, key: str, source: str) -> Estimate:
-    body = json.loads(text)
-    if body.pop("check") != _checksum(body, key) or body["source"] != source:
-        raise ValueError("damaged entry")
-    sent, profile = body["bytes_per_dimension"], body["profile"]
-    return Estimate(
-        finish_ns=body["finish_ns"],
-        compute_ns=body["compute_ns"],
-        source=source,
-        bytes_per_dimension=None if sent is None else tuple(sent),
-        profile=None if profile is None else tuple(Burst(**burst) for burst in profile),
-        from_cache=True,
-    )
-
-
-def _checksum(body: dict[str, Any], key: str) -> str:
-    text = key + json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    diskcache and failed rollbacks hide the first error, so all that led to this one are asked.
+    """
+    while cause is not None:
+        code = getattr(cause, "sqlite_errorcode", None)
+        if code is not None and (why := _NO_DAMAGE.get(code & 0xFF)):
+            return why
+        if isinstance(cause, OSError | MemoryError):
+            return str(cause) or "memory is short"
+        cause = cause.__context__
+    return ""

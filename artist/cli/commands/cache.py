@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_facts
-from artist.errors import ConfigError
 
 if TYPE_CHECKING:
     from artist.estimates.cache import DiskStore
@@ -29,10 +27,17 @@ def info(format_: FormatOption = Format.TABLE) -> None:
 
 @app.command()
 def verify(format_: FormatOption = Format.TABLE) -> None:
-    """Read every entry; damaged ones are dropped."""
+    """Read every entry; damaged ones are dropped. A damaged database is replaced by a new one."""
     with _store() as store:
         sound, damaged = store.verify()
-        _show({"sound": sound, "damaged_and_dropped": damaged}, format_)
+        _show(
+            {
+                "sound": sound,
+                "damaged_and_dropped": damaged,
+                "database": "replaced, it was damaged" if store.replaced else "sound",
+            },
+            format_,
+        )
 
 
 @app.command()
@@ -42,14 +47,10 @@ def clear(format_: FormatOption = Format.TABLE) -> None:
         _show({"dropped": store.clear()}, format_)
 
 
-@contextmanager
-def _store() -> Iterator[DiskStore]:
-    from artist.estimates.cache import cache_dir, open_store
+def _store() -> closing[DiskStore]:
+    from artist.estimates.cache import DiskStore, cache_dir
 
-    with open_store() as store:
-        if store is None:
-            raise ConfigError(f"{cache_dir()}: cannot be used; set ARTIST_CACHE_DIR")
-        yield store
+    return closing(DiskStore(cache_dir()))
 
 
 def _show(facts: dict[str, Any], format_: Format) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_json, print_table
@@ -45,13 +46,11 @@ def _analytical() -> str:
 
 
 def _cache() -> str:
-    from artist.errors import ConfigError
-    from artist.estimates.cache import cache_dir, open_store
+    from artist.estimates.cache import DiskStore, cache_dir
 
-    with open_store() as store:
-        if store is None:
-            raise ConfigError(f"{cache_dir()} cannot be used; set ARTIST_CACHE_DIR")
-        return f"{store.info()['entries']} entries in {cache_dir()}"
+    with closing(DiskStore(cache_dir())) as store:
+        facts = store.info()
+        return f"{facts['entries']} entries in {facts['folder']}"
 
 
 def _engine() -> str:
