@@ -45,8 +45,8 @@ SENSETIME = Path(__file__).parents[3] / "shared" / "traces"
 def test_summary_has_every_key_of_the_contract(artist) -> None:
     summary = json.loads(artist("sim", "--racks", "2", "--format", "json", "--check").stdout)
     assert set(summary) >= set(SUMMARY_KEYS)
-    assert set(summary) - {"policy", "trace", "calibration", "models_not_calibrated", "gpus",
-                         "jobs_total", "jobs_finished", "seed", "artist_version"} == {
+    assert set(summary) - {"policy", "trace", "calibration", "models_not_calibrated", "cluster",
+                         "gpus", "jobs_total", "jobs_finished", "seed", "artist_version"} == {
         term.name for term in METRICS
     }  # fmt: skip
     assert summary["jobs_finished"] == summary["jobs_total"] == 500
@@ -148,8 +148,21 @@ def test_an_irregular_cluster_is_given_as_nested_lists(artist, tmp_path: Path) -
     (tmp_path / "s.yaml").write_text(
         "tree: [[[4, 4], [4]], [[4, 4, 4]]]\ntrace: tiny-batch\npolicy: fifo\n"
     )
-    ran = artist("sim", "s.yaml", "--format", "json", "--check", "--jobs", "5")
-    assert json.loads(ran.stdout)["gpus"] == 24, ran.stderr
+    ran = artist("sim", "s.yaml", "--format", "json", "--check", "--jobs", "5", "--out", "run")
+    summary = json.loads(ran.stdout)
+    assert (summary["cluster"], summary["gpus"]) == ("[[2x4, 1x4], 1x3x4]", 24), ran.stderr
+    scenario = json.loads((tmp_path / "run" / "manifest.json").read_text())["scenario"]
+    assert scenario["tree"] == [[[4, 4], [4]], [[4, 4, 4]]]
+    assert not {"racks", "machines_per_rack", "gpus_per_machine"} & set(scenario)
+
+
+@pytest.mark.parametrize("flag", ["--racks", "--machines-per-rack", "--gpus-per-machine"])
+def test_a_flag_that_contradicts_the_tree_is_refused(artist, tmp_path: Path, flag: str) -> None:
+    """Also where it is the default: two descriptions of the cluster are one too many."""
+    (tmp_path / "s.yaml").write_text("tree: [[[4, 4]]]\ntrace: tiny-batch\n")
+    ran = artist("sim", "s.yaml", flag, "8")
+    assert ran.returncode == 2
+    assert f"{flag[2:].replace('-', '_')}=8; leave one of the two out" in ran.stderr
 
 
 @pytest.mark.parametrize("policy", ["dally", "dally-manual", "dally-no-wait"])
