@@ -17,7 +17,6 @@ import csv
 import io
 import json
 import os
-import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -27,8 +26,9 @@ from typing import Any
 from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment, Run, runs
 from artist.experiments.task import Outcome, Task, locally
+from artist.io.partials import is_partial, partials, remove
 from artist.io.reading import read_text
-from artist.io.writing import partial_files, whole_file, write_whole
+from artist.io.writing import whole_file, write_whole
 from artist.results.arrow_tables import arrow_table
 from artist.results.run_directory import MANIFEST
 
@@ -140,7 +140,7 @@ def _claimed(experiment: Experiment, out: Path, resume: bool) -> Iterator[None]:
 
 def _holds_other_files(out: Path) -> bool:
     """Whether `out` holds more than a sweep leaves that was killed before its marker was there."""
-    ours = [out / LOCK, *partial_files(out / EXPERIMENT)]
+    ours = [out / LOCK, *partials(out / EXPERIMENT)]
     return not out.is_dir() or any(path not in ours for path in out.iterdir())
 
 
@@ -161,15 +161,17 @@ def _mark(experiment: Experiment, out: Path, resume: bool) -> None:
 def _remove_leftovers(out: Path) -> None:
     """Remove what a killed sweep left half-written: its temporary files and `write_run`'s folders.
 
-    Called under the lock only: no other sweep is writing.
+    Called under the lock only: no other sweep is writing, so nothing of it is in use, whichever
+    machine wrote it.
     """
     for name in (EXPERIMENT, RESULTS, RESULTS_PARQUET):
-        for partial in partial_files(out / name):
-            partial.unlink(missing_ok=True)
+        for partial in partials(out / name):
+            remove(partial)
     folder = out / "runs"
     folder.mkdir(exist_ok=True)
     for scratch in folder.glob(".*"):
-        shutil.rmtree(scratch, ignore_errors=True)
+        if is_partial(scratch):
+            remove(scratch)
 
 
 def _write_results(done: Sequence[Run], folder: Path, out: Path) -> None:

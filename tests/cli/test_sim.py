@@ -121,14 +121,25 @@ def test_a_warm_cache_changes_nothing_but_the_manifests_count_of_hits(artist, tm
     assert hits[0]["estimates_from_disk_cache"] == 0 < hits[1]["estimates_from_disk_cache"]
 
 
-def test_an_earlier_run_is_replaced_and_nothing_else_is(artist, tmp_path: Path) -> None:
+def test_an_earlier_run_is_replaced_only_when_asked(artist, tmp_path: Path) -> None:
     small = ("sim", "--trace", "tiny-batch", "--racks", "1", "--out")
     assert artist(*small, "run", "--policy", "fifo").returncode == 0
-    assert artist(*small, "run", "--policy", "srtf").returncode == 0
+    before = _bytes(tmp_path / "run")
+    refused = artist(*small, "run", "--policy", "srtf")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--out run: holds a run directory already" in refused.stderr
+    assert "--overwrite" in refused.stderr
+    assert _bytes(tmp_path / "run") == before
+    assert artist(*small, "run", "--policy", "srtf", "--overwrite").returncode == 0
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["policy"] == "srtf"
+    assert [path.name for path in tmp_path.glob(".*")] == []
+
+
+def test_nothing_but_a_run_is_ever_replaced(artist, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
-    refused = artist(*small, "mine")
+    small = ("sim", "--trace", "tiny-batch", "--racks", "1", "--out")
+    refused = artist(*small, "mine", "--overwrite")
     assert refused.returncode == 2
     assert "not a run directory" in refused.stderr
     assert (tmp_path / "mine" / "thesis.tex").exists()
