@@ -29,7 +29,7 @@ MACHINE = "machine"
 MAX_GPUS = 4_000_000
 
 # What a cell of a table can hold.
-MAX_TEXT = 200
+LONGEST_TEXT = 200
 
 Nested: TypeAlias = "int | Sequence[Nested]"
 
@@ -128,16 +128,16 @@ class ClusterTree:
         """The cluster as text, outermost level first: `16x8x8`, or `[2x8, [8, 4, 4]]`.
 
         Equal children are a product: `2x8` are two machines of 8 GPUs. Different ones are listed
-        like in a scenario's `tree`. Text of more than `MAX_TEXT` characters ends with a digest.
+        like in a scenario's `tree`. Text of more than `LONGEST_TEXT` characters ends with a digest.
         """
         texts = [str(gpus) for gpus in self.levels[0].gpus]
         for level in range(1, len(self.levels)):
             units = (self.children(level, unit) for unit in range(len(self.levels[level])))
             texts = [_joined([texts[child] for child in unit]) for unit in units]
         text = texts[0]
-        if len(text) <= MAX_TEXT:
+        if len(text) <= LONGEST_TEXT:
             return text
-        return f"{text[:MAX_TEXT]}... {sha256(text)[: len(PREFIX) + 12]}"
+        return f"{text[:LONGEST_TEXT]}... {sha256(text)[: len(PREFIX) + 12]}"
 
     def largest(self, level: int) -> int:
         """GPUs of the largest unit of a level: the most that a job can have inside one."""

@@ -119,6 +119,19 @@ def test_an_input_that_changes_during_the_sweep_gives_no_table(tmp_path: Path) -
     assert not (tmp_path / "out" / "results.csv").exists()
 
 
+def test_an_input_that_goes_after_the_last_run_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.csv"
+    file.write_text(JOBS)
+
+    def remove(so_far) -> None:
+        if so_far.done == 3:
+            file.unlink()
+
+    out = tmp_path / "out"
+    assert sweep(experiment({"trace": str(file)}), out, [], workers=1, on_done=remove).done == 3
+    assert (out / "results.csv").read_text().count("\n") == 4
+
+
 def test_a_change_that_no_run_sees_is_none(tmp_path: Path) -> None:
     """A comment in a fabric, or the same file under the same name, moves nothing."""
     fabric = tmp_path / "mine.yaml"
