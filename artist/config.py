@@ -10,9 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from artist.errors import ConfigError, did_you_mean, shortened
 from artist.io.documents import Document, explain, load_yaml, validate
@@ -23,6 +30,9 @@ ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)")
 
 # How `--set` names the settings that are mappings: `policy.KEY` is in `policy_options`.
 _GROUPS = {"policy": "policy_options", "system": "system"}
+
+SIZES = ("racks", "machines_per_rack", "gpus_per_machine")
+"""The settings that describe a regular cluster. `tree` describes any other, in their place."""
 
 Size = Annotated[int, Field(ge=1)]
 
@@ -103,6 +113,26 @@ class Scenario(_Explained):
         if not match or (match[1] and float(match[1]) <= 0):
             raise ValueError("expected trace, batch or poisson:JOBS_PER_HOUR (above 0)")
         return value
+
+    @model_validator(mode="after")
+    def _one_cluster(self) -> Self:
+        """Refuse two descriptions of the cluster, of which one would be ignored."""
+        given = [f"{name}={getattr(self, name)}" for name in SIZES if name in self.model_fields_set]
+        if self.tree is not None and given:
+            raise ValueError(
+                f"tree {shortened(self.tree)} describes the whole cluster and contradicts "
+                f"{', '.join(given)}; leave one of the two out"
+            )
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_unused_sizes(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the sizes out where `tree` is in their place: nobody shall read them as facts."""
+        settings: dict[str, Any] = serialise(self)
+        if self.tree is not None:
+            for name in SIZES:
+                settings.pop(name, None)
+        return settings
 
 
 def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> Scenario:

@@ -44,6 +44,7 @@ from artist.results.metrics import (
     summarise,
     timeline_table,
 )
+from artist.results.named_files import file_digests
 from artist.results.result import Result
 from artist.rng import FIRST_DRAWS, Draws, stream
 from artist.trace.arrivals import with_arrivals
@@ -67,6 +68,8 @@ class Prepared:
     policy: Policy
     estimates: LatencyService | NoCommunication
     simulator: Simulator
+    files: Mapping[str, str]
+    """Digests of the other files that the scenario names, by setting."""
 
 
 def simulate(
@@ -103,6 +106,7 @@ def prepare(
     """
     fabric = load_fabric(scenario.fabric)
     tree = build_cluster(scenario, fabric)
+    files = file_digests(scenario)
     policy = build_policy(scenario)
     calibration = build_calibration(scenario, fabric)
     trace = build_trace(scenario, tree)
@@ -116,7 +120,7 @@ def prepare(
         events=events,
         check=check,
     )
-    return Prepared(scenario, fabric, calibration, trace, policy, estimates, simulator)
+    return Prepared(scenario, fabric, calibration, trace, policy, estimates, simulator, files)
 
 
 def drive(prepared: Prepared, on_question: OnQuestion | None = None) -> float:
@@ -169,18 +173,35 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
     }
     for name, dicts in prepared.policy.tables().items():
         tables[name] = {key: [row[key] for row in dicts] for key in (dicts[0] if dicts else {})}
-    inputs = {"trace": trace.digest, "fabric": prepared.fabric.digest}
-    if calibration is not None:
-        inputs["calibration"] = sha256(calibration.model_dump_json())
     return Result(
         scenario,
         summary,
         tables,
-        inputs,
+        {
+            "trace": trace.digest,
+            **_link_digests(prepared.fabric, calibration),
+            **prepared.files,
+        },
         store_hits,
         trace.filled,
         trace.dropped,
     )
+
+
+def link_digests(scenario: Scenario) -> Mapping[str, str]:
+    """The digests of fabric and calibration that a run of the scenario would give now.
+
+    Raises:
+        ConfigError: one of them is missing or bad.
+    """
+    fabric = load_fabric(scenario.fabric)
+    return _link_digests(fabric, build_calibration(scenario, fabric))
+
+
+def _link_digests(fabric: Fabric, calibration: Calibration | None) -> Mapping[str, str]:
+    if calibration is None:
+        return {"fabric": fabric.digest}
+    return {"fabric": fabric.digest, "calibration": sha256(calibration.model_dump_json())}
 
 
 def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:

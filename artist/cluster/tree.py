@@ -20,12 +20,16 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import ConfigError
+from artist.io.digests import PREFIX, sha256
 
 MACHINE = "machine"
 
 # The largest cluster that fits comfortably in memory. The largest single training cluster announced
 # so far is far smaller (100,000 GPUs, MAST section 5.1).
 MAX_GPUS = 4_000_000
+
+# What a cell of a table can hold.
+LONGEST_TEXT = 200
 
 Nested: TypeAlias = "int | Sequence[Nested]"
 
@@ -119,6 +123,22 @@ class ClusterTree:
         leaves = range(len(self.levels[0]))
         return tuple(self.ancestor(0, leaf, self.machine) for leaf in leaves)
 
+    @cached_property
+    def text(self) -> str:
+        """The cluster as text, outermost level first: `16x8x8`, or `[2x8, [8, 4, 4]]`.
+
+        Equal children are a product: `2x8` are two machines of 8 GPUs. Different ones are listed
+        like in a scenario's `tree`. Text of more than `LONGEST_TEXT` characters ends with a digest.
+        """
+        texts = [str(gpus) for gpus in self.levels[0].gpus]
+        for level in range(1, len(self.levels)):
+            units = (self.children(level, unit) for unit in range(len(self.levels[level])))
+            texts = [_joined([texts[child] for child in unit]) for unit in units]
+        text = texts[0]
+        if len(text) <= LONGEST_TEXT:
+            return text
+        return f"{text[:LONGEST_TEXT]}... {sha256(text)[: len(PREFIX) + 12]}"
+
     def largest(self, level: int) -> int:
         """GPUs of the largest unit of a level: the most that a job can have inside one."""
         return self._largest[level]
@@ -126,6 +146,12 @@ class ClusterTree:
     @cached_property
     def _largest(self) -> tuple[int, ...]:
         return tuple(max(level.gpus) for level in self.levels)
+
+
+def _joined(children: Sequence[str]) -> str:
+    if len(set(children)) == 1:
+        return f"{len(children)}x{children[0]}"
+    return f"[{', '.join(children)}]"
 
 
 def nested(names: Sequence[str], tree: Nested, kind: str = "gpu-machine") -> ClusterTree:

@@ -54,7 +54,9 @@ def on_ray(tasks: Sequence[Task], workers: int | None) -> Generator[Outcome]:
             else:
                 # The worker's scenario names copies. The manifest names the user's own files.
                 result = replace(answer, scenario=task.scenario)
-                write = functools.partial(write_run, result, task.folder, task.command)
+                write = functools.partial(
+                    write_run, result, task.folder, task.command, overwrite=True
+                )
                 yield outcome_of(task.id, write)
 
 

@@ -17,7 +17,6 @@ import csv
 import io
 import json
 import os
-import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -26,9 +25,11 @@ from typing import Any
 
 from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment, Run, runs
+from artist.experiments.same_inputs import Inputs, check_inputs
 from artist.experiments.task import Outcome, Task, locally
+from artist.io.partials import is_partial, partial_path, partials, remove
 from artist.io.reading import read_text
-from artist.io.writing import partial_files, whole_file, write_whole
+from artist.io.writing import special_kind, whole_file, write_whole
 from artist.results.arrow_tables import arrow_table
 from artist.results.run_directory import MANIFEST
 
@@ -61,18 +62,24 @@ def sweep(
     *,
     workers: int | None,
     resume: bool = False,
+    overwrite: bool = False,
     on_done: Callable[[SweepResult], None] | None = None,
     engine: Engine = locally,
 ) -> SweepResult:
     """Run the runs that are not done yet; a failing run does not stop the others.
 
+    A folder with an earlier sweep is refused, unless `resume` goes on with it or `overwrite`
+    removes its runs first.
+
     Raises:
-        ConfigError: a bad grid, or a folder that holds something else, is in use, or cannot be
-            written.
+        ConfigError: a bad grid; a folder that holds something else, is in use, or cannot be
+            written; or runs that read other inputs than there are now.
     """
     grid = runs(experiment)
+    if resume and overwrite:
+        raise ConfigError("--resume keeps the runs and --overwrite removes them: give one of both")
     try:
-        with _claimed(experiment, out, resume):
+        with _claimed(experiment, out, resume, overwrite):
             return _run_missing(grid, out, command, workers, on_done, engine)
     except OSError as cause:
         raise ConfigError(
@@ -93,6 +100,11 @@ def _run_missing(
     folder = out / "runs"
     _remove_leftovers(out)
     missing = [run for run in grid if not (folder / run.id / MANIFEST).is_file()]
+    inputs = Inputs()
+    for run in missing:
+        inputs.of(run.scenario)  # as they are now; what cannot be read fails with its run
+    ids = {run.id for run in missing}
+    check_inputs([run for run in grid if run.id not in ids], folder, inputs, out)
     result = SweepResult(len(grid), len(grid) - len(missing))
     if on_done:
         on_done(result)
@@ -113,12 +125,14 @@ def _run_missing(
     finally:
         _remove_leftovers(out)
     failed = {outcome.id for outcome in result.failures}
-    _write_results([run for run in grid if run.id not in failed], folder, out)
+    done = [run for run in grid if run.id not in failed]
+    check_inputs([run for run in done if run.id in ids], folder, inputs, out)
+    _write_results(done, folder, out)
     return result
 
 
 @contextmanager
-def _claimed(experiment: Experiment, out: Path, resume: bool) -> Iterator[None]:
+def _claimed(experiment: Experiment, out: Path, resume: bool, overwrite: bool) -> Iterator[None]:
     """Lock the folder for this sweep and mark it as this experiment's.
 
     The operating system releases the lock when the process ends, also when it is killed.
@@ -126,21 +140,25 @@ def _claimed(experiment: Experiment, out: Path, resume: bool) -> Iterator[None]:
     import fcntl
 
     # Refuse before anything is written there.
+    if kind := special_kind(out):
+        raise ConfigError(f"--out {out}: is {kind}; give the name of a folder")
     if out.exists() and not (out / EXPERIMENT).is_file() and _holds_other_files(out):
         raise ConfigError(f"--out {out}: exists and holds no experiment; choose another folder")
     out.mkdir(parents=True, exist_ok=True)
-    with (out / LOCK).open("w") as lock:
+    with (out / LOCK).open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ConfigError(f"--out {out}: another sweep is writing there; wait for it") from None
+        if overwrite:
+            _remove_runs(out)
         _mark(experiment, out, resume)
         yield
 
 
 def _holds_other_files(out: Path) -> bool:
     """Whether `out` holds more than a sweep leaves that was killed before its marker was there."""
-    ours = [out / LOCK, *partial_files(out / EXPERIMENT)]
+    ours = [out / LOCK, *partials(out / EXPERIMENT)]
     return not out.is_dir() or any(path not in ours for path in out.iterdir())
 
 
@@ -152,24 +170,41 @@ def _mark(experiment: Experiment, out: Path, resume: bool) -> None:
         write_whole(marker, text)
     elif read_text(marker) != text:
         raise ConfigError(
-            f"--out {out}: holds another experiment or version of it; choose another folder"
+            f"--out {out}: holds another experiment or version of it; choose another folder, or "
+            "replace it with --overwrite"
         )
     elif not resume:
-        raise ConfigError(f"--out {out}: holds this experiment already; add --resume to go on")
+        raise ConfigError(
+            f"--out {out}: holds this experiment already; add --resume to go on, or --overwrite to "
+            "begin again"
+        )
+
+
+def _remove_runs(out: Path) -> None:
+    """Remove an earlier sweep: its runs, its results and, at last, its mark. Other files stay."""
+    _remove_leftovers(out)
+    for manifest in sorted((out / "runs").glob(f"*/{MANIFEST}")):
+        doomed = partial_path(manifest.parent)
+        manifest.parent.rename(doomed)  # no half a run, whatever happens now
+        remove(doomed)
+    for name in (RESULTS, RESULTS_PARQUET, EXPERIMENT):
+        remove(out / name)
 
 
 def _remove_leftovers(out: Path) -> None:
     """Remove what a killed sweep left half-written: its temporary files and `write_run`'s folders.
 
-    Called under the lock only: no other sweep is writing.
+    Called under the lock only: no other sweep is writing, so nothing of it is in use, whichever
+    machine wrote it.
     """
     for name in (EXPERIMENT, RESULTS, RESULTS_PARQUET):
-        for partial in partial_files(out / name):
-            partial.unlink(missing_ok=True)
+        for partial in partials(out / name):
+            remove(partial)
     folder = out / "runs"
     folder.mkdir(exist_ok=True)
     for scratch in folder.glob(".*"):
-        shutil.rmtree(scratch, ignore_errors=True)
+        if is_partial(scratch):
+            remove(scratch)
 
 
 def _write_results(done: Sequence[Run], folder: Path, out: Path) -> None:

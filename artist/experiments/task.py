@@ -64,7 +64,8 @@ def perform(task: Task) -> Outcome:
         # If the sweep was killed, this worker outlived it, and a resumed sweep may be writing
         # this run now.
         if os.getpid() == task.parent or os.getppid() == task.parent:
-            write_run(result, task.folder, task.command)
+            # A run that is there by now has the same scenario, so either of the two may stay.
+            write_run(result, task.folder, task.command, overwrite=True)
 
     return outcome_of(task.id, run)
 

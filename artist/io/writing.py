@@ -1,34 +1,59 @@
 """Output files: whole or not at all.
 
 Everything that artist writes for a user appears under its name only when it is complete. It is
-written under a temporary name in the same folder and then renamed. Whole run directories are
-written the same way by `artist/results/run_directory.py`.
+written under a temporary name in the same folder (`partials.py`), brought to the disk, and then
+renamed. A new file may replace a plain file and nothing else. Whole folders are written the same
+way by `folders.py`.
 """
 
 from __future__ import annotations
 
-import glob
+import contextlib
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from artist.errors import ConfigError
+from artist.io.partials import partial_path, remove_leftovers
 
-_PARTIAL = ".partial"
+_KINDS = (
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
 
 
 def check_file(path: Path, option: str) -> None:
     """Refuse a path that cannot be written, before the work on the file's content begins.
 
     Raises:
-        ConfigError: the path is a folder, or its folder is missing or not writable.
+        ConfigError: the path is a folder, a link or a device, or its folder is missing or not
+            writable.
     """
     folder = path.absolute().parent
+    if kind := special_kind(path):
+        raise ConfigError(f"{option} {path}: is {kind}; give the name of a new or a plain file")
     if path.is_dir():
         raise ConfigError(f"{option} {path}: is a folder; give a file name")
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(f"{option} {path}: {folder} is not a writable folder; choose another")
+
+
+def special_kind(path: Path) -> str:
+    """What a path is that is neither a file nor a folder, in words; empty for anything else.
+
+    A rename would put a file in the place of `/dev/null` or of a link, and nobody means that.
+    """
+    try:
+        mode = path.lstat().st_mode
+    except (OSError, ValueError):
+        return ""
+    return next((kind for is_kind, kind in _KINDS if is_kind(mode)), "")
 
 
 @contextmanager
@@ -36,14 +61,18 @@ def whole_file(path: Path) -> Iterator[Path]:
     """A temporary name to write to. It becomes `path` when the block ends without an error.
 
     Raises:
-        ConfigError: the file cannot be written.
+        ConfigError: the file cannot be written, or the path is a link or a device.
     """
-    # The process id keeps two writers of one path apart.
-    partial = path.with_name(f"{_partial_prefix(path)}{os.getpid()}{_PARTIAL}")
+    refuse_special(path)
+    partial = partial_path(path)
     try:
+        remove_leftovers(path)
         try:
             yield partial
+            sync(partial)
+            refuse_special(path)
             partial.replace(path)
+            sync_folder(path.absolute().parent)
         finally:
             partial.unlink(missing_ok=True)
     except OSError as cause:
@@ -57,18 +86,40 @@ def write_whole(path: Path, content: bytes | str) -> None:
     """Write a file at once; text as UTF-8.
 
     Raises:
-        ConfigError: the file cannot be written.
+        ConfigError: the file cannot be written, or the path is a link or a device.
     """
     data = content.encode() if isinstance(content, str) else content
     with whole_file(path) as partial:
         partial.write_bytes(data)
 
 
-def partial_files(path: Path) -> list[Path]:
-    """Temporary files of writers of `path` that are still writing or were killed."""
-    return sorted(path.parent.glob(f"{glob.escape(_partial_prefix(path))}*{_PARTIAL}"))
+def sync(path: Path) -> None:
+    """Bring a file's content to the disk. A rename before that could survive it.
+
+    Raises:
+        OSError: the disk is full or broken.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as cause:
+        if cause.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems have no such call
+            raise
+    finally:
+        os.close(descriptor)
 
 
-def _partial_prefix(path: Path) -> str:
-    """How the temporary names for `path` begin. Some file systems allow 255 bytes in a name."""
-    return f".{path.name[:40]}."
+def sync_folder(folder: Path) -> None:
+    """Bring a folder's names to the disk where that is possible."""
+    with contextlib.suppress(OSError):
+        sync(folder)
+
+
+def refuse_special(path: Path) -> None:
+    """Refuse to replace a link, a pipe, a device or a socket.
+
+    Raises:
+        ConfigError: the path is one.
+    """
+    if kind := special_kind(path):
+        raise ConfigError(f"{path}: is {kind}; give the name of a new or a plain file")

@@ -70,6 +70,14 @@ def _cluster(study: Study) -> str:
     return f"{gpus[0]} GPUs ({racks} x {machines} machines with {each} GPUs each)"
 
 
+def _shared_inputs(run: Run) -> object:
+    """Digests of what runs of all policies read: without the files of one policy."""
+    inputs = run.manifest.get("inputs")
+    if not isinstance(inputs, dict):
+        return inputs
+    return {key: value for key, value in inputs.items() if not key.startswith("policy")}
+
+
 def headlines(run: Run) -> list[tuple[str, str, str]]:
     """The most important metrics of a run: (name, value in words, `KEY = VALUE` of the summary)."""
     lines = []
@@ -95,7 +103,7 @@ def warnings(study: Study) -> list[str]:
         inputs: dict[object, set[str]] = {}
         for runs in setting.runs.values():
             for (seed, _), run in runs.items():
-                inputs.setdefault(seed, set()).add(str(run.manifest.get("inputs")))
+                inputs.setdefault(seed, set()).add(str(_shared_inputs(run)))
         if any(len(digests) > 1 for digests in inputs.values()):
             sentences.append(
                 f"In {setting.label}, runs of the same scenario and seed read different inputs "

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.errors import ConfigError
+from artist.io.folders import scratch_folder
+from artist.io.partials import remove_leftovers
+from artist.io.writing import refuse_special, sync
 from artist.report.grouping import Study
 from artist.report.page import figures
 
@@ -68,15 +70,17 @@ def write_figures(study: Study, folder: Path, format_: str) -> int:
     """
     check_folder(folder)
     try:
-        with tempfile.TemporaryDirectory(
-            prefix=f".{folder.name}-", dir=folder.absolute().parent
-        ) as scratch:
+        remove_leftovers(folder)
+        with scratch_folder(folder) as scratch:
             for name, canvas in _drawn(study):
                 canvas.savefig(
-                    Path(scratch) / f"{name}.{format_}", format=format_, bbox_inches="tight",
+                    scratch / f"{name}.{format_}", format=format_, bbox_inches="tight",
                     metadata=_METADATA[format_],
                 )  # fmt: skip
-            written = sorted(Path(scratch).iterdir())
+            written = sorted(scratch.iterdir())
+            for file in written:
+                refuse_special(folder / file.name)
+                sync(file)
             folder.mkdir(exist_ok=True)
             for file in written:
                 file.replace(folder / file.name)

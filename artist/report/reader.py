@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from artist.config import Scenario
+from artist.config import SIZES, Scenario
 from artist.errors import ConfigError, TraceError, shortened
 from artist.io.documents import validate
 from artist.io.reading import is_file, read_text
@@ -131,6 +131,9 @@ def read_run(path: Path) -> Run:
     scenario = manifest.get("scenario")
     if not isinstance(scenario, dict) or "policy" not in scenario:
         raise TraceError(f"{path / MANIFEST}: has no scenario with a policy")
+    # Earlier versions wrote sizes beside a tree, which had no effect.
+    if scenario.get("tree") is not None:
+        scenario = {key: value for key, value in scenario.items() if key not in SIZES}
     _check_scenario(scenario, path / MANIFEST)
     tables = {name: _read_rows(path, name) for name in _TEXT}
     jobs, placements, timeline = (tables[name] for name in ("jobs", "placements", "timeline"))

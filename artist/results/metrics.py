@@ -153,6 +153,7 @@ def summarise(
     spread = _spread("jct", jobs["jct_s"], (50, 95, 99))
     delays = _spread("queue_delay", jobs["queue_delay_s"], (95, 99))
     return {
+        "cluster": tree.text,
         "gpus": tree.gpus,
         "jobs_total": jobs_total,
         "jobs_finished": len(finish),

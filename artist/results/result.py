@@ -64,12 +64,14 @@ class Result:
         frame: pd.DataFrame = arrow_table(self.tables[name]).to_pandas()
         return frame
 
-    def save(self, out: str | Path) -> None:
-        """Write a run directory, as `artist sim --out` does. An earlier run there is replaced.
+    def save(self, out: str | Path, *, overwrite: bool = False) -> None:
+        """Write a run directory, as `artist sim --out` does.
 
         Raises:
-            ConfigError: the path holds something else, or cannot be written.
+            ConfigError: the path holds something else, or an earlier run and not `overwrite`, or
+                it cannot be written.
         """
-        from artist.results.run_directory import write_run
+        from artist.results.run_directory import check_target, write_run
 
-        write_run(self, Path(out), ["artist.Result.save"])
+        check_target(Path(out), overwrite=overwrite)
+        write_run(self, Path(out), ["artist.Result.save"], overwrite=overwrite)

@@ -1,18 +1,14 @@
 """Run directories: each is written whole, or not at all.
 
-Single files are written by `artist.io.writing`.
+`artist.io.folders` does that for any folder, and says when one is replaced.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
-import os
 import platform
-import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +18,8 @@ import numpy
 import pydantic
 
 from artist import __version__
-from artist.errors import ConfigError
+from artist.io.folders import check_folder, whole_folder
+from artist.io.partials import remove_leftovers
 from artist.results.arrow_tables import arrow_table
 from artist.results.metrics import Table
 
@@ -31,52 +28,33 @@ if TYPE_CHECKING:  # `result.py` imports this module to save a result
 
 MANIFEST = "manifest.json"
 
-# The errors of a rename if another process put its run there first.
-_TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
+def check_target(out: Path, *, overwrite: bool = False) -> None:
+    """Refuse a target that may not or cannot be written, before the simulation begins.
 
-def check_target(out: Path) -> None:
-    """Refuse a target that cannot be written, before the simulation begins.
+    What a killed process left half-written beside it is removed first.
 
     Raises:
-        ConfigError: the path exists and is not an earlier run, or its parent is not writable.
+        ConfigError: the path holds something else, or a run that is not to be overwritten, or its
+            parent is not writable.
     """
-    if out.exists() and not (out.is_dir() and (_is_run(out) or not any(out.iterdir()))):
-        raise ConfigError(
-            f"--out {out}: exists and is not a run directory; choose another path or remove it"
-        )
-    parent = out.absolute().parent
-    while not parent.exists():
-        parent = parent.parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise ConfigError(f"--out {out}: {parent} is not a writable directory; choose another path")
+    with contextlib.suppress(OSError):
+        remove_leftovers(out)
+    check_folder(out, "run directory", _is_run, overwrite=overwrite)
 
 
-def write_run(result: Result, out: Path, command: Sequence[str]) -> None:
+def write_run(
+    result: Result, out: Path, command: Sequence[str], *, overwrite: bool = False
+) -> None:
     """Write the directory under a temporary name, then rename it into place.
 
-    An earlier run of the same name is replaced.
-
     Raises:
-        ConfigError: the directory cannot be written.
+        ConfigError: the path holds something else, or a run that is not to be overwritten, or the
+            directory cannot be written.
     """
-    check_target(out)
-    try:
-        out.absolute().parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.absolute().parent))
-        try:
-            scratch.chmod(0o755)
-            _write_files(result, scratch, command)
-            _put_in_place(scratch, out)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    except OSError as cause:
-        if cause.errno in _TAKEN:
-            raise ConfigError(
-                f"--out {out}: another run was written there meanwhile and stays; choose another "
-                "path for this one"
-            ) from cause
-        raise ConfigError(f"--out {out}: cannot be written ({cause.strerror or cause})") from cause
+    check_folder(out, "run directory", _is_run, overwrite=overwrite)
+    with whole_folder(out) as scratch:
+        _write_files(result, scratch, command)
 
 
 def _write_files(result: Result, folder: Path, command: Sequence[str]) -> None:
@@ -117,24 +95,6 @@ def _manifest(result: Result, command: Sequence[str]) -> dict[str, Any]:
             "estimates_from_disk_cache": result.store_hits,
         },
     }
-
-
-def _put_in_place(scratch: Path, out: Path) -> None:
-    """Rename. An earlier run stays until the new one is there."""
-    if not out.exists():
-        scratch.rename(out)
-        return
-    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}-old-", dir=out.absolute().parent))
-    try:
-        out.rename(aside / "run")
-        scratch.rename(out)
-    except BaseException:  # interruptions as well
-        if not out.exists():
-            with contextlib.suppress(OSError):
-                (aside / "run").rename(out)
-        raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _is_run(out: Path) -> bool:

@@ -11,7 +11,8 @@ from artist.io.reading import exists
 from artist.io.shipped import resource
 from artist.registry import Entry, Registry
 from artist.trace.foreign.fill_options import Rules
-from artist.trace.native.trace import Trace
+from artist.trace.native.file_bytes import read_data
+from artist.trace.native.trace import Trace, content_digest
 from artist.trace.read import read_trace
 from artist.trace.synthetic.families import BATCH, WEEK
 from artist.trace.synthetic.generate import family_trace
@@ -73,11 +74,26 @@ def open_trace(
         UnknownNameError: neither exists, or the format is unknown.
         TraceError: the file is malformed.
     """
-    path = Path(name_or_file)
-    looks_like_a_file = path.suffix or len(path.parts) > 1
-    if exists(path) or looks_like_a_file:
-        return read_trace(path, format_=format_, rules=rules or Rules(seed=seed))
+    if _is_a_file(name_or_file):
+        return read_trace(Path(name_or_file), format_=format_, rules=rules or Rules(seed=seed))
     return builtin(name_or_file, seed)
+
+
+def trace_digest(name_or_file: str, seed: int = 0) -> str:
+    """The `digest` of the trace that `open_trace` would return now; a file is not parsed.
+
+    Raises:
+        UnknownNameError: there is no such trace.
+        TraceError: the file cannot be read.
+    """
+    if _is_a_file(name_or_file):
+        return content_digest(read_data(Path(name_or_file)))
+    return builtin(name_or_file, seed).digest
+
+
+def _is_a_file(name: str) -> bool:
+    path = Path(name)
+    return exists(path) or bool(path.suffix) or len(path.parts) > 1
 
 
 def generated_batch(*, seed: int) -> Trace:

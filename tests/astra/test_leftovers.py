@@ -11,12 +11,13 @@ import pytest
 from fake_docker import fake_docker
 
 from artist.astra.programs.docker_client import Engine
-from artist.astra.programs.leftovers import is_gone, owner, remove_leftovers, work_folder
+from artist.astra.programs.leftovers import remove_leftovers, work_folder
+from artist.io.processes import is_gone, owner
 
 
 def dead_owner() -> str:
     """A name that a process had which is gone."""
-    code = "from artist.astra.programs.leftovers import owner; print(owner())"
+    code = "from artist.io.processes import owner; print(owner())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 

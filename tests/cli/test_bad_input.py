@@ -74,6 +74,7 @@ def test_bad_traces(artist, tmp_path: Path, name: str, content: str, words: list
         ("- racks\n", ["s.yaml:1", "mapping"]),
         ("", ["s.yaml:1", "mapping"]),
         ("tree: [[4, 0]]\n", ["machine", "got 4"]),
+        ("tree: [[4]]\nracks: 2\n", ["s.yaml:1", "tree [[4]]", "racks=2", "leave one"]),
     ],
 )
 def test_bad_scenarios(artist, tmp_path: Path, content: str, words: list[str]) -> None:

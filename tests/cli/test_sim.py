@@ -45,8 +45,8 @@ SENSETIME = Path(__file__).parents[3] / "shared" / "traces"
 def test_summary_has_every_key_of_the_contract(artist) -> None:
     summary = json.loads(artist("sim", "--racks", "2", "--format", "json", "--check").stdout)
     assert set(summary) >= set(SUMMARY_KEYS)
-    assert set(summary) - {"policy", "trace", "calibration", "models_not_calibrated", "gpus",
-                         "jobs_total", "jobs_finished", "seed", "artist_version"} == {
+    assert set(summary) - {"policy", "trace", "calibration", "models_not_calibrated", "cluster",
+                         "gpus", "jobs_total", "jobs_finished", "seed", "artist_version"} == {
         term.name for term in METRICS
     }  # fmt: skip
     assert summary["jobs_finished"] == summary["jobs_total"] == 500
@@ -121,14 +121,25 @@ def test_a_warm_cache_changes_nothing_but_the_manifests_count_of_hits(artist, tm
     assert hits[0]["estimates_from_disk_cache"] == 0 < hits[1]["estimates_from_disk_cache"]
 
 
-def test_an_earlier_run_is_replaced_and_nothing_else_is(artist, tmp_path: Path) -> None:
+def test_an_earlier_run_is_replaced_only_when_asked(artist, tmp_path: Path) -> None:
     small = ("sim", "--trace", "tiny-batch", "--racks", "1", "--out")
     assert artist(*small, "run", "--policy", "fifo").returncode == 0
-    assert artist(*small, "run", "--policy", "srtf").returncode == 0
+    before = _bytes(tmp_path / "run")
+    refused = artist(*small, "run", "--policy", "srtf")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--out run: holds a run directory already" in refused.stderr
+    assert "--overwrite" in refused.stderr
+    assert _bytes(tmp_path / "run") == before
+    assert artist(*small, "run", "--policy", "srtf", "--overwrite").returncode == 0
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["policy"] == "srtf"
+    assert [path.name for path in tmp_path.glob(".*")] == []
+
+
+def test_nothing_but_a_run_is_ever_replaced(artist, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
-    refused = artist(*small, "mine")
+    small = ("sim", "--trace", "tiny-batch", "--racks", "1", "--out")
+    refused = artist(*small, "mine", "--overwrite")
     assert refused.returncode == 2
     assert "not a run directory" in refused.stderr
     assert (tmp_path / "mine" / "thesis.tex").exists()
@@ -148,8 +159,21 @@ def test_an_irregular_cluster_is_given_as_nested_lists(artist, tmp_path: Path) -
     (tmp_path / "s.yaml").write_text(
         "tree: [[[4, 4], [4]], [[4, 4, 4]]]\ntrace: tiny-batch\npolicy: fifo\n"
     )
-    ran = artist("sim", "s.yaml", "--format", "json", "--check", "--jobs", "5")
-    assert json.loads(ran.stdout)["gpus"] == 24, ran.stderr
+    ran = artist("sim", "s.yaml", "--format", "json", "--check", "--jobs", "5", "--out", "run")
+    summary = json.loads(ran.stdout)
+    assert (summary["cluster"], summary["gpus"]) == ("[[2x4, 1x4], 1x3x4]", 24), ran.stderr
+    scenario = json.loads((tmp_path / "run" / "manifest.json").read_text())["scenario"]
+    assert scenario["tree"] == [[[4, 4], [4]], [[4, 4, 4]]]
+    assert not {"racks", "machines_per_rack", "gpus_per_machine"} & set(scenario)
+
+
+@pytest.mark.parametrize("flag", ["--racks", "--machines-per-rack", "--gpus-per-machine"])
+def test_a_flag_that_contradicts_the_tree_is_refused(artist, tmp_path: Path, flag: str) -> None:
+    """Also where it is the default: two descriptions of the cluster are one too many."""
+    (tmp_path / "s.yaml").write_text("tree: [[[4, 4]]]\ntrace: tiny-batch\n")
+    ran = artist("sim", "s.yaml", flag, "8")
+    assert ran.returncode == 2
+    assert f"{flag[2:].replace('-', '_')}=8; leave one of the two out" in ran.stderr
 
 
 @pytest.mark.parametrize("policy", ["dally", "dally-manual", "dally-no-wait"])

@@ -35,6 +35,26 @@ def test_a_machine_smaller_than_a_socket_has_one() -> None:
     assert tree.levels[0].gpus == (2,)
 
 
+@pytest.mark.parametrize(
+    ("racks", "text"),
+    [
+        ([[8, 8], [8, 8]], "2x2x8"),
+        ([[8, 8], [8, 4, 4]], "[2x8, [8, 4, 4]]"),
+        ([[8], [8, 8]], "[1x8, 2x8]"),
+        ([[8, 4]], "1x[8, 4]"),
+    ],
+)
+def test_a_cluster_as_text_lists_children_that_differ(racks: Any, text: str) -> None:
+    assert nested(SOCKETS[1:], racks).text == text
+
+
+def test_long_texts_of_different_clusters_differ() -> None:
+    sizes = [[1 + index % 7] * (1 + index % 5) for index in range(500)]
+    texts = [nested(SOCKETS[1:], [*sizes, [last]]).text for last in (1, 2)]
+    assert texts[0] != texts[1]
+    assert max(map(len, texts)) < 250
+
+
 def test_children_may_differ_in_number_and_size() -> None:
     tree = cluster([8, 4], [2], [1, 1, 1])
     assert [level.gpus for level in tree.levels] == [(8, 4, 2, 1, 1, 1), (12, 2, 3), (17,)]

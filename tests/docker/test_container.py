@@ -227,7 +227,7 @@ def test_artist_that_is_killed_leaves_no_container(
 
 
 def test_reaper_removes_containers_of_dead_processes() -> None:
-    code = "from artist.astra.programs.leftovers import owner; print(owner())"
+    code = "from artist.io.processes import owner; print(owner())"
     dead = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     label = f"{LABEL}={dead.stdout.strip()}"
     docker("run", "-d", "--label", label, "--network", "none", IMAGE, "sleep", "1000")

@@ -24,7 +24,16 @@ def test_every_column_and_every_key_is_explained() -> None:
     result = artist.simulate(artist.Scenario(racks=1, trace="tiny-poisson"), cache=False)
     tables = {name: list(columns) for name, columns in result.tables.items()}
     assert {name: [term.name for term in terms] for name, terms in TABLES.items()} == tables
-    told = {"policy", "trace", "gpus", "jobs_total", "jobs_finished", "seed", "artist_version"}
+    told = {
+        "policy",
+        "trace",
+        "cluster",
+        "gpus",
+        "jobs_total",
+        "jobs_finished",
+        "seed",
+        "artist_version",
+    }
     assert {key for key in result.summary if glossary.find(key) is None} == told
 
 

@@ -15,6 +15,7 @@ from test_sweep import TINY, contents
 from artist.errors import ConfigError
 from artist.experiments import sweep as sweep_module
 from artist.experiments.sweep import sweep
+from artist.io.partials import partial_path
 
 # A sweep in one process that is killed just before or after its n-th rename. The last two renames
 # put the tables of results in place.
@@ -80,13 +81,16 @@ def test_killed_around_a_rename(tmp_path: Path, experiment: Path, doomed: int, m
 def test_leftovers_of_a_killed_sweep_are_removed_and_other_files_stay(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    (out / ".experiment.json.123.partial").write_text("{")
+    partial_path(out / "experiment.json").write_text("{")
     sweep(TINY, out, [], workers=1)
-    (out / ".results.csv.123.partial").write_text("run,")
-    (out / ".results.parquet.124.partial").write_text("PAR1")
-    (out / ".notes.md.1.partial").write_text("mine")
+    partial_path(out / "results.csv").write_text("run,")
+    partial_path(out / "results.parquet").write_text("PAR1")
+    partial_path(out / "runs" / "a-run").mkdir()
+    mine = {partial_path(out / "notes.md"), out / "runs" / ".mine"}
+    for folder in mine:
+        folder.mkdir()
     sweep(TINY, out, [], workers=1, resume=True)
-    assert {path.name for path in out.glob(".*")} == {".lock", ".notes.md.1.partial"}
+    assert set(out.rglob(".*")) == {out / ".lock", *mine}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import random
@@ -96,6 +97,7 @@ def test_finished_runs_are_left_untouched_by_a_resume(tmp_path: Path) -> None:
         ("name: x\nversion: 1\nbase: {racks: 0}\n", "racks"),
         ("name: x\nversion: 1\ngrid: {racks: [1, 1]}\n", "twice"),
         ("name: x\nversion: 1\nbases: {}\n", "did you mean 'base'"),
+        ("name: x\nversion: 1\nbase: {tree: [[8]]}\ngrid: {racks: [1, 2]}\n", "racks=1"),
     ],
 )
 def test_bad_experiments_are_refused(tmp_path: Path, text: str, words: str) -> None:
@@ -103,6 +105,16 @@ def test_bad_experiments_are_refused(tmp_path: Path, text: str, words: str) -> N
     path.write_text(text)
     with pytest.raises(ConfigError, match=words):
         runs(load_experiment(path))
+
+
+def test_rows_carry_the_shape_of_the_cluster(tmp_path: Path) -> None:
+    trees = [[[[4, 4], [4, 4]], [[4, 4]]], [[[4, 4]], [[4, 4]]]]
+    experiment = TINY.model_copy(update={"grid": {"tree": trees}})
+    sweep(experiment, tmp_path / "out", [], workers=1)
+    with (tmp_path / "out" / "results.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["cluster"] for row in rows] == ["[2x2x4, 1x2x4]", "2x1x2x4"]
+    assert not any("racks" in row for row in rows)
 
 
 def test_two_sweeps_cannot_share_a_folder(tmp_path: Path) -> None:

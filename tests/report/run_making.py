@@ -19,7 +19,8 @@ EVIL = "<script>document.title='broken in'</script>\"'&"
 
 def make_run(out: Path, **settings: Any) -> Path:
     """Simulate and write a run directory."""
-    base = {"racks": 1, "machines_per_rack": 2, "trace": "tiny-poisson"}
+    sizes = {} if "tree" in settings else {"racks": 1, "machines_per_rack": 2}
+    base = {**sizes, "trace": "tiny-poisson"}
     write_run(simulate(Scenario(**{**base, **settings})), out, ["artist", "sim", EVIL])
     return out
 

@@ -251,6 +251,11 @@ def test_an_irregular_cluster_has_its_machines(tmp_path: Path) -> None:
     run = make_run(tmp_path / "r", tree=[[8, 8, 4], [8]], fabric="h100-quantum2-spectrum4")
     cluster = machines(read_run(run))
     assert (cluster.count, cluster.gpus, cluster.racks) == (4, 8, (0, 3))
+    # As earlier versions wrote it.
+    scenario = {"tree": [[8, 8, 4], [8]], "racks": 16, "machines_per_rack": 8}
+    former = {**read_run(run).scenario, **scenario, "gpus_per_machine": 8}
+    edit_json(run / "manifest.json", scenario=former)
+    assert machines(read_run(run)) == cluster
     edit_json(run / "manifest.json", scenario={"policy": "dally", "tree": [8], "fabric": "gone"})
     assert machines(read_run(run)).count >= 1
 

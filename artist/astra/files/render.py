@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TRACE = "workload.{rank}.et"
 
-_STALE_TRACE = re.compile(r"workload\.[0-9]+\.et")
+_TRACE_NAME = re.compile(r"workload\.[0-9]+\.et")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def render(query: LatencyQuery, directory: Path, dialect: str = "astra2") -> Ren
             (directory / folder).mkdir(parents=True, exist_ok=True)
         # Traces of a query with more NPUs, from before, would be read as part of this one.
         for stale in directory.iterdir():
-            if _STALE_TRACE.fullmatch(stale.name):
+            if is_trace(stale.name):
                 stale.unlink()
         for name, data in files.items():
             (directory / name).write_bytes(data)
@@ -68,6 +68,11 @@ def render(query: LatencyQuery, directory: Path, dialect: str = "astra2") -> Ren
             f"{directory}: cannot be written ({reason}); name another folder"
         ) from cause
     return RenderedQuery(directory, spoken.name, npus, spoken.arguments(query))
+
+
+def is_trace(name: str) -> bool:
+    """Whether a file of this name is an execution trace of some NPU."""
+    return _TRACE_NAME.fullmatch(name) is not None
 
 
 def check(query: LatencyQuery, dialect: str) -> None:

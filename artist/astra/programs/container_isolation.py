@@ -10,7 +10,8 @@ import os
 from pathlib import Path
 
 from artist.astra.programs.images import ImageEntry
-from artist.astra.programs.leftovers import LABEL, owner
+from artist.astra.programs.leftovers import LABEL
+from artist.io.processes import owner
 
 # The work folder inside the container.
 MOUNT = "/artist-jobs"

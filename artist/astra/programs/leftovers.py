@@ -6,14 +6,12 @@ this process has ended, they are leftovers; otherwise they may be in use.
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
-import socket
 import tempfile
 from pathlib import Path
 
 from artist.astra.programs.docker_client import Engine
+from artist.io.processes import is_gone, owner
 
 LABEL = "artist.run"
 """The label of every container of artist. Its value is the name of the process it serves."""
@@ -42,25 +40,6 @@ def work_folder() -> Path:
     return folder
 
 
-def owner() -> str:
-    """The name of this process: no other process of this machine has or had it.
-
-    It is `host:namespace:number:start`, as the kernel gives process numbers away again.
-    """
-    return f"{_space()}:{os.getpid()}:{_started(os.getpid())}"
-
-
-def is_gone(name: str) -> bool:
-    """Whether the process with this name has ended.
-
-    False for a process of another host or namespace: nothing is known about it here.
-    """
-    match = re.fullmatch(r"(.+):([0-9]+):([0-9]+)", name)
-    if match is None or match[1] != _space():
-        return False
-    return _started(int(match[2])) != int(match[3])
-
-
 def _remove_folders() -> int:
     removed = 0
     for folder in Path(tempfile.gettempdir()).glob("artist-docker+*"):
@@ -69,37 +48,3 @@ def _remove_folders() -> int:
             shutil.rmtree(folder, ignore_errors=True)
             removed += 1
     return removed
-
-
-def _space() -> str:
-    """Host and process namespace: in another one the same number is another process."""
-    try:
-        namespace = Path("/proc/self/ns/pid").readlink().name.strip("pid:[]")
-    except OSError:
-        namespace = "0"
-    return f"{socket.gethostname()}:{namespace}"
-
-
-def _started(pid: int) -> int:
-    """When a process started, in the kernel's clock ticks; 0 if unknown, -1 if it has ended."""
-    try:
-        # Fields are counted from behind the program's name, which stands in brackets and may
-        # itself hold spaces and brackets.
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except FileNotFoundError:
-        if Path("/proc/self").exists():
-            return -1
-        return 0 if _exists(pid) else -1  # a system without /proc
-    except OSError:
-        return -1
-    return -1 if fields[0] in "ZX" else int(fields[19])  # zombie or dead; field 22, the start
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from artist.cli import query_options as query
+from artist.cli.interruption import raise_if_lost
+from artist.cli.options import Overwrite
 from artist.cli.output import note
+
+if TYPE_CHECKING:
+    from artist.estimates.query_from_text import LabelledQuery
 
 
 def render(
@@ -24,29 +30,51 @@ def render(
     latency_: query.Latencies = None,
     system: query.Systems = None,
     dialect: Annotated[str, typer.Option(help="astra2 or astra1.")] = "astra2",
+    overwrite: Overwrite = False,
 ) -> None:
     """Write the files that ASTRA-sim gets. A divided model gets one folder per collective."""
+    from artist.astra.files.rendered_folder import is_rendered
+    from artist.io.folders import check_folder, whole_folder
+    from artist.io.partials import remove_leftovers
+
+    remove_leftovers(out)
+    check_folder(out, "folder of rendered files", is_rendered, overwrite=overwrite)
+
+    columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
+    models = query.models_of(workload, placement, fabric, calibration)
+    question = query.query_of(model, workload, placement, fabric, columns, system or [], models)
+    with whole_folder(out) as scratch:
+        written = _render_all(question.asked, scratch, dialect)
+        raise_if_lost()
+    for folder in written:
+        note(f"wrote {out / folder}")
+
+
+def _render_all(asked: Sequence[LabelledQuery], scratch: Path, dialect: str) -> list[str]:
+    """Render all queries; the folders that got files, relative to the scratch folder.
+
+    Raises:
+        DivisionError: ASTRA-sim can be asked none of them.
+    """
     from artist.astra.files.render import render
     from artist.astra.files.render_collectives import render_collectives
     from artist.errors import DivisionError
     from artist.estimates.layer_wise import composed
 
-    columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
-    models = query.models_of(workload, placement, fabric, calibration)
-    question = query.query_of(model, workload, placement, fabric, columns, system or [], models)
-    asked = question.asked
-    refused: list[DivisionError] = []
+    written: list[str] = []
+    refused = 0
     for labelled in asked:
         # An uneven shape is asked as two regular ones, each in a folder of its own.
-        folder = out / labelled.signature.replace("/", "_") if len(asked) > 1 else out
+        folder = labelled.signature.replace("/", "_") if len(asked) > 1 else ""
         try:
             if composed(labelled.query):
-                render_collectives(labelled.query, folder, dialect)
+                render_collectives(labelled.query, scratch / folder, dialect)
             else:
-                render(labelled.query, folder, dialect)
-            note(f"wrote {folder}")
+                render(labelled.query, scratch / folder, dialect)
+            written.append(folder)
         except DivisionError as cause:  # nothing was written
-            refused.append(cause)
-            if len(refused) == len(asked):
+            refused += 1
+            if refused == len(asked):
                 raise
             note(f"{labelled.signature}: not asked ({cause})")
+    return written

@@ -34,6 +34,7 @@ def sim(
     sets: options.Sets = None,
     seed: options.Seed = None,
     out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,
+    overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,
     check: Annotated[bool, typer.Option("--check", help="Verify invariants.")] = False,
     cache: Annotated[bool, typer.Option(help="Keep estimates between runs.")] = True,
@@ -46,13 +47,13 @@ def sim(
     from artist.run import simulate
 
     if out is not None:
-        check_target(out)
+        check_target(out, overwrite=overwrite)
     watch, earlier = Watch(quiet=quiet), _inode(out)
     try:
         with watch, open_store(enabled=cache and chosen.backend != "none") as store:
             result = simulate(chosen, check=check, store=store, on_question=watch)
         if out is not None:
-            write_run(result, out, sys.argv)
+            write_run(result, out, sys.argv, overwrite=overwrite)
         raise_if_lost()
     except Interrupted as interrupted:
         written = f"{out} is whole" if _inode(out) != earlier else "nothing was written"

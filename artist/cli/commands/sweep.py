@@ -33,6 +33,7 @@ def sweep(
     ),
     workers: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where it stopped.")] = False,
+    overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
 ) -> None:
@@ -62,6 +63,7 @@ def sweep(
                 sys.argv,
                 workers=workers,
                 resume=resume,
+                overwrite=overwrite,
                 on_done=on_done,
                 engine=on_ray if engine is Engine.RAY else locally,
             )

@@ -1,0 +1,84 @@
+"""Temporary names beside an output, and the removal of those that a killed process left.
+
+A name says which process writes there, so that leftovers are told from what is being written:
+
+    .report.html.9f86d081884c7d65-4711-530233-0.partial     a file or folder that is being written
+    .run.9f86d081884c7d65-4711-530233-1.former              holds a folder that is being replaced
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import stat
+from pathlib import Path
+
+from artist.io.processes import is_gone, owner
+
+PARTIAL = "partial"
+FORMER = "former"
+
+_OURS = re.compile(r"([0-9a-f]{16}-[0-9]+-[0-9]+)-[0-9]+\.(partial|former)")
+_ANY = re.compile(rf"\..*\.{_OURS.pattern}")
+
+_numbers = itertools.count()
+
+
+def partial_path(path: Path, kind: str = PARTIAL) -> Path:
+    """A fresh temporary name beside `path`, which tells of this process."""
+    name = owner().replace(":", "-")
+    whole = path if path.name else path.absolute()
+    return whole.with_name(f"{_prefix(whole)}{name}-{next(_numbers)}.{kind}")
+
+
+def partials(path: Path) -> list[Path]:
+    """Temporary files and folders of writers of `path` that are still writing or were killed."""
+    folder, prefix = path.absolute().parent, _prefix(path)
+    if not folder.is_dir():
+        return []
+    return sorted(
+        one
+        for one in folder.iterdir()
+        if one.name.startswith(prefix) and _OURS.fullmatch(one.name, len(prefix))
+    )
+
+
+def is_partial(path: Path) -> bool:
+    """Whether this is a temporary name of artist, for any output."""
+    return _ANY.fullmatch(path.name) is not None
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what killed writers of `path` left. What a living process may write stays.
+
+    A folder that was moved away to be replaced, and whose successor never came, is put back.
+    """
+    for left in partials(path):
+        match = _OURS.search(left.name)
+        if match and is_gone(match[1].replace("-", ":")):
+            _put_back(left, path)
+            remove(left)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder if it is there; other things, such as devices, stay."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return
+    if stat.S_ISDIR(mode):
+        shutil.rmtree(path, ignore_errors=True)
+    elif stat.S_ISREG(mode):
+        path.unlink(missing_ok=True)
+
+
+def _put_back(left: Path, path: Path) -> None:
+    former = left / path.name
+    if left.name.endswith(FORMER) and former.is_dir() and not path.exists():
+        former.rename(path)
+
+
+def _prefix(path: Path) -> str:
+    """How the temporary names for `path` begin. Some file systems allow 255 bytes in a name."""
+    return f".{path.name[:40]}."

@@ -1,0 +1,56 @@
+"""The files that a scenario names beside trace, fabric and calibration, and their digests.
+
+These are the recorded tables of backends, policies in files (`FILE.py:CLASS`) and the options
+`..._file` of policies. Their digests stand in a run's manifest, so that runs which read different
+files are told apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from artist.config import Scenario
+from artist.io.data_files import read_bytes
+from artist.io.digests import sha256
+from artist.io.reading import is_file
+
+_POLICY_FILE = re.compile(r"([^()]+\.py):")
+_RECORDED = "recorded:"
+
+
+def file_digests(scenario: Scenario) -> Mapping[str, str]:
+    """SHA-256 of each file, by the setting that names it.
+
+    A name without a file has no digest: whoever needs the file says that it is missing.
+
+    Raises:
+        TraceError: a file cannot be read.
+    """
+    return {
+        setting: sha256(read_bytes(Path(name)))
+        for setting, name in _named(scenario)
+        if is_file(Path(name))
+    }
+
+
+def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    for setting in ("backend", "fallback"):
+        name = getattr(scenario, setting) or ""
+        if name.startswith(_RECORDED):
+            yield setting, name.removeprefix(_RECORDED)
+    for number, match in enumerate(_POLICY_FILE.finditer(scenario.policy)):
+        yield f"policy.{number}" if number else "policy", match[1].strip()
+    yield from _in_options("policy", scenario.policy_options)
+
+
+def _in_options(prefix: str, options: Any) -> Iterator[tuple[str, str]]:
+    """Files of a policy's options, and of the policy inside a wrapper (`host`)."""
+    if not isinstance(options, Mapping):
+        return
+    for key, value in options.items():
+        yield from _in_options(f"{prefix}.{key}", value)
+        if str(key).endswith("_file") and isinstance(value, str):
+            yield f"{prefix}.{key}", value
