@@ -29,7 +29,7 @@ _received: list[int] = []
 
 
 def listen() -> None:
-    """Raise `Interrupted` on SIGINT, SIGTERM and SIGHUP, except on a signal that is ignored already.
+    """Raise `Interrupted` on SIGINT, SIGTERM and SIGHUP, but not on one that is ignored already.
 
     A program that starts us may have set that, as `nohup` and shells do.
     """

@@ -7,46 +7,55 @@ command ends at once. rich and Typer would each make an exit code of their own o
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
 
-class ReaderGone(BaseException):  # noqa: N818 - like `Interrupted`, it is no error
+class ReaderGone(BaseException):
     """Nobody reads stdout any more.
 
     It is not an `Exception`, so no handler of errors in a library catches it.
     """
 
 
-class _Results(io.TextIOWrapper):
+class _Stream:
+    """A text stream that hands everything on to the one inside."""
+
+    def __init__(self, inside: TextIO) -> None:
+        self._inside = inside
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inside, name)
+
+
+class _Results(_Stream):
     """stdout."""
 
-    def write(self, text: str, /) -> int:
+    def write(self, text: str) -> int:
         try:
-            return super().write(text)
+            return self._inside.write(text)
         except BrokenPipeError:
             raise ReaderGone from None
 
     def flush(self) -> None:
         try:
-            super().flush()
+            self._inside.flush()
         except BrokenPipeError:
             raise ReaderGone from None
 
 
-class _Notes(io.TextIOWrapper):
+class _Notes(_Stream):
     """stderr. What nobody reads is dropped, and the command goes on."""
 
-    def write(self, text: str, /) -> int:
+    def write(self, text: str) -> int:
         with contextlib.suppress(BrokenPipeError):
-            super().write(text)
+            self._inside.write(text)
         return len(text)
 
     def flush(self) -> None:
         with contextlib.suppress(BrokenPipeError):
-            super().flush()
+            self._inside.flush()
 
 
 def make_streams_safe() -> None:
@@ -63,12 +72,8 @@ def forget_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _safe(stream: TextIO | None, kind: type[io.TextIOWrapper]) -> TextIO:
+def _safe(stream: Any, kind: type[_Stream]) -> Any:
     if stream is None:
-        return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
-    return kind(
-        stream.buffer,
-        encoding=stream.encoding,
-        errors="backslashreplace",
-        line_buffering=bool(stream.line_buffering),
-    )
+        return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123
+    stream.reconfigure(errors="backslashreplace")
+    return stream if isinstance(stream, kind) else kind(stream)

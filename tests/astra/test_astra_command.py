@@ -245,7 +245,7 @@ def test_bad_files(name: str, text: str, code: int, why: str, run: Run) -> None:
     Path(name).write_text(text)
     ended = run(*FLAGS)
     assert ended[:2] == (code, "")
-    assert f"{name}: " in ended[2]
+    assert f"{name}:" in ended[2]
     assert why in ended[2]
 
 

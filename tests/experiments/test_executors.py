@@ -63,9 +63,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("waiting", ["time.sleep(60)", "sum(range(10**5))"], ids=["idle", "busy"])
 @pytest.mark.parametrize("kernel", ["pass", "prctl(1, 0)"], ids=["both", "thread alone"])
-def test_workers_end_when_their_parent_is_killed(
-    tmp_path: Path, waiting: str, kernel: str
-) -> None:
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path, waiting: str, kernel: str) -> None:
     if kernel != "pass" and sys.platform != "linux":
         kernel = "pass"
     script = tmp_path / "forever.py"

@@ -131,19 +131,24 @@ def started(command: str, out: Path, *arguments: str | Path) -> subprocess.Popen
         while process.poll() is None and not list(out.glob("runs/[!.]*")):
             time.sleep(0.02)
     else:
-        while process.poll() is None and workers_of(process.pid) < 2:
+        while process.poll() is None and len(workers_of(process.pid)) < 2:
             time.sleep(0.02)
     return process
 
 
-def workers_of(parent: int) -> int:
-    """Worker processes of a command, by `ps`."""
+def workers_of(parent: int) -> list[int]:
+    """Process ids of the workers of a command, by `ps`."""
     lines = subprocess.run(
-        ["ps", "-A", "-o", "ppid=", "-o", "args="], capture_output=True, text=True, check=True
+        ["ps", "-A", "-ww", "-o", "ppid=", "-o", "pid=", "-o", "args="],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.splitlines()
-    return sum(
-        line.split(maxsplit=1)[0] == str(parent) and "spawn_main" in line for line in lines
-    )
+    return [
+        int(line.split()[1])
+        for line in lines
+        if line.split()[0] == str(parent) and "spawn_main" in line
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT, signal.SIGHUP])
@@ -182,8 +187,9 @@ def test_a_stopped_worker_ends_with_its_sweep_too(tmp_path: Path) -> None:
     (tmp_path / "e.yaml").write_text(LONG)
     out = tmp_path / "out"
     process = started("sweep", out, tmp_path / "e.yaml", "--out", out)
-    os.killpg(process.pid, signal.SIGSTOP)
-    os.kill(process.pid, signal.SIGKILL)
+    for worker in workers_of(process.pid):
+        os.kill(worker, signal.SIGSTOP)
+    process.kill()
     process.communicate(timeout=60)
 
 

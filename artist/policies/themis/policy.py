@@ -68,7 +68,7 @@ from artist.contract import (
     Start,
     Wake,
 )
-from artist.io.fields import Duration
+from artist.io.fields import Lease
 from artist.policies.shared.clock import Clock
 from artist.policies.shared.options import LeaseOptions
 from artist.policies.shared.placers import PlacerName, placer
@@ -88,7 +88,7 @@ class ThemisOptions(LeaseOptions):
     # The lease, one hour as in the other policies. The paper's lease is 20 minutes (unchecked).
     # A shorter period puts fewer leases on offer together, too few for a large gang. With the ten
     # minutes of CASSINI (section 5.1), the worst rho of 500 jobs on 4 racks is 382, not 241.
-    period_s: Duration | None = Field(
+    period_s: Lease | None = Field(
         default=None, description="bidding period, seconds; as long as the lease if not given"
     )
     leftover: Literal["random", "worst-first"] = Field(
