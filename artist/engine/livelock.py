@@ -58,7 +58,7 @@ class Livelock:
             PolicyError: the policy is stuck, or looks too often.
         """
         if self._instants >= STORM:
-            if now - self._first < self._instants * SHORT_NAP:
+            if now - self._first < (self._instants - 1) * SHORT_NAP:
                 raise PolicyError(
                     f"{policy} asked to be woken at {self._instants:,} instants in a row, from "
                     f"tick {self._first} to {now}, less than a millisecond apart, while nothing "

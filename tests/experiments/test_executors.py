@@ -72,12 +72,20 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path, waiting: str, k
     begun = tmp_path / "begun"
     begun.mkdir()
     parent = subprocess.Popen(
-        [sys.executable, script, begun], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        [sys.executable, script, begun],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
     )
-    while parent.poll() is None and len(list(begun.iterdir())) < 2:
-        time.sleep(0.02)
-    parent.kill()
-    parent.communicate(timeout=60)  # that is, the workers, who hold the pipe, have ended
+    try:
+        while parent.poll() is None and len(list(begun.iterdir())) < 2:
+            time.sleep(0.02)
+        parent.kill()
+        parent.communicate(timeout=60)  # that is, the workers, who hold the pipe, have ended
+    except subprocess.TimeoutExpired:
+        os.killpg(parent.pid, signal.SIGKILL)
+        raise
+    assert len(list(begun.iterdir())) == 2
 
 
 def test_a_mistake_in_artist_costs_its_own_run_only() -> None:
