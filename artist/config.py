@@ -170,7 +170,10 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     group, _, option = key.partition(".")
     if group in _GROUPS and option:
         field = _GROUPS[group]
-        return {**base, field: _with(base.get(field, {}), option, value)}
+        options = base.get(field, {})
+        if not isinstance(options, Mapping):
+            raise ConfigError(f"{field} is {shortened(options)}, expected options as KEY: VALUE")
+        return {**base, field: _with(options, option, value)}
     known = [name for name in Scenario.model_fields if name not in _GROUPS.values()]
     if key in known:
         return {**base, key: value}

@@ -18,6 +18,12 @@ TICKS_PER_S = 1_000_000_000
 MIB = 2**20
 GIB = 2**30
 
+LAST_TICK: Tick = 2**63 - 1
+"""Where simulated time ends, 292 years: columns of ticks are signed 64-bit integers."""
+
+# A lease ends at the end of an iteration, and no training step that is worth a lease takes less.
+SHORTEST_LEASE_S = 1e-3
+
 # Largest time accepted at the border: a float of this many seconds still tells
 # microseconds apart, and its ticks fit a signed 64-bit column.
 MAX_TIME_S = 4e9

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command in order.
+"""Ctrl-C, SIGTERM and SIGHUP (a terminal that is closed) end a command in order.
 
 The command removes its scratch files and says how far it came.
 """
@@ -29,11 +29,11 @@ _received: list[int] = []
 
 
 def listen() -> None:
-    """Raise `Interrupted` on SIGINT and SIGTERM, except on a signal that is ignored already.
+    """Raise `Interrupted` on SIGINT, SIGTERM and SIGHUP, but not on one that is ignored already.
 
     A program that starts us may have set that, as `nohup` and shells do.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
 

@@ -2,7 +2,7 @@
 
 Each command is a file of `artist/cli/commands`. A command parses its options, calls the package
 and prints. stdout carries the result, stderr everything else. Exit codes: 0 ok, 2 usage or
-configuration, 3 trace or data, 4 backend, 5 broken invariant, 130 interrupted,
+configuration, 3 trace or data, 4 backend, 5 broken invariant, 129 terminal closed, 130 interrupted,
 143 terminated.
 """
 
@@ -21,6 +21,7 @@ import typer
 
 from artist import __version__
 from artist.cli.interruption import Interrupted, listen
+from artist.cli.streams import ReaderGone, forget_stdout, make_streams_safe
 from artist.errors import ArtistError
 from artist.garbage_collector import many_objects
 
@@ -88,7 +89,7 @@ def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
 def main() -> None:
     """Entry point: turns every known error into one message and an exit code."""
     listen()
-    _make_streams_safe()
+    make_streams_safe()
     # Python's last search for cycles takes 30 ms. At exit it is useless: all memory is freed.
     atexit.register(gc.freeze)
     asked = [name for name in sys.argv[1:2] if name in COMMANDS]
@@ -104,29 +105,18 @@ def main() -> None:
     except ArtistError as error:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:
-        sys.stderr.write(f"artist: {interrupted}\n")
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            sys.stderr.write(f"artist: {interrupted}\n")
         sys.exit(interrupted.exit_code)
-    except BrokenPipeError:
-        # The reader of our output has ended (`| head -1`). That is not an error. stdout goes to
-        # /dev/null, so that the flush at exit does not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ReaderGone:
+        forget_stdout()
         sys.exit(0)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # as above
+        forget_stdout()
         where = error.filename or "standard output or a scratch file"
         _end(f"{where}: {error.strerror or error}; make room, or choose another place", 2)
     except MemoryError:
         _end("out of memory; choose a smaller cluster, trace or number of workers", 2)
-
-
-def _make_streams_safe() -> None:
-    """Do not fail when stdout or stderr is closed or cannot show a character."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
-        else:
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _end(message: str, exit_code: int) -> None:

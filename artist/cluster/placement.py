@@ -36,6 +36,8 @@ def flaw(placement: object) -> str:
     if not isinstance(placement, Placement):
         return "is no placement"
     leaves, counts = placement.leaves, placement.counts
+    if type(leaves) is not tuple or type(counts) is not tuple:
+        return "holds something else than two tuples"
     if not leaves:
         return "has no GPUs"
     # Other kinds of numbers (numpy's, booleans) would compare equal and hash alike, and then

@@ -5,16 +5,17 @@ An unlawful decision is an error that names the job and the value. It is never r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, flaw
 from artist.contract import Decision, Hold, Migrate, Preempt, Start, Wake
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
-from artist.errors import PolicyError
-from artist.units import Tick
+from artist.errors import PolicyError, shortened
+from artist.units import LAST_TICK, Tick
 from artist.workload.job import Job
 
 
@@ -43,11 +44,14 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Ans
     answer = Answer()
     decided: set[int] = set()
     holds: list[Hold] = []
-    for decision in decisions:
+    for decision in _each(decisions):
+        _check_handle(decision)
         match decision:
             case Wake(at):
                 if type(at) is not int or at <= now:
                     raise PolicyError(f"wake-up at tick {at} is not after now ({now})")
+                if at > LAST_TICK:
+                    raise PolicyError(f"wake-up at tick {at}: the clock ends at {LAST_TICK}")
                 answer.wakes.append(at)
                 continue
             case Hold():
@@ -72,6 +76,20 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Ans
     if holds:
         _check_holds(holds, answer, holdings, now)
     return answer
+
+
+def _each(decisions: Any) -> Iterator[object]:
+    """The decisions of an answer, which a policy may give as something else than a list."""
+    try:
+        return iter(decisions)
+    except TypeError:
+        raise PolicyError(f"{shortened(decisions)} is no list of decisions") from None
+
+
+def _check_handle(decision: object) -> None:
+    """Refuse what is no whole number. 0.0 and False equal 0 and would pass for that job."""
+    if isinstance(decision, Start | Migrate | Preempt | Hold) and type(decision.handle) is not int:
+        raise PolicyError(f"{shortened(decision)} names no job, expected a handle")
 
 
 def _check_holds(holds: Sequence[Hold], answer: Answer, holdings: Holdings, now: Tick) -> None:

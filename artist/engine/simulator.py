@@ -55,10 +55,13 @@ from artist.engine.rows import (
     EndReason,
     Rows,
 )
-from artist.errors import InvariantError, PolicyError
+from artist.errors import InvariantError, PolicyError, TraceError
 from artist.garbage_collector import many_objects
-from artist.units import Tick, ticks
+from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, ticks
 from artist.workload.job import Job
+
+# A policy needs one wake-up, the next. Each takes 150 bytes until it comes.
+MAX_WAKES = 1_000_000
 
 
 class Simulator:
@@ -80,6 +83,11 @@ class Simulator:
         events: EventSource | None = None,
         check: bool = False,
     ) -> None:
+        if lease is not None and lease < ticks(SHORTEST_LEASE_S):
+            raise PolicyError(
+                f"a lease of {lease} ns, expected at least {ticks(SHORTEST_LEASE_S):,}: no "
+                "scheduler takes GPUs away that soon; make it longer"
+            )
         self.tree = tree
         self.rows = Rows()
         self.now: Tick = 0
@@ -98,6 +106,7 @@ class Simulator:
         self._changed: dict[int, JobState] = {}
         self._asking = False
         self._livelock = Livelock()
+        self._wakes = 0  # wake-ups that were asked for and are still to come
         self._schedule_arrival()
         self._outages.schedule(self.now, self._queue)
 
@@ -225,6 +234,7 @@ class Simulator:
         elif kind is WAKE:
             self._asking = True
             self._livelock.woken(self.now, self.rows.events)
+            self._wakes -= 1
         elif kind is OUTSIDE:
             if len(self.rows.jobs) == len(self._jobs):
                 return  # all jobs have finished
@@ -233,6 +243,8 @@ class Simulator:
             state = self._holdings.running.get(handle)
             if state is None or state.epoch != epoch:
                 return
+            if self.now > LAST_TICK:
+                raise self._too_late(state)
             if kind is LEASE_END:
                 self._end_lease(state)
             elif kind is FINISH:
@@ -240,6 +252,12 @@ class Simulator:
             else:
                 self._changed[handle] = state
         self.rows.events += 1
+
+    def _too_late(self, state: JobState) -> TraceError:
+        return TraceError(
+            f"job {state.job.id!r} would still run after {LAST_TICK} ns (292 years) of simulated "
+            "time, where the clock ends; give the jobs less work, more GPUs or a faster network"
+        )
 
     def _arrive(self, handle: int) -> None:
         state = JobState(self._jobs[handle], handle, self.now)
@@ -292,7 +310,12 @@ class Simulator:
             self._entered, self._finished = [], []
             return
         answer = checked(decisions, self._holdings, self.now)
+        if self._wakes + len(answer.wakes) > MAX_WAKES:
+            raise PolicyError(
+                f"it waits for more than {MAX_WAKES:,} wake-ups at once; ask for the next one only"
+            )
         exchange(self._holdings.free, answer)
+        self._wakes += len(answer.wakes)
         self._entered, self._finished = [], []
         if answer.placed or answer.preempted or answer.holds:
             self._livelock.decided()

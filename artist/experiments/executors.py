@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from artist.errors import ConfigError
+from artist.experiments.orphans import end_with_parent
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
@@ -38,7 +39,8 @@ def run_all(
     """Yield `(index, outcome)` of each task when it is done; with one worker in order.
 
     Workers are fresh processes that share nothing with this one. So `work` must be importable by
-    name, and its arguments and outcomes picklable.
+    name, and its arguments and outcomes picklable. They end when this process ends, also when it is
+    killed (`orphans.py`).
 
     When a worker dies, it is not known which task killed it. So every task that is not done is
     tried once more, in a process of its own. A task that kills this process too has the outcome
@@ -84,7 +86,9 @@ def _in_pool(
     from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(tasks)), mp_context=context) as pool:
+    with ProcessPoolExecutor(
+        min(workers, len(tasks)), mp_context=context, initializer=end_with_parent
+    ) as pool:
         try:
             pending = {pool.submit(work, task): index for index, task in tasks.items()}
             for future in as_completed(pending):

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from artist.errors import ConfigError
+from artist.errors import ConfigError, TraceError
 from artist.experiments.experiment import Experiment, Run, runs
 from artist.experiments.same_inputs import Inputs, check_inputs
 from artist.experiments.task import Outcome, Task, locally
@@ -103,8 +103,11 @@ def _run_missing(
     inputs = Inputs()
     for run in missing:
         inputs.of(run.scenario)  # as they are now; what cannot be read fails with its run
-    ids = {run.id for run in missing}
-    check_inputs([run for run in grid if run.id not in ids], folder, inputs, out)
+    to_run = {run.id for run in missing}
+    ready = [run for run in grid if run.id not in to_run]
+    check_inputs(ready, folder, inputs, out)
+    for run in ready:
+        _summary(folder / run.id)  # before hours are spent on the others
     result = SweepResult(len(grid), len(grid) - len(missing))
     if on_done:
         on_done(result)
@@ -223,9 +226,28 @@ def _write_results(done: Sequence[Run], folder: Path, out: Path) -> None:
         pq.write_table(arrow_table(table), partial)
 
 
+def _summary(folder: Path) -> dict[str, Any]:
+    """What `summary.json` of a run that is done holds.
+
+    Raises:
+        TraceError: the file is gone or was changed by somebody else: runs are written whole.
+    """
+    path = folder / "summary.json"
+    try:
+        summary = json.loads(read_text(path))
+    except (ConfigError, ValueError, RecursionError):
+        summary = None
+    if not isinstance(summary, dict) or "wall_s" not in summary:
+        raise TraceError(
+            f"{path}: is missing or damaged; remove the folder {folder} and add --resume, to run "
+            "it again"
+        )
+    return summary
+
+
 def _row(run: Run, folder: Path) -> Mapping[str, Any]:
     """A run's row. A figure of the summary that is also a setting of the grid stands there once."""
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    summary = _summary(folder)
     summary.pop("wall_s")
     point = {
         key: value if isinstance(value, int | float) else str(value) for key, value in run.point

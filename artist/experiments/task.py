@@ -61,8 +61,8 @@ def perform(task: Task) -> Outcome:
     def run() -> None:
         with open_store() as store:
             result = simulate(task.scenario, store=store)
-        # If the sweep was killed, this worker outlived it, and a resumed sweep may be writing
-        # this run now.
+        # If the sweep was killed, this worker may outlive it by a moment, and a resumed sweep may
+        # be writing this run now.
         if os.getpid() == task.parent or os.getppid() == task.parent:
             # A run that is there by now has the same scenario, so either of the two may stay.
             write_run(result, task.folder, task.command, overwrite=True)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from artist.units import SHORTEST_LEASE_S
+
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -17,3 +19,6 @@ MOST_GPU_S = 1.6e16
 
 GpuSeconds = Annotated[float, Field(ge=1e-9, le=MOST_GPU_S, allow_inf_nan=False)]
 """Attained service, GPUs x seconds."""
+
+Lease = Annotated[float, Field(ge=SHORTEST_LEASE_S, allow_inf_nan=False)]
+"""How long a job keeps its GPUs, in seconds."""

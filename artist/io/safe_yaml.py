@@ -27,8 +27,10 @@ _MERGE = "tag:yaml.org,2002:merge"
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def parse_yaml(text: str, where: str) -> tuple[yaml.Node | None, Any]:
+def parse_yaml(text: str, where: str, *, typed: bool = True) -> tuple[yaml.Node | None, Any]:
     """The node tree of a YAML text and the plain data in it. Messages start with `where`.
+
+    Without `typed` every scalar stays the text that it is: YAML 1.1 takes 1e-05 for a word.
 
     Raises:
         ConfigError: not YAML, a key given twice, or beyond a limit above; names the line.
@@ -39,7 +41,8 @@ def parse_yaml(text: str, where: str) -> tuple[yaml.Node | None, Any]:
         if node is None:
             return None, None
         _Census(where).count(node)
-        return node, yaml.SafeLoader("").construct_document(node)
+        construct = yaml.SafeLoader if typed else yaml.BaseLoader
+        return node, construct("").construct_document(node)
     except yaml.YAMLError as cause:
         mark = getattr(cause, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""

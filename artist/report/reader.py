@@ -37,6 +37,9 @@ _NUMBERS = {
     ),
     "autotuner": ("time_s", "gpus", "timer_s"),
 }  # fmt: skip
+# Least values. Communication may be less than 0 by rounding; timers may be anything.
+_POSITIVE = frozenset({"gpus", "iterations", "jct_s", "ideal_s", "iteration_s"})
+_ANY = frozenset({"comm_s", "timer_s"})
 _OPTIONAL = frozenset({"autotuner"})
 
 
@@ -223,4 +226,11 @@ def _numbers(column: Any, path: Path, name: str) -> Numbers:
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise TraceError(f"{path}: the column {name!r} has no number in row {row}")
+    bad = values <= 0 if name in _POSITIVE else values < 0
+    if name not in _ANY and bad.any():
+        row = int(np.argmax(bad))
+        expected = "more than 0" if name in _POSITIVE else "0 or more"
+        raise TraceError(
+            f"{path}: the column {name!r} holds {values[row]:g} in row {row}, expected {expected}"
+        )
     return values

@@ -229,6 +229,26 @@ def test_bad_system_settings(key: str, value: object, code: int, run: Run) -> No
     assert key[:9] in ended[2].replace("_", "-")
 
 
+def network(*npus: int) -> str:
+    """A network file with so many NPUs per dimension."""
+    ones = [1] * len(npus)
+    return json.dumps(
+        {
+            "topology": ["Ring"] * len(npus),
+            "npus_count": npus,
+            "bandwidth": ones,
+            "latency": ones,
+        }
+    )
+
+
+# Nine lines, each of which repeats the one above nine times.
+LAUGHS = "a: &a [Ring]\n" + "".join(
+    f"{after}: &{after} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, after in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "code", "why"),
     [
@@ -239,13 +259,21 @@ def test_bad_system_settings(key: str, value: object, code: int, run: Run) -> No
         ("network.yml", "3", 255, "topology"),
         ("network.yml", "{}", 255, "lists of one length"),
         ("network.yml", "topologies: [Ring]", 4, "did you mean 'topology'"),
+        ("network.yml", network(40_000_000), 4, "40000000 NPUs, expected at most 4000000"),
+        ("network.yml", network(*[2] * 22), 4, "4194304 NPUs, expected at most 4000000"),
+        ("network.yml", LAUGHS, 255, "more than 2000000 values"),
+        ("network.yml", f"npus_count: {LAUGHS}", 255, "mapping values are not allowed"),
+        ("network.yml", "[" * 200 + "]" * 200, 255, "nested more than 100 deep"),
+        ("network.yml", "topology: [Ring]\ntopology: [Ring]", 255, "given twice"),
+        ("network.yml", "#" * 4_194_305, 4, "more than 4 MiB"),
+        ("system.json", " " * 4_194_305, 4, "more than 4 MiB"),
     ],
 )
 def test_bad_files(name: str, text: str, code: int, why: str, run: Run) -> None:
     Path(name).write_text(text)
     ended = run(*FLAGS)
     assert ended[:2] == (code, "")
-    assert f"{name}: " in ended[2]
+    assert f"{name}:" in ended[2]
     assert why in ended[2]
 
 

@@ -32,11 +32,12 @@ from artist.contract import (
     Start,
     Wake,
 )
+from artist.engine.livelock import SHORT_NAP
 from artist.engine.rows import EndReason, Rows
 from artist.engine.simulator import Simulator
-from artist.errors import InvariantError, PolicyError
+from artist.errors import InvariantError, PolicyError, TraceError
 from artist.network.iteration_time_alone import AloneRates
-from artist.units import Tick, seconds
+from artist.units import LAST_TICK, Tick, seconds
 
 WHOLE = on({0: 8})
 
@@ -249,7 +250,19 @@ UNLAWFUL = {
     ),
     "a wake-up now": ([Wake(2 * S)], "wake-up at tick 2000000000 is not after now (2000000000)"),
     "a wake-up in the past": ([Wake(S)], "wake-up at tick 1000000000 is not after now"),
+    "a wake-up after the clock's end": (
+        [Wake(2**63)],
+        "wake-up at tick 9223372036854775808: the clock ends at 9223372036854775807",
+    ),
     "something else": (["preempt everybody"], "'preempt everybody' is not a decision"),
+    "a dict for a placement": ([Start(1, {1: 4})], "job 'b': {1: 4} is no placement"),
+    "a dict in a placement": (
+        [Start(1, Placement({1: 4}, (4,)))],
+        "job 'b': Placement(leaves={1: 4}, counts=(4,)) holds something else than two tuples",
+    ),
+    "a list for a handle": ([Start([1], on({1: 4}))], "Start(handle=[1], placement="),
+    "a truth value for a handle": ([Preempt(False)], "Preempt(handle=False, reason='') names no"),
+    "a number of seconds for a handle": ([Hold(0.0, 9 * S)], "Hold(handle=0.0, until="),
 }
 
 
@@ -276,6 +289,12 @@ def test_after_an_unlawful_answer_the_same_question_can_be_answered_lawfully(cas
             engine.answer([Start(handle, on({1: 4})) for handle in view.waiting])
         results.append(engine.rows)
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("answer", [5, Start(1, on({1: 4}))])
+def test_an_answer_that_is_no_list_is_an_error(answer: object) -> None:
+    with pytest.raises(PolicyError, match=r"of Greedy: .* is no list of decisions"):
+        started().answer(answer, "Greedy")
 
 
 def test_an_answer_without_a_question_is_an_error() -> None:
@@ -305,13 +324,16 @@ class Restless(BasePolicy):
 @pytest.mark.parametrize(
     ("nap", "jobs", "words"),
     [
-        (1, [job("a")], "asked to be woken 1,000 times in a row"),
-        (1, [job("a"), job("b", arrival_s=9e8)], "from tick 1 to 1000"),
+        (1, [job("a")], "asked to be woken at 1,000 instants in a row"),
+        (1, [job("a"), job("b", arrival_s=9e8)], "from tick 1 to 1000, less than a millisecond"),
+        (SHORT_NAP - 1, [job("a"), job("b", arrival_s=9e8)], "less than a millisecond apart"),
+        (SHORT_NAP, [job("a")], "woken 1,000 times in a row"),
         (3600 * S, [job("a")], "while nothing else happened or could happen"),
     ],
 )
 def test_a_policy_that_is_woken_for_ever_is_reported(nap, jobs, words, monkeypatch) -> None:
     monkeypatch.setattr("artist.engine.livelock.WAKES_IN_A_ROW", 1000)
+    monkeypatch.setattr("artist.engine.livelock.STORM", 1000)
     with pytest.raises(PolicyError, match=f"Restless .*{words}"):
         run(cluster([8]), jobs, Restless(nap))
 
@@ -322,11 +344,69 @@ def test_a_policy_that_is_woken_for_ever_is_reported(nap, jobs, words, monkeypat
         (S, 999 * S, [job("a")]),  # woken in vain, but not for ever
         (S, 2500 * S, [job("a"), job("b", arrival_s=2400.0)]),  # and something is still to come
         (1, 3000, [job(f"j{n}", arrival_s=5e-7 * n) for n in range(6)]),  # arrivals in between
+        (SHORT_NAP, 2 * S, [job("a"), job("b", arrival_s=2.0)]),  # a nap is just long enough
     ],
 )
 def test_a_policy_that_looks_often_is_left_alone(nap, at, jobs, monkeypatch) -> None:
     monkeypatch.setattr("artist.engine.livelock.WAKES_IN_A_ROW", 1000)
+    monkeypatch.setattr("artist.engine.livelock.STORM", 1000)
     assert len(run(cluster([8]), jobs, Restless(nap, at)).jobs) == len(jobs)
+
+
+class Fickle(BasePolicy):
+    """Takes the job's GPUs and gives them back, at every tick up to the 2,000th."""
+
+    def decide(self, view: ClusterView) -> list[Decision]:
+        if view.running and view.now >= 2000:
+            return []
+        turn: Decision = Preempt(0) if view.running else Start(0, on({0: 1}))
+        return [turn, Wake(view.now + 1)]
+
+
+def test_a_storm_is_one_whatever_the_policy_decides(monkeypatch) -> None:
+    monkeypatch.setattr("artist.engine.livelock.STORM", 1000)
+    with pytest.raises(PolicyError, match=r"Fickle .* at 1,000 instants in a row"):
+        run(cluster([8]), [job("a")], Fickle())
+
+
+class Hoarder(BasePolicy):
+    """Asks for ten wake-ups whenever it is asked."""
+
+    def decide(self, view: ClusterView) -> list[Decision]:
+        return [Wake(view.now + S * n) for n in range(1, 11)]
+
+
+def test_wake_ups_that_are_still_to_come_are_bounded(monkeypatch) -> None:
+    monkeypatch.setattr("artist.engine.simulator.MAX_WAKES", 10)
+    script = Script({0: [Wake(S), Wake(S)], 1: [Start(0, on({0: 1})), *[Wake(2 * S)] * 10]})
+    assert run(cluster([8]), [job("a")], script).jobs  # those that have come do not count
+    with pytest.raises(PolicyError, match="more than 10 wake-ups at once; ask for the next one"):
+        run(cluster([8]), [job("a")], Hoarder())
+
+
+def test_a_lease_of_microseconds_is_refused() -> None:
+    simulator(cluster([8]), [job("a")], lease_s=1e-3)
+    with pytest.raises(PolicyError, match="a lease of 999999 ns, expected at least 1,000,000"):
+        simulator(cluster([8]), [job("a")], lease_s=1e-3 - 1e-9)
+
+
+def queue_of(*durations_s: float) -> Rows:
+    """Jobs of so many seconds, one after another."""
+
+    class InTurn(BasePolicy):
+        def decide(self, view: ClusterView) -> list[Decision]:
+            free = not view.running and view.waiting
+            return [Start(next(iter(view.waiting)), on({0: 1}))] if free else []
+
+    jobs = [job(f"j{n}", iterations=1, compute_s=s) for n, s in enumerate(durations_s)]
+    return run(cluster([1]), jobs, InTurn())
+
+
+def test_time_ends_where_a_column_of_ticks_does() -> None:
+    last_s = LAST_TICK // S - 8 * 10**9
+    assert finishes(queue_of(4e9, 4e9, last_s))["j2"] == 9223372036.0
+    with pytest.raises(TraceError, match=r"job 'j2' would still run after 9223372036854775807 ns"):
+        queue_of(4e9, 4e9, last_s + 1)
 
 
 def test_a_policy_that_leaves_jobs_waiting_for_ever_is_reported() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -39,6 +42,50 @@ def test_a_worker_that_dies_costs_its_own_task_only() -> None:
 def test_a_worker_that_dies_is_an_error_without_on_death() -> None:
     with pytest.raises(WorkerDiedError, match="too little memory"):
         list(run_all(deadly, [1, 2], 2))
+
+
+# The kernel of Linux would hide that the thread alone is enough, as it must be elsewhere.
+FOREVER = """
+import os, sys, time
+from pathlib import Path
+from artist.experiments.executors import run_all
+
+def forever(folder):
+    orphans_kernel
+    (folder / str(os.getpid())).touch()
+    while True:
+        busy_or_not
+
+if __name__ == "__main__":
+    list(run_all(forever, [Path(sys.argv[1])] * 2, 2))
+"""
+
+
+@pytest.mark.parametrize("waiting", ["time.sleep(60)", "sum(range(10**5))"], ids=["idle", "busy"])
+@pytest.mark.parametrize("kernel", ["pass", "prctl(1, 0)"], ids=["both", "thread alone"])
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path, waiting: str, kernel: str) -> None:
+    if kernel != "pass" and sys.platform != "linux":
+        kernel = "pass"
+    script = tmp_path / "forever.py"
+    undo = "pass" if kernel == "pass" else "__import__('ctypes').CDLL(None)." + kernel
+    script.write_text(FOREVER.replace("orphans_kernel", undo).replace("busy_or_not", waiting))
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    parent = subprocess.Popen(
+        [sys.executable, script, begun],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        while parent.poll() is None and len(list(begun.iterdir())) < 2:
+            time.sleep(0.02)
+        parent.kill()
+        parent.communicate(timeout=60)  # that is, the workers, who hold the pipe, have ended
+    except subprocess.TimeoutExpired:
+        os.killpg(parent.pid, signal.SIGKILL)
+        raise
+    assert len(list(begun.iterdir())) == 2
 
 
 def test_a_mistake_in_artist_costs_its_own_run_only() -> None:

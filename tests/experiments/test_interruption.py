@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -44,6 +45,11 @@ Path.rename, Path.replace = dying(Path.rename), dying(Path.replace)
 sweep(load_experiment(Path(sys.argv[1])), Path(sys.argv[2]), [], workers=1, resume=True)
 """
 RENAMES = 1 + 12 + 2  # the experiment's own file, its runs, results.csv and results.parquet
+
+LONG = (
+    "name: e\nversion: 1\nbase: {trace: sensetime-batch-500, backend: none, racks: 2}\n"
+    f"grid: {{policy: [fifo, las], seed: {list(range(50))}}}\n"
+)
 
 
 @pytest.fixture
@@ -99,10 +105,7 @@ def test_leftovers_of_a_killed_sweep_are_removed_and_other_files_stay(tmp_path: 
 def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
     """Ctrl-C reaches all processes of a terminal, SIGTERM only the first one."""
     experiment = tmp_path / "e.yaml"
-    experiment.write_text(
-        "name: e\nversion: 1\nbase: {trace: sensetime-batch-500, backend: none, racks: 2}\n"
-        f"grid: {{policy: [fifo, las], seed: {list(range(50))}}}\n"
-    )
+    experiment.write_text(LONG)
     out = tmp_path / "out"
     process = subprocess.Popen(
         [sys.executable, "-m", "artist", "sweep", experiment, "--out", out, "--workers", "2"],
@@ -119,6 +122,79 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> No
     assert errors.count("\n") == 1
     assert [path.name for path in out.rglob(".*")] == [".lock"]
     assert 0 < len(list(out.glob("runs/*"))) < 100
+
+
+def started(command: str, out: Path, *arguments: str | Path) -> subprocess.Popen[str]:
+    """A command in a session of its own, under way when this returns: two workers are there."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "artist", command, *arguments, "--workers", "2"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
+    )  # fmt: skip
+    if command == "sweep":
+        while process.poll() is None and not list(out.glob("runs/[!.]*")):
+            time.sleep(0.02)
+    else:
+        while process.poll() is None and len(workers_of(process.pid)) < 2:
+            time.sleep(0.02)
+    return process
+
+
+def workers_of(parent: int) -> list[int]:
+    """Process ids of the workers of a command, by `ps`."""
+    lines = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "ppid=", "-o", "pid=", "-o", "args="],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    return [
+        int(line.split()[1])
+        for line in lines
+        if line.split()[0] == str(parent) and "spawn_main" in line
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT, signal.SIGHUP])
+def test_no_worker_outlives_a_sweep_that_a_signal_ends(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """Every worker holds the pipes, so `communicate` returns when the last one has ended."""
+    (tmp_path / "e.yaml").write_text(LONG)
+    out = tmp_path / "out"
+    process = started("sweep", out, tmp_path / "e.yaml", "--out", out)
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=60)
+    assert output == ""
+    assert "Traceback" not in errors
+    if number == signal.SIGHUP:
+        assert process.returncode == 128 + number
+        assert errors.startswith("artist: interrupted with ")
+        assert [path.name for path in out.rglob(".*")] == [".lock"]
+    else:
+        assert process.returncode == -number
+
+
+def test_no_worker_outlives_a_comparison_that_is_killed(tmp_path: Path) -> None:
+    process = started(
+        "compare", tmp_path, "--policies", "fifo,las", "--permutations", "100", "--racks", "2",
+        "--backend", "none",
+    )  # fmt: skip
+    process.kill()
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_a_stopped_worker_ends_with_its_sweep_too(tmp_path: Path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("only the kernel of Linux ends a process that is stopped")
+    (tmp_path / "e.yaml").write_text(LONG)
+    out = tmp_path / "out"
+    process = started("sweep", out, tmp_path / "e.yaml", "--out", out)
+    for worker in workers_of(process.pid):
+        os.kill(worker, signal.SIGSTOP)
+    process.kill()
+    process.communicate(timeout=60)
 
 
 def test_a_clock_that_runs_backwards_changes_nothing(

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from artist.errors import ConfigError
+from artist.errors import ConfigError, TraceError
 from artist.experiments.experiment import Experiment, load_experiment, runs
 from artist.experiments.sweep import sweep
 
@@ -54,6 +55,32 @@ def test_one_worker_and_two_give_the_same_bytes(tmp_path: Path) -> None:
         result = sweep(TINY, tmp_path / str(workers), [], workers=workers)
         assert (result.done, result.failures) == (12, [])
     assert contents(tmp_path / "1") == contents(tmp_path / "2")
+
+
+@pytest.mark.parametrize("text", [None, '{"wall_s"', "[]", "{}"])
+def test_a_damaged_summary_is_named_before_any_run(tmp_path: Path, text: str | None) -> None:
+    sweep(TINY, tmp_path, [], workers=1)
+    (tmp_path / "results.csv").unlink()
+    first, second, *_ = sorted((tmp_path / "runs").iterdir())
+    shutil.rmtree(second)
+    (first / "summary.json").unlink()
+    if text is not None:
+        (first / "summary.json").write_text(text)
+    words = rf"{first.name}/summary.json: is missing or damaged; remove the folder .*{first.name} "
+    with pytest.raises(TraceError, match=words):
+        sweep(TINY, tmp_path, [], workers=1, resume=True)
+    assert not second.exists()
+    shutil.rmtree(first)
+    assert sweep(TINY, tmp_path, [], workers=1, resume=True).done == 2
+
+
+@pytest.mark.parametrize("options", [5, None, "lease_s", [1]])
+def test_options_that_are_no_mapping_are_named(options: object) -> None:
+    experiment = Experiment(
+        name="e", version=1, base={"policy_options": options}, grid={"policy.lease_s": [600]}
+    )
+    with pytest.raises(ConfigError, match=r"^policy_options is .*, expected options as KEY: VALUE"):
+        runs(experiment)
 
 
 def test_a_failing_run_is_reported_and_stops_nobody(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 
 import pytest
@@ -20,6 +21,17 @@ LATENCY = ("latency", "--model", "resnet50", "--topology", "Ring", "--bandwidth"
         (("sim", "--set", f"tree=[[[{BILLION}]]]"), 2, "at most 4000000"),
         (("sim", "--jobs", BILLION), 2, "500 jobs"),
         (("sim", "--set", "policy.lease_s=1e300"), 2, "at most 4e+09"),
+        (("sim", "--set", "policy.lease_s=1.0e-6"), 2, "greater than or equal to 0.001"),
+        (("sim", "--policy", "gandiva", "--set", "policy.quantum_s=1.0e-6"), 2, "equal to 0.001"),
+        (("sim", "--policy", "themis", "--set", "policy.period_s=1.0e-6"), 2, "equal to 0.001"),
+        (
+            ("sim", "--policy", "fifo", "--set", f"system.endpoint_delay_ns={BILLION}000"),
+            4, "endpoint_delay_ns is 1000000000000, expected at most 1000000000",
+        ),
+        (("sim", "--trace", "long.csv", "--backend", "none", "--racks", "1", "--policy", "fifo"),
+         3, "where the clock ends"),
+        (("sim", "--trace", "wide.csv"), 3, "wide.csv:1: 100000 columns, expected at most 1000"),
+        (("sim", "--trace", "wide.json"), 3, "wide.json: 2000 columns, expected at most 1000"),
         (("sim", "--seed", BILLION * 3), 2, "9223372036854775808"),
         (("latency", "--model", "resnet50", "--placement", BILLION), 2, "1 to 4000000"),
         ((*LATENCY, BILLION), 4, "at most 4000000"),
@@ -37,6 +49,12 @@ def test_refused_before_memory_is_gone(start, tmp_path, command, code: int, word
     numbers = ", ".join(map(str, range(400)))
     (tmp_path / "e.yaml").write_text(
         f"name: e\nversion: 1\ngrid: {{seed: [{numbers}], permutation: [{numbers}]}}\n"
+    )
+    (tmp_path / "wide.csv").write_text(",".join(f"c{n}" for n in range(100_000)) + "\n")
+    (tmp_path / "wide.json").write_text(json.dumps([{f"c{n}": 1} for n in range(2000)]))
+    (tmp_path / "long.csv").write_text(
+        "job_id,submit_time,num_gpus,duration\n"
+        + "".join(f"{name},0,64,4000000000\n" for name in "abc")
     )
     bytes_ = LIMIT_MIB * 2**20
     process = start(

@@ -109,8 +109,26 @@ def test_standard_output_that_nobody_reads(start) -> None:
         process.stdout.close()
         errors = process.stderr.read()
         process.stderr.close()
-        assert process.wait(60) in (0, 1)
+        assert process.wait(60) == 0
         assert errors == ""
+
+
+def test_notes_that_nobody_reads_do_not_change_the_exit_code(start) -> None:
+    for command, code in ((SIM, 0), (("sim", "--racks", "none"), 2), (("sim", "--racks", "0"), 2)):
+        process = start(*command)
+        process.stderr.close()
+        process.stdout.read()
+        process.stdout.close()
+        assert process.wait(60) == code
+
+
+def test_a_table_that_is_read_in_part(start) -> None:
+    process = start("list", "models")
+    assert process.stdout.read(1)
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait(60) == 0
 
 
 def test_standard_output_that_is_closed(start) -> None:

@@ -40,6 +40,14 @@ DAMAGES = {
         lambda run: damage(run, "jobs", replace("jct_s", first(None))),
         "'jct_s' has no number in row 0",
     ),
+    "before": (
+        lambda run: damage(run, "jobs", replace("jct_s", first(-5.0))),
+        "'jct_s' holds -5 in row 0, expected more than 0",
+    ),
+    "never": (
+        lambda run: damage(run, "jobs", replace("queue_delay_s", first(-5.0))),
+        "'queue_delay_s' holds -5 in row 0, expected 0 or more",
+    ),
     "infinite": (
         lambda run: damage(run, "timeline", replace("time_s", first(float("inf")))), "row 0",
     ),

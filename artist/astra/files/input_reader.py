@@ -18,9 +18,11 @@ from artist.astra.files.chakra_reader import decode_nodes
 from artist.astra.files.chakra_schema import MalformedTraceError
 from artist.astra.messages.groups import algorithm_of
 from artist.astra.model.refusals import OPTIMIZATIONS, POLICIES
-from artist.errors import BackendError, BackendSettingError, did_you_mean
+from artist.cluster.tree import MAX_GPUS
+from artist.errors import BackendError, BackendSettingError, ConfigError, did_you_mean, shortened
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
-from artist.io.reading import open_binary
+from artist.io.reading import MAX_DOCUMENT_BYTES, open_binary
+from artist.io.safe_yaml import parse_yaml
 from artist.workload.layers import Workload
 
 # Exit codes: artist's own for a backend's error, then ASTRA-sim's. From 128 on they are 128 + N
@@ -30,6 +32,9 @@ MISSING_OR_UNKNOWN = 1
 ABORTED = 134
 DIVIDED_BY_ZERO = 136
 REFUSED = 255
+
+# In memory a trace takes many times its size. The largest that artist writes has a few MiB.
+MAX_TRACE_BYTES = 2**28
 
 _LISTS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 _SWITCHES = (
@@ -84,13 +89,10 @@ def read_network(path: Path) -> tuple[Dimension, ...]:
     Raises:
         AstraInputError: the file cannot be used.
     """
-    import yaml
-
     try:
-        # The base loader leaves every scalar a text: YAML 1.1 would take 1e-05 for a word.
-        document = yaml.load(_text(path, REFUSED), Loader=yaml.BaseLoader)  # noqa: S506
-    except (yaml.YAMLError, RecursionError) as cause:
-        raise AstraInputError(f"{path}: not valid YAML ({cause})", REFUSED) from cause
+        _, document = parse_yaml(_text(path, REFUSED), str(path), typed=False)
+    except ConfigError as cause:
+        raise AstraInputError(str(cause), REFUSED) from cause
     if not isinstance(document, dict):
         raise AstraInputError(f"{path}: expected {', '.join(_COLUMNS)}", REFUSED)
     _check_known(path, document, _COLUMNS)
@@ -100,7 +102,13 @@ def read_network(path: Path) -> tuple[Dimension, ...]:
             f"{path}: expected lists of one length for {', '.join(_COLUMNS)}", REFUSED
         )
     rows = zip(*(column for column in columns if column), strict=True)
-    return tuple(_dimension(path, index, row) for index, row in enumerate(rows))
+    dimensions = tuple(_dimension(path, index, row) for index, row in enumerate(rows))
+    if (npus := math.prod(x.npus for x in dimensions)) > MAX_GPUS:
+        raise AstraInputError(
+            f"{path}: npus_count makes {shortened(npus)} NPUs, expected at most {MAX_GPUS}",
+            INEXPRESSIBLE,
+        )
+    return dimensions
 
 
 def read_memory(path: Path) -> None:
@@ -114,7 +122,7 @@ def read_memory(path: Path) -> None:
     memory_type = document.get("memory-type")
     if memory_type != "NO_MEMORY_EXPANSION":
         raise AstraInputError(
-            f"{path}: memory-type is {memory_type!r}, expected NO_MEMORY_EXPANSION",
+            f"{path}: memory-type is {shortened(memory_type)}, expected NO_MEMORY_EXPANSION",
             MISSING_OR_UNKNOWN,
         )
 
@@ -131,7 +139,7 @@ def read_system(path: Path, queues: int = 1) -> SystemSettings:
     for key in _SWITCHES:
         if document.get(key, 0) not in (0, False):
             raise AstraInputError(
-                f"{path}: {key} is {document[key]!r}, expected 0: artist models no other",
+                f"{path}: {key} is {shortened(document[key])}, expected 0: artist models no other",
                 INEXPRESSIBLE,
             )
     settings = {name: _scalar(path, document, key) for name, key in _SCALARS.items()}
@@ -154,22 +162,24 @@ def read_traces(prefix: Path, npus: int) -> tuple[Workload, int]:
         AstraInputError: a trace is missing or malformed, NPUs run different traces, or no
             workload of artist has the graph.
     """
-    paths = [prefix.with_name(f"{prefix.name}.{rank}.et") for rank in range(npus)]
-    first = _read(paths[0], MISSING_OR_UNKNOWN)
-    for path in paths[1:]:
+    first_path = prefix.with_name(f"{prefix.name}.0.et")
+    first = _read(first_path, MISSING_OR_UNKNOWN, MAX_TRACE_BYTES)
+    for rank in range(1, npus):
+        path = prefix.with_name(f"{prefix.name}.{rank}.et")
         # Rendered traces are links to the first one: no need to read them.
-        if not (path.exists() and path.samefile(paths[0])) and (
-            _read(path, MISSING_OR_UNKNOWN) != first
+        if not (path.exists() and path.samefile(first_path)) and (
+            _read(path, MISSING_OR_UNKNOWN, MAX_TRACE_BYTES) != first
         ):
             raise AstraInputError(
-                f"{path}: differs from {paths[0].name}: artist answers where all NPUs run the same",
+                f"{path}: differs from {first_path.name}: artist answers where all NPUs run the "
+                "same",
                 INEXPRESSIBLE,
             )
     try:
         return workload_of(decode_nodes(first), prefix.name)
     except BackendError as cause:
         code = ABORTED if isinstance(cause, MalformedTraceError) else INEXPRESSIBLE
-        raise AstraInputError(f"{paths[0]}: {cause}", code) from cause
+        raise AstraInputError(f"{first_path}: {cause}", code) from cause
 
 
 def _dimension(path: Path, index: int, row: Sequence[Any]) -> Dimension:
@@ -182,7 +192,7 @@ def _dimension(path: Path, index: int, row: Sequence[Any]) -> Dimension:
             if valid(value):
                 return value
         raise AstraInputError(
-            f"{path}: {_COLUMNS[at]} of dimension {index} is {row[at]!r}, expected "
+            f"{path}: {_COLUMNS[at]} of dimension {index} is {shortened(row[at])}, expected "
             + ("Ring, FullyConnected or Switch", "2 or more", "more than 0", "0 or more")[at],
             REFUSED,
         )
@@ -201,7 +211,7 @@ def _scalar(path: Path, document: dict[str, Any], key: str) -> Any:
     expected = str if named else (int, float)
     if not isinstance(value, expected) or isinstance(value, bool):
         code = DIVIDED_BY_ZERO if key == "preferred-dataset-splits" and value is None else ABORTED
-        got = "missing" if value is None else repr(value)
+        got = "missing" if value is None else shortened(value)
         raise AstraInputError(
             f"{path}: {key} is {got}, expected {'a name' if named else 'a number'}", code
         )
@@ -211,7 +221,9 @@ def _scalar(path: Path, document: dict[str, Any], key: str) -> Any:
 def _algorithms(path: Path, document: dict[str, Any], key: str) -> tuple[str, ...]:
     names = document.get(key, [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise AstraInputError(f"{path}: {key} is {names!r}, expected a list of names", ABORTED)
+        raise AstraInputError(
+            f"{path}: {key} is {shortened(names)}, expected a list of names", ABORTED
+        )
     try:
         for name in names:
             algorithm_of(name)
@@ -231,7 +243,7 @@ def _check_known(path: Path, document: dict[str, Any], known: tuple[str, ...]) -
     for key in document:
         if key not in known:
             hint = did_you_mean(str(key), known)
-            raise AstraInputError(f"{path}: unknown key {key!r}: {hint}", INEXPRESSIBLE)
+            raise AstraInputError(f"{path}: unknown key {shortened(key)}: {hint}", INEXPRESSIBLE)
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -245,13 +257,16 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path, code: int) -> str:
-    return _read(path, code).decode("utf-8", errors="replace")
+    return _read(path, code, MAX_DOCUMENT_BYTES).decode("utf-8", errors="replace")
 
 
-def _read(path: Path, code: int) -> bytes:
+def _read(path: Path, code: int, most: int) -> bytes:
     try:
         with open_binary(path) as file:
-            return file.read()
-    except OSError as cause:
-        reason = cause.strerror or str(cause)
+            data = file.read(most + 1)
+    except (OSError, ValueError) as cause:
+        reason = getattr(cause, "strerror", None) or str(cause)
         raise AstraInputError(f"{path}: cannot be read ({reason})", code) from cause
+    if len(data) > most:
+        raise AstraInputError(f"{path}: more than {most >> 20} MiB", INEXPRESSIBLE)
+    return data

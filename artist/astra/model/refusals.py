@@ -23,6 +23,8 @@ MAX_SPLITS = 10_000
 # A byte a second, and eleven days for a message: far from any network, and far from overflow.
 SLOWEST_GIB_PER_S = 1e-9
 LONGEST_NS = 1e15
+# A second for each message. Real ones take microseconds; ASTRA-sim's examples have 10 ns.
+MAX_ENDPOINT_DELAY_NS = 10**9
 POLICIES = ("LIFO", "FIFO", "EXPLICIT")
 OPTIMIZATIONS = ("baseline", LOCAL_BW_AWARE)
 
@@ -124,7 +126,7 @@ def _check_system(system: SystemSettings) -> None:
     _whole("preferred_dataset_splits", system.preferred_dataset_splits, 1, MAX_SPLITS)
     _whole("active_chunks_per_dimension", system.active_chunks_per_dimension, 1)
     _whole("queues_per_dimension", system.queues_per_dimension, 1)
-    _whole("endpoint_delay_ns", system.endpoint_delay_ns, 0)
+    _whole("endpoint_delay_ns", system.endpoint_delay_ns, 0, MAX_ENDPOINT_DELAY_NS)
     _rate("local_mem_bandwidth_gb_per_s", system.local_mem_bandwidth_gb_per_s)
 
 

@@ -87,7 +87,7 @@ from artist.contract import (
     Start,
     Wake,
 )
-from artist.io.fields import Duration
+from artist.io.fields import Lease
 from artist.policies.gandiva.affinity import Affinity
 from artist.policies.gandiva.migration import Consolidation
 from artist.policies.shared.clock import Clock
@@ -102,7 +102,7 @@ class GandivaOptions(Options):
     """Options of Gandiva."""
 
     # The lease of the other policies. The paper's quantum is 60 s (section 4.1).
-    quantum_s: Duration = Field(default=3600.0, description="length of a time slice, seconds")
+    quantum_s: Lease = Field(default=3600.0, description="length of a time slice, seconds")
     migrate: bool = Field(default=True, description="migrate running jobs to better places")
     # Our choice: 3 free GPUs of 4. We could not find a number in the paper's text.
     fragmented_share: float = Field(

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from artist.contract import Options
-from artist.io.fields import Duration, NonNegative, Positive
+from artist.io.fields import Lease, NonNegative, Positive
 
 
 class LeaseOptions(Options):
@@ -19,7 +19,7 @@ class LeaseOptions(Options):
     # One hour: the lease of the original simulator's runs. Dally's delay timers of 12 and 24 h
     # were tuned for it. All policies with leases have the same default, so that a comparison of
     # policies does not compare lengths of leases.
-    lease_s: Duration = Field(default=3600.0, description="lease, seconds")
+    lease_s: Lease = Field(default=3600.0, description="lease, seconds")
 
 
 class DelayOptions(LeaseOptions):

@@ -68,7 +68,7 @@ from artist.contract import (
     Start,
     Wake,
 )
-from artist.io.fields import Duration
+from artist.io.fields import Lease
 from artist.policies.shared.clock import Clock
 from artist.policies.shared.options import LeaseOptions
 from artist.policies.shared.placers import PlacerName, placer
@@ -89,7 +89,7 @@ class ThemisOptions(LeaseOptions):
     # A shorter period puts fewer leases on offer together, too few for a large gang. With the ten
     # minutes of CASSINI (section 5.1), finish_time_fairness_max of `artist sim --racks 4 --policy
     # themis` is 610 instead of 329.
-    period_s: Duration | None = Field(
+    period_s: Lease | None = Field(
         default=None, description="bidding period, seconds; as long as the lease if not given"
     )
     leftover: Literal["random", "worst-first"] = Field(

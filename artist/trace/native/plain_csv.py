@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from artist.trace.native.table import Table
+from artist.trace.native.table import MAX_COLUMNS, Table
 
 # For a smaller file, importing Arrow takes longer than reading the file.
 FROM_BYTES = 2**20
@@ -92,12 +92,16 @@ def _columns(data: bytes, header: list[str]) -> dict[str, Any] | None:
 
 
 def _header(line: bytes) -> list[str] | None:
-    """The names of the columns; None if one is empty, repeated or has spaces around it."""
+    """The names of the columns; None if there are too many, or one is empty, repeated or padded."""
     try:
         names = line.decode().rstrip("\r").split(",")
     except UnicodeDecodeError:
         return None
-    odd = len(set(names)) < len(names) or any(not x or x != x.strip() for x in names)
+    odd = (
+        len(names) > MAX_COLUMNS
+        or len(set(names)) < len(names)
+        or any(not x or x != x.strip() for x in names)
+    )
     return None if odd else names
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from artist.errors import TraceError
 from artist.io.data_files import decode
 from artist.trace.native.file_bytes import is_json, is_parquet
-from artist.trace.native.table import Table
+from artist.trace.native.table import MAX_COLUMNS, Table
 
 _BLOCK_ROWS = 65_536
 
@@ -119,11 +119,21 @@ def _rows(path: Path, reader: Any, names: list[str], lines: list[int]) -> Iterat
 
 
 def _check_header(place: str, names: list[str]) -> None:
+    _check_width(place, len(names))
+    seen: set[str] = set()
     for name in names:
         if not name:
             raise TraceError(f"{place}: a column has no name; name every column")
-        if names.count(name) > 1:
+        if name in seen:
             raise TraceError(f"{place}: column {name!r} appears twice; keep one")
+        seen.add(name)
+
+
+def _check_width(place: str, columns: int) -> None:
+    if columns > MAX_COLUMNS:
+        raise TraceError(
+            f"{place}: {columns} columns, expected at most {MAX_COLUMNS}; give those of the jobs"
+        )
 
 
 def _parquet(path: Path, data: bytes) -> Table:
@@ -148,6 +158,7 @@ def _json(path: Path, text: str) -> Table:
     if _HALF_A_CHARACTER.search(text):
         _check_characters(path, records, lines)
     names = dict.fromkeys(name for record in records for name in record)
+    _check_width(str(path), len(names))
     columns = {name: [record.get(name) for record in records] for name in names}
     return Table(path, "line", lines, columns)
 

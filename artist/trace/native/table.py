@@ -26,6 +26,9 @@ MAX_COUNT = 2**53
 # Ten times the largest cluster ever reported. A job that demands more is a mistake in the file.
 MAX_GPUS = 10**6
 
+# The widest published trace has 25. Every column costs time and memory in every row.
+MAX_COLUMNS = 1_000
+
 HINT_PREFIX = "hint_"
 
 
