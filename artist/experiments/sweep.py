@@ -129,7 +129,7 @@ def _run_missing(
         _remove_leftovers(out)
     failed = {outcome.id for outcome in result.failures}
     done = [run for run in grid if run.id not in failed]
-    check_inputs([run for run in done if run.id in ids], folder, inputs, out)
+    check_inputs([run for run in done if run.id in to_run], folder, inputs, out)
     _write_results(done, folder, out)
     return result
 
