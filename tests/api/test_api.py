@@ -77,7 +77,7 @@ def test_a_changed_frame_does_not_change_what_is_saved(result: artist.Result) ->
 def test_a_scenario_file_with_changes(tmp_path: Path) -> None:
     path = ROOT / "examples" / "quickstart" / "scenario.yaml"
     scenario = artist.load_scenario(path, racks=3, policy_options={"lease_s": 60})
-    assert (scenario.racks, scenario.trace) == (3, "tiny-batch")
+    assert (scenario.racks, scenario.trace) == (3, "sensetime-batch-500")
     assert scenario.policy_options == {"lease_s": 60}
     with pytest.raises(artist.ConfigError, match="did you mean 'racks'"):
         artist.load_scenario(path, rack=2)
