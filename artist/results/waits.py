@@ -211,7 +211,7 @@ class _Figures(NamedTuple):
 
 def _reason(cause: str, told: str, wait: _Figures) -> str:
     least = f" (at least {wait.least})" if wait.least < wait.gpus else ""
-    wanted, free = f"it wanted {wait.gpus}{least}", f"at most {wait.most_free} GPUs were free"
+    wanted, free = f"it wanted {wait.gpus}{least}", _most_free(wait.most_free)
     if cause == POLICY:
         return f"{told}; {wanted}, and {free}"
     if cause == GPUS:
@@ -225,3 +225,9 @@ def _reason(cause: str, told: str, wait: _Figures) -> str:
         f"{wanted}, and for {some} as many stayed free (at most {wait.most_free}), but the "
         f"policy's order or rule of placement left them unused; {meanwhile}"
     )
+
+
+def _most_free(gpus: int) -> str:
+    if gpus < 2:
+        return "at most 1 GPU was free" if gpus else "no GPU was free"
+    return f"at most {gpus} GPUs were free"

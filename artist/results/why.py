@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from artist.errors import TraceError, one_line
 from artist.io.reading import is_file
 from artist.registry import UnknownNameError
@@ -39,6 +41,9 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("waited_for", "overtaken_by"), _TEXTS),
     },
 }  # fmt: skip
+_POSITIVE = frozenset({"gpus", "iterations", "jct_s", "alone_s", "iteration_s"})
+# Communication is a difference, and may be less than 0 by rounding.
+_LEAST = {"comm_s": -np.inf}
 # Left out of a run if the backend does not know the placement.
 _OPTIONAL = {"jobs": {"alone_s": _NUMBER}}
 
@@ -113,7 +118,8 @@ def _slowdown(took_s: float, alone_s: float | None, iterations: int) -> float | 
 
 def _of_job(table: Any, job: str) -> list[Row]:
     names = table["job_id"].to_pylist()
-    rows: list[Row] = table.take([i for i, name in enumerate(names) if name == job]).to_pylist()
+    mine = np.array([index for index, name in enumerate(names) if name == job], dtype=np.int64)
+    rows: list[Row] = table.take(mine).to_pylist()
     return rows
 
 
@@ -139,16 +145,27 @@ def _table(run: Path, name: str) -> Any:
             raise TraceError(f"{path}: lacks the column {missing[0]!r}")
         table = file.read(columns=list(wanted))
         for column, kind in wanted.items():
-            _check(table[column], kind, f"{path}: the column {column!r}")
+            _check(table[column], column, kind, path)
     except (OSError, ValueError, pa.ArrowException) as cause:
         reason = one_line(str(cause).splitlines()[0]) if str(cause) else type(cause).__name__
         raise TraceError(f"{path}: cannot be read as Parquet ({reason})") from cause
     return table
 
 
-def _check(column: Any, kind: str, where: str) -> None:
-    if column.null_count or (len(column) and not _KINDS[kind](column.type)):
-        raise TraceError(f"{where} should hold {kind}")
+def _check(column: Any, name: str, kind: str, path: Path) -> None:
+    if not len(column):
+        return
+    if column.null_count or not _KINDS[kind](column.type):
+        raise TraceError(f"{path}: the column {name!r} should hold {kind}")
+    if kind is _NUMBER:
+        values = column.to_numpy()
+        positive = name in _POSITIVE
+        bad = (values <= 0 if positive else values < _LEAST.get(name, 0)) | ~np.isfinite(values)
+        if bad.any():
+            expected = "more than 0" if positive else "0 or more"
+            raise TraceError(
+                f"{path}: the column {name!r} holds {values[bad][0]:g}, expected {expected}"
+            )
 
 
 def _is_number(kind: Any) -> bool:

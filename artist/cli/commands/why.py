@@ -108,7 +108,7 @@ def _totals(story: dict[str, Any]) -> list[str]:
         else f", {story['slowdown']:.3f} x the {story['alone_s']:,.3f} s that it would take alone"
     )
     parts = [("waited", "queue_delay_s"), ("ran", "run_s")]
-    spent = ", ".join(
+    spent = " and ".join(
         f"{word} {story[key]:,.3f} s ({100 * story[key] / jct_s if jct_s else 0:.1f} %)"
         for word, key in parts
     )
