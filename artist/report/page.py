@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from artist import __version__
-from artist.report.figure import TIME_TICKS, Figure
+from artist.report.figure import Figure
 from artist.report.figure_json import figure_data, script_json
 from artist.report.figures_across_settings import overview
 from artist.report.figures_of_jobs import distributions, level_names
@@ -53,7 +53,6 @@ def page(study: Study, heading: str | None = None) -> bytes:
             for s in study.settings
         ],
         "levels": list(levels),
-        "timeTicks": TIME_TICKS,
         "figures": [figure_data(figure) for figure in shown],
     }
     parts = [header(study, name), opening(study), details(study, shown), numbers(study)]
