@@ -27,7 +27,17 @@ from artist.report.timeline_packing import pack
 PAGE_BYTES = 4_800_000
 """The largest page. Beyond it the cluster timelines that come last are left out."""
 
-_SCRIPTS = ("base.js", "axes.js", "charts.js", "bars.js", "timeline.js", "gestures.js", "page.js")
+_SCRIPTS = (
+    "base.js",
+    "axes.js",
+    "charts.js",
+    "panels.js",
+    "bars.js",
+    "ranges.js",
+    "timeline.js",
+    "gestures.js",
+    "page.js",
+)
 
 
 def figures(study: Study) -> list[Figure]:
