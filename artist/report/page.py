@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from artist import __version__
-from artist.report.figure import TIME_TICKS, Figure
+from artist.report.figure import Figure
 from artist.report.figure_json import figure_data, script_json
 from artist.report.figures_across_settings import overview
 from artist.report.figures_of_jobs import distributions, level_names
@@ -27,7 +27,17 @@ from artist.report.timeline_packing import pack
 PAGE_BYTES = 4_800_000
 """The largest page. Beyond it the cluster timelines that come last are left out."""
 
-_SCRIPTS = ("base.js", "axes.js", "charts.js", "bars.js", "timeline.js", "gestures.js", "page.js")
+_SCRIPTS = (
+    "base.js",
+    "axes.js",
+    "charts.js",
+    "panels.js",
+    "bars.js",
+    "ranges.js",
+    "timeline.js",
+    "gestures.js",
+    "page.js",
+)
 
 
 def figures(study: Study) -> list[Figure]:
@@ -53,7 +63,6 @@ def page(study: Study, heading: str | None = None) -> bytes:
             for s in study.settings
         ],
         "levels": list(levels),
-        "timeTicks": TIME_TICKS,
         "figures": [figure_data(figure) for figure in shown],
     }
     parts = [header(study, name), opening(study), details(study, shown), numbers(study)]

@@ -28,7 +28,7 @@ _TEXT = {
 _NUMBERS = {
     "jobs": (
         "gpus", "iterations", "arrival_s", "finish_s", "jct_s", "queue_delay_s", "ideal_s",
-        "comm_s",
+        "comm_s", "compute_s", "stalled_s", "finish_time_fairness",
     ),
     "placements": ("gpus", "start_s", "end_s", "iteration_s"),
     "timeline": (
@@ -38,7 +38,9 @@ _NUMBERS = {
     "autotuner": ("time_s", "gpus", "timer_s"),
 }  # fmt: skip
 # Least values. Communication may be less than 0 by rounding; timers may be anything.
-_POSITIVE = frozenset({"gpus", "iterations", "jct_s", "ideal_s", "iteration_s"})
+_POSITIVE = frozenset(
+    {"gpus", "iterations", "jct_s", "ideal_s", "iteration_s", "finish_time_fairness"}
+)
 _ANY = frozenset({"comm_s", "timer_s"})
 _OPTIONAL = frozenset({"autotuner"})
 

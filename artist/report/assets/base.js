@@ -32,16 +32,14 @@ function duration(seconds) {
   return number(seconds) + " s";
 }
 
-const quantity = (value, axis) =>
-  axis.timeLog ? duration(value)
-    : number(value) + (axis.unit === "%" ? " %" : axis.unit ? " " + axis.unit : "");
+const quantity = (value, axis) => number(value) + (axis.unit ? " " + axis.unit : "");
 
 const titleOf = (axis) => (axis.unit ? `${axis.label} (${axis.unit})` : axis.label);
 
-// Tones: eight colours for policies, then the same ones again, dashed or pale.
+// Tones: eight colours for policies, then the same ones again, dashed or pale; ten for jobs.
 function tone(name) {
   const index = Number(name.slice(1));
-  const colours = { s: 8, l: 6, o: 6 }[name[0]];
+  const colours = { s: 8, l: 6, o: 6, j: 10 }[name[0]];
   return { colour: `var(--${name[0]}${index % colours})`, again: index >= colours };
 }
 
