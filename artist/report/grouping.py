@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from artist.registry import UnknownNameError
+from artist.report.quantities import Quantity, Unit, units_of
 from artist.report.reader import Run
 
 Replicate = tuple[int, int]
@@ -52,6 +53,8 @@ class Study:
     """Policy labels in order of appearance; the first is the baseline."""
     settings: tuple[Setting, ...]
     policy_slugs: tuple[str, ...]
+    units: Mapping[Quantity, Unit]
+    """The unit of each kind of time, the same in all charts."""
 
     def tone(self, policy: str) -> str:
         """The colour of a policy, the same on the whole page."""
@@ -88,7 +91,7 @@ def group(runs: Sequence[Run], baseline: str | None = None) -> Study:
         Setting(index, label, slug, words[index], _sorted(grouped[ordered[index]], policies))
         for index, (label, slug) in enumerate(zip(labels, _slugs(labels), strict=True))
     ]
-    return Study(runs, policies, tuple(settings), tuple(_slugs(policies)))
+    return Study(runs, policies, tuple(settings), tuple(_slugs(policies)), units_of(runs))
 
 
 def _ordered(policies: Iterable[str], baseline: str | None) -> tuple[str, ...]:

@@ -1,0 +1,144 @@
+"""The data of the job table: the jobs of a run, and why they waited, in a compact form.
+
+Times have five significant digits. What runs of one trace share (names, models, GPUs, arrivals, and
+times alone) is in the page once. The stays of a job come from the data of the cluster timeline.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from artist.report.packing import coded, packed, short
+from artist.report.reader import Rows, Run
+
+SHAPES_NAMED = 4
+"""The table names the shapes of this many stays of a job; the opened row lists all stays."""
+
+JOBS_NAMED = 20
+"""A wait names this many jobs whose GPUs it waited for, and counts the others."""
+
+
+def alone_column(run: Run) -> str:
+    """The column that a slowdown is relative to: without communication if nothing else is known."""
+    return "alone_s" if "alone_s" in run.jobs.numbers else "ideal_s"
+
+
+def slowdowns(run: Run) -> list[float]:
+    """Completion time of each job relative to its time alone."""
+    return [float(v) for v in run.jobs["jct_s"] / run.jobs[alone_column(run)]]
+
+
+def pack_work(run: Run) -> str:
+    """What runs of one trace share: a row per job, in the order of `jobs.parquet`."""
+    jobs = run.jobs
+    models, model = coded(jobs.text["model"])
+    return packed({
+        "jobs": jobs.text["job_id"],
+        "models": models,
+        "model": model,
+        "gpus": short(jobs["gpus"]),
+        "arrival": short(jobs["arrival_s"]),
+        "alone": short(jobs[alone_column(run)]),
+        "measure": alone_column(run),
+    })  # fmt: skip
+
+
+def pack_jobs(run: Run) -> str:
+    """What happened to the jobs of one run: a row per job, in the order of `jobs.parquet`."""
+    jobs = run.jobs
+    stays = _stays(run)
+    levels = list(dict.fromkeys(run.placements.text["level"]))
+    names = [stays.get(job, []) for job in jobs.text["job_id"]]
+    ways, way = coded(_way([shape for shape, _ in stay]) for stay in names)
+    tiers, tier = coded(tuple(sorted({levels.index(at) for _, at in stay})) for stay in names)
+    causes, cause = coded(_longest_causes(run))
+    return packed({
+        "wait": short(jobs["queue_delay_s"]),
+        "run": short(jobs["run_s"]),
+        "restarts": short(jobs["preemptions"] + jobs["migrations"]),
+        "stays": [len(stay) for stay in names],
+        "ways": ways,
+        "way": way,
+        "levels": levels,
+        "tiers": tiers,
+        "tier": tier,
+        "causes": causes,
+        "cause": cause,
+    })  # fmt: skip
+
+
+def pack_waits(waits: Rows, jobs: Rows) -> str:
+    """The rows of `waits.parquet`; jobs are numbered as in `jobs.parquet`.
+
+    A list of holders begins with the number of jobs that it does not name.
+    """
+    waiting, waited_for = waits.text["job_id"], waits.lists["waited_for"]
+    everybody = [*jobs.text["job_id"], *waiting, *(name for names in waited_for for name in names)]
+    names, number = coded(everybody)
+    handle = dict(zip(everybody, number, strict=True))
+    causes, cause = coded(waits.text["cause"])
+    reasons, reason = coded(waits.text["reason"])
+    holders, holder = coded(
+        (max(0, len(names) - JOBS_NAMED), *(handle[name] for name in names[:JOBS_NAMED]))
+        for names in waited_for
+    )
+    return packed({
+        "job": [handle[name] for name in waiting],
+        "strangers": names[jobs.count :],
+        "start": short(waits["start_s"]),
+        "wait": short(waits["wait_s"]),
+        "free": short(waits["free_gpus_max"]),
+        "causes": causes,
+        "cause": cause,
+        "reasons": reasons,
+        "reason": reason,
+        "holders": holders,
+        "holder": holder,
+    })  # fmt: skip
+
+
+def _stays(run: Run) -> Mapping[str, list[tuple[str, str]]]:
+    """Job -> shape and level of each stay in the order of time.
+
+    Rows of one placement that follow each other without a gap are one stay at several speeds.
+    """
+    rows = run.placements
+    stays: dict[str, list[tuple[str, str]]] = {}
+    last: dict[str, tuple[str, float]] = {}
+    starts, ends = rows["start_s"].tolist(), rows["end_s"].tolist()
+    for index in sorted(range(rows.count), key=lambda row: (starts[row], ends[row])):
+        job, place = rows.text["job_id"][index], rows.text["placement"][index]
+        if last.get(job) != (place, starts[index]):
+            shape, level = rows.text["signature"][index], rows.text["level"][index]
+            stays.setdefault(job, []).append((shape, level))
+        last[job] = (place, ends[index])
+    return stays
+
+
+def _way(shapes: Sequence[str]) -> str:
+    """The shapes of a job's stays, e.g. `8 \u2192 4,4 \u2192 +3 more`."""
+    named = list(shapes[:SHAPES_NAMED])
+    if len(shapes) > SHAPES_NAMED:
+        named.append(f"+{len(shapes) - SHAPES_NAMED} more")
+    return " \u2192 ".join(named)
+
+
+def _longest_causes(run: Run) -> list[str]:
+    """For each job the cause of its longest wait; empty if none is recorded."""
+    longest: dict[str, tuple[float, str]] = {}
+    if run.waits is not None:
+        causes, lengths = run.waits.text["cause"], run.waits["wait_s"].tolist()
+        for job, cause, length in zip(run.waits.text["job_id"], causes, lengths, strict=True):
+            if length > longest.get(job, (0.0, ""))[0]:
+                longest[job] = (length, cause)
+    return [longest.get(job, (0.0, ""))[1] for job in run.jobs.text["job_id"]]
+
+
+def waited_by_cause(run: Run) -> Counter[str]:
+    """Seconds that jobs waited, by cause."""
+    waited: Counter[str] = Counter()
+    if run.waits is not None:
+        for cause, length in zip(run.waits.text["cause"], run.waits["wait_s"], strict=True):
+            waited[cause] += length
+    return waited
