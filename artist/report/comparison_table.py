@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from artist.report.grouping import Replicate, Setting
-from artist.report.page_text import plain
+from artist.report.number_text import plain
 from artist.results.compare_values import (
     IDENTICAL,
     LESS,

@@ -21,6 +21,7 @@ from artist.report.markup import Html, join, tag
 from artist.report.page_data import page_data
 from artist.report.page_sections import contents, details, header, numbers, opening
 from artist.report.page_text import title
+from artist.report.verdict_text import verdict_section
 
 PAGE_BYTES = 2_900_000
 """The largest page. Beyond it job tables, stays and waits are left out, from the last run on."""
@@ -44,8 +45,9 @@ def page(study: Study, heading: str | None = None) -> bytes:
     """The whole page as bytes. `heading` replaces the title that the runs would give."""
     shown = figures(study)
     name = heading or title(study)
+    verdict = verdict_section(study)
     parts = [opening(study), details(study, shown), numbers(study)]
-    body = tag("div", header(study, name), contents(join(parts)), *parts, class_="page")
+    body = tag("div", header(study, name), verdict, contents(join(parts)), *parts, class_="page")
     used = len(body.encode(errors="replace")) + len(_script()) + len(_style())
     data = page_data(study, shown, PAGE_BYTES - used)
     return _bytes(_document(name, body, script_json(data)))

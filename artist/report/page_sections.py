@@ -71,7 +71,7 @@ def opening(study: Study) -> Html:
     if len(study.runs) == 1:
         tiles = [
             tag("div", tag("dt", name), tag("dd", value, tag("small", source)))
-            for name, value, source in headlines(study.runs[0])
+            for name, value, source in headlines(study, study.runs[0])
         ]
         return tag("dl", *tiles, class_="tiles")
     per = "policy and setting" if len(study.settings) > 1 else "policy"

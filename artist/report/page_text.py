@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from artist.report.figure import time_unit
 from artist.report.grouping import Study
+from artist.report.metric_units import in_words
+from artist.report.number_text import plain
 from artist.report.reader import Run
 
 _HEADLINES = (
@@ -15,19 +16,6 @@ _HEADLINES = (
     ("gpu_computing_share", "GPU time computing"),
     ("preemptions", "Preemptions"),
 )
-
-
-def plain(value: float) -> str:
-    """A number as the tables show it, e.g. `1,234` or `0.125`."""
-    if value == int(value) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3f}" if abs(value) >= 0.01 else f"{value:.3g}"
-
-
-def duration(seconds: float) -> str:
-    """A time with a unit that suits it, e.g. `3.5 hours`."""
-    scale, unit = time_unit(seconds)
-    return f"{seconds / scale:,.3g} {'min' if unit == 'minutes' else unit}"
 
 
 def title(study: Study) -> str:
@@ -78,16 +66,12 @@ def _shared_inputs(run: Run) -> object:
     return {key: value for key, value in inputs.items() if not key.startswith("policy")}
 
 
-def headlines(run: Run) -> list[tuple[str, str, str]]:
+def headlines(study: Study, run: Run) -> list[tuple[str, str, str]]:
     """The most important metrics of a run: (name, value in words, `KEY = VALUE` of the summary)."""
     lines = []
     for key, name in _HEADLINES:
         value = run.metric(key)
-        if key.endswith("_s"):
-            text = duration(value)
-        else:
-            text = f"{100 * value:.1f} %" if key.endswith("_share") else plain(value)
-        lines.append((name, text, f"{key} = {plain(value)}"))
+        lines.append((name, in_words(study, key, value), f"{key} = {plain(value)}"))
     return lines
 
 

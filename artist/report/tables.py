@@ -13,7 +13,7 @@ from typing import Any
 from artist.report.comparison_table import Cell, compare_setting, replicate_count
 from artist.report.grouping import Setting, Study
 from artist.report.markup import Html, join, table, tag
-from artist.report.page_text import plain
+from artist.report.number_text import plain
 from artist.report.reader import Run
 from artist.results.glossary import Term
 

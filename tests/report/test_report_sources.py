@@ -18,7 +18,7 @@ import pytest
 from artist.report.figure import Figure, Kind, Series
 from artist.report.grouping import group
 from artist.report.page import figures, page
-from artist.report.page_text import plain
+from artist.report.number_text import plain
 from artist.report.reader import read_runs
 
 SECONDS = {"": 1.0, "s": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}
