@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from artist.report.figure import TIME_TICKS, Figure
+from artist.report.figure import Figure
 from artist.report.figure_json import figure_data, script_json
 from artist.report.figures_of_jobs import level_names
 from artist.report.grouping import Study
@@ -62,7 +62,6 @@ def page_data(study: Study, shown: Sequence[Figure], budget: int) -> Mapping[str
             for s in study.settings
         ],
         "levels": list(levels),
-        "timeTicks": TIME_TICKS,
         "units": {key.name.lower(): unit._asdict() for key, unit in study.units.items()},
         "figures": [figure_data(figure) for figure in shown if figure.setting is None],
         "ofSetting": {key: packed(figures) for key, figures in of_settings.items()},

@@ -29,7 +29,8 @@ _TEXT = {
 _NUMBERS = {
     "jobs": (
         "gpus", "iterations", "arrival_s", "finish_s", "jct_s", "queue_delay_s", "run_s",
-        "ideal_s", "comm_s", "preemptions", "migrations",
+        "ideal_s", "comm_s", "compute_s", "stalled_s", "finish_time_fairness", "preemptions",
+        "migrations",
     ),
     "placements": ("gpus", "start_s", "end_s", "iteration_s"),
     "timeline": (
@@ -43,7 +44,9 @@ _NUMBERS = {
 _PERHAPS = {"jobs": ("alone_s",)}
 _LISTS = {"waits": ("waited_for",)}
 # Least values. Communication may be less than 0 by rounding; timers may be anything.
-_POSITIVE = frozenset({"gpus", "iterations", "jct_s", "ideal_s", "alone_s", "iteration_s"})
+_POSITIVE = frozenset(
+    {"gpus", "iterations", "jct_s", "ideal_s", "alone_s", "iteration_s", "finish_time_fairness"}
+)
 _ANY = frozenset({"comm_s", "timer_s"})
 _OPTIONAL = frozenset({"autotuner", "waits"})
 

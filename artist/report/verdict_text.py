@@ -64,8 +64,9 @@ def _over_settings(study: Study, of_metric: list[Best]) -> str:
     sure = Counter(best.policies[0] for best in of_metric if best.surely)
     surely = listed([f"{policy} in {count}" for policy, count in sure.most_common()])
     ties = any(len(best.policies) > 1 for best in of_metric)
-    text = f"{name} is lowest, of {len(of_metric)} settings, under {counts}"
-    return f"{text}{' (ties count for each)' if ties else ''}. Surely lower than every other policy: {surely or 'none'}."
+    lowest = f"{name} is lowest, of {len(of_metric)} settings, under {counts}"
+    note = " (ties count for each)" if ties else ""
+    return f"{lowest}{note}. Surely lower than every other policy: {surely or 'none'}."
 
 
 def _of_setting(study: Study, best: Best) -> str:
