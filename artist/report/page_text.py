@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from artist.config import SIZES
 from artist.report.grouping import Study
 from artist.report.metric_units import in_words
 from artist.report.number_text import plain
@@ -23,7 +24,10 @@ def title(study: Study) -> str:
     policies, settings = len(study.policies), len(study.settings)
     subject = study.policies[0] if policies == 1 else f"{policies} policies"
     if settings == 1:
-        return f"{subject} on {study.runs[0].summary.get('trace', 'its trace')}"
+        run = study.runs[0]
+        name = f"{subject} on {run.summary.get('trace', 'its trace')}"
+        irregular = run.scenario.get("tree") is not None and run.summary.get("cluster")
+        return f"{name}, cluster {irregular}" if irregular else name
     return f"{subject} in {settings} settings"
 
 
@@ -50,12 +54,17 @@ def _cluster(study: Study) -> str:
     gpus = sorted({int(run.metric("gpus")) for run in study.runs})
     if len(gpus) > 1:
         return f"clusters of {', '.join(map(str, gpus[:-1]))} and {gpus[-1]} GPUs"
-    scenario = study.runs[0].scenario
-    sizes = [scenario.get(key) for key in ("racks", "machines_per_rack", "gpus_per_machine")]
-    if scenario.get("tree") is not None or not all(isinstance(size, int) for size in sizes):
-        return f"{gpus[0]} GPUs"
+    shapes = dict.fromkeys(shape for run in study.runs if (shape := _shape(run)))
+    return f"{gpus[0]} GPUs" + (f" ({'; '.join(shapes)})" if shapes else "")
+
+
+def _shape(run: Run) -> str:
+    """The cluster's shape in words; empty if the run does not tell it."""
+    sizes = [run.scenario.get(key) for key in SIZES]
+    if run.scenario.get("tree") is not None or not all(isinstance(size, int) for size in sizes):
+        return str(run.summary.get("cluster", ""))
     racks, machines, each = sizes
-    return f"{gpus[0]} GPUs ({racks} x {machines} machines with {each} GPUs each)"
+    return f"{racks} x {machines} machines with {each} GPUs each"
 
 
 def _shared_inputs(run: Run) -> object:

@@ -163,10 +163,13 @@ def _worst(study: Study, run: Run) -> list[str]:
     gpus = int(run.jobs["gpus"][worst])
     if ratios[worst] < _AS_LONG:
         return [f"No job took longer than {against}."]
+    waited = (
+        f"waited {in_words(study, 'queue_delay_mean_s', wait)} of it" if wait else "never waited"
+    )
     text = (
         f"Worst off is job {job} ({run.jobs.text['model'][worst]}, {gpus} GPU"
         f"{'' if gpus == 1 else 's'}): it took {jct}, {short(ratios[worst])} times as long as "
-        f"{against}, and waited {in_words(study, 'queue_delay_mean_s', wait)} of it."
+        f"{against}, and {waited}."
     )
     return [text, *_longest_wait(study, run, job)]
 
