@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -37,6 +38,7 @@ from artist.io.documents import validate
 from artist.network.iteration_time_alone import AloneRates
 from artist.policies.table import POLICIES
 from artist.results.alone import alone_seconds
+from artist.results.lazy_tables import LazyTables
 from artist.results.metrics import (
     Table,
     job_table,
@@ -46,6 +48,8 @@ from artist.results.metrics import (
 )
 from artist.results.named_files import file_digests
 from artist.results.result import Result
+from artist.results.stays import facts
+from artist.results.waits import wait_table
 from artist.rng import FIRST_DRAWS, Draws, stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.named import open_trace
@@ -173,10 +177,11 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
     }
     for name, dicts in prepared.policy.tables().items():
         tables[name] = {key: [row[key] for row in dicts] for key in (dicts[0] if dicts else {})}
+    run_facts = facts(rows, tree.gpus, trace.jobs)
     return Result(
         scenario,
         summary,
-        tables,
+        LazyTables(tables, {"waits": partial(wait_table, run_facts)}),
         {
             "trace": trace.digest,
             **_link_digests(prepared.fabric, calibration),

@@ -54,6 +54,7 @@ from artist.engine.rows import (
     WITHDRAWN,
     EndReason,
     Rows,
+    WithdrawnRow,
 )
 from artist.errors import InvariantError, PolicyError, TraceError
 from artist.garbage_collector import many_objects
@@ -299,6 +300,7 @@ class Simulator:
                 outages.withdraw(holdings, placement)
             case Restore(_, placement):
                 outages.restore(holdings, placement)
+        self.rows.withdrawn.append(WithdrawnRow(self.now, sum(holdings.withdrawn.values())))
         self._asking = True
         self._outages.schedule(self.now, self._queue)
 

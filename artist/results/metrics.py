@@ -30,7 +30,7 @@ Table: TypeAlias = dict[str, Column]
 _CONTINUES = frozenset({EndReason.RE_RATED, EndReason.HELD})
 
 
-def seconds_column(ticks: Sequence[int]) -> npt.NDArray[np.float64]:
+def seconds_column(ticks: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Ticks to seconds."""
     return np.array(ticks, dtype=np.int64) / TICKS_PER_S
 
@@ -99,13 +99,8 @@ def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Ta
         "stalled_s": seconds_column([row.stalled for row in placements]),
         "lost_s": seconds_column([row.lost for row in placements]),
         "source": [row.source for row in placements],
-        "ended": [_ended(row) for row in placements],
+        "ended": [row.ended for row in placements],
     }
-
-
-def _ended(row: PlacementRow) -> str:
-    """Why an interval ended, with the policy's reason if it gave one."""
-    return f"{row.reason.value}: {row.note}" if row.note else row.reason.value
 
 
 def timeline_table(rows: Rows, tree: ClusterTree) -> Table:

@@ -24,7 +24,10 @@ class Result:
     summary: Mapping[str, Any]
     """The run's statistics, as in `summary.json`; `artist explain KEY` gives formulas."""
     tables: Mapping[str, Table]
-    """`jobs`, `placements`, `timeline` and the tables that the policy adds, by name."""
+    """`jobs`, `placements`, `timeline`, the tables that the policy adds, and `waits`, by name.
+
+    `waits` is computed when it is first asked for.
+    """
     inputs: Mapping[str, str]
     """SHA-256 of each input."""
     store_hits: int
@@ -48,6 +51,11 @@ class Result:
     def timeline(self) -> pd.DataFrame:
         """The cluster's state, one row per change."""
         return self.table("timeline")
+
+    @cached_property
+    def waits(self) -> pd.DataFrame:
+        """Why jobs waited: one row per stretch of time without GPUs, by its begin."""
+        return self.table("waits")
 
     def table(self, name: str) -> pd.DataFrame:
         """A fresh copy of a table of the run. Dally adds the table `autotuner`.

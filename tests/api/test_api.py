@@ -50,7 +50,9 @@ def test_a_saved_result_has_the_bytes_of_the_command(
 ) -> None:
     result.save(tmp_path / "run")
     names = sorted(path.name for path in by_command.glob("*.parquet"))
-    assert names == [f"{name}.parquet" for name in ("autotuner", "jobs", "placements", "timeline")]
+    assert names == [
+        f"{name}.parquet" for name in ("autotuner", "jobs", "placements", "timeline", "waits")
+    ]
     for name in names:
         assert (tmp_path / "run" / name).read_bytes() == (by_command / name).read_bytes()
     theirs = json.loads((by_command / "summary.json").read_text())
@@ -58,7 +60,7 @@ def test_a_saved_result_has_the_bytes_of_the_command(
 
 
 def test_frames_are_what_the_files_hold(result: artist.Result, by_command: Path) -> None:
-    for name in ("jobs", "placements", "timeline"):
+    for name in ("jobs", "placements", "timeline", "waits"):
         expected = pd.read_parquet(by_command / f"{name}.parquet")
         pd.testing.assert_frame_equal(getattr(result, name), expected)
         assert getattr(result, name) is getattr(result, name)
