@@ -13,13 +13,19 @@ import numpy as np
 from artist.report.figure import Axis, Figure, Kind, Series, named, rounded
 from artist.report.grouping import Setting, Study
 from artist.report.pooled_jobs import cumulative, pool, pooled_note
+from artist.report.reader import Numbers
 
 ROUNDING = 1e-6
-"""What exceeds 1 by less is 1: finishes are rounded to nanoseconds."""
+"""What exceeds a whole number by less is that number: finishes are rounded to nanoseconds."""
+
+_ABOVE = (1, 2, 5, 10)
 
 
 def fairness(study: Study, setting: Setting) -> Iterator[Figure]:
-    """The distribution, and the share of jobs that take longer than their work."""
+    """The distribution, and the shares of jobs that take longer than some multiples of their work.
+
+    Above 1 are all jobs that waited, restarted or communicated.
+    """
     ratios = pool(setting, "finish_time_fairness")
     yield Figure(
         name=named("fairness-cdf", setting.slug),
@@ -34,20 +40,24 @@ def fairness(study: Study, setting: Setting) -> Iterator[Figure]:
         note=f"A fair schedule has a steep curve. {_jain(setting)} {pooled_note(setting)}".strip(),
         step=True,
     )
-    shares = {p: 100.0 * np.mean(values > 1 + ROUNDING) for p, values in ratios.items()}
     yield Figure(
-        name=named("fairness-above-1", setting.slug),
+        name=named("fairness-above", setting.slug),
         kind=Kind.BARS,
-        title="Jobs that took longer than their work",
+        title="Jobs with a finish-time fairness above 1, 2, 5 and 10",
         section="completion",
-        x=Axis("policy"),
-        y=Axis("Share of jobs with finish-time fairness above 1", "%"),
-        series=[Series(p, study.tone(p), rounded(np.array([v]))) for p, v in shares.items()],
-        categories=["finish-time fairness above 1"],
+        x=Axis("Finish-time fairness"),
+        y=Axis("Share of jobs", "%"),
+        series=[Series(p, study.tone(p), rounded(_shares(v))) for p, v in ratios.items()],
+        categories=[f"above {multiple}" for multiple in _ABOVE],
         setting=setting.index,
-        source="jobs.parquet: share of finish_time_fairness above 1",
-        note=pooled_note(setting),
+        source="jobs.parquet: finish_time_fairness above 1, 2, 5, 10",
+        note=f"1: no waiting, no restart and no communication. {pooled_note(setting)}".strip(),
     )
+
+
+def _shares(ratios: Numbers) -> Numbers:
+    """The share of jobs above each multiple, in percent."""
+    return np.array([100.0 * np.mean(ratios > multiple + ROUNDING) for multiple in _ABOVE])
 
 
 def _jain(setting: Setting) -> str:

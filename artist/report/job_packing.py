@@ -11,12 +11,17 @@ from collections.abc import Mapping, Sequence
 
 from artist.report.packing import coded, packed, short
 from artist.report.reader import Rows, Run
+from artist.results.waits import GPUS, LEFT_FREE, ORDER, POLICY
 
 SHAPES_NAMED = 4
 """The table names the shapes of this many stays of a job; the opened row lists all stays."""
 
-JOBS_NAMED = 20
-"""A wait names this many jobs whose GPUs it waited for, and counts the others."""
+_CAUSES = {
+    POLICY: "the policy's reason",
+    LEFT_FREE: "GPUs were left free",
+    ORDER: "other jobs came first",
+    GPUS: "too few GPUs",
+}
 
 
 def alone_column(run: Run) -> str:
@@ -69,20 +74,15 @@ def pack_jobs(run: Run) -> str:
 
 
 def pack_waits(waits: Rows, jobs: Rows) -> str:
-    """The rows of `waits.parquet`; jobs are numbered as in `jobs.parquet`.
-
-    A list of holders begins with the number of jobs that it does not name.
-    """
-    waiting, waited_for = waits.text["job_id"], waits.lists["waited_for"]
-    everybody = [*jobs.text["job_id"], *waiting, *(name for names in waited_for for name in names)]
+    """The rows of `waits.parquet`; jobs are numbered as in `jobs.parquet`."""
+    waiting = waits.text["job_id"]
+    lists = [*waits.lists["waited_for"], *waits.lists["overtaken_by"]]
+    everybody = [*jobs.text["job_id"], *waiting, *(name for names in lists for name in names)]
     names, number = coded(everybody)
     handle = dict(zip(everybody, number, strict=True))
-    causes, cause = coded(waits.text["cause"])
+    causes, cause = coded(map(cause_words, waits.text["cause"]))
     reasons, reason = coded(waits.text["reason"])
-    holders, holder = coded(
-        (max(0, len(names) - JOBS_NAMED), *(handle[name] for name in names[:JOBS_NAMED]))
-        for names in waited_for
-    )
+    groups, group = coded(tuple(handle[name] for name in names) for names in lists)
     return packed({
         "job": [handle[name] for name in waiting],
         "strangers": names[jobs.count :],
@@ -93,9 +93,16 @@ def pack_waits(waits: Rows, jobs: Rows) -> str:
         "cause": cause,
         "reasons": reasons,
         "reason": reason,
-        "holders": holders,
-        "holder": holder,
+        "groups": groups,
+        "holders": group[: waits.count],
+        "overtaken": group[waits.count :],
+        "overtakers": short(waits["overtakers"]),
     })  # fmt: skip
+
+
+def cause_words(cause: str) -> str:
+    """A cause of waits.parquet in words."""
+    return _CAUSES.get(cause, cause)
 
 
 def _stays(run: Run) -> Mapping[str, list[tuple[str, str]]]:
@@ -131,7 +138,7 @@ def _longest_causes(run: Run) -> list[str]:
         causes, lengths = run.waits.text["cause"], run.waits["wait_s"].tolist()
         for job, cause, length in zip(run.waits.text["job_id"], causes, lengths, strict=True):
             if length > longest.get(job, (0.0, ""))[0]:
-                longest[job] = (length, cause)
+                longest[job] = (length, cause_words(cause))
     return [longest.get(job, (0.0, ""))[1] for job in run.jobs.text["job_id"]]
 
 
@@ -140,5 +147,5 @@ def waited_by_cause(run: Run) -> Counter[str]:
     waited: Counter[str] = Counter()
     if run.waits is not None:
         for cause, length in zip(run.waits.text["cause"], run.waits["wait_s"], strict=True):
-            waited[cause] += length
+            waited[cause_words(cause)] += length
     return waited

@@ -26,8 +26,10 @@ from artist.report.verdict_text import verdict_section
 PAGE_BYTES = 2_900_000
 """The largest page. Beyond it job tables, stays and waits are left out, from the last run on."""
 
-_SCRIPTS = ("base.js", "axes.js", "charts.js", "bars.js", "timeline.js", "gestures.js", "jobs.js",
-            "job_details.js", "page.js")  # fmt: skip
+_SCRIPTS = (
+    "base.js", "axes.js", "charts.js", "panels.js", "bars.js", "ranges.js", "timeline.js",
+    "gestures.js", "jobs.js", "job_details.js", "page.js",
+)  # fmt: skip
 
 
 def figures(study: Study) -> list[Figure]:

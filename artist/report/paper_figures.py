@@ -14,8 +14,10 @@ from artist.errors import ConfigError
 from artist.io.folders import scratch_folder
 from artist.io.partials import remove_leftovers
 from artist.io.writing import refuse_special, sync
+from artist.report.figure import named
 from artist.report.grouping import Study
 from artist.report.page import figures
+from artist.report.quantities import Quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -105,6 +107,5 @@ def _drawn(study: Study) -> Iterator[tuple[str, Canvas]]:
         for setting in study.settings:
             for policy in setting.runs:
                 canvas = Canvas(figsize=(2 * _WIDTH_IN, 3.0), layout="constrained")
-                cluster_timeline(setting.first(policy), canvas)
-                slug = study.policy_slugs[study.policies.index(policy)]
-                yield f"cluster-timeline-{setting.slug}-{slug}", canvas
+                cluster_timeline(setting.first(policy), study.units[Quantity.TIME], canvas)
+                yield named("cluster-timeline", setting.slug, study.policy_slug(policy)), canvas

@@ -2,6 +2,8 @@
 // Small helpers: elements, numbers, the tooltip, light and dark.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
+// Values that a series shares with the first series of its figure are there once.
+for (const { series } of DATA.figures) for (const one of series) one.y ??= series[0].y;
 const SVG = "http://www.w3.org/2000/svg";
 
 // Children that are no nodes become text: no value of a run is ever read as markup.
@@ -32,9 +34,7 @@ function duration(seconds) {
   return number(seconds) + " s";
 }
 
-const quantity = (value, axis) =>
-  axis.timeLog ? duration(value)
-    : number(value) + (axis.unit === "%" ? " %" : axis.unit ? " " + axis.unit : "");
+const quantity = (value, axis) => number(value) + (axis.unit ? " " + axis.unit : "");
 
 // Each kind of time has one unit on the whole page: DATA.units.
 const unitOf = (kind) => DATA.units[kind].name;
@@ -43,10 +43,10 @@ const withUnit = (seconds, kind) => `${inUnit(seconds, kind)} ${unitOf(kind)}`;
 
 const titleOf = (axis) => (axis.unit ? `${axis.label} (${axis.unit})` : axis.label);
 
-// Tones: eight colours for policies, then the same ones again, dashed or pale.
+// Tones: eight colours for policies, then the same ones again, dashed or pale; ten for jobs.
 function tone(name) {
   const index = Number(name.slice(1));
-  const colours = { s: 8, l: 6, o: 6 }[name[0]];
+  const colours = { s: 8, l: 6, o: 6, j: 10 }[name[0]];
   return { colour: `var(--${name[0]}${index % colours})`, again: index >= colours };
 }
 

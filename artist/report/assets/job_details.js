@@ -36,12 +36,14 @@ function waitTable(waits, run, job) {
   const rows = waits.job.map((_, i) => i).filter((i) => waits.job[i] === job.handle);
   if (!rows.length) return [html("p", { class: "note" }, "The job never waited.")];
   const body = rows.map((i) => {
-    const [more, ...holders] = waits.holders[waits.holder[i]];
-    const others = holders.map(name).join(", ") + (more ? ` and ${number(more)} more` : "");
+    const listed = (group) => group.map(name).join(", ") || "-";
+    const more = waits.overtakers[i] - waits.groups[waits.overtaken[i]].length;
     return [String(i), inUnit(waits.start[i], "time"), inUnit(waits.wait[i], "waiting"), waits.causes[waits.cause[i]],
-      waits.reasons[waits.reason[i]], number(waits.free[i]), others || "-"];
+      waits.reasons[waits.reason[i]], number(waits.free[i]), listed(waits.groups[waits.holders[i]]),
+      listed(waits.groups[waits.overtaken[i]]) + (more > 0 ? ` and ${number(more)} more` : "")];
   });
   return [html("h4", {}, `Waits (${rows.length})`),
     dataTable(["waits.parquet row", `From (${unitOf("time")})`, `For (${unitOf("waiting")})`, "Cause", "Reason",
-      "Most GPUs free", "Waited for jobs"], body, "words")];
+      "Most GPUs free",
+      "Jobs that held most GPUs", "Overtaken by"], body, "words")];
 }

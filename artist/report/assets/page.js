@@ -12,8 +12,7 @@ function card(figure, beside) {
   table.addEventListener("toggle", () => {
     if (table.open && table.children.length === 1) table.append(tableOf(figure));
   });
-  const wide = figure.kind === "bars" && figure.series.length > 1 && figure.categories.length * figure.series.length > 36;
-  const element = html("figure", { class: wide ? "card wide" : "card", id: "fig-" + figure.name },
+  const element = html("figure", { class: figure.wide ? "card wide" : "card", id: "fig-" + figure.name },
     html("figcaption", {}, html("h3", {}, figure.title),
       figure.note ? html("p", { class: "note" }, figure.note) : null),
     plot,
@@ -46,10 +45,10 @@ function tableOf(figure) {
   }
   const all = figure.series.flatMap((s) => finite(xOf(figure, s)));
   const [from, to] = [all.reduce((a, b) => Math.min(a, b)), peak(all)];
-  const places = Array.from({ length: 13 }, (_, i) => figure.x.timeLog
+  const places = Array.from({ length: 13 }, (_, i) => figure.x.log
     ? from * (to / from) ** (i / 12) : from + ((to - from) * i) / 12);
   return dataTable([titleOf(figure.x), ...names.map((n) => `${n}: ${titleOf(figure.y)}`)],
-    places.map((x) => [figure.x.timeLog ? duration(x) : number(x), ...figure.series.map((s) =>
+    places.map((x) => [number(x), ...figure.series.map((s) =>
       number(valueAt(xOf(figure, s), s.y, Math.min(x, to), figure.step !== false)))]));
 }
 
