@@ -73,30 +73,54 @@ def pack_jobs(run: Run) -> str:
     })  # fmt: skip
 
 
-def pack_waits(waits: Rows, jobs: Rows) -> str:
-    """The rows of `waits.parquet`; jobs are numbered as in `jobs.parquet`."""
-    waiting = waits.text["job_id"]
-    lists = [*waits.lists["waited_for"], *waits.lists["overtaken_by"]]
-    everybody = [*jobs.text["job_id"], *waiting, *(name for names in lists for name in names)]
-    names, number = coded(everybody)
-    handle = dict(zip(everybody, number, strict=True))
-    causes, cause = coded(map(cause_words, waits.text["cause"]))
-    reasons, reason = coded(waits.text["reason"])
-    groups, group = coded(tuple(handle[name] for name in names) for names in lists)
+def pack_waits(run: Run, most: int) -> str:
+    """The waits of a run in at most `most` bytes: if not all fit, those of the worst jobs.
+
+    Jobs are numbered as in `jobs.parquet`. `kept` lists the jobs whose waits are inside; None: all.
+    Empty text: the run did not record waits, or not even those of the worst job fit.
+    """
+    if run.waits is None:
+        return ""
+    names = {name: number for number, name in enumerate(run.jobs.text["job_id"])}
+    rows: dict[int, list[int]] = {}
+    for row, name in enumerate(run.waits.text["job_id"]):
+        rows.setdefault(names.get(name, len(names)), []).append(row)
+    ratios = slowdowns(run)
+    worst = sorted(range(len(ratios)), key=lambda number: (-ratios[number], number))
+    text = _packed_waits(run.waits, names, [(job, rows.get(job, [])) for job in worst], None)
+    count = len(worst)
+    while len(text) > most and count:
+        # A tenth less than in proportion, because few rows share less than many.
+        count = min(count - 1, int(0.9 * count * most / len(text)))
+        kept = [(job, rows.get(job, [])) for job in worst[:count]]
+        text = _packed_waits(run.waits, names, kept, worst[:count])
+    return text if count else ""
+
+
+def _packed_waits(
+    waits: Rows,
+    names: Mapping[str, int],
+    of_jobs: Sequence[tuple[int, Sequence[int]]],
+    kept: Sequence[int] | None,
+) -> str:
+    rows = [row for _, some in of_jobs for row in some]
+    causes, cause = coded(cause_words(waits.text["cause"][row]) for row in rows)
+    reasons, reason = coded(waits.text["reason"][row] for row in rows)
+    groups, holders = coded(
+        tuple(names.get(name, name) for name in waits.lists["waited_for"][row]) for row in rows
+    )
     return packed({
-        "job": [handle[name] for name in waiting],
-        "strangers": names[jobs.count :],
-        "start": short(waits["start_s"]),
-        "wait": short(waits["wait_s"]),
-        "free": short(waits["free_gpus_max"]),
+        "kept": kept,
+        "job": [job for job, some in of_jobs for _ in some],
+        "start": short(waits["start_s"][rows]),
+        "wait": short(waits["wait_s"][rows]),
+        "free": short(waits["free_gpus_max"][rows]),
         "causes": causes,
         "cause": cause,
         "reasons": reasons,
         "reason": reason,
         "groups": groups,
-        "holders": group[: waits.count],
-        "overtaken": group[waits.count :],
-        "overtakers": short(waits["overtakers"]),
+        "holders": holders,
     })  # fmt: skip
 
 

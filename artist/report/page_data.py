@@ -69,6 +69,7 @@ def page_data(study: Study, shown: Sequence[Figure], budget: int) -> Mapping[str
             {
                 "name": place.run.name, "setting": place.setting, "policy": place.policy,
                 "replicate": place.replicate if several else "",
+                "waits": place.run.waits is not None,
             }
             for place in places(study)
         ],
@@ -77,7 +78,10 @@ def page_data(study: Study, shown: Sequence[Figure], budget: int) -> Mapping[str
 
 
 def _parcels(runs: Sequence[Place], budget: int) -> Mapping[str, Any]:
-    """Job tables of first replicates, then their timelines and waits, then the other job tables."""
+    """Job tables of first replicates, then their timelines, then the other job tables, then waits.
+
+    What does not fit is left out, with all that comes after it. Runs share the room for waits.
+    """
     work: list[str] = []
     jobs: dict[str, tuple[int, str]] = {}
     packs: dict[str, str] = {}
@@ -101,13 +105,16 @@ def _parcels(runs: Sequence[Place], budget: int) -> Mapping[str, Any]:
     for place in firsts:
         add_jobs(place)
     for place in firsts:
-        rows = place.run.waits
-        of_waits = [] if rows is None else [pack_waits(rows, place.run.jobs)]
         timeline = pack(place.run)
-        if fits(timeline, *of_waits):
+        if fits(timeline):
             packs[f"{place.setting}-{place.policy}"] = timeline
-            waits |= {str(place.number): text for text in of_waits}
     for place in runs:
         if not place.first:
             add_jobs(place)
+    detailed = [place for place in firsts if f"{place.setting}-{place.policy}" in packs]
+    for done, place in enumerate(detailed):
+        share = room // (len(detailed) - done)
+        text = pack_waits(place.run, max(0, share - _OVERHEAD))
+        if text and fits(text):
+            waits[str(place.number)] = text
     return {"packs": packs, "work": work, "jobs": jobs, "waits": waits}

@@ -38,11 +38,11 @@ _NUMBERS = {
         "jobs_running", "jobs_waiting",
     ),
     "autotuner": ("time_s", "gpus", "timer_s"),
-    "waits": ("start_s", "wait_s", "free_gpus_max", "overtakers"),
+    "waits": ("start_s", "wait_s", "free_gpus_max"),
 }  # fmt: skip
 # Columns of numbers that a file may lack, and columns of lists of texts.
 _PERHAPS = {"jobs": ("alone_s",)}
-_LISTS = {"waits": ("waited_for", "overtaken_by")}
+_LISTS = {"waits": ("waited_for",)}
 # Least values. Communication may be less than 0 by rounding; timers may be anything.
 _POSITIVE = frozenset(
     {"gpus", "iterations", "jct_s", "ideal_s", "alone_s", "iteration_s", "finish_time_fairness"}

@@ -148,7 +148,11 @@ def _why(run: Run) -> list[str]:
     total = sum(causes.values())
     if not total:
         return []
-    shares = [f"{cause}, {100 * value / total:.0f} %" for cause, value in causes.most_common(3)]
+    shares = [
+        f"{cause}, {100 * value / total:.0f} %"
+        for cause, value in causes.most_common()
+        if value >= total / 200  # less would be 0 %
+    ]
     return [f"What the time waited was due to: {'; '.join(shares)}."]
 
 

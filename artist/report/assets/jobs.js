@@ -215,14 +215,10 @@ function leftOut(runs, jobs) {
   const of = (indices) => indices.map((i) => DATA.runs[i].name).join(", ");
   const without = runs.filter((i) => !DATA.jobs[i]);
   if (without.length) texts.push(`Jobs of ${of(without)} are left out to keep the page below 3 MB.`);
-  const bare = runs.filter((i) => DATA.jobs[i] && !detailed(i));
-  if (bare.length) {
-    texts.push(`Stays and waits of ${of(bare)} are not in this page (it holds those of first `
-      + "replicates as far as there is room); artist why RUN JOB prints them.");
-  }
   const total = DATA.runs.length;
-  const held = DATA.runs.filter((_, i) => DATA.jobs[i]).length;
-  const told = DATA.runs.filter((_, i) => detailed(i)).length;
-  texts.push(`In this page: jobs of ${held} of ${counted(total, "run")}, stays and waits of ${told}.`);
+  const count = (test) => DATA.runs.filter((_, i) => test(i)).length;
+  texts.push(`In this page: jobs of ${count((i) => DATA.jobs[i])} of ${counted(total, "run")}, stays of `
+    + `${count(detailed)}, waits of ${count((i) => DATA.waits[i])} (of the worst jobs, if there is no `
+    + "room for all). artist why RUN JOB prints what is left out.");
   return texts.join(" ");
 }

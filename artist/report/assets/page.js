@@ -31,7 +31,7 @@ function dataTable(head, body, words = "") {
   return html("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table" }, html("table", {},
     html("thead", {}, html("tr", {}, ...head.map((h) => html("th", { scope: "col" }, h)))),
     html("tbody", {}, ...body.map((row) => html("tr", {}, ...row.map((cell, i) =>
-      i ? html("td", { class: words && !/^[-\d.,]+$/.test(cell) ? words : null }, cell) : html("th", { scope: "row" }, cell)))))));
+      i ? html("td", { "data-label": head[i], class: words && !/^[-\d.,]+$/.test(cell) ? words : null }, cell) : html("th", { scope: "row", "data-label": head[0] }, cell)))))));
 }
 
 // What the figure shows, as numbers: bars whole, curves at a dozen places.
