@@ -93,6 +93,8 @@ class Figure:
     """For rows: the parts of each series, from the axis upwards."""
     broad: bool = False
     """For lines: draw thick lines, because short pieces of a thin line cannot be seen."""
+    wide: bool = False
+    """The figure needs the whole width of the page, which draws bars in many groups wide anyway."""
     apart: bool = False
     """For lines: they hide each other, so each gets a panel, however few they are."""
 

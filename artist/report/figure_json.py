@@ -23,7 +23,7 @@ def script_json(data: Any) -> str:
 def figure_data(figure: Figure) -> Mapping[str, Any]:
     """A figure without its empty fields.
 
-    Series that have the same x or y values as the first series omit them.
+    Series that have the same x values as the first series omit them.
     """
     data = {
         "name": figure.name,
@@ -49,6 +49,8 @@ def figure_data(figure: Figure) -> Mapping[str, Any]:
 
 def _wide(figure: Figure) -> bool:
     """Whether a figure needs the whole width of the page."""
+    if figure.wide:
+        return True
     if figure.kind is Kind.BARS:
         return len(figure.series) > 1 and len(figure.series) * len(figure.categories) > 36
     return len(figure.series) > MOST_TOGETHER and (figure.panels or figure.kind is Kind.WATERFALL)
@@ -60,10 +62,9 @@ def _axis(axis: Axis) -> Mapping[str, Any]:
 
 
 def _series(series: Series, first: Series) -> Mapping[str, Any]:
-    data: dict[str, Any] = {"name": series.name, "tone": series.tone}
-    for key, values, shared in (("y", series.y, first.y), ("x", series.x, first.x)):
-        if len(values) and (series is first or list(values) != list(shared)):
-            data[key] = _numbers(values)
+    data: dict[str, Any] = {"name": series.name, "tone": series.tone, "y": _numbers(series.y)}
+    if len(series.x) and (series is first or list(series.x) != list(first.x)):
+        data["x"] = _numbers(series.x)
     if any(math.isfinite(value) for value in series.low):
         data |= {"low": _numbers(series.low), "high": _numbers(series.high)}
     if series.parts:

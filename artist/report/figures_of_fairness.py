@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from artist.report.figure import Axis, Figure, Kind, Series, named, rounded
+from artist.report.figure import MOST_TOGETHER, Axis, Figure, Kind, Series, named, rounded
 from artist.report.grouping import Setting, Study
 from artist.report.pooled_jobs import cumulative, pool, pooled_note
 from artist.report.reader import Numbers
@@ -51,6 +51,7 @@ def fairness(study: Study, setting: Setting) -> Iterator[Figure]:
         categories=[f"above {multiple}" for multiple in _ABOVE],
         setting=setting.index,
         source="jobs.parquet: finish_time_fairness above 1, 2, 5, 10",
+        wide=len(ratios) > MOST_TOGETHER,
         note=f"1: no waiting, no restart and no communication. {pooled_note(setting)}".strip(),
     )
 

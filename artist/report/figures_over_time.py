@@ -154,6 +154,8 @@ def of_one_run(study: Study, setting: Setting, policy: str) -> Iterator[Figure]:
             note=_which_jobs(len(lines)),
             step=True,
             broad=True,
+            # Two jobs may have one colour.
+            apart=True,
         )  # fmt: skip
 
 

@@ -32,13 +32,13 @@ const horizontal = (figure, low, high) =>
 
 function scaleOf(axis, values, low, high) {
   const top = peak(values) || 1;
-  const room = Math.max(2, Math.floor((high - low) / 70));
+  const room = (each) => Math.max(2, Math.floor((high - low) / each));
   if (!axis.log) {
-    return { scale: linear(0, top, low, high), ticks: labelled(niceTicks(top, room)) };
+    return { scale: linear(0, top, low, high), ticks: labelled(niceTicks(top, room(70))) };
   }
   const least = values.filter((v) => v > 0).reduce((a, b) => Math.min(a, b), top);
   const [from, to] = [least * 0.9, Math.max(top * 1.1, least * 9)];
-  return { scale: logarithmic(from, to, low, high), ticks: labelled(logTicks(from, to, room)) };
+  return { scale: logarithmic(from, to, low, high), ticks: labelled(logTicks(from, to, room(42))) };
 }
 
 const labelled = (ticks) => ticks.map((value) => [value, number(value)]);

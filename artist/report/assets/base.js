@@ -2,8 +2,6 @@
 // Small helpers: elements, numbers, the tooltip, light and dark.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
-// Values that a series shares with the first series of its figure are there once.
-for (const { series } of DATA.figures) for (const one of series) one.y ??= series[0].y;
 const SVG = "http://www.w3.org/2000/svg";
 
 // Children that are no nodes become text: no value of a run is ever read as markup.

@@ -9,7 +9,7 @@ function panelGrid(count, width, { left, least, each, above }) {
   const wide = (room - PANEL_GAP * (columns - 1)) / columns;
   const boxes = Array.from({ length: count }, (_, i) => {
     const from = left + (i % columns) * (wide + PANEL_GAP);
-    const top = 28 + Math.floor(i / columns) * (each + above) + above;
+    const top = 6 + Math.floor(i / columns) * (each + above) + above;
     return { left: from, right: from + wide, top, bottom: top + each };
   });
   return { boxes, columns, bottom: boxes.at(-1).bottom };
@@ -92,8 +92,8 @@ function waterfall(figure, width) {
     { left: 0, least: 300, each: row * names.length, above: 34 });
   const chart = canvasFor(figure, width, grid.bottom + 26);
   chart.append(svg("text", { class: "label", x: 0, y: 12 }, titleOf(figure.y)));
-  const words = (value) => `${value > 0 ? "+" : ""}${number(value)}`.replace("-", "\u2212");
-  const room = 10 + Math.max(...steps.flat().map((step) => textWidth(words(step.value), 12)));
+  const words = figure.series.map((series) => signed(series.y));
+  const room = 10 + Math.max(...words.flat().map((word) => textWidth(word, 13)));
   const places = [];
   grid.boxes.forEach((box, i) => {
     const series = figure.series[i];
@@ -111,7 +111,7 @@ function waterfall(figure, width) {
         svg("rect", { class: "bar", x: from, y: y + 4, width: Math.max(to - from, 1),
           height: row - 8, "data-part": names[k],
           style: `fill:${last ? tone(series.tone).colour : "var(--quiet)"}` }),
-        svg("text", { class: last ? "name" : "tick", x: to + 5, y: y + 15 }, words(step.value)),
+        svg("text", { class: last ? "name" : "tick", x: to + 5, y: y + 15 }, words[i][k]),
       );
       if (!last) {
         chart.append(svg("line", { class: "axis", x1: x(step.to), x2: x(step.to), y1: y + row - 4,
@@ -125,10 +125,20 @@ function waterfall(figure, width) {
       < Math.hypot(places[best].x - px, 9 * (places[best].y - py)) ? n : best), 0);
   readable(chart, places, ({ x, y, i, k }) => {
     const series = figure.series[i];
-    const part = [tone(series.tone).colour, names[k], `${words(series.y[k])} ${figure.y.unit}`];
+    const part = [tone(series.tone).colour, names[k], `${words[i][k]} ${figure.y.unit}`];
     return { lines: [series.name, part], at: [x, y] };
   }, nearest);
   return [chart];
+}
+
+// Values with signs and as many decimals as leave three digits to the largest.
+function signed(values) {
+  const largest = Math.max(...values.map(Math.abs));
+  const decimals = largest ? Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(largest)))) : 0;
+  return values.map((value) => {
+    const text = Math.abs(value).toFixed(decimals);
+    return Number(text) === 0 ? "0" : `${value > 0 ? "+" : "\u2212"}${text}`;
+  });
 }
 
 // Where each step begins and ends; the last value is the sum and begins at 0.
