@@ -6,8 +6,11 @@ times alone) is in the page once. The stays of a job come from the data of the c
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from artist.report.packing import coded, packed, short
 from artist.report.reader import Rows, Run
@@ -73,7 +76,7 @@ def pack_jobs(run: Run) -> str:
     })  # fmt: skip
 
 
-def pack_waits(run: Run, most: int) -> str:
+def pack_waits(run: Run, most: float = math.inf) -> str:
     """The waits of a run in at most `most` bytes: if not all fit, those of the worst jobs.
 
     Jobs are numbered as in `jobs.parquet`. `kept` lists the jobs whose waits are inside; None: all.
@@ -87,14 +90,15 @@ def pack_waits(run: Run, most: int) -> str:
         rows.setdefault(names.get(name, len(names)), []).append(row)
     ratios = slowdowns(run)
     worst = sorted(range(len(ratios)), key=lambda number: (-ratios[number], number))
-    text = _packed_waits(run.waits, names, [(job, rows.get(job, [])) for job in worst], None)
-    count = len(worst)
-    while len(text) > most and count:
-        # A tenth less than in proportion, because few rows share less than many.
-        count = min(count - 1, int(0.9 * count * most / len(text)))
-        kept = [(job, rows.get(job, [])) for job in worst[:count]]
-        text = _packed_waits(run.waits, names, kept, worst[:count])
-    return text if count else ""
+    of_jobs = [(job, rows.get(job, [])) for job in worst]
+    text = _packed_waits(run.waits, names, of_jobs, None)
+    until = np.cumsum([len(some) for _, some in of_jobs])
+    room = float(until[-1])
+    while len(text) > most and room >= 1:
+        room *= 0.95 * most / len(text)  # few rows share less than many do
+        count = int(np.searchsorted(until, room, side="right"))
+        text = _packed_waits(run.waits, names, of_jobs[:count], worst[:count])
+    return text if len(text) <= most else ""
 
 
 def _packed_waits(

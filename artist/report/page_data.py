@@ -85,7 +85,6 @@ def _parcels(runs: Sequence[Place], budget: int) -> Mapping[str, Any]:
     work: list[str] = []
     jobs: dict[str, tuple[int, str]] = {}
     packs: dict[str, str] = {}
-    waits: dict[str, str] = {}
     room = budget
 
     def fits(*parts: str) -> bool:
@@ -112,9 +111,15 @@ def _parcels(runs: Sequence[Place], budget: int) -> Mapping[str, Any]:
         if not place.first:
             add_jobs(place)
     detailed = [place for place in firsts if f"{place.setting}-{place.policy}" in packs]
-    for done, place in enumerate(detailed):
-        share = room // (len(detailed) - done)
-        text = pack_waits(place.run, max(0, share - _OVERHEAD))
-        if text and fits(text):
-            waits[str(place.number)] = text
-    return {"packs": packs, "work": work, "jobs": jobs, "waits": waits}
+    return {"packs": packs, "work": work, "jobs": jobs, "waits": _waits(detailed, room)}
+
+
+def _waits(runs: Sequence[Place], room: int) -> Mapping[str, str]:
+    """The waits of runs. Those that need less than an equal share leave the rest to the others."""
+    texts = {place.number: pack_waits(place.run) for place in runs}
+    for done, place in enumerate(sorted(runs, key=lambda place: len(texts[place.number]))):
+        share = max(0, room) // (len(runs) - done) - _OVERHEAD
+        if len(texts[place.number]) > share:
+            texts[place.number] = pack_waits(place.run, share)
+        room -= len(texts[place.number]) + _OVERHEAD
+    return {str(number): text for number, text in texts.items() if text}
