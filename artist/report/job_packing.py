@@ -93,12 +93,12 @@ def pack_waits(run: Run, most: float = math.inf) -> str:
     of_jobs = [(job, rows.get(job, [])) for job in worst]
     text = _packed_waits(run.waits, names, of_jobs, None)
     until = np.cumsum([len(some) for _, some in of_jobs])
-    room = float(until[-1])
+    count, room = len(of_jobs), float(until[-1])
     while len(text) > most and room >= 1:
         room *= 0.95 * most / len(text)  # few rows share less than many do
         count = int(np.searchsorted(until, room, side="right"))
         text = _packed_waits(run.waits, names, of_jobs[:count], worst[:count])
-    return text if len(text) <= most else ""
+    return text if count and len(text) <= most else ""
 
 
 def _packed_waits(

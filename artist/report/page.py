@@ -50,7 +50,7 @@ def page(study: Study, heading: str | None = None) -> bytes:
     verdict = verdict_section(study)
     parts = [opening(study), details(study, shown), numbers(study)]
     body = tag("div", header(study, name), verdict, contents(join(parts)), *parts, class_="page")
-    used = len(body.encode(errors="replace")) + len(_script()) + len(_style())
+    used = len(_bytes(_document(name, body, "")))
     data = page_data(study, shown, PAGE_BYTES - used)
     return _bytes(_document(name, body, script_json(data)))
 

@@ -42,7 +42,10 @@ def one(_one: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def evil(one: Path) -> Path:
     """A run whose names are markup."""
-    for name, column in (("jobs", "job_id"), ("placements", "job_id"), ("placements", "level")):
+    for name, column in (
+        ("jobs", "job_id"), ("placements", "job_id"), ("placements", "level"),
+        ("placements", "signature"), ("placements", "ended"),
+    ):  # fmt: skip
         damage(one, name, replace(column, lambda values: [f"{EVIL}{value}" for value in values]))
     damage(one, "jobs", replace("model", lambda values: [EVIL for _ in values]))
     manifest = json.loads((one / "manifest.json").read_text())
