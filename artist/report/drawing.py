@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 
-_PANEL_COLUMNS = 3
+_PANEL_IN = 1.15
+"""The least width of a panel."""
+
+_LETTER_IN = 0.06
+"""The width of a letter of a panel's name."""
+
 _GREY = "#b8b8b8"
 _PARTS = "#7a7a7a"
 PART_SHADES = (1.0, 0.5, 0.2)
@@ -114,7 +119,9 @@ def _log_axis(axes: Axes, axis: Axis) -> None:
 
 def _panels(figure: Figure, canvas: Canvas) -> None:
     """Each line in a panel of its own, in front of the others in grey."""
-    columns = min(_PANEL_COLUMNS, len(figure.series))
+    longest = max(len(series.name) for series in figure.series)
+    each = max(_PANEL_IN, (longest + 3) * _LETTER_IN)
+    columns = min(max(1, int(canvas.get_figwidth() / each)), len(figure.series))
     count = -(-len(figure.series) // columns)
     canvas.set_figheight(max(canvas.get_figheight(), 0.6 + 0.95 * count))
     grid = canvas.subplots(count, columns, sharex=True, sharey=True, squeeze=False).ravel()
@@ -144,12 +151,19 @@ def _waterfall(figure: Figure, canvas: Canvas) -> None:
         left = np.append(np.cumsum(steps[:-1]) - steps[:-1], 0.0)
         colours = [_PARTS] * (len(steps) - 1) + [style(series.tone)[0]]
         axes.barh(places, steps, 0.7, left=left, color=colours)
+        for place, step, start in zip(places, series.y, left, strict=True):
+            words = f" {step:+.3g}" if step else " 0"
+            axes.text(max(start, start + step), place, words, va="center", fontsize=6)
         axes.axvline(0, color="black", linewidth=0.6)
         axes.set_yticks(places, list(figure.categories))
         axes.invert_yaxis()
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=True, axis="x")
         axes.set_title(series.name, loc="left", fontsize=7, pad=1.5)
+    ends = np.concatenate([np.cumsum(series.y[:-1]) for series in figure.series])
+    low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
+    room = (high - low) or 1.0
+    grid[-1].set_xlim(low - 0.03 * room, high + 0.3 * room)  # the values stand behind the bars
     grid[-1].set_xlabel(figure.y.title)
 
 
