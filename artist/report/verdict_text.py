@@ -60,13 +60,16 @@ def _over_settings(study: Study, of_metric: list[Best]) -> str:
     name = METRICS[of_metric[0].metric]
     if not wins:
         return f"{name}: equal under all policies in all {len(of_metric)} settings."
-    counts = listed([f"{policy} in {count}" for policy, count in wins.most_common()])
-    sure = Counter(best.policies[0] for best in of_metric if best.surely)
-    surely = listed([f"{policy} in {count}" for policy, count in sure.most_common()])
+    (first, count), *others = wins.most_common()
+    counts = [f"{first} in {count} of {len(of_metric)} settings"]
+    counts += [f"{policy} in {count}" for policy, count in others]
     ties = any(len(best.policies) > 1 for best in of_metric)
-    lowest = f"{name} is lowest, of {len(of_metric)} settings, under {counts}"
-    note = " (ties count for each)" if ties else ""
-    return f"{lowest}{note}. Surely lower than every other policy: {surely or 'none'}."
+    text = f"{name} is lowest under {listed(counts)}{' (ties count for each)' if ties else ''}."
+    if all(best.with_verdict(TOO_FEW) or not best.others for best in of_metric):
+        return text
+    sure = Counter(best.policies[0] for best in of_metric if best.surely)
+    surely = listed([f"{policy} in {count}" for policy, count in sure.most_common()] or ["none"])
+    return f"{text} Surely lower than every other policy: {surely}."
 
 
 def _of_setting(study: Study, best: Best) -> str:

@@ -7,10 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from browser import Browser
 from run_making import EVIL, damage, edit_json, make_run, replace
 
 
@@ -53,6 +54,21 @@ def evil(one: Path) -> Path:
     edit_json(one / "manifest.json", scenario=scenario)
     edit_json(one / "summary.json", policy=EVIL, trace=EVIL, artist_version=EVIL)
     return one
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = Browser(str(shutil.which("chromedriver")), tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="session")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which jobs wait, are preempted, and move."""
+    return make_run(
+        tmp_path_factory.mktemp("busy") / "gandiva", policy="gandiva", arrivals="poisson:200"
+    )
 
 
 @pytest.fixture

@@ -75,7 +75,11 @@ for (const mark of document.querySelectorAll("svg.chart [data-series], .swatch")
   const style = getComputedStyle(mark);
   const figure = mark.closest("figure, .panel");
   const name = `${figure ? figure.id : ""} ${mark.getAttribute("class")}`;
-  if (mark.matches(".swatch")) { check(mark, rgba(style.backgroundColor), 1, name); continue; }
+  if (mark.matches(".swatch")) {
+    const outlined = parseFloat(style.outlineWidth) > 0 && style.outlineStyle === "solid";
+    check(mark, rgba(outlined ? style.outlineColor : style.backgroundColor), 1, name);
+    continue;
+  }
   const stroke = style.stroke === "none" ? null : rgba(style.stroke);
   const fill = style.fill === "none" ? null : rgba(style.fill);
   if (stroke) check(mark, stroke, Number(style.strokeOpacity), name);

@@ -19,15 +19,6 @@ from artist.report.page_data import places
 from artist.report.reader import read_run, read_runs
 
 
-@pytest.fixture(scope="module")
-def busy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run in which jobs wait, are preempted, and move."""
-    return make_run(
-        tmp_path_factory.mktemp("busy") / "gandiva", policy="gandiva", racks=1,
-        machines_per_rack=2, trace="tiny-poisson", arrivals="poisson:200",
-    )  # fmt: skip
-
-
 def near(shown, expected) -> bool:
     return shown == pytest.approx(list(expected), rel=6e-5, abs=1e-9)
 
@@ -160,8 +151,7 @@ def test_runs_without_waits_are_shown(one: Path) -> None:
 
 
 def test_a_damaged_list_of_jobs_is_named(busy: Path, tmp_path: Path) -> None:
-    run = make_run(tmp_path / "fifo", policy="fifo", racks=1, machines_per_rack=2,
-                   arrivals="poisson:200")  # fmt: skip
+    run = make_run(tmp_path / "fifo", policy="fifo", arrivals="poisson:200")
     damage(run, "waits", replace("waited_for", lambda values: [1 for _ in values]))
     with pytest.raises(TraceError, match=r"waits.parquet: the column 'waited_for' should hold"):
         read_run(run)

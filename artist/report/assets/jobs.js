@@ -195,7 +195,7 @@ class JobTable {
   // An opened row is as wide as what can be seen of the table.
   fit() {
     for (const inside of this.host.querySelectorAll(".inside")) {
-      inside.style.width = `${this.host.clientWidth}px`;
+      inside.style.width = `${this.host.clientWidth - 8}px`;
     }
   }
 }
