@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +57,8 @@ class Rows:
 
     text: Mapping[str, list[str]]
     numbers: Mapping[str, Numbers]
-    lists: Mapping[str, list[list[str]]]
     count: int
+    lists: Mapping[str, list[list[str]]] = field(default_factory=dict)
 
     def __getitem__(self, column: str) -> Numbers:
         return self.numbers[column]
@@ -77,7 +77,7 @@ class Run:
     placements: Rows
     timeline: Rows
     autotuner: Rows | None
-    waits: Rows | None
+    waits: Rows | None = None
     """None: the run was made by a version of artist that did not record waits."""
 
     def metric(self, key: str) -> float:
@@ -226,8 +226,8 @@ def _read_rows(folder: Path, name: str) -> Rows | None:
     return Rows(
         text,
         {column: _numbers(table[column], path, column) for column in numbers},
-        {column: _text_lists(table[column], path, column) for column in lists},
         table.num_rows,
+        {column: _text_lists(table[column], path, column) for column in lists},
     )
 
 

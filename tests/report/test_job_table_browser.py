@@ -237,7 +237,7 @@ def tiled(run: Run, times: int) -> Run:
     names = [f"{name}-{copy}" for copy in range(times) for name in jobs.text["job_id"]]
     columns: dict[str, Any] = {key: list(values) * times for key, values in jobs.text.items()}
     numbers = {key: pd.Series(list(v) * times).to_numpy() for key, v in jobs.numbers.items()}
-    many = Rows({**columns, "job_id": names}, numbers, {}, jobs.count * times)
+    many = Rows({**columns, "job_id": names}, numbers, jobs.count * times)
     return replace(run, jobs=many)
 
 
@@ -271,7 +271,7 @@ def test_the_table_fits_a_phone(browser: Browser, busy: Path, tmp_path: Path) ->
     assert browser.run("return document.documentElement.scrollWidth") == PHONE[0]
     outside = browser.run(
         "const box = document.querySelector('#jobs-table').getBoundingClientRect();"
-        "return [...document.querySelectorAll('.inside td, .inside th')].filter(c => {"
+        "return [...document.querySelectorAll('.inside tbody td, .inside tbody th')].filter(c => {"
         "const r = c.getBoundingClientRect(); return r.left < box.left || r.right > box.right + 1;"
         "}).length"
     )

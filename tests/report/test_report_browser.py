@@ -91,7 +91,8 @@ def test_tables_stand_for_the_figures(browser, report: Path) -> None:
     browser.open(report, *DESKTOP, dark=False)
     browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
     empty = browser.run(
-        "return [...document.querySelectorAll('details')].filter(d => !d.querySelector('td, p, li'))"
+        "return [...document.querySelectorAll('details')]"
+        ".filter(d => !d.querySelector('td, p, li'))"
         ".map(d => d.parentElement.parentElement.id)"
     )
     assert empty == []
