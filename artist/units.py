@@ -51,6 +51,15 @@ def seconds(tick: Tick) -> float:
     return tick / TICKS_PER_S
 
 
+def seconds_text(tick: Tick) -> str:
+    """Ticks as seconds with their unit, to the millisecond.
+
+    >>> seconds_text(3_600_500_000_000)
+    '3,600.5 s'
+    """
+    return f"{seconds(tick):,.3f}".rstrip("0").rstrip(".") + " s"
+
+
 def bytes_per_ns(bandwidth_gib_per_s: float) -> float:
     """GiB/s to bytes per nanosecond, in ASTRA-sim's order of operations.
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "sweep": "sweep:sweep",
     "calibrate": "calibrate:calibrate",
     "measure": "measure:measure",
+    "why": "why:why",
     "report": "report:report",
     "export": "export:export",
     "list": "list:list_",

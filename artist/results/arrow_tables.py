@@ -34,6 +34,8 @@ def _array(values: Column) -> Any:
 
     if isinstance(values, np.ndarray):
         return _numbers(values, None) if values.dtype.kind in "if" else pa.array(values)
+    if not values:
+        return pa.nulls(0)
     types = set(map(type, values))
     present = [value is not None for value in values] if NoneType in types else None
     types.discard(NoneType)

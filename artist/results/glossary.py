@@ -252,6 +252,14 @@ TERMS = (
     Term("stalled", "s", "time with GPUs but without progress: restart, migration"),
     Term("queue-delay", "s", "time without GPUs", "finish_s - arrival_s - run_s"),
     Term(
+        "wait",
+        "s",
+        "a stretch of time in which a job has arrived and has no GPUs: from its arrival, or from "
+        "the loss of its GPUs, to its next start; waits.parquet has a row for each, with its cause "
+        "(policy, left-free, order or gpus), and artist why tells the waits of a job",
+        "the waits of a job add up to queue_delay_s",
+    ),
+    Term(
         "communication-latency",
         "s",
         "exposed communication of a job over its whole life (Dally V-D); per job: comm_s in "

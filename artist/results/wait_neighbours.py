@@ -16,8 +16,11 @@ from artist.results.stays import Stays, Whole
 MOST_NAMED = 5
 """So many jobs of a kind are named for each wait."""
 
-# Pairs at once: ten arrays of 8 MiB.
-_PAIRS = 1 << 20
+# Pairs at once: ten arrays of 1 MiB, which fit a cache.
+_PAIRS = 1 << 17
+
+# Into so many pieces the jobs that run at an instant are cut, to find five large ones quickly.
+_PIECES = 32
 
 
 class Waits(NamedTuple):
@@ -168,6 +171,8 @@ class _GpuTime:
         self._jobs = int(stays.handle.max()) + 1
         self._total = np.zeros(self._jobs, dtype=np.int64)
         np.add.at(self._total, stays.handle, stays.gpus * (stays.end - stays.start >> self._shift))
+        self._most_gpus = np.zeros(self._jobs, dtype=np.int64)
+        np.maximum.at(self._most_gpus, stays.handle, stays.gpus)
 
     def holders(self, group: _Group) -> list[list[int]]:
         """Handles of the jobs with most GPU time in each wait of a group."""
@@ -180,12 +185,14 @@ class _GpuTime:
         time = np.minimum(stays.end[stay], waits.end[wait])
         time -= np.maximum(stays.start[stay], waits.begin[wait])
         held = stays.gpus[stay] * (time >> self._shift)
-        # A job whose whole GPU time is less than a job among the most has in the wait is none.
+        # `MOST_NAMED` jobs have at least `least`. A job that cannot have as much is none of them.
         least = _low_bound(held[: len(group.running)], group.running_counts)
-        kept = self._total[stays.handle[stay]] >= least[wait]
-        return self._largest(wait[kept], stays.handle[stay[kept]], held[kept], len(places))
+        job, length = stays.handle[stay], waits.end - waits.begin >> self._shift
+        bound = np.minimum(self._total[job], self._most_gpus[job] * length[wait])
+        kept = bound >= least[wait]
+        return self._largest(wait[kept], job[kept], held[kept], least)
 
-    def _largest(self, wait: Whole, job: Whole, held: Whole, waits: int) -> list[list[int]]:
+    def _largest(self, wait: Whole, job: Whole, held: Whole, least: Whole) -> list[list[int]]:
         """Sum by wait and job, and take the largest sums of each wait."""
         key = wait * self._jobs + job
         order = np.argsort(key, kind="stable")
@@ -193,26 +200,27 @@ class _GpuTime:
         first = np.flatnonzero(np.diff(key, prepend=-1))
         sums = np.add.reduceat(held[order], first) if len(first) else held
         wait, job = np.divmod(key[first], self._jobs)
-        # A stay of a nanosecond rounds to no time where ticks are taken together.
-        wait, job, sums = (column[sums > 0] for column in (wait, job, sums))
+        # No time at all: a stay of a nanosecond, where ticks are taken together.
+        kept = sums >= np.maximum(least[wait], 1)
+        wait, job, sums = wait[kept], job[kept], sums[kept]
         ranked = np.lexsort((job, -sums, wait))
-        return _first_of_each(job[ranked], np.bincount(wait, minlength=waits))
+        return _first_of_each(job[ranked], np.bincount(wait, minlength=len(least)))
 
 
 def _low_bound(held: Whole, counts: Whole) -> Whole:
     """Per part: at least `MOST_NAMED` of its values are as large as this. Fast, seldom sharp.
 
-    The part is cut into `MOST_NAMED` pieces; the least of their largest values is such a bound.
+    A part is cut into pieces. The `MOST_NAMED`-th of the pieces' largest values is such a bound;
+    0 is one for a part that is too short to be cut.
     """
     bound = np.zeros(len(counts), dtype=np.int64)
-    enough = counts >= MOST_NAMED
+    enough = counts >= _PIECES
     if not enough.any():
         return bound
-    offsets = (np.cumsum(counts) - counts)[enough]
-    pieces = counts[enough, None] * np.arange(MOST_NAMED + 1) // MOST_NAMED
-    cuts = offsets[:, None] + pieces
+    begins = (np.cumsum(counts) - counts)[enough, None]
+    cuts = begins + counts[enough, None] * np.arange(_PIECES + 1) // _PIECES
     # `reduceat` takes pairs of a begin and an end; every second of its answers lies between pairs.
     pairs = np.stack([cuts[:, :-1], cuts[:, 1:]], axis=2).ravel()
-    largest = np.maximum.reduceat(np.append(held, 0), pairs)[::2]
-    bound[enough] = largest.reshape(-1, MOST_NAMED).min(axis=1)
+    largest = np.maximum.reduceat(np.append(held, 0), pairs)[::2].reshape(-1, _PIECES)
+    bound[enough] = np.partition(largest, -MOST_NAMED, axis=1)[:, -MOST_NAMED]
     return bound

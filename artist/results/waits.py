@@ -32,7 +32,7 @@ import numpy.typing as npt
 from artist.results.metrics import Table, seconds_column
 from artist.results.stays import Facts, Stays, Whole
 from artist.results.wait_neighbours import Neighbours, Waits, neighbours
-from artist.units import Tick, seconds
+from artist.units import Tick, seconds_text
 
 POLICY, LEFT_FREE, ORDER, GPUS = "policy", "left-free", "order", "gpus"
 CAUSES = (POLICY, LEFT_FREE, ORDER, GPUS)
@@ -181,7 +181,7 @@ def _reasons(
     around: Neighbours,
 ) -> list[str]:
     return [
-        _reason(cause, words, Figures(*figures))
+        _reason(cause, words, _Figures(*figures))
         for cause, words, *figures in zip(
             causes,
             told,
@@ -197,7 +197,7 @@ def _reasons(
     ]
 
 
-class Figures(NamedTuple):
+class _Figures(NamedTuple):
     """The figures of one wait that its sentence gives."""
 
     gpus: int
@@ -209,27 +209,25 @@ class Figures(NamedTuple):
     overtaken: int
 
 
-def _reason(cause: str, told: str, wait: Figures) -> str:
-    wanted = f"it wanted {wait.gpus}" + (
-        f" (at least {wait.least})" if wait.least < wait.gpus else ""
-    )
+def _reason(cause: str, told: str, wait: _Figures) -> str:
+    least = f" (at least {wait.least})" if wait.least < wait.gpus else ""
+    wanted, free = f"it wanted {wait.gpus}{least}", _most_free(wait.most_free)
     if cause == POLICY:
-        return f"{told}; {wanted}, and at most {wait.most_free} GPUs were free"
+        return f"{told}; {wanted}, and {free}"
     if cause == GPUS:
-        return f"at most {wait.most_free} GPUs were free, and {wanted}"
+        return f"{free}, and {wanted}"
     others = "1 other job" if wait.served == 1 else f"{wait.served} other jobs"
     meanwhile = f"{others} got GPUs meanwhile, {wait.overtaken} from further back in the trace"
     if cause == ORDER:
-        return (
-            f"{wait.most_free} GPUs were free at most, but only at instants at which other jobs "
-            f"got them, and {wanted}; {meanwhile}"
-        )
+        return f"{free}, but other jobs got them at once, and {wanted}; {meanwhile}"
+    some = f"{seconds_text(wait.left_for)} of {seconds_text(wait.length)}"
     return (
-        f"for {_seconds(wait.left_for)} of {_seconds(wait.length)} enough GPUs were free (at most "
-        f"{wait.most_free}), and {wanted}, but the policy's order or rule of placement left them "
-        f"unused; {meanwhile}"
+        f"{wanted}, and for {some} as many stayed free (at most {wait.most_free}), but the "
+        f"policy's order or rule of placement left them unused; {meanwhile}"
     )
 
 
-def _seconds(length: Tick) -> str:
-    return f"{seconds(length):,.3f}".rstrip("0").rstrip(".") + " s"
+def _most_free(gpus: int) -> str:
+    if gpus < 2:
+        return "at most 1 GPU was free" if gpus else "no GPU was free"
+    return f"at most {gpus} GPUs were free"
