@@ -313,3 +313,27 @@ def test_charts_of_56_runs_stay_below_1_2_mb(tmp_path: Path) -> None:
         for copy in range(8)
     ]
     assert sum(len(script_json(figure_data(figure))) for figure in figures(group(runs))) < 1_200_000
+
+
+def test_panels_and_waterfalls_for_papers() -> None:
+    canvas_of = pytest.importorskip("matplotlib.figure").Figure
+    from artist.report.drawing import draw, style
+
+    lines = [Series(f"p{i}", f"s{i}", [1.0, i], [1.0, 2.0]) for i in range(5)]
+    figure = Figure("a", Kind.LINES, "a", "cluster", Axis("x"), Axis("y"), lines, "")
+    canvas = canvas_of(figsize=(3.5, 2.3))
+    draw(figure, canvas)
+    assert [axes.get_title(loc="left") for axes in canvas.axes] == ["p0", "p1", "p2", "p3", "p4"]
+    own = [axes.lines[-1] for axes in canvas.axes]
+    assert [line.get_color() for line in own] == [style(f"s{i}")[0] for i in range(5)]
+    assert [list(line.get_ydata()) for line in own] == [[1.0, i] for i in range(5)]
+    assert {len(axes.lines) for axes in canvas.axes} == {5}
+
+    waterfall = differences(*study_of(fifo=FIFO, las=LAS))
+    assert waterfall is not None
+    canvas = canvas_of(figsize=(3.5, 2.3))
+    draw(waterfall, canvas)
+    bars = canvas.axes[0].patches
+    assert [(bar.get_x(), bar.get_width()) for bar in bars] == [
+        (0, -15), (-15, 4), (-11, 15), (4, 2), (0, 6),
+    ]  # fmt: skip
