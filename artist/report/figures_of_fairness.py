@@ -32,7 +32,7 @@ def fairness(study: Study, setting: Setting) -> Iterator[Figure]:
         kind=Kind.LINES,
         title="Finish-time fairness, cumulative",
         section="completion",
-        x=Axis("Completion time / run time without communication", log=True),
+        x=Axis("JCT / run time without communication", log=True),
         y=Axis("Share of jobs", "%", top=100.0),
         series=[cumulative(p, study.tone(p), values) for p, values in ratios.items()],
         setting=setting.index,

@@ -225,7 +225,11 @@ def test_packed_rows_are_the_rows(one: Path) -> None:
     starts = ends - np.array(data["length"]) * data["step"]
     assert np.abs(starts - rows["start_s"]).max() <= data["step"] / 2 + 1e-6
     assert [data["jobs"][job] for job in data["job"]] == rows.text["job_id"]
-    assert [data["levels"][level] for level in data["level"]] == rows.text["level"]
+    levels, shapes, speeds = ([column[kind] for kind in data["kind"]] for column in data["kinds"])
+    assert [data["levels"][level] for level in levels] == rows.text["level"]
+    assert [data["shapes"][shape] for shape in shapes] == rows.text["signature"]
+    assert speeds == pytest.approx(rows["iteration_s"].tolist(), rel=6e-4)
+    assert [data["endings"][ended] for ended in data["ended"]] == rows.text["ended"]
     for place, text in zip(data["place"], rows.text["placement"], strict=True):
         strips = data["places"][place]
         held: dict[int, int] = {}

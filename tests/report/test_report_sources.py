@@ -17,8 +17,8 @@ import pytest
 
 from artist.report.figure import Figure, Kind, Series
 from artist.report.grouping import group
+from artist.report.number_text import plain
 from artist.report.page import figures, page
-from artist.report.page_text import plain
 from artist.report.reader import read_runs
 
 SECONDS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -213,16 +213,23 @@ def test_every_figure_is_what_its_source_says(runs: Path) -> None:
         check(runs, figure)
 
 
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "ms": 1e-3, "GPU-hours": 3600.0}
+
+
 def test_every_cell_of_the_comparison_is_a_mean_of_summaries(runs: Path) -> None:
     text = page(group(read_runs([runs]))).decode()
-    comparison = text[text.index('<div data-setting="') : text.index(">Configuration<")]
+    comparison = text[text.index('<div data-setting="') : text.index(">Configuration</h2>")]
     blocks = comparison.split('<div data-setting="')[1:]
     assert [block[0] for block in blocks] == ["0", "1"]
     for block in blocks:
-        rows = re.findall(r"<tr><th[^>]*><code>(\w+)</code>.*?</th>(.*?)</tr>", block, re.S)
+        rows = re.findall(
+            r"<tr><th[^>]*><code>(\w+)</code>.*?(?:\((\S+)\)</small>)?</th>(.*?)</tr>", block, re.S
+        )
         assert len(rows) > 20
-        for key, cells in rows:
+        for key, unit, cells in rows:
+            size = UNITS.get(unit, 1.0)
+            assert bool(unit) == key.endswith("_s")
             numbers = re.findall(r"<td>([^<]*)", cells)
             for policy, shown in zip(("dally", "gandiva"), numbers, strict=True):
                 values = Source(runs, int(block[0]), policy).summaries(key)
-                assert shown == plain(float(np.mean(values))), key
+                assert shown == plain(float(np.mean(values)) / size), key

@@ -34,6 +34,11 @@ function duration(seconds) {
 
 const quantity = (value, axis) => number(value) + (axis.unit ? " " + axis.unit : "");
 
+// Each kind of time has one unit on the whole page: DATA.units.
+const unitOf = (kind) => DATA.units[kind].name;
+const inUnit = (seconds, kind) => number(seconds / DATA.units[kind].seconds);
+const withUnit = (seconds, kind) => `${inUnit(seconds, kind)} ${unitOf(kind)}`;
+
 const titleOf = (axis) => (axis.unit ? `${axis.label} (${axis.unit})` : axis.label);
 
 // Tones: eight colours for policies, then the same ones again, dashed or pale; ten for jobs.
@@ -70,11 +75,13 @@ const speak = (lines) => {
   spoken.textContent = lines.map((l) => (typeof l === "string" ? l : `${l[1]} ${l[2]}`)).join("; ");
 };
 
+const isDark = () => styleOf("scheme") === "dark";
+
 // Light and dark: the system's choice, until the reader makes one.
 function startTheme(button, changed) {
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const dark = isDark;
   const label = () => {
     button.textContent = dark() ? "Light" : "Dark";
     button.setAttribute("aria-label", `Switch to ${dark() ? "light" : "dark"} colours`);

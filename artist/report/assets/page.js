@@ -26,11 +26,12 @@ function card(figure, beside) {
   return element;
 }
 
-function dataTable(head, body) {
+// `words`: the class of cells that are no numbers.
+function dataTable(head, body, words = "") {
   return html("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table" }, html("table", {},
     html("thead", {}, html("tr", {}, ...head.map((h) => html("th", { scope: "col" }, h)))),
     html("tbody", {}, ...body.map((row) => html("tr", {}, ...row.map((cell, i) =>
-      i ? html("td", {}, cell) : html("th", { scope: "row" }, cell)))))));
+      i ? html("td", { "data-label": head[i], class: words && !/^[-\d.,]+$/.test(cell) ? words : null }, cell) : html("th", { scope: "row", "data-label": head[0] }, cell)))))));
 }
 
 // What the figure shows, as numbers: bars whole, curves at a dozen places.
@@ -64,9 +65,19 @@ function tableOfParts(figure) {
     bins.map((i) => [number(edges[i]), ...figure.series.flatMap((s) => cells(s, i))]));
 }
 
-function fill() {
+// The figures of all settings, and of the chosen one.
+async function figuresHere() {
+  const packed = DATA.ofSetting[chosen.setting];
+  return packed ? [...DATA.figures, ...await inflated(`figures ${chosen.setting}`, packed)]
+    : DATA.figures;
+}
+
+async function fill() {
+  const wanted = chosen.setting;
+  const here = await figuresHere();
+  if (wanted !== chosen.setting) return;
   for (const slot of document.querySelectorAll("[data-section]")) {
-    const found = DATA.figures.filter((f) => f.section === slot.dataset.section
+    const found = here.filter((f) => f.section === slot.dataset.section
       && (slot.dataset.scope === "all") === (f.setting === undefined) && matches(f));
     const small = found.find((f) => f.kind === "rows");
     const beside = small && innerWidth > 760 ? rowsLayout(small.series.length).height : 0;
@@ -125,12 +136,14 @@ function startTimeline() {
     const { run, view } = timeline;
     const inView = run.job.map((_, i) => i)
       .filter((i) => run.ends[i] > view.t0 && run.ends[i] - run.length[i] < view.t1);
-    const body = inView.slice(0, 200).map((i) => timeline.facts(i)).map((f) => [String(f.row),
-      f.job, f.model, String(f.gpus), f.level, f.placement, duration(f.start), duration(f.length)]);
+    const body = inView.slice(0, 200).map((i) => run.factsOf(i)).map((f) => [String(f.row),
+      f.job, f.model, String(f.gpus), f.level, f.placement, inUnit(f.start, "time"),
+      inUnit(f.length, "time")]);
     table.replaceChildren(table.firstElementChild,
       html("p", { class: "note" }, `${number(inView.length)} placements in view`
         + (inView.length > 200 ? ", the first 200 of them. Zoom in for the others." : ".")),
-      dataTable(["row", "job", "model", "GPUs", "level", "machine:GPUs", "from", "for"], body));
+      dataTable(["row", "job", "model", "GPUs", "level", "machine:GPUs", `from (${unitOf("time")})`,
+        `for (${unitOf("time")})`], body));
   };
   table.addEventListener("toggle", () => { if (table.open && timeline.run) rows(); });
   for (const button of document.querySelectorAll("[data-act]")) {
@@ -164,8 +177,9 @@ function startTimeline() {
 
 document.body.append(tooltip, spoken);
 const timeline = startTimeline();
-startPickers(() => { fill(); timeline.show(); });
-fill();
-timeline.show();
+const jobTable = new JobTable();
+const showChosen = () => { fill(); timeline.show(); jobTable.show(); };
+startPickers(showChosen);
+showChosen();
 startTheme(document.getElementById("theme"), () => timeline.draw());
 addEventListener("scroll", hideTooltip, { passive: true });
