@@ -2,19 +2,34 @@
 
 A fabric is a YAML file with one entry per level, inner to outer. An entry describes how the
 children of a unit of that level are connected, in ASTRA-sim's terms: topology, bandwidth per GPU
-and direction, latency. For models of contention, an entry may also describe the physical links
-that lead out of such a unit (`uplink`).
+and direction, latency. Where the GPUs of a machine share its network card, `shared_by` says so
+(`artist/estimates/dimensions.py` has the rule). For models of contention, an entry may also
+describe the physical links that lead out of such a unit (`uplink`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from artist.cluster.tree import ClusterTree, regular
-from artist.errors import ConfigError
+from artist.cluster.with_units import (
+    Bandwidth,
+    Latency,
+    Rate,
+    WithUnits,
+    either_spelling,
+    with_unit,
+)
+from artist.errors import ConfigError, shortened
 from artist.io.digests import sha256
 from artist.io.documents import Document, load_yaml, validate
 from artist.io.fields import NonNegative, Positive
@@ -22,9 +37,21 @@ from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
 
 
-class Uplink(Document):
+def _one_rate(schema: dict[str, Any]) -> None:
+    either_spelling(schema, ("rate",))
+
+
+def _one_bandwidth_and_latency(schema: dict[str, Any]) -> None:
+    either_spelling(schema, ("bandwidth", "latency"))
+
+
+class Uplink(WithUnits):
     """The physical links from one unit of a level to its parent."""
 
+    model_config = ConfigDict(json_schema_extra=_one_rate)
+    TAKE_UNITS: ClassVar[tuple[str, ...]] = ("rate",)
+
+    rate: Rate | None = with_unit("rate")
     rate_gib_per_s: Positive = Field(description="rate of one link and direction, GiB/s")
     count: int = Field(ge=1, description="links per unit")
     source: str = Field(description="where the numbers come from")
@@ -35,22 +62,45 @@ class Uplink(Document):
         return self.rate_gib_per_s * self.count
 
 
-class FabricLevel(Document):
+TopologyName = Literal["Ring", "FullyConnected", "Switch"]
+
+
+class FabricLevel(WithUnits):
     """How the children of a unit of this level are connected."""
 
+    model_config = ConfigDict(json_schema_extra=_one_bandwidth_and_latency)
+    TAKE_UNITS: ClassVar[tuple[str, ...]] = ("bandwidth", "latency")
+
     name: str = Field(min_length=1)
-    topology: Literal["Ring", "FullyConnected", "Switch"]
-    bandwidth_gib_per_s: Positive = Field(description="per GPU and direction, GiB/s")
+    topology: TopologyName
+    bandwidth: Bandwidth | None = with_unit("bandwidth")
+    latency: Latency | None = with_unit("latency")
+    bandwidth_gib_per_s: Positive = Field(
+        description="per GPU and direction, GiB/s; with shared_by, of all GPUs together"
+    )
     latency_ns: NonNegative = Field(description="ns per hop; a Switch counts two hops")
     collective: str = Field(default="ring", description="ASTRA-sim's algorithm on this level")
     gpus: int | None = Field(
         default=None, ge=1, description="GPUs of one unit; only for a level inside machines"
+    )
+    shared_by: str | None = Field(
+        default=None,
+        description="an inner level, such as machine: the GPUs of one of its units share the "
+        "bandwidth, as they share a machine's network card",
     )
     pair_share: Positive = Field(
         default=1.0, le=1, description="share of the bandwidth if a job spans two children alone"
     )
     uplink: Uplink | None = None
     source: str = Field(description="where the numbers come from")
+
+    @model_serializer(mode="wrap")
+    def _without_nobody(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave `shared_by` out where nobody shares: digests stay those of before it was there."""
+        level: dict[str, Any] = serialise(self)
+        if self.shared_by is None:
+            del level["shared_by"]
+        return level
 
 
 class FabricSystem(Document):
@@ -112,6 +162,26 @@ class Fabric(Document):
                 raise ValueError(f"level {level.name}: 'gpus' belongs to a level inside machines")
         if self.levels[-1].uplink is not None:
             raise ValueError(f"level {names[-1]}: 'uplink' leads nowhere from the outermost level")
+        return self
+
+    @model_validator(mode="after")
+    def _shared_inside(self) -> Fabric:
+        """Refuse a sharing level that is not inside, and one ring where there are more flows."""
+        for index, level in enumerate(self.levels):
+            if level.shared_by is None:
+                continue
+            inner = self.level_names[:index]
+            if level.shared_by not in inner:
+                raise ValueError(
+                    f"level {level.name}: shared_by {shortened(level.shared_by)} is no level "
+                    f"inside it; {'inside are ' + ', '.join(inner) if inner else 'none is'}"
+                )
+            if self.system.rings == "one" and level.collective not in ("ring", "oneRing"):
+                raise ValueError(
+                    f"level {level.name}: shared_by {level.shared_by} with rings 'one' needs "
+                    f"collective 'ring', which passes each {level.shared_by} once, but it is "
+                    f"{level.collective!r}; take rings 'per-level'"
+                )
         return self
 
     @property
@@ -179,4 +249,5 @@ def with_system(fabric: Fabric, changes: Mapping[str, Any]) -> Fabric:
         raise ConfigError("system.source is not a setting")
     merged = fabric.system.model_dump() | dict(changes)
     system = validate(merged, type(fabric.system), "system settings")
-    return fabric.model_copy(update={"system": system})
+    # Whole, since rules about levels depend on the system settings.
+    return validate(fabric.model_dump() | {"system": system}, Fabric, "system settings")
