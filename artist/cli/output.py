@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,13 @@ class Format(StrEnum):
 def print_json(data: Any) -> None:
     """Print JSON on stdout."""
     sys.stdout.write(json.dumps(data, indent=2) + "\n")
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print CSV on stdout, lines ended by a line feed."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
 
 
 def print_table(

@@ -166,7 +166,7 @@ class Fabric(Document):
 
     @model_validator(mode="after")
     def _shared_inside(self) -> Fabric:
-        """Refuse a sharing level that is not inside, and one ring where there are more flows."""
+        """Refuse a sharing level that is not inside. `_check_sharing` has the other rules."""
         for index, level in enumerate(self.levels):
             if level.shared_by is None:
                 continue
@@ -175,12 +175,6 @@ class Fabric(Document):
                 raise ValueError(
                     f"level {level.name}: shared_by {shortened(level.shared_by)} is no level "
                     f"inside it; {'inside are ' + ', '.join(inner) if inner else 'none is'}"
-                )
-            if self.system.rings == "one" and level.collective not in ("ring", "oneRing"):
-                raise ValueError(
-                    f"level {level.name}: shared_by {level.shared_by} with rings 'one' needs "
-                    f"collective 'ring', which passes each {level.shared_by} once, but it is "
-                    f"{level.collective!r}; take rings 'per-level'"
                 )
         return self
 
@@ -238,16 +232,41 @@ def load_fabric(name: str) -> Fabric:
 
 
 def with_system(fabric: Fabric, changes: Mapping[str, Any]) -> Fabric:
-    """A fabric with some of its system settings replaced.
+    """A fabric with some of its system settings replaced: as it is asked about.
 
     Raises:
-        ConfigError: an unknown setting or a bad value.
+        ConfigError: an unknown setting or a bad value, or levels whose bandwidth is shared in a way
+            that ASTRA-sim cannot be asked about under these settings.
     """
-    if not changes:
-        return fabric
     if "source" in changes:
         raise ConfigError("system.source is not a setting")
-    merged = fabric.system.model_dump() | dict(changes)
-    system = validate(merged, type(fabric.system), "system settings")
-    # Whole, since rules about levels depend on the system settings.
-    return validate(fabric.model_dump() | {"system": system}, Fabric, "system settings")
+    if changes:
+        merged = fabric.system.model_dump() | dict(changes)
+        system = validate(merged, type(fabric.system), "system settings")
+        fabric = fabric.model_copy(update={"system": system})
+    for level in fabric.levels:
+        if level.shared_by is not None:
+            _check_sharing(level, fabric)
+    return fabric
+
+
+def _check_sharing(level: FabricLevel, fabric: Fabric) -> None:
+    """Refuse settings under which a unit's traffic is not one all-reduce of the job's bytes.
+
+    With one ring, only a ring passes a unit once. With rings per level and `baseline`, each GPU of
+    a unit sends all bytes outwards, so that a shared card would carry them once per GPU. No library
+    does that: on the T4 machines it doubles the error of BERT
+    (docs/decisions/0015-what-astra-sim-is-asked.md).
+    """
+    system, where = fabric.system, f"fabric {fabric.name!r}, level {level.name}"
+    flat = level.collective.startswith("one")
+    if level.collective != "ring" and (flat or system.rings == "one"):
+        raise ConfigError(
+            f"{where}: shared_by {level.shared_by} and collective {level.collective!r} with rings "
+            f"{system.rings!r} do not go together; take collective 'ring'"
+        )
+    if system.rings == "per-level" and system.collective_optimization == "baseline":
+        raise ConfigError(
+            f"{where}: shared_by {level.shared_by} needs system.rings=one, or "
+            "system.collective_optimization=localBWAware: with baseline every GPU sends all bytes"
+        )

@@ -22,8 +22,10 @@ unit, and each gets an equal part; one ring passes the unit once, and has it alo
     bandwidth per GPU = bandwidth / GPUs in a unit      (rings: per-level)
     bandwidth per GPU = bandwidth                       (rings: one)
 
-An all-reduce of S bytes over m machines of g GPUs then takes as long either way, apart from the
-first (m - 1)/m and (mg - 1)/(mg): g rings of S/g bytes at 1/g of the bandwidth, or one of S.
+An all-reduce of S bytes over m machines of g GPUs sends as much through a card either way, up to
+(m - 1)/m against (mg - 1)/(mg): g rings of S/g bytes at 1/g of the bandwidth, or one ring of S
+bytes. The rings have S/g bytes under `collective_optimization: localBWAware`; under `baseline`
+they have S, so `with_system` refuses that.
 """
 
 from __future__ import annotations
