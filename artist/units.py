@@ -82,7 +82,7 @@ LATENCY_UNITS: Mapping[str, Fraction] = MappingProxyType(
 """Unit of a latency -> ns."""
 
 _QUANTITY = re.compile(
-    r"\s*(\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})(?:[eE]([+-]?\d{1,2}))?\s*([^\d\s]*)\s*"
+    r"\s*(\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE]([+-]?\d{1,2}))?\s*([^\d\s]*)\s*"
 )
 
 

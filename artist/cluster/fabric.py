@@ -10,7 +10,7 @@ describe the physical links that lead out of such a unit (`uplink`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     ConfigDict,
@@ -51,7 +51,7 @@ class Uplink(WithUnits):
     model_config = ConfigDict(json_schema_extra=_one_rate)
     TAKE_UNITS: ClassVar[tuple[str, ...]] = ("rate",)
 
-    rate: Rate | None = with_unit("rate")
+    rate: Rate = with_unit("rate")
     rate_gib_per_s: Positive = Field(description="rate of one link and direction, GiB/s")
     count: int = Field(ge=1, description="links per unit")
     source: str = Field(description="where the numbers come from")
@@ -64,6 +64,15 @@ class Uplink(WithUnits):
 
 TopologyName = Literal["Ring", "FullyConnected", "Switch"]
 
+# The names that ASTRA-sim knows (artist/astra/messages/groups.py reads them).
+AlgorithmName = Annotated[
+    str,
+    Field(
+        pattern=r"^(ring|oneRing|halvingDoubling|oneHalvingDoubling|doubleBinaryTree"
+        r"|(direct|oneDirect)([1-9][0-9]{0,4})?)$"
+    ),
+]
+
 
 class FabricLevel(WithUnits):
     """How the children of a unit of this level are connected."""
@@ -73,13 +82,15 @@ class FabricLevel(WithUnits):
 
     name: str = Field(min_length=1)
     topology: TopologyName
-    bandwidth: Bandwidth | None = with_unit("bandwidth")
-    latency: Latency | None = with_unit("latency")
+    bandwidth: Bandwidth = with_unit("bandwidth")
+    latency: Latency = with_unit("latency")
     bandwidth_gib_per_s: Positive = Field(
         description="per GPU and direction, GiB/s; with shared_by, of all GPUs together"
     )
     latency_ns: NonNegative = Field(description="ns per hop; a Switch counts two hops")
-    collective: str = Field(default="ring", description="ASTRA-sim's algorithm on this level")
+    collective: AlgorithmName = Field(
+        default="ring", description="ASTRA-sim's algorithm on this level"
+    )
     gpus: int | None = Field(
         default=None, ge=1, description="GPUs of one unit; only for a level inside machines"
     )

@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from artist.cluster.fabric import Fabric, TopologyName
+from artist.cluster.fabric import AlgorithmName, Fabric, FabricLevel, TopologyName
 from artist.cluster.with_units import Bandwidth, Latency, WithUnits, with_unit
 from artist.errors import ConfigError, nearest, shortened
 from artist.io.documents import validate
@@ -30,12 +30,12 @@ class LevelOptions(WithUnits):
 
     TAKE_UNITS: ClassVar[tuple[str, ...]] = ("bandwidth", "latency")
 
-    bandwidth: Bandwidth | None = with_unit("bandwidth")
-    latency: Latency | None = with_unit("latency")
+    bandwidth: Bandwidth = with_unit("bandwidth")
+    latency: Latency = with_unit("latency")
     bandwidth_gib_per_s: Positive | None = Field(default=None, description="GiB/s")
     latency_ns: NonNegative | None = Field(default=None, description="ns per hop")
     topology: TopologyName | None = None
-    collective: str | None = Field(default=None, description="ASTRA-sim's algorithm")
+    collective: AlgorithmName | None = Field(default=None, description="ASTRA-sim's algorithm")
     pair_share: Positive | None = Field(default=None, le=1)
     shared_by: str | None = Field(default=None, description="an inner level, such as machine")
 
@@ -72,18 +72,28 @@ def with_options(fabric: Fabric, options: Mapping[str, LevelOptions]) -> Fabric:
     if not options:
         return fabric
     for name in options:
-        if name not in fabric.level_names:
-            near = nearest(name, fabric.level_names)
-            hint = f"; did you mean {near!r}?" if near else ""
-            raise ConfigError(
-                f"fabric.{name}: fabric {fabric.name!r} has no level {shortened(name)}, but "
-                f"{', '.join(fabric.level_names)}{hint}"
-            )
+        level_of(fabric, name)
     changed = [
         level.model_dump() | options[level.name].changes if level.name in options else level
         for level in fabric.levels
     ]
     return validate(fabric.model_dump() | {"levels": changed}, Fabric, f"fabric {fabric.name!r}")
+
+
+def level_of(fabric: Fabric, name: str) -> FabricLevel:
+    """A level of a fabric by its name.
+
+    Raises:
+        ConfigError: the fabric has no such level; names those that it has.
+    """
+    for level in fabric.levels:
+        if level.name == name:
+            return level
+    near = nearest(name, fabric.level_names)
+    raise ConfigError(
+        f"fabric.{shortened(name)[1:-1]}: fabric {fabric.name!r} has the levels "
+        f"{', '.join(fabric.level_names)}" + (f"; did you mean {near!r}?" if near else "")
+    )
 
 
 def changes_text(options: Mapping[str, Any]) -> str:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from artist.cluster.fabric import Fabric
-from artist.cluster.fabric_options import LevelOptions, with_options
+from artist.cluster.fabric_options import LevelOptions, level_of, with_options
 from artist.cluster.with_units import EXAMPLES, OWN_UNIT, SPELT, UNITS, read_quantity
-from artist.errors import ConfigError, did_you_mean, shortened
+from artist.errors import ConfigError, shortened
 from artist.estimates.latency_service import EstimateStore
 from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
 from artist.estimates.query_from_text import Question
@@ -70,13 +70,7 @@ class Sweep:
         Raises:
             ConfigError: the fabric has no such level.
         """
-        level = next((level for level in fabric.levels if level.name == self.level), None)
-        if level is None:
-            known = did_you_mean(self.level, fabric.level_names)
-            raise ConfigError(
-                f"--sweep fabric.{self.level}: fabric {fabric.name!r} has no such level ({known})"
-            )
-        value: float = getattr(level, self.field)
+        value: float = getattr(level_of(fabric, self.level), self.field)
         return from_base_unit(value, self.unit, UNITS[self.key]) if self.unit else value
 
 

@@ -60,4 +60,4 @@ def _explain_fabric(fabric: Fabric) -> None:
 
 
 def _owner(fabric: Fabric) -> str:
-    return "the ring" if fabric.system.rings == "one" else "a GPU"
+    return "a flow" if fabric.system.rings == "one" else "a GPU"
