@@ -60,7 +60,10 @@ else:
 
 
 class Scenario(_Explained):
-    """Everything that decides a run's result. Same scenario and version, same bytes."""
+    """Everything that decides a run's result. Same scenario and version, same bytes.
+
+    Except `wall_s` in the summary, and `command` and `volatile` in the manifest.
+    """
 
     # Dally, section V-B: machines of 8 GPUs, 8 machines per rack, up to 16 racks.
     racks: Size = Field(default=16, description="racks of the cluster")
