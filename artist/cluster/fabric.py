@@ -110,7 +110,7 @@ class FabricLevel(WithUnits):
         """Leave `shared_by` out where nobody shares: digests stay those of before it was there."""
         level: dict[str, Any] = serialise(self)
         if self.shared_by is None:
-            del level["shared_by"]
+            level.pop("shared_by", None)  # a dump may have left it out already
         return level
 
 

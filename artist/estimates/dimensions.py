@@ -85,9 +85,12 @@ def dimensions(shape: Shape, fabric: Fabric) -> tuple[Dimension, ...]:
 
 
 def _sharers(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric) -> int:
-    """How many rings of a level leave one unit of the level that shares the bandwidth."""
+    """How many rings of a level leave one unit of the level that shares the bandwidth.
+
+    One ring through all GPUs is one dimension, so that the product over inner ones is 1.
+    """
     sharing = fabric.levels[level].shared_by
-    if sharing is None or fabric.system.rings == "one":
+    if sharing is None:
         return 1
     unit = fabric.level_names.index(sharing)
     return math.prod(size for inner, size in sizes if inner <= unit)
