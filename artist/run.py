@@ -17,6 +17,7 @@ from typing import Any
 
 from artist import __version__
 from artist.cluster.fabric import Fabric, load_fabric, with_system
+from artist.cluster.fabric_options import changes_text, with_options
 from artist.cluster.tree import ClusterTree, nested
 from artist.cluster.visiting_order import VisitingOrder
 from artist.config import Scenario
@@ -108,7 +109,7 @@ def prepare(
     Raises:
         ArtistError: whatever is wrong with the scenario.
     """
-    fabric = load_fabric(scenario.fabric)
+    fabric = build_fabric(scenario)
     tree = build_cluster(scenario, fabric)
     files = file_digests(scenario)
     policy = build_policy(scenario)
@@ -164,6 +165,7 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
         "trace": trace.name,
         "calibration": calibration.name if calibration else NONE,
         "models_not_calibrated": " ".join(_models_not_calibrated(prepared)),
+        **_fabric_changes(scenario),
         **summarise(rows, tree, jobs, timeline, len(trace.jobs)),
         **work,
         "wall_s": wall_s,
@@ -199,7 +201,7 @@ def link_digests(scenario: Scenario) -> Mapping[str, str]:
     Raises:
         ConfigError: one of them is missing or bad.
     """
-    fabric = load_fabric(scenario.fabric)
+    fabric = build_fabric(scenario)
     return _link_digests(fabric, build_calibration(scenario, fabric))
 
 
@@ -207,6 +209,15 @@ def _link_digests(fabric: Fabric, calibration: Calibration | None) -> Mapping[st
     if calibration is None:
         return {"fabric": fabric.digest}
     return {"fabric": fabric.digest, "calibration": sha256(calibration.model_dump_json())}
+
+
+def build_fabric(scenario: Scenario) -> Fabric:
+    """The scenario's fabric, with the scenario's changes.
+
+    Raises:
+        ConfigError: unknown name, bad file, or a change of a level that the fabric lacks.
+    """
+    return with_options(load_fabric(scenario.fabric), scenario.fabric_options)
 
 
 def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
@@ -238,6 +249,12 @@ def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:
     if scenario.calibration == AUTO and kind in ("none", "recorded"):
         return None
     return choose_calibration(scenario.calibration, fabric)
+
+
+def _fabric_changes(scenario: Scenario) -> Mapping[str, str]:
+    """The entry of a summary that says how the fabric was changed; none if it was not."""
+    text = changes_text(scenario.fabric_options)
+    return {"fabric_changes": text} if text else {}
 
 
 def _models_not_calibrated(prepared: Prepared) -> tuple[str, ...]:

@@ -241,8 +241,8 @@ def names() -> str:
     parts = {
         "Backends": table(entries, [(f"`{e.id}`", e.summary, e.paper) for e in BACKENDS]),
         "Fabrics": table(
-            ("name", "levels", "summary"),
-            [(f"`{f.name}`", ", ".join(f.level_names), f.summary) for f in fabrics],
+            ("name", "levels", "Gbit/s per direction", "summary"),
+            [(f"`{f.name}`", ", ".join(f.level_names), _gbits(f), f.summary) for f in fabrics],
         ),
         "Built-in traces": table(
             entries, [(f"`{e.id}`", e.summary, e.paper) for e in builtin_traces]
@@ -252,6 +252,14 @@ def names() -> str:
     }
     text = "# Names\n\n`artist list KIND` prints these.\n\n"
     return text + "\n".join(f"## {title}\n\n{body}" for title, body in parts.items())
+
+
+def _gbits(fabric: Fabric) -> str:
+    """The bandwidth of each level, inner to outer."""
+    from artist.units import bandwidth_texts
+
+    texts = (bandwidth_texts(level.bandwidth_gib_per_s)[0] for level in fabric.levels)
+    return ", ".join(text.partition(" ")[0] for text in texts)
 
 
 def policies() -> str:

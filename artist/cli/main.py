@@ -75,6 +75,7 @@ def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},  # commands inherit it
     )
     app.callback()(_root)
     for name in names:

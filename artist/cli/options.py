@@ -44,7 +44,9 @@ CalibrationName = Annotated[
 Seed = Annotated[int | None, typer.Option(help="Seed of everything drawn (default 0).")]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="policy.KEY, system.KEY or a setting."),
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="policy.KEY, system.KEY, fabric.LEVEL.KEY or a setting."
+    ),
 ]
 
 

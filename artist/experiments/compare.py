@@ -23,7 +23,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.executors import run_all
@@ -38,7 +37,7 @@ from artist.results.compare_values import (
     holm,
     kind_of,
 )
-from artist.run import build_cluster, build_trace, simulate
+from artist.run import build_cluster, build_fabric, build_trace, simulate
 
 METRICS = ("makespan_s", "jct_mean_s", "jct_p95_s", "queue_delay_mean_s", "comm_time_mean_s")
 
@@ -294,7 +293,7 @@ def _summary(scenario: Scenario) -> Mapping[str, Any]:
 
 def _check_seeds(scenario: Scenario, seeds: int) -> None:
     """Refuse copies of one run that would count as replicates."""
-    tree = build_cluster(scenario, load_fabric(scenario.fabric))
+    tree = build_cluster(scenario, build_fabric(scenario))
     one, other = (
         build_trace(scenario.model_copy(update={"seed": scenario.seed + step}), tree).jobs
         for step in (0, 1)

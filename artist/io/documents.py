@@ -33,12 +33,13 @@ class Document(BaseModel):
     def _times_fit_the_clock(self) -> Self:
         """Check every time in seconds against the largest time that the engine's clock holds.
 
-        These are the fields named `..._s`, except `..._gpu_s` (GPU-seconds), which is no time.
+        These are the fields named `..._s`, except `..._gpu_s` (GPU-seconds) and `..._per_s`
+        (rates), which are no times.
         """
         for name in type(self).model_fields:
             value = getattr(self, name)
             times = value if isinstance(value, tuple) else (value,)
-            if name.endswith("_s") and not name.endswith("_gpu_s"):
+            if name.endswith("_s") and not name.endswith(("_gpu_s", "_per_s")):
                 for time_s in times:
                     if isinstance(time_s, float) and time_s > MAX_TIME_S:
                         raise ValueError(

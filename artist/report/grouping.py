@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from artist.cluster.fabric_options import changes_text
 from artist.config import SIZES
 from artist.registry import UnknownNameError
 from artist.report.quantities import Quantity, Unit, units_of
@@ -231,11 +232,21 @@ def _words(values: Mapping[str, Any], differing: Iterable[str]) -> Mapping[str, 
     return {name: _in_words(name, values.get(name)) for name in differing}
 
 
+def fabric_changes(options: Any) -> str:
+    """What a scenario changes of its fabric, in words; empty if nothing."""
+    try:
+        return changes_text(options or {})
+    except (AttributeError, TypeError, ValueError, ArithmeticError):  # a manifest changed by hand
+        return _short(options)
+
+
 def _in_words(key: str, value: Any) -> str:
     if key == "racks":
         return "1 rack" if value == 1 else f"{value} racks"
     if key in ("trace", CLUSTER):
         return str(value)
+    if key == "fabric_options":
+        return f"fabric: {fabric_changes(value) or 'as its file has it'}"
     if key == "arrivals":
         return f"arrivals: {value}"
     return f"{key.replace('_', ' ')}: {_short(value)}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from artist.config import SIZES
-from artist.report.grouping import Study
+from artist.report.grouping import Study, fabric_changes
 from artist.report.metric_units import in_words
 from artist.report.number_text import plain
 from artist.report.reader import Run
@@ -44,10 +46,16 @@ def lede(study: Study) -> str:
     work = f"{min(jobs)} jobs" if len(jobs) == 1 else f"{min(jobs)} to {max(jobs)} jobs"
     parts.append(f"{work} on {_cluster(study)}.")
     if "fabric" in scenario and "fabric" not in differing:
-        parts.append(f"Fabric {scenario['fabric']}.")
+        parts.append(f"Fabric {scenario['fabric']}{_changed(study, differing)}.")
     if "backend" in scenario and "backend" not in differing:
         parts.append(f"Communication times from the {scenario['backend']} backend.")
     return " ".join(part for part in parts if part)
+
+
+def _changed(study: Study, differing: Container[str]) -> str:
+    """What all runs change of the fabric; empty if nothing, or if the settings differ in it."""
+    changes = fabric_changes(study.runs[0].scenario.get("fabric_options"))
+    return f", changed: {changes}" if changes and "fabric_options" not in differing else ""
 
 
 def _cluster(study: Study) -> str:

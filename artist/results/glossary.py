@@ -218,6 +218,12 @@ TERMS = (
         "that the run used, or none",
     ),
     Term(
+        "fabric_changes",
+        "",
+        "what the scenario changes of its fabric, in words (--set fabric.LEVEL.KEY=VALUE); left "
+        "out if nothing",
+    ),
+    Term(
         "models_not_calibrated",
         "",
         "models of the trace that the calibration of the run lacks, separated by blanks; they run "
@@ -312,6 +318,28 @@ TERMS = (
         "how long a job under Dally waits for a level before it accepts the next one; "
         "autotuner.parquet has the tuned timers over time (Dally, Algorithm 2)",
         "mean + 2 sample standard deviations of the recorded waits of its demand and level",
+    ),
+    Term(
+        "permutation",
+        "",
+        "another order, without a meaning, in which machines and jobs that arrive together are "
+        "visited, and other draws; 0 is the natural order. It breaks ties, and changes a makespan "
+        "by tens of percent, so comparisons run several (--permutations)",
+    ),
+    Term(
+        "within noise",
+        "",
+        "said of a difference that the order of visiting, or the draw of a trace, would make too: "
+        "artist compare calls it undecided, or no difference if it is surely within "
+        "--equivalence; less and more are beyond noise",
+        "Student's 95 % interval of the ratios, paired by replicate, contains 1 (after Holm)",
+    ),
+    Term(
+        "cycle",
+        "ns",
+        "ASTRA-sim's unit of time: its output and artist latency count cycles, and a cycle is a "
+        "nanosecond of simulated time; no cycle of a processor",
+        "1 cycle = 1 ns",
     ),
     Term("gang", "", "the GPUs of one job; they start and stop together"),
     Term("tick", "ns", "the engine's unit of time, an integer"),

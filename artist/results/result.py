@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from artist.config import Scenario
 from artist.registry import UnknownNameError
 from artist.results.metrics import Table
+from artist.results.notebook import html_table, short_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """A finished run. Columns and units are those of the files in a run directory."""
 
@@ -36,6 +37,14 @@ class Result:
     """What the trace lacks and artist filled in: by which rule, and in how many jobs."""
     trace_dropped: Mapping[str, int]
     """How many rows of the trace were left out, by reason."""
+
+    def __repr__(self) -> str:
+        """One line: what ran, and what came out."""
+        return short_text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a small table of the summary, below the run's setting."""
+        return html_table(self)
 
     @cached_property
     def jobs(self) -> pd.DataFrame:

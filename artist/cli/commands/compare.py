@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from artist.cli import options
-from artist.cli.output import Format, print_json, print_table
+from artist.cli.output import Format, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs
+from artist.cli.query_options import fitted_before
 
 if TYPE_CHECKING:
+    from artist.config import Scenario
     from artist.experiments.compare import Comparison
     from artist.results.compare_values import ComparedValues
 
@@ -83,6 +85,19 @@ def compare(
         print_json(_as_json(comparison))
     else:
         _print(comparison)
+        _print_changes(chosen)
+
+
+def _print_changes(scenario: Scenario) -> None:
+    """Say below the table what was changed of the fabric, and by which fit its models run."""
+    from artist.cluster.fabric_options import changes_text
+    from artist.run import build_calibration, build_fabric
+
+    if changes := changes_text(scenario.fabric_options):
+        print_text(f"Fabric {scenario.fabric} is changed: {changes}.")
+        calibration = build_calibration(scenario, build_fabric(scenario))
+        if sentence := fitted_before(calibration.name if calibration else "", changes):
+            print_text(sentence)
 
 
 def _print(comparison: Comparison) -> None:

@@ -13,6 +13,7 @@ from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_text
 from artist.cli.progress_bar import Watch
+from artist.cli.query_options import fitted_before
 
 if TYPE_CHECKING:
     from artist.results.result import Result
@@ -82,6 +83,8 @@ def _print_sentences(summary: Mapping[str, Any]) -> None:
             f"Calibration {summary['calibration']} lacks {', '.join(lacking.split())}: compute "
             "times are the catalogue's."
         )
+    if sentence := fitted_before(summary["calibration"], summary.get("fabric_changes", "")):
+        print_text(sentence)
 
 
 def _note_changes_to_trace(result: Result) -> None:
