@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from artist.io.writing import whole_file
 from artist.papers.comparing import Judged
-from artist.papers.definition import Item
+from artist.papers.definition import SUBJECT, Item
 from artist.papers.running import Values
 from artist.report.drawing import draw, style
 from artist.report.figure import Axis, Figure, Kind, Series, time_unit
@@ -22,6 +22,7 @@ from artist.report.grouping import group
 from artist.report.page import figures
 from artist.report.paper_figures import METADATA, STYLE, WIDTH_IN
 from artist.report.reader import read_runs
+from artist.results.verdict_words import metric_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,11 +56,12 @@ def draw_pairs(
     """A panel per value of a column: ours and the paper's side by side, on a logarithmic scale."""
     panels = list(dict.fromkeys(row[panel] for row in rows))
     with _canvas(2 * WIDTH_IN, 2.6) as canvas:
-        grid = canvas.subplots(1, len(panels), squeeze=False)[0]
+        grid = canvas.subplots(1, len(panels), squeeze=False, sharey=True)[0]
         for axes, name in zip(grid, panels, strict=True):
             chosen = [row for row in rows if row[panel] == name]
             _pairs(axes, [row[category] for row in chosen], chosen)
-            axes.set_title(str(name))
+            axes.set_title(metric_name(str(name)))
+        _plain_ticks(grid[0])
         grid[0].set_ylabel(unit)
         canvas.legend(*grid[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
         return _written(canvas, stem)
@@ -95,7 +97,7 @@ def _bars(item: Item, metric: str, values: Values) -> Figure:
         title=item.shows,
         section="",
         x=Axis("racks"),
-        y=Axis(metric.removesuffix("_s"), unit),
+        y=Axis(metric_name(metric), unit),
         series=series,
         source="",
         categories=[f"{racks} racks" for racks in item.racks],
@@ -120,10 +122,12 @@ def _differences(canvas: Any, item: Item, judged: Sequence[Judged]) -> None:
     for rival in dict.fromkeys(claim.rival for claim in claims):
         colour, _ = style(f"s{item.policies.index(rival)}")
         axes.plot([], [], "o", color=colour, markersize=3.5, label=f"ours, against {rival}")
-    axes.plot([], [], color=_PAPER, linewidth=4, alpha=0.5, label="the paper")
+    axes.plot(
+        [], [], color=_PAPER, linewidth=4, alpha=0.5, label="the paper; a line is its largest"
+    )
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set_xticks(range(len(item.racks)), [f"{racks} racks" for racks in item.racks])
-    axes.set_ylabel("dally (%)")
+    axes.set_ylabel(f"difference of {SUBJECT} (%)")
     axes.grid(visible=True, axis="y")
     canvas.legend(loc="outside upper center", ncols=2)
 
@@ -151,6 +155,14 @@ def _pairs(axes: Axes, names: Sequence[str], rows: Sequence[Mapping[str, Any]]) 
     axes.set_xticks(places, list(names), rotation=40, ha="right")
     axes.tick_params(axis="x", length=0)
     axes.grid(visible=True, axis="y")
+
+
+def _plain_ticks(axes: Axes) -> None:
+    """Numbers as they are: powers of ten would need formulas, which figures do not have."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 @contextmanager

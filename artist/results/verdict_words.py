@@ -40,7 +40,15 @@ _MORE_IS_BETTER = frozenset({"gpu_computing_share", "jain_index"})
 _NEITHER = ("placements_", "gpu_allocated_share", "gpu_communicating_share", "latency_")
 """Metrics of which neither less nor more is good for its own sake."""
 
-_NAMES = {"makespan_s": "makespan", "jct_mean_s": "JCT mean", "jct_p50_s": "JCT median"}
+_NAMES = {
+    "makespan_s": "makespan",
+    "jct_mean_s": "JCT mean",
+    "jct_p50_s": "JCT median",
+    "queue_delay_mean_s": "queueing delay",
+    "queue_delay_p95_s": "queueing delay P95",
+    "queue_delay_p99_s": "queueing delay P99",
+    "comm_time_mean_s": "communication",
+}
 
 
 class Side(StrEnum):

@@ -101,7 +101,8 @@ def _work(paper: Paper, item: Item, seeds: int) -> str:
     from artist.experiments.executors import cores
 
     count = item.runs * seeds
-    return f"{count} run{'' if count == 1 else 's'}, about {duration(count * paper.seconds_per_run / cores())}"
+    whole_s = count * paper.seconds_per_run / cores()
+    return f"{count} run{'' if count == 1 else 's'}, about {duration(whole_s)}"
 
 
 def _list_papers(format_: Format) -> None:
@@ -171,6 +172,11 @@ def _print(paper: Paper, made: Reproduced, seeds: int) -> None:
         print_text(
             "Ours is a difference with its 95 % interval; ours / paper is our ratio (1 + the "
             "difference) over that of the paper, at the nearest end of its range."
+        )
+    if item.runs:
+        print_text(
+            f"Our jobs are drawn in the paper's proportions (trace {item.trace}); the paper's own "
+            "jobs do not ship."
         )
     if item.note:
         print_text(item.note)
