@@ -1,4 +1,4 @@
-"""Is the bound on the makespan what it says? Worked out by hand; `test_properties.py` attacks it."""
+"""Is the bound on the makespan what it says? By hand; `test_properties.py` attacks it."""
 
 from __future__ import annotations
 
