@@ -9,6 +9,7 @@ from typing import Any
 
 from artist.errors import ConfigError
 from artist.experiments.sweep import SweepResult
+from artist.experiments.task import Outcome
 from artist.io.folders import check_parent
 from artist.papers import pictures
 from artist.papers.comparing import claim_rows, judge, latency_rows, own_rows, value_rows
@@ -29,7 +30,7 @@ class Reproduced:
     beside: Rows = ()
     """Ours and the paper's."""
     files: list[Path] = field(default_factory=list)
-    failures: Mapping[str, str] = field(default_factory=dict)
+    failures: Sequence[Outcome] = ()
     """Runs that failed, and why; then there is nothing else."""
 
 
@@ -77,7 +78,7 @@ def reproduce(
     experiment = experiment_of(paper, item, seeds)
     result = run_missing(experiment, out, command, workers=workers, on_done=on_done)
     if result.failures:
-        made.failures = {failure.id: failure.error for failure in result.failures}
+        made.failures = result.failures
         return made
     values = values_of(result, item.metrics)
     judged = judge(item, values)

@@ -27,7 +27,7 @@ METRICS = (
         "s",
         "lower bound on the makespan: no policy can finish these jobs on this cluster earlier. A "
         "job counts with its best possible speed: no waiting, no restarts and no communication but "
-        "the constant share of its calibration. So no policy may reach the bound either",
+        "the constant share of its calibration. So perhaps no policy reaches the bound",
         "max(max over jobs of (arrival + shortest run time) - first arrival, sum over jobs of "
         "least GPU time / GPUs of the cluster)",
     ),
@@ -205,6 +205,16 @@ METRICS = (
 TERMS = (
     Term("jct", "s", "job completion time: from arrival to finish", "finish_s - arrival_s"),
     Term("makespan", "s", "time from the first arrival to the last finish"),
+    Term(
+        "makespan-bound",
+        "s",
+        "lower bound on the makespan, makespan_bound_s: the larger of the job that must end last "
+        "and all work on all GPUs, at the best possible speed. No policy can beat it; perhaps "
+        "none reaches it",
+        "max(max over jobs of (arrival + shortest run time) - first arrival, sum over jobs of "
+        "least GPU time / GPUs of the cluster)",
+    ),
+    Term("lower-bound", "s", "a time that no policy can beat: see makespan-bound"),
     Term(
         "placement",
         "",

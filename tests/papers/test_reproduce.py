@@ -226,3 +226,14 @@ def test_one_of_both(tmp_path: Path) -> None:
         result = artist("reproduce", "dally", "--figure", "7", *more, cwd=tmp_path)
         assert result.returncode == 2
         assert "give one of both" in result.stderr
+
+
+def test_runs_that_fail_are_handed_on_and_nothing_is_written(tmp_path: Path) -> None:
+    # Jobs of eight GPUs do not fit four racks of one GPU.
+    one = {"machines_per_rack": 1, "gpus_per_machine": 1}
+    narrow = DALLY.model_copy(update={"base": {**TINY.base, **one}})
+    made = reproduce(narrow, SMALL, tmp_path, [], seeds=1, workers=1)
+    assert [failure.exit_code for failure in made.failures] == [3, 3, 3]
+    assert "demands" in made.failures[0].error
+    assert made.files == []
+    assert not list(tmp_path.glob("figure-13a*"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from artist.cli import options
-from artist.cli.interruption import raise_if_lost
+from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs, duration
 
@@ -70,11 +70,11 @@ def reproduce(
     else:
         for one in made:
             _print(chosen, one, count)
-    if any(one.failures for one in made):
-        for one in made:
-            for run, error in one.failures.items():
-                note(f"artist: run {run} failed: {error}")
-        raise typer.Exit(1)
+    failures = [failure for one in made for failure in one.failures]
+    for failure in failures:
+        note(f"artist: run {failure.id} failed: {failure.error}")
+    if failures:
+        raise typer.Exit(max(failure.exit_code for failure in failures))
 
 
 def _one(
@@ -93,7 +93,11 @@ def _one(
             raise_if_lost()
             show(so_far.done + len(so_far.failures), so_far.total - so_far.skipped)
 
-        return run(paper, item, out, sys.argv, seeds=count, workers=workers, on_done=on_done)
+        try:
+            return run(paper, item, out, sys.argv, seeds=count, workers=workers, on_done=on_done)
+        except Interrupted as interrupted:
+            interrupted.how_far = f"with the finished runs in {out}; the same command goes on"
+            raise
 
 
 def _work(paper: Paper, item: Item, seeds: int) -> str:
