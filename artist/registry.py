@@ -42,7 +42,8 @@ class UnknownNameError(ConfigError):
 class Entry:
     """One row: `target` is `module:attribute`; `preset` holds fixed options of that target.
 
-    `wraps` marks a policy that takes another policy inside: `NAME(POLICY)`.
+    `wraps` marks a policy that takes another policy inside: `NAME(POLICY)`. `everyday` policies
+    need no training and no file, and stand for themselves: `artist compare` runs them unasked.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Entry:
     paper: str = ""
     preset: Mapping[str, Any] = field(default_factory=dict)
     wraps: bool = False
+    everyday: bool = True
 
     @property
     def usage(self) -> str:

@@ -166,7 +166,7 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
         "calibration": calibration.name if calibration else NONE,
         "models_not_calibrated": " ".join(_models_not_calibrated(prepared)),
         **_fabric_changes(scenario),
-        **summarise(rows, tree, jobs, timeline, len(trace.jobs)),
+        **summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share),
         **work,
         "wall_s": wall_s,
         "seed": scenario.seed,

@@ -29,6 +29,7 @@ COMMANDS = {
     "sim": "sim:sim",
     "compare": "compare:compare",
     "sweep": "sweep:sweep",
+    "reproduce": "reproduce:reproduce",
     "calibrate": "calibrate:calibrate",
     "measure": "measure:measure",
     "why": "why:why",

@@ -13,8 +13,6 @@ is killed at any moment can resume with the runs that are missing. The grid of r
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -25,13 +23,14 @@ from typing import Any
 
 from artist.errors import ConfigError, TraceError
 from artist.experiments.experiment import Experiment, Run, runs
+from artist.experiments.extension import adopt
 from artist.experiments.same_inputs import Inputs, check_inputs
 from artist.experiments.task import Outcome, Task, locally
 from artist.io.partials import is_partial, partial_path, partials, remove
 from artist.io.reading import read_text
-from artist.io.writing import special_kind, whole_file, write_whole
-from artist.results.arrow_tables import arrow_table
+from artist.io.writing import special_kind, write_whole
 from artist.results.run_directory import MANIFEST
+from artist.results.table_files import write_table
 
 EXPERIMENT = "experiment.json"
 RESULTS = "results.csv"
@@ -53,6 +52,10 @@ class SweepResult:
     done: int = 0
     """Runs done by this sweep."""
     failures: list[Outcome] = field(default_factory=list)
+    outside: int = 0
+    """Finished runs of an earlier grid that this one does not have. They stay, without a row."""
+    rows: Sequence[Mapping[str, Any]] = ()
+    """The rows of `results.csv`, when the sweep has ended."""
 
 
 def sweep(
@@ -99,6 +102,7 @@ def _run_missing(
     """Run the runs that have no directory yet, then write the rows of all."""
     folder = out / "runs"
     _remove_leftovers(out)
+    outside = adopt(grid, folder)
     missing = [run for run in grid if not (folder / run.id / MANIFEST).is_file()]
     inputs = Inputs()
     for run in missing:
@@ -108,7 +112,7 @@ def _run_missing(
     check_inputs(ready, folder, inputs, out)
     for run in ready:
         _summary(folder / run.id)  # before hours are spent on the others
-    result = SweepResult(len(grid), len(grid) - len(missing))
+    result = SweepResult(len(grid), len(grid) - len(missing), outside=outside)
     if on_done:
         on_done(result)
     tasks = [
@@ -130,7 +134,9 @@ def _run_missing(
     failed = {outcome.id for outcome in result.failures}
     done = [run for run in grid if run.id not in failed]
     check_inputs([run for run in done if run.id in to_run], folder, inputs, out)
-    _write_results(done, folder, out)
+    result.rows = [_row(run, folder / run.id) for run in done]
+    write_table(result.rows, out / RESULTS)
+    write_table(result.rows, out / RESULTS_PARQUET)
     return result
 
 
@@ -171,15 +177,33 @@ def _mark(experiment: Experiment, out: Path, resume: bool) -> None:
     marker = out / EXPERIMENT
     if not marker.is_file():
         write_whole(marker, text)
-    elif read_text(marker) != text:
+        return
+    former = read_text(marker)
+    if former == text and not resume:
+        raise ConfigError(
+            f"--out {out}: holds this experiment already; add --resume to go on, or --overwrite to "
+            "begin again"
+        )
+    if former != text:
+        _check_extends(former, experiment, out, resume)
+        write_whole(marker, text)
+
+
+def _check_extends(former: str, experiment: Experiment, out: Path, resume: bool) -> None:
+    """Refuse to go on with runs of another experiment; its grid and base may have changed."""
+    try:
+        earlier = Experiment.model_validate_json(former)
+    except ValueError:
+        earlier = None
+    if earlier is None or (earlier.name, earlier.version) != (experiment.name, experiment.version):
         raise ConfigError(
             f"--out {out}: holds another experiment or version of it; choose another folder, or "
             "replace it with --overwrite"
         )
-    elif not resume:
+    if not resume:
         raise ConfigError(
-            f"--out {out}: holds this experiment already; add --resume to go on, or --overwrite to "
-            "begin again"
+            f"--out {out}: holds this experiment with another grid or base; add --resume to keep "
+            "its runs and make those that are new, or --overwrite to begin again"
         )
 
 
@@ -210,22 +234,6 @@ def _remove_leftovers(out: Path) -> None:
             remove(scratch)
 
 
-def _write_results(done: Sequence[Run], folder: Path, out: Path) -> None:
-    """One row per run: its point in the grid, then its summary (without `wall_s`)."""
-    import pyarrow.parquet as pq
-
-    rows = [_row(run, folder / run.id) for run in done]
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    table = {name: [row.get(name) for row in rows] for name in columns}
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([row.get(name) for name in columns] for row in rows)
-    write_whole(out / RESULTS, text.getvalue())
-    with whole_file(out / RESULTS_PARQUET) as partial:
-        pq.write_table(arrow_table(table), partial)
-
-
 def _summary(folder: Path) -> dict[str, Any]:
     """What `summary.json` of a run that is done holds.
 
@@ -246,7 +254,10 @@ def _summary(folder: Path) -> dict[str, Any]:
 
 
 def _row(run: Run, folder: Path) -> Mapping[str, Any]:
-    """A run's row. A figure of the summary that is also a setting of the grid stands there once."""
+    """A run's row: its point in the grid, then its summary without `wall_s`.
+
+    A figure of the summary that is also a setting of the grid stands there once.
+    """
     summary = _summary(folder)
     summary.pop("wall_s")
     point = {

@@ -64,6 +64,16 @@ def load_yaml(path: Path, model: type[Model]) -> Model:
         raise ConfigError(f"{path}:{_line(node, location)}: {explain(cause, model)}") from cause
 
 
+def line_in(path: Path, location: tuple[int | str, ...]) -> int:
+    """The line of a place in a YAML file that `load_yaml` has read, e.g. `("grid", "racks", 0)`.
+
+    Raises:
+        ConfigError: the file cannot be read any more.
+    """
+    node, _ = parse_yaml(read_text(path), str(path))
+    return _line(node, location)
+
+
 def validate(data: Mapping[str, Any], model: type[Model], where: str) -> Model:
     """Validate settings that come from flags. The message starts with `where`.
 

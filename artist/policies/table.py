@@ -112,6 +112,7 @@ POLICIES = Registry(
             "artist.policies.original.dally:OriginalDally",
             "Dally as the original simulator has it",
             ORIGINAL,
+            everyday=False,
         ),
         Entry(
             "dally-manual-original",
@@ -119,6 +120,7 @@ POLICIES = Registry(
             "dally-manual as the original simulator has it",
             ORIGINAL,
             {"timers": "manual"},
+            everyday=False,
         ),
         Entry(
             "dally-no-wait-original",
@@ -126,6 +128,7 @@ POLICIES = Registry(
             "dally-no-wait as the original simulator has it",
             ORIGINAL,
             {"timers": "none"},
+            everyday=False,
         ),
         Entry(
             "dally-fully-consolidated-original",
@@ -133,12 +136,14 @@ POLICIES = Registry(
             "dally-fully-consolidated as the original simulator has it",
             ORIGINAL,
             {"timers": "unbounded"},
+            everyday=False,
         ),
         Entry(
             "tiresias-original",
             "artist.policies.original.tiresias:OriginalTiresias",
             "Tiresias as the original simulator has it",
             ORIGINAL,
+            everyday=False,
         ),
     ],
 )

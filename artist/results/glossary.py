@@ -22,6 +22,15 @@ METRICS = (
         "time from the first arrival to the last finish (Dally V-D)",
         "max finish - min arrival",
     ),
+    Term(
+        "makespan_bound_s",
+        "s",
+        "lower bound on the makespan: no policy can finish these jobs on this cluster earlier. A "
+        "job counts with its best possible speed: no waiting, no restarts and no communication but "
+        "the constant share of its calibration. So perhaps no policy reaches the bound",
+        "max(max over jobs of (arrival + shortest run time) - first arrival, sum over jobs of "
+        "least GPU time / GPUs of the cluster)",
+    ),
     Term("jct_mean_s", "s", "job completion time, mean (Dally V-D)", "mean(finish - arrival)"),
     Term("jct_p50_s", "s", "job completion time, median", "linear-interpolated percentile"),
     Term("jct_p95_s", "s", "job completion time, 95th percentile", "as jct_p50_s"),
@@ -55,6 +64,26 @@ METRICS = (
         "s",
         "compute time of a job, mean, also in iterations that it lost",
         "mean over jobs of sum(running time x compute_s / iteration_s)",
+    ),
+    Term(
+        "comm_kept_mean_s",
+        "s",
+        "exposed communication of a job, mean, in iterations that it kept. jct_mean_s is the sum "
+        "of queue_delay_mean_s and this and the next two",
+        "mean over jobs of sum((time held - stalled - lost) x (1 - compute_s / iteration_s))",
+    ),
+    Term(
+        "compute_kept_mean_s",
+        "s",
+        "compute time of a job, mean, in iterations that it kept: the same under every policy, "
+        "unless jobs are elastic",
+        "mean over jobs of sum((time held - stalled - lost) x compute_s / iteration_s)",
+    ),
+    Term(
+        "preemption_time_mean_s",
+        "s",
+        "time in which a job held GPUs in vain, mean: restarts, migrations, holds and lost work",
+        "mean over jobs of (stalled_s + lost_s)",
     ),
     Term(
         "gpu_allocated_share",
@@ -176,6 +205,16 @@ METRICS = (
 TERMS = (
     Term("jct", "s", "job completion time: from arrival to finish", "finish_s - arrival_s"),
     Term("makespan", "s", "time from the first arrival to the last finish"),
+    Term(
+        "makespan-bound",
+        "s",
+        "lower bound on the makespan, makespan_bound_s: the larger of the job that must end last "
+        "and all work on all GPUs, at the best possible speed. No policy can beat it; perhaps "
+        "none reaches it",
+        "max(max over jobs of (arrival + shortest run time) - first arrival, sum over jobs of "
+        "least GPU time / GPUs of the cluster)",
+    ),
+    Term("lower-bound", "s", "a time that no policy can beat: see makespan-bound"),
     Term(
         "placement",
         "",

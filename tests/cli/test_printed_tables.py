@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artist.cli.commands.compare import _how_narrow, _spread
+from artist.cli.comparison_text import _how_narrow, _spread
 from artist.cli.output import print_facts, print_table
 from artist.config import Scenario
 from artist.experiments.compare import Comparison, Widest, compare
