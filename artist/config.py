@@ -67,7 +67,9 @@ class Scenario(_Explained):
         default=None,
         description="an irregular cluster instead: nested lists of GPU counts, outermost first",
     )
-    policy: str = Field(default="dally", description="a policy of `artist list policies`")
+    policy: str = Field(
+        default="dally", description="a policy of `artist list policies`, or FILE.py:CLASS"
+    )
     policy_options: dict[str, Any] = Field(
         default_factory=dict, description="options of the policy (--set policy.KEY=VALUE)"
     )

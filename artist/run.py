@@ -21,7 +21,7 @@ from artist.cluster.visiting_order import VisitingOrder
 from artist.config import Scenario
 from artist.contract import EventSource, Options, Policy
 from artist.engine.simulator import Simulator
-from artist.errors import ConfigError, PolicyError, shortened
+from artist.errors import ArtistError, ConfigError, PolicyError, shortened
 from artist.estimates.backends import BACKENDS
 from artist.estimates.calibration import (
     AUTO,
@@ -35,7 +35,9 @@ from artist.estimates.query import LatencyBackend
 from artist.io.digests import sha256
 from artist.io.documents import validate
 from artist.network.iteration_time_alone import AloneRates
+from artist.policies.own_file import cannot_be_made, entry_in_file, in_a_sentence, is_in_a_file
 from artist.policies.table import POLICIES
+from artist.registry import Entry
 from artist.results.alone import alone_seconds
 from artist.results.metrics import (
     Table,
@@ -127,10 +129,15 @@ def drive(prepared: Prepared, on_question: OnQuestion | None = None) -> float:
     """Let the policy answer every question until all jobs have finished; seconds that it took.
 
     Raises:
-        PolicyError: an unlawful decision, or jobs are left over.
+        PolicyError: an unlawful decision, jobs are left over, or a policy's file raised.
     """
     started = time.perf_counter()
-    prepared.simulator.run(prepared.policy, on_question)
+    try:
+        prepared.simulator.run(prepared.policy, on_question)
+    except Exception as cause:
+        if error := in_a_sentence(cause, prepared.scenario.policy):
+            raise error from cause
+        raise
     return time.perf_counter() - started
 
 
@@ -255,36 +262,57 @@ def build_policy(scenario: Scenario) -> Policy:
 
 
 def open_policy(name: str, options: Mapping[str, Any], draws: Draws = FIRST_DRAWS) -> Policy:
-    """A policy by name, with its preset and options: `NAME`, or `WRAPPER(NAME)`.
+    """A policy by name, with its preset and options: `NAME`, `FILE.py:CLASS` or `WRAPPER(NAME)`.
 
     The options of the policy inside a wrapper stand under the key `host`. Wrapper and host get
     the same `draws`, each if its constructor has a parameter of that name.
 
     Raises:
-        ConfigError: unknown name or option, or brackets where there is nothing to wrap.
+        ConfigError: unknown name or option, brackets where there is nothing to wrap, or a file that
+            holds no such policy.
     """
     if name.count("(") > MOST_WRAPPERS:
         raise ConfigError(f"policy {shortened(name)}: more than {MOST_WRAPPERS} wrappers")
     outer, bracket, inner = name.partition("(")
-    entry = POLICIES[outer.strip()]
+    entry = _entry(outer.strip())
     if entry.wraps != bool(bracket) or (bracket and not inner.endswith(")")):
         raise ConfigError(f"policy {name!r}: write {entry.usage}")
     if not isinstance(options, Mapping):
         raise ConfigError(
             f"options of policy {name!r}: got {shortened(options)}, expected KEY=VALUE"
         )
-    implementation = entry.load()
     chosen = {**entry.preset, **options}
-    _refuse_former_options(chosen, implementation.Options)
+    host = (open_policy(inner[:-1], chosen.pop("host", {}), draws),) if entry.wraps else ()
+    try:
+        return _made(entry, chosen, host, draws)
+    except ArtistError:
+        raise
+    except Exception as cause:
+        if is_in_a_file(entry.id):
+            raise cannot_be_made(cause, entry.id) from cause
+        raise
+
+
+def _entry(name: str) -> Entry:
+    """The row of the table, or of a policy in a file of the user."""
+    return entry_in_file(name) if is_in_a_file(name) else POLICIES[name]
+
+
+def _made(
+    entry: Entry, chosen: Mapping[str, Any], host: tuple[Policy, ...], draws: Draws
+) -> Policy:
+    """The policy of a row. A class without `Options` has none, and is made without them."""
+    implementation = entry.load()
+    model = getattr(implementation, "Options", None)
+    _refuse_former_options(chosen, model or Options)
+    settings = validate(chosen, model or Options, f"policy {entry.id}")
     drawn = {"draws": draws} if "draws" in signature(implementation).parameters else {}
-    if not entry.wraps:
-        settings = validate(chosen, implementation.Options, f"policy {name}")
-        plain: Policy = implementation(settings, **drawn)
-        return plain
-    host = open_policy(inner[:-1], chosen.pop("host", {}), draws)
-    settings = validate(chosen, implementation.Options, f"policy {entry.id}")
-    wrapper: Policy = implementation(settings, host, **drawn)
-    return wrapper
+    policy: Policy = implementation(*((settings,) if model else ()), *host, **drawn)
+    if not hasattr(policy, "lease"):
+        raise ConfigError(
+            f"policy {entry.id} has no lease; derive it from artist.contract.BasePolicy"
+        )
+    return policy
 
 
 def _refuse_former_options(chosen: Mapping[str, Any], options: type[Options]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from artist.config import Scenario
+from artist.results.named_files import POLICY_FILE
 
 
 class InputFiles:
@@ -29,6 +31,7 @@ class InputFiles:
             "calibration": self._file(scenario.calibration),
             "backend": self._backend(scenario.backend),
             "fallback": self._backend(scenario.fallback),
+            "policy": POLICY_FILE.sub(self._policy_file, scenario.policy),
             "policy_options": self._options(scenario.policy_options),
         }
         return scenario.model_copy(update=changes)
@@ -54,6 +57,9 @@ class InputFiles:
         """Copy a recorded table. A program or an image must already be on the worker's machine."""
         kind, colon, argument = (name or "").partition(":")
         return f"{kind}{colon}{self._file(argument)}" if kind == "recorded" else name
+
+    def _policy_file(self, match: re.Match[str]) -> str:
+        return f"{self._file(match[1].strip())}:"
 
     def _file(self, name: Any) -> Any:
         """Copy a file, once; the copy's path. A value that names no file is returned as it is."""

@@ -17,7 +17,9 @@ from artist.io.data_files import read_bytes
 from artist.io.digests import sha256
 from artist.io.reading import is_file
 
-_POLICY_FILE = re.compile(r"([^()]+\.py):")
+POLICY_FILE = re.compile(r"([^()]+\.py):")
+"""The files in a policy's name: `FILE.py:CLASS`, and such names inside a wrapper's brackets."""
+
 _RECORDED = "recorded:"
 
 
@@ -41,7 +43,7 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
         name = getattr(scenario, setting) or ""
         if name.startswith(_RECORDED):
             yield setting, name.removeprefix(_RECORDED)
-    for number, match in enumerate(_POLICY_FILE.finditer(scenario.policy)):
+    for number, match in enumerate(POLICY_FILE.finditer(scenario.policy)):
         yield f"policy.{number}" if number else "policy", match[1].strip()
     yield from _in_options("policy", scenario.policy_options)
 

@@ -20,6 +20,13 @@ FABRIC = resource("astra_configs", "fabrics", "dally2025.yaml").read_text()
 CALIBRATION = "name: mine\nsource: a test\nmodels: {resnet18: {compute_scale: 1.5}}\n"
 JOBS = "job_id,arrival_s,gpus,model,iterations,compute_s\na,0,4,resnet18,10,1\nb,0,8,vgg11,20,1\n"
 COLUMNS = "model,topologies,dim_types,units,bw_GBps,latency_ns,total_comp_us,finished_at_us\n"
+POLICY = """\
+from artist.policies.classic import Classic, ClassicOptions
+class Mine(Classic):
+    Options = ClassicOptions
+    def __init__(self, options):
+        super().__init__(options.model_copy(update={"order": "arrival"}))
+"""
 SERVICES = "service_gpu_s\n10\n20\n"
 GITTINS = {"policy": "tiresias", "policy_options": {"index": "gittins"}}
 
@@ -40,6 +47,9 @@ CHANGES: Mapping[str, tuple[dict[str, Any], str, str]] = {
     "policy.past_service_file": (
         {**GITTINS, "policy_options": {"index": "gittins", "past_service_file": "FILE.csv"}},
         SERVICES, SERVICES.replace("20", "30"),
+    ),
+    "policy": (
+        {"policy": "FILE.py:Mine"}, POLICY, POLICY.replace('"arrival"', '"length"'),
     ),
 }  # fmt: skip
 

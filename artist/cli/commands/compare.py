@@ -23,7 +23,8 @@ def compare(
     context: typer.Context,
     scenario: options.ScenarioFile = None,
     policies: Annotated[
-        str, typer.Option(metavar="A,B,...", help="The first is the baseline.")
+        str,
+        typer.Option(metavar="A,B,...", help="Names, or FILE.py:CLASS; the first is the baseline."),
     ] = "dally,dally-no-wait,dally-fully-consolidated,las,fifo",
     seeds: Annotated[
         int,

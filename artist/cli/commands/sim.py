@@ -22,7 +22,10 @@ def sim(
     context: typer.Context,
     scenario: options.ScenarioFile = None,
     racks: options.Racks = None,
-    policy: Annotated[str | None, typer.Option(help="See: artist list policies.")] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE.py:CLASS", help="See: artist list policies."),
+    ] = None,
     machines_per_rack: options.MachinesPerRack = None,
     gpus_per_machine: options.GpusPerMachine = None,
     trace: options.TraceName = None,
