@@ -34,6 +34,9 @@ _GROUPS = {"policy": "policy_options", "system": "system"}
 SIZES = ("racks", "machines_per_rack", "gpus_per_machine")
 """The settings that describe a regular cluster. `tree` describes any other, in their place."""
 
+ABOUT_THE_TRACE = ("columns", "units", "models", "model_rule")
+"""The settings that say how to read a trace's file (`artist.trace.native.mapping`)."""
+
 Size = Annotated[int, Field(ge=1)]
 
 
@@ -74,6 +77,20 @@ class Scenario(_Explained):
         default_factory=dict, description="options of the policy (--set policy.KEY=VALUE)"
     )
     trace: str = Field(default="sensetime-batch-500", description="a built-in trace or a file")
+    columns: dict[str, str] | str | None = Field(
+        default=None,
+        description="what the trace's file calls its columns (gpus: n_gpus), or a mapping file",
+    )
+    units: dict[str, str] | None = Field(
+        default=None, description="units of the trace's times that are not seconds (duration: h)"
+    )
+    models: dict[str, str] | None = Field(
+        default=None, description="artist's models for names in the trace (ResNet-18: resnet18)"
+    )
+    model_rule: str | None = Field(
+        default=None,
+        description="for jobs without a known model: uniform, mix, keep or a model",
+    )
     arrivals: str = Field(default="trace", description="trace, batch or poisson:JOBS_PER_HOUR")
     jobs: Size | None = Field(default=None, description="only the first N jobs")
     fabric: str = Field(default="dally2025", description="a fabric of `artist list fabrics`")
@@ -128,9 +145,15 @@ class Scenario(_Explained):
         return self
 
     @model_serializer(mode="wrap")
-    def _without_unused_sizes(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave the sizes out where `tree` is in their place: nobody shall read them as facts."""
+    def _without_unused_settings(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the sizes where `tree` is in their place: nobody shall read them as facts.
+
+        Leave out what is said about a trace's file if nothing is: most runs have no such file.
+        """
         settings: dict[str, Any] = serialise(self)
+        for name in ABOUT_THE_TRACE:
+            if settings.get(name) is None:
+                settings.pop(name, None)
         if self.tree is not None:
             for name in SIZES:
                 settings.pop(name, None)

@@ -18,7 +18,7 @@ from artist import __version__
 from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.cluster.tree import ClusterTree, nested
 from artist.cluster.visiting_order import VisitingOrder
-from artist.config import Scenario
+from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.contract import EventSource, Options, Policy
 from artist.engine.simulator import Simulator
 from artist.errors import ArtistError, ConfigError, PolicyError, shortened
@@ -50,10 +50,11 @@ from artist.results.named_files import file_digests
 from artist.results.result import Result
 from artist.rng import FIRST_DRAWS, Draws, stream
 from artist.trace.arrivals import with_arrivals
-from artist.trace.named import open_trace
+from artist.trace.named import Given, open_trace
 from artist.trace.native.trace import Trace, check_models, check_sizes, head
 
 OnQuestion = Callable[[Simulator], None]
+OnTrace = Callable[[Trace], None]
 
 MOST_WRAPPERS = 20
 """Policies inside one another; nobody needs more than a few."""
@@ -80,13 +81,16 @@ def simulate(
     check: bool = False,
     store: EstimateStore | None = None,
     on_question: OnQuestion | None = None,
+    on_trace: OnTrace | None = None,
 ) -> Result:
-    """Run a scenario: prepare, drive, collect.
+    """Run a scenario: prepare, drive, collect. `on_trace` is told the trace before it is simulated.
 
     Raises:
         ArtistError: whatever is wrong with the scenario, before anything is written.
     """
     prepared = prepare(scenario, check=check, store=store)
+    if on_trace is not None:
+        on_trace(prepared.trace)
     wall_s = drive(prepared, on_question)
     return collect(prepared, wall_s)
 
@@ -192,6 +196,7 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
         store_hits,
         trace.filled,
         trace.dropped,
+        trace.mapped,
     )
 
 
@@ -332,7 +337,7 @@ def _refuse_former_options(chosen: Mapping[str, Any], options: type[Options]) ->
 
 def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
     """The jobs to run, checked against cluster and catalogue."""
-    trace = open_trace(scenario.trace, scenario.seed)
+    trace = read_trace_of(scenario)
     if scenario.jobs is not None:
         trace = head(trace, scenario.jobs)
     trace = with_arrivals(trace, scenario.arrivals, scenario.seed)
@@ -343,6 +348,12 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
     if scenario.backend != "none":
         check_models(trace)
     return permuted(trace, scenario.permutation)
+
+
+def read_trace_of(scenario: Scenario) -> Trace:
+    """The scenario's trace as it is in its file."""
+    given = Given(*(getattr(scenario, name) for name in ABOUT_THE_TRACE))
+    return open_trace(scenario.trace, scenario.seed, given=given)
 
 
 def permuted(trace: Trace, permutation: int) -> Trace:

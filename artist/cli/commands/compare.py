@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from functools import partial
 from math import isfinite, isnan
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from artist.cli import options
+from artist.cli import options, trace_options
 from artist.cli.output import Format, print_json, print_table
 from artist.cli.progress_bar import bar_of_runs
 
@@ -48,6 +49,10 @@ def compare(
     machines_per_rack: options.MachinesPerRack = None,
     gpus_per_machine: options.GpusPerMachine = None,
     trace: options.TraceName = None,
+    columns: trace_options.Columns = None,
+    units: trace_options.Units = None,
+    models: trace_options.Models = None,
+    model_rule: trace_options.ModelRule = None,
     arrivals: options.Arrivals = None,
     jobs: options.Jobs = None,
     fabric: options.FabricName = None,
@@ -79,6 +84,7 @@ def compare(
             budget=BUDGET if budget is None else budget,
             workers=workers or cores(),
             on_done=show,
+            on_trace=partial(trace_options.say_what_was_read, quiet=quiet),
         )
     if format_ is Format.JSON:
         print_json(_as_json(comparison))
