@@ -144,7 +144,7 @@ def closest(names: Sequence[str]) -> Format:
 
 
 # What a column that only looks alike counts, of one that is there.
-_LOOKS_ALIKE = 0.75
+_LOOKS_ALIKE = 0.5
 
 # The share of its columns from which on a published format can be meant.
 _PUBLISHED_FROM = 0.75
