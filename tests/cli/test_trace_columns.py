@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from artist.cli.trace_options import say_what_was_read
+from artist.trace.named import Given, open_trace
+
 OWN = """\
 id,submitted,n_gpus,run_hours,network
 a,0,8,0.5,ResNet-18 (batch size 32)
@@ -123,6 +126,17 @@ def test_models_drawn_at_random_are_told_first_whatever_follows(artist, own, com
         ran = artist(*SIM, *flags)
     assert note in ran.stderr.splitlines()[0]
     assert "seed 0): 2 jobs; say which they are with --models" in ran.stderr.splitlines()[0]
+
+
+def test_quiet_leaves_the_models_that_were_drawn(own: Path, capsys) -> None:
+    columns = {"job_id": "id", "arrival_s": "submitted", "gpus": "n_gpus", "duration": "run_hours"}
+    given = Given(columns, model_rule="mix")
+    trace = open_trace(str(own / "jobs.csv"), given=given)
+    say_what_was_read(trace, quiet=True)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("trace jobs: models are drawn at random: model (as in Dally's batch for")
+    say_what_was_read(trace)
+    assert "mapping: --columns, --model-rule; columns: " in capsys.readouterr().err
 
 
 def test_the_schema_of_the_file(artist) -> None:

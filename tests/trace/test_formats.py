@@ -418,10 +418,13 @@ CLOSEST = {
     "job_id,user,gpu_num,state,submit_time,start,duration": (
         "helios", ["'start_time' of the helios format", "--from helios --columns start_time=start"],
     ),
-    "job_id,arrival_s,gpus": ("native", ["'model', 'iterations', 'compute_s' of the native format"]),
+    "job_id,arrival_s,gpus": ("native", ["'model', 'iterations', 'compute_s' of the native"]),
     "job_id,submitted,gpus,hours,model": (
         "simple",
         ["--columns submit_time=submitted,num_gpus=gpus,duration=hours --units duration=h"],
+    ),
+    "name,time,n_gpus,hours": (
+        "simple", ["job_id=name", "num_gpus=n_gpus,duration=hours --units duration=h"],
     ),
     "a,b,c": ("native", ["--columns job_id=COLUMN,arrival_s=COLUMN"]),
 }  # fmt: skip

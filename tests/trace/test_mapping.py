@@ -151,9 +151,13 @@ def test_a_bad_cell_is_named_as_the_file_has_it(own: Path) -> None:
     own.write_text(OWN.replace("1.1", "-1.1"))
     with pytest.raises(TraceError) as caught:
         read(own, columns=COLUMNS, units={"duration": "h"})
-    assert ":3: field 'duration' (column 'run_hours') is '-1.1' h, expected sec" in str(caught.value)
+    assert ":3: field 'duration' (column 'run_hours') is '-1.1' h, expected sec" in str(
+        caught.value
+    )
     own.write_text(OWN.replace("1.1", "long"))
-    with pytest.raises(TraceError, match=r":3: field 'duration' \(column 'run_hours'\) is 'long' h"):
+    with pytest.raises(
+        TraceError, match=r":3: field 'duration' \(column 'run_hours'\) is 'long' h"
+    ):
         read(own, columns=COLUMNS, units={"duration": "h"})
 
 
@@ -167,7 +171,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"columns": {**COLUMNS, "gpu": "n_gpus"}}, r"'columns': column 'n_gpus' is given twice",
     ),
     "misspelt column of artist": (
-        {"columns": {"gpuss": "n_gpus"}}, r"no column of artist is called 'gpuss' \(did you mean 'g",
+        {"columns": {"gpuss": "n_gpus"}}, r"no column of artist is called 'gpuss' \(did you",
     ),
     "the wrong way round": (
         {"columns": {"n_gpus": "gpus"}}, r"called 'n_gpus' \(write gpus=n_gpus\)",
@@ -244,7 +248,10 @@ def test_a_named_mapping_file_goes_before_the_one_beside_the_trace(own: Path, tm
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("columns: {gpus: n_gpus}\nunit: {}\n", r":2: unknown setting 'unit': did you mean 'units'"),
+        (
+            "columns: {gpus: n_gpus}\nunit: {}\n",
+            r":2: unknown setting 'unit': did you mean 'units'",
+        ),
         ("columns: [gpus]\n", r":1: 'columns'"),
         ("format: helois\n", "unknown trace format 'helois'"),
         ("- a\n", "expected a mapping of settings"),

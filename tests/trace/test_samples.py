@@ -65,7 +65,9 @@ def test_simple_durations() -> None:
         "16 jobs without iterations run in steps of at most 1 s",
         "16 jobs without a model need --backend none or --model-rule",
     )
-    with pytest.raises(TraceError, match=r"simple-durations\.csv:2.*'0' has no model.*--backend none"):
+    with pytest.raises(
+        TraceError, match=r"simple-durations\.csv:2.*'0' has no model.*--backend none"
+    ):
         check_models(trace)
 
 
