@@ -37,6 +37,9 @@ _GROUPS = {"policy": "policy_options", "system": "system", "fabric": "fabric_opt
 SIZES = ("racks", "machines_per_rack", "gpus_per_machine")
 """The settings that describe a regular cluster. `tree` describes any other, in their place."""
 
+ABOUT_THE_TRACE = ("columns", "units", "models", "model_rule")
+"""The settings that say how to read a trace's file (`artist.trace.native.mapping`)."""
+
 Size = Annotated[int, Field(ge=1)]
 
 
@@ -73,11 +76,27 @@ class Scenario(_Explained):
         default=None,
         description="an irregular cluster instead: nested lists of GPU counts, outermost first",
     )
-    policy: str = Field(default="dally", description="a policy of `artist list policies`")
+    policy: str = Field(
+        default="dally", description="a policy of `artist list policies`, or FILE.py:CLASS"
+    )
     policy_options: dict[str, Any] = Field(
         default_factory=dict, description="options of the policy (--set policy.KEY=VALUE)"
     )
     trace: str = Field(default="sensetime-batch-500", description="a built-in trace or a file")
+    columns: dict[str, str] | str | None = Field(
+        default=None,
+        description="what the trace's file calls its columns (gpus: n_gpus), or a mapping file",
+    )
+    units: dict[str, str] | None = Field(
+        default=None, description="units of the trace's times that are not seconds (duration: h)"
+    )
+    models: dict[str, str] | None = Field(
+        default=None, description="artist's models for names in the trace (ResNet-18: resnet18)"
+    )
+    model_rule: str | None = Field(
+        default=None,
+        description="for jobs without a known model: uniform, mix, keep or a model",
+    )
     arrivals: str = Field(default="trace", description="trace, batch or poisson:JOBS_PER_HOUR")
     jobs: Size | None = Field(default=None, description="only the first N jobs")
     fabric: str = Field(default="dally2025", description="a fabric of `artist list fabrics`")
@@ -141,12 +160,16 @@ class Scenario(_Explained):
         return self
 
     @model_serializer(mode="wrap")
-    def _without_unused(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave the sizes out where `tree` is in their place: nobody shall read them as facts.
+    def _without_unused_settings(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the sizes where `tree` is in their place: nobody shall read them as facts.
 
-        No options either where the fabric is not changed: ids of runs stay what they were.
+        Leave out what is said about a trace's file if nothing is: most runs have no such file. So
+        with changes of the fabric. Ids of runs stay what they were.
         """
         settings: dict[str, Any] = serialise(self)
+        for name in ABOUT_THE_TRACE:
+            if settings.get(name) is None:
+                settings.pop(name, None)
         if not self.fabric_options:
             settings.pop("fabric_options", None)
         if self.tree is not None:

@@ -98,6 +98,7 @@ def files() -> str:
     from artist.config import Scenario
     from artist.estimates.calibration import Calibration
     from artist.experiments.experiment import Experiment
+    from artist.trace.native.mapping import TraceMapping
 
     parts = ["# Files\n\n`artist schema KIND` prints the JSON Schema of a file, for editors.\n"]
     for title, model in (
@@ -105,6 +106,7 @@ def files() -> str:
         ("Experiment", Experiment),
         ("Fabric", Fabric),
         ("Calibration", Calibration),
+        ("Columns of a trace (FILE.columns.yaml)", TraceMapping),
     ):
         parts.append(f"## {title}\n\n{_models(model)}")
     return "\n".join(parts)

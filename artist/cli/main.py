@@ -43,6 +43,7 @@ COMMANDS = {
     "render": "render:render",
     "astra": "astra:app",
     "trace": "trace:app",
+    "policy": "policy:app",
     "cache": "cache:app",
 }
 """Where each command is: a module of `artist.cli.commands`, and its function or Typer app."""

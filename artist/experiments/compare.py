@@ -42,7 +42,8 @@ from artist.results.compare_values import (
     holm,
     kind_of,
 )
-from artist.run import build_cluster, build_fabric, build_trace, simulate
+from artist.run import OnTrace, build_cluster, build_fabric, build_trace, simulate
+from artist.trace.named import is_trace_file
 
 Replicate: TypeAlias = tuple[int, int]
 """Seed and permutation."""
@@ -137,6 +138,7 @@ def compare(
     budget: int = BUDGET,
     workers: int = 1,
     on_done: Callable[[int, int], None] | None = None,
+    on_trace: OnTrace | None = None,
 ) -> Comparison:
     """Run every policy on every replicate. The first policy is the baseline.
 
@@ -150,7 +152,8 @@ def compare(
     are `budget` independent ones. It adds seeds, each with all permutations, if there are several
     seeds, and else permutations. It begins with 8 of them at least (`until.FIRST_LOOK`).
 
-    `on_done(done, all)` is called after each run, with numbers of runs.
+    `on_done(done, all)` is called after each run, with numbers of runs. `on_trace` is told a trace
+    that is read from a file, of the first seed, before anything is simulated.
 
     Raises:
         UnknownNameError: a metric is not known.
@@ -171,6 +174,8 @@ def compare(
     _check(policies, *(begin if until is None else _grown(begin, budget)))
     if seeds > 1:
         _check_seeds(scenario, seeds)
+    if on_trace is not None and is_trace_file(scenario.trace):
+        on_trace(build_trace(scenario, build_cluster(scenario, build_fabric(scenario))))
     runs = _Runs(scenario, policies, metrics, workers, on_done)
     while True:
         comparison = _compared(runs.values(*begin), runs.replicates(*begin), equivalence, until)

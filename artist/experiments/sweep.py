@@ -16,12 +16,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from artist.errors import ConfigError, TraceError
+from artist.config import ABOUT_THE_TRACE
+from artist.errors import ArtistError, ConfigError, TraceError
 from artist.experiments.experiment import Experiment, Run, runs
 from artist.experiments.extension import adopt
 from artist.experiments.same_inputs import Inputs, check_inputs
@@ -31,6 +32,8 @@ from artist.io.reading import read_text
 from artist.io.writing import special_kind, write_whole
 from artist.results.run_directory import MANIFEST
 from artist.results.table_files import write_table
+from artist.run import OnTrace, read_trace_of
+from artist.trace.named import is_trace_file
 
 EXPERIMENT = "experiment.json"
 RESULTS = "results.csv"
@@ -67,12 +70,14 @@ def sweep(
     resume: bool = False,
     overwrite: bool = False,
     on_done: Callable[[SweepResult], None] | None = None,
+    on_trace: OnTrace | None = None,
     engine: Engine = locally,
 ) -> SweepResult:
     """Run the runs that are not done yet; a failing run does not stop the others.
 
     A folder with an earlier sweep is refused, unless `resume` goes on with it or `overwrite`
-    removes its runs first.
+    removes its runs first. `on_trace` is told each trace that is read from a file, of its first
+    seed, before anything is simulated.
 
     Raises:
         ConfigError: a bad grid; a folder that holds something else, is in use, or cannot be
@@ -83,7 +88,7 @@ def sweep(
         raise ConfigError("--resume keeps the runs and --overwrite removes them: give one of both")
     try:
         with _claimed(experiment, out, resume, overwrite):
-            return _run_missing(grid, out, command, workers, on_done, engine)
+            return _run_missing(grid, out, command, workers, on_done, on_trace, engine)
     except OSError as cause:
         raise ConfigError(
             f"--out {out}: cannot be written ({cause.strerror or cause}); make room, or choose "
@@ -97,6 +102,7 @@ def _run_missing(
     command: Sequence[str],
     workers: int | None,
     on_done: Callable[[SweepResult], None] | None,
+    on_trace: OnTrace | None,
     engine: Engine,
 ) -> SweepResult:
     """Run the runs that have no directory yet, then write the rows of all."""
@@ -112,6 +118,8 @@ def _run_missing(
     check_inputs(ready, folder, inputs, out)
     for run in ready:
         _summary(folder / run.id)  # before hours are spent on the others
+    if on_trace is not None:
+        _tell_traces(missing, on_trace)
     result = SweepResult(len(grid), len(grid) - len(missing), outside=outside)
     if on_done:
         on_done(result)
@@ -138,6 +146,20 @@ def _run_missing(
     write_table(result.rows, out / RESULTS)
     write_table(result.rows, out / RESULTS_PARQUET)
     return result
+
+
+def _tell_traces(missing: Sequence[Run], on_trace: OnTrace) -> None:
+    """Read each trace file once. One that cannot be read fails with its runs."""
+    told = set()
+    for run in missing:
+        if not is_trace_file(run.scenario.trace):
+            continue
+        about = [getattr(run.scenario, name) for name in ("trace", *ABOUT_THE_TRACE)]
+        key = json.dumps(about, default=str)
+        if key not in told:
+            told.add(key)
+            with suppress(ArtistError):
+                on_trace(read_trace_of(run.scenario))
 
 
 @contextmanager

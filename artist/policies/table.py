@@ -1,6 +1,7 @@
 """The table of policies, one row each. `artist list policies` prints it.
 
 A row names the class and the options that it starts from. Adding a policy: docs/write-a-policy.md.
+A policy in a file of the user needs no row (`own_file.py`).
 """
 
 from artist.registry import Entry, Registry
@@ -11,7 +12,7 @@ ORIGINAL = "the simulator of Dally's authors; docs/original-simulator.md"
 
 POLICIES = Registry(
     "policy",
-    "artist list policies",
+    "artist list policies, or FILE.py:CLASS",
     [
         Entry(
             "dally",

@@ -37,6 +37,8 @@ class Result:
     """What the trace lacks and artist filled in: by which rule, and in how many jobs."""
     trace_dropped: Mapping[str, int]
     """How many rows of the trace were left out, by reason."""
+    trace_mapped: Sequence[str] = ()
+    """What a mapping of the trace's columns and models did, and where it is from."""
 
     def __repr__(self) -> str:
         """One line: what ran, and what came out."""

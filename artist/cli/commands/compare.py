@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from artist.cli import options
+from artist.cli import options, trace_options
 from artist.cli.output import Format, note, print_json, print_text
 from artist.cli.progress_bar import bar_of_runs, forecast
 from artist.cli.query_options import fitted_before
@@ -21,7 +22,10 @@ def compare(
     scenario: options.ScenarioFile = None,
     policies: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="The first is the baseline (default: all policies)."),
+        typer.Option(
+            metavar="A,B,...",
+            help="Names, or FILE.py:CLASS; the first is the baseline (default: all policies).",
+        ),
     ] = None,
     metrics: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="See: artist list metrics.")
@@ -48,6 +52,10 @@ def compare(
     machines_per_rack: options.MachinesPerRack = None,
     gpus_per_machine: options.GpusPerMachine = None,
     trace: options.TraceName = None,
+    columns: trace_options.Columns = None,
+    units: trace_options.Units = None,
+    models: trace_options.Models = None,
+    model_rule: trace_options.ModelRule = None,
     arrivals: options.Arrivals = None,
     jobs: options.Jobs = None,
     fabric: options.FabricName = None,
@@ -94,6 +102,7 @@ def compare(
             budget=BUDGET if budget is None else budget,
             workers=workers or cores(),
             on_done=show if quiet else forecast(show, workers or cores()),
+            on_trace=partial(trace_options.say_what_was_read, quiet=quiet),
         )
     if output is not None:
         write_table(comparison_rows(comparison), output)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs
+from artist.cli.trace_options import say_what_was_read
 
 if TYPE_CHECKING:
     from artist.experiments.experiment import Experiment
@@ -73,6 +75,7 @@ def sweep(
                 resume=resume,
                 overwrite=overwrite,
                 on_done=on_done,
+                on_trace=partial(say_what_was_read, quiet=quiet),
                 engine=on_ray if engine is Engine.RAY else locally,
             )
     except Interrupted as interrupted:
