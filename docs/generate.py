@@ -17,6 +17,8 @@ import click
 import typer
 from pydantic import BaseModel
 
+from artist.cluster.fabric import Fabric
+
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by `make docs` from the code; change the code instead. -->\n"
 
@@ -94,7 +96,6 @@ def _exit_codes() -> list[tuple[str, str]]:
 
 def files() -> str:
     """The fields of every YAML file."""
-    from artist.cluster.fabric import Fabric
     from artist.config import Scenario
     from artist.estimates.calibration import Calibration
     from artist.experiments.experiment import Experiment
