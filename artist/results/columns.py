@@ -92,7 +92,11 @@ TABLES: dict[str, tuple[Term, ...]] = {
             "when the interval began; in jobs, when the job first got GPUs; in waits, when the "
             "wait began",
         ),
-        Term("end_s", "s", "when the interval ended; an interval has one speed"),
+        Term(
+            "end_s",
+            "s",
+            "when the interval ended; an interval has one speed; in waits, when the wait ended",
+        ),
         _ITERATIONS,
         Term(
             "iteration_s",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import zipfile
@@ -68,6 +69,27 @@ def test_frames_are_what_the_files_hold(result: artist.Result, by_command: Path)
     pd.testing.assert_frame_equal(result.table("autotuner"), tuned)
     with pytest.raises(artist.ConfigError, match="did you mean 'jobs'"):
         result.table("job")
+
+
+def test_waits_are_computed_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = []
+
+    def counted(facts: object) -> dict[str, list[str]]:
+        computed.append(facts)
+        return {"job_id": ["a"]}
+
+    monkeypatch.setattr("artist.run.wait_table", counted)
+    result = artist.simulate(artist.Scenario(**SETTINGS), cache=False)  # type: ignore[arg-type]
+    assert "waits" in result.tables
+    assert list(result.tables) == ["jobs", "placements", "timeline", "autotuner", "waits"]
+    assert computed == []
+    assert result.waits["job_id"].tolist() == result.table("waits")["job_id"].tolist() == ["a"]
+    assert len(computed) == 1
+
+
+def test_a_result_survives_pickling(result: artist.Result) -> None:
+    other = pickle.loads(pickle.dumps(result))  # noqa: S301 - our own bytes
+    pd.testing.assert_frame_equal(other.waits, result.waits)
 
 
 def test_a_changed_frame_does_not_change_what_is_saved(result: artist.Result) -> None:
