@@ -47,7 +47,7 @@ _LEFT_OUT = (
 
 def header(study: Study, name: str) -> Html:
     """The title, what was simulated, and warnings."""
-    noscript = "The figures need JavaScript; the comparison table does not."
+    noscript = "Figures and the job table need JavaScript; the verdict and the comparison do not."
     return tag(
         "header",
         tag("p", "artist · simulation report", class_="eyebrow"),

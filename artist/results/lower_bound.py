@@ -11,8 +11,7 @@ on Multiprocessing Timing Anomalies*, SIAM J. Appl. Math., 1969), with arrivals.
 A job runs at the best possible speed: without waiting, restarts and communication, but for the
 constant share of its calibration, which every placement of several GPUs pays. Which placement of a
 job is the fastest is not known for every fabric, so no other communication is counted. An elastic
-job has as many GPUs as it can use. So the bound holds for every policy, and
-perhaps none reaches it.
+job has as many GPUs as it can use. So the bound holds for every policy; perhaps none reaches it.
 
 It is computed in whole ticks, rounded down, so that the rounding of finishes cannot break it.
 """

@@ -45,7 +45,8 @@ def evil(one: Path) -> Path:
     """A run whose names are markup."""
     for name, column in (
         ("jobs", "job_id"), ("placements", "job_id"), ("placements", "level"),
-        ("placements", "signature"), ("placements", "ended"),
+        ("placements", "signature"), ("placements", "ended"), ("waits", "job_id"),
+        ("waits", "cause"), ("waits", "reason"),
     ):  # fmt: skip
         damage(one, name, replace(column, lambda values: [f"{EVIL}{value}" for value in values]))
     damage(one, "jobs", replace("model", lambda values: [EVIL for _ in values]))

@@ -126,6 +126,10 @@ def test_markup_in_names_is_harmless(browser, evil: Path, tmp_path: Path) -> Non
     target.write_bytes(page(group(read_runs([evil]))))
     browser.open(target, *DESKTOP, dark=False)
     browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    browser.run("document.querySelectorAll('.opener').forEach(b => b.click())")
+    browser.run("document.querySelector('.opener').click()")
+    time.sleep(0.4)
+    assert EVIL in browser.run("return document.querySelector('.inside').textContent")
     assert browser.errors() == []
     assert browser.run("return document.title").startswith(EVIL)
     assert browser.run("return document.scripts.length") == 2

@@ -67,3 +67,12 @@ def test_colours_stand_out_from_their_ground(sheet: str) -> None:
             light = linear(colour) @ TO_XYZ[1]
             contrast = (max(light, ground) + 0.05) / (min(light, ground) + 0.05)
             assert contrast >= least, colour
+
+
+@pytest.mark.parametrize("sheet", ["page.css", "dark.css"])
+def test_jobs_stand_out_from_idle_machines(sheet: str) -> None:
+    """The cluster timeline draws jobs, levels and models on the colour of idle GPUs."""
+    ground = linear(colours(sheet, "idle")[0]) @ TO_XYZ[1]
+    for colour in colours(sheet, r"[lj]\d"):
+        light = linear(colour) @ TO_XYZ[1]
+        assert (max(light, ground) + 0.05) / (min(light, ground) + 0.05) >= 3.0, colour

@@ -28,10 +28,12 @@ function card(figure, beside) {
 
 // `words`: the class of cells that are no numbers.
 function dataTable(head, body, words = "") {
+  const kind = (cell) => (words && !/^[-\d.,]+$/.test(cell) ? words : null);
   return html("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table" }, html("table", {},
-    html("thead", {}, html("tr", {}, ...head.map((h) => html("th", { scope: "col" }, h)))),
+    html("thead", {}, html("tr", {}, ...head.map((h, i) =>
+      html("th", { scope: "col", class: kind((body[0] || [])[i]) }, h)))),
     html("tbody", {}, ...body.map((row) => html("tr", {}, ...row.map((cell, i) =>
-      i ? html("td", { "data-label": head[i], class: words && !/^[-\d.,]+$/.test(cell) ? words : null }, cell) : html("th", { scope: "row", "data-label": head[0] }, cell)))))));
+      i ? html("td", { "data-label": head[i], class: kind(cell) }, cell) : html("th", { scope: "row", "data-label": head[0] }, cell)))))));
 }
 
 // What the figure shows, as numbers: bars whole, curves at a dozen places.
