@@ -76,8 +76,8 @@ def _whole(seconds: float) -> str:
 
 def _print_parts(comparison: Comparison) -> None:
     """Of each policy: the difference of the mean JCT to the baseline, and its parts."""
-    from artist.experiments.compared_metrics import PARTS
     from artist.results.compare_values import LESS, MORE
+    from artist.results.jct_parts import PARTS
 
     baseline, *others = comparison.policies
     rows = []

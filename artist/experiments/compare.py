@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from artist.config import Scenario
 from artist.errors import ConfigError
-from artist.experiments.compared_metrics import BOUND, METRICS, PARTS, check_metrics
+from artist.experiments.compared_metrics import BOUND, METRICS, check_metrics
 from artist.experiments.executors import run_all
 from artist.experiments.experiment import MAX_RUNS
 from artist.experiments.until import BUDGET, FIRST_LOOK, enough_for, half_width, next_count
@@ -42,6 +42,7 @@ from artist.results.compare_values import (
     holm,
     kind_of,
 )
+from artist.results.jct_parts import PARTS
 from artist.run import OnTrace, build_cluster, build_fabric, build_trace, simulate
 from artist.trace.named import is_trace_file
 
@@ -79,7 +80,7 @@ class Comparison:
     until: float | None = None
     """The half-width that was asked for."""
     parts: Values = field(default_factory=dict)
-    """Policy -> part of the mean JCT (`PARTS`) -> seconds on each replicate."""
+    """Policy -> part of the mean JCT (`jct_parts.PARTS`) -> seconds on each replicate."""
     bound_s: tuple[float, ...] = ()
     """Of each replicate: the makespan that no policy can beat."""
     equivalence: float = EQUIVALENCE

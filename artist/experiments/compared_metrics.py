@@ -1,7 +1,4 @@
-"""The metrics and the policies of a comparison: those of the default, and those that may be asked.
-
-`PARTS` splits the mean JCT into what it consists of.
-"""
+"""Metrics and policies of a comparison: those of the default, and those that may be asked."""
 
 from __future__ import annotations
 
@@ -15,14 +12,6 @@ from artist.results.glossary import Term
 
 METRICS = ("makespan_s", "jct_mean_s", "jct_p95_s", "queue_delay_mean_s", "comm_time_mean_s")
 """What is compared unless other metrics are asked for."""
-
-PARTS = {
-    "waiting": "queue_delay_mean_s",
-    "communication": "comm_kept_mean_s",
-    "preemption and restarts": "preemption_time_mean_s",
-    "computing": "compute_kept_mean_s",
-}
-"""What the mean JCT consists of; the sum of these four metrics is `jct_mean_s`."""
 
 BOUND = "makespan_bound_s"
 

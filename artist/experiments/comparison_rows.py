@@ -8,8 +8,8 @@ from statistics import fmean, median
 from typing import Any
 
 from artist.experiments.compare import Comparison
-from artist.experiments.compared_metrics import PARTS
 from artist.results import glossary
+from artist.results.jct_parts import PARTS
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:

@@ -1,19 +1,8 @@
-"""What a difference between two policies is made of.
-
-A job's completion time is the sum of four columns of `jobs.parquet`:
-
-    jct_s = queue_delay_s + comm_s + stalled_s + compute_s
-
-So a difference of mean completion times is the sum of four differences. The work of a trace,
-`ideal_s`, is the same under every policy. So `compute_s` differs by what is computed again after a
-preemption, and by what elastic jobs compute on other numbers of GPUs. If the jobs themselves
-differ, the rest is the difference of their work.
-"""
+"""What a difference of two policies' mean completion times is made of (`results.jct_parts`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,54 +10,20 @@ from artist.report.figure import Axis, Figure, Kind, Series, named
 from artist.report.grouping import Setting, Study
 from artist.report.quantities import Quantity
 from artist.report.reader import Run
+from artist.results.jct_parts import PARTS
 
 _DIGITS = 5
-# A rest below this share of the mean is rounding.
-_ROUNDING = 1e-9
 
 
-class Parts(NamedTuple):
-    """Parts of a mean completion time, or of a difference of two, in seconds."""
-
-    waiting: float
-    communication: float
-    stalled: float
-    computed_again: float
-    other: float
-
-    @property
-    def total(self) -> float:
-        """The mean completion time, or the difference."""
-        return sum(self)
+def mean_parts(runs: Sequence[Run]) -> list[float]:
+    """The parts of the mean completion time in seconds, mean over runs, in the order of `PARTS`."""
+    return [float(np.mean([run.metric(metric) for run in runs])) for metric in PARTS.values()]
 
 
-LABELS = {
-    "waiting": "waiting",
-    "communication": "communication",
-    "stalled": "restarts and moves",
-    "computed_again": "work done again",
-    "other": "other jobs",
-}
-
-
-def mean_parts(runs: Sequence[Run]) -> Parts:
-    """The parts of the mean completion time: the mean over runs of the means over their jobs."""
-    means = np.mean([_of_run(run) for run in runs], axis=0)
-    return Parts(*means.tolist())
-
-
-def _of_run(run: Run) -> list[float]:
-    jobs = run.jobs
-    again = jobs["compute_s"] - jobs["ideal_s"]
-    parts = [jobs["queue_delay_s"], jobs["comm_s"], jobs["stalled_s"], again]
-    means = [float(np.mean(part)) for part in parts]
-    return [*means, float(np.mean(jobs["jct_s"])) - sum(means)]
-
-
-def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> Parts:
+def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> list[float]:
     """Our mean completion time less theirs, in parts."""
     pairs = zip(mean_parts(ours), mean_parts(theirs), strict=True)
-    return Parts(*(our - their for our, their in pairs))
+    return [our - their for our, their in pairs]
 
 
 def differences(study: Study, setting: Setting) -> Figure | None:
@@ -78,13 +33,11 @@ def differences(study: Study, setting: Setting) -> Figure | None:
     for policy in setting.runs:
         ours, theirs = _paired(setting, policy, baseline)
         if policy != baseline and ours:
-            compared[policy] = (difference(ours, theirs), mean_parts(theirs).total)
+            compared[policy] = difference(ours, theirs)
     if not compared:
         return None
     scale, unit = study.units[Quantity.JCT]
-    jobs_differ = any(abs(parts.other) > _ROUNDING * base for parts, base in compared.values())
-    names = [n for n in Parts._fields if n != "other" or jobs_differ]
-    rows = [[getattr(parts, name) / scale for name in names] for parts, _ in compared.values()]
+    rows = [[part / scale for part in parts] for parts in compared.values()]
     return Figure(
         name=named("jct-difference", setting.slug),
         kind=Kind.WATERFALL,
@@ -96,20 +49,18 @@ def differences(study: Study, setting: Setting) -> Figure | None:
             Series(policy, study.tone(policy), steps)
             for policy, steps in zip(compared, whole_steps(rows), strict=True)
         ],
-        categories=[*(LABELS[name] for name in names), "difference"],
+        categories=[*PARTS, "difference"],
         setting=setting.index,
-        source="jobs.parquet: queue_delay_s, comm_s, stalled_s, compute_s - ideal_s; jct_s",
-        note=_note(setting, baseline, jobs_differ=jobs_differ),
+        source=f"summary.json: {', '.join(PARTS.values())}",
+        note=_note(setting, baseline),
     )
 
 
-def _note(setting: Setting, baseline: str, *, jobs_differ: bool) -> str:
-    sentences = ["Means over the jobs; the parts add up to the difference."]
-    if jobs_differ:
-        sentences.append("The runs do not have the same jobs.")
+def _note(setting: Setting, baseline: str) -> str:
+    note = "Means over the jobs; the parts add up to the difference."
     if any(len(runs) > 1 for runs in setting.runs.values()):
-        sentences.append(f"Over the replicates that {baseline} has too.")
-    return " ".join(sentences)
+        return f"{note} Over the replicates that {baseline} has too."
+    return note
 
 
 def _paired(setting: Setting, policy: str, baseline: str) -> tuple[list[Run], list[Run]]:

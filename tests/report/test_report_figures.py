@@ -27,6 +27,7 @@ from artist.report.page import figures
 from artist.report.quantities import Quantity, Unit
 from artist.report.reader import Rows, Run, read_runs
 from artist.report.thinning import extremes
+from artist.results.jct_parts import PARTS
 
 SECONDS = dict.fromkeys(Quantity, Unit(1.0, "s"))
 
@@ -47,39 +48,26 @@ def study_of(**runs: Run) -> tuple[Study, Setting]:
     return Study(list(runs.values()), policies, (setting,), policies, SECONDS), setting
 
 
-FIFO = run_of(
-    queue_delay_s=[10, 30], comm_s=[5, 15], stalled_s=[0, 0], compute_s=[100, 200],
-    ideal_s=[100, 200], jct_s=[115, 245],
-)  # fmt: skip
-# The first job is preempted: it stands still for 30 s and computes 4 s once more.
-LAS = run_of(
-    queue_delay_s=[0, 10], comm_s=[8, 20], stalled_s=[30, 0], compute_s=[104, 200],
-    ideal_s=[100, 200], jct_s=[142, 230],
-)  # fmt: skip
+def run_with_parts(*parts: float) -> Run:
+    """A run of which only the parts of the mean completion time are asked."""
+    return replace(
+        run_of(jct_s=[sum(parts)]), summary=dict(zip(PARTS.values(), parts, strict=True))
+    )
+
+
+FIFO = run_with_parts(20.0, 10.0, 0.0, 150.0)
+LAS = run_with_parts(5.0, 13.0, 18.0, 150.0)
 
 
 def test_a_difference_is_the_sum_of_its_parts() -> None:
-    # Means: waiting 5 - 20, communication 14 - 10, restarts 15 - 0, work again 2 - 0: 186 - 180.
-    assert difference([LAS], [FIFO]) == (-15.0, 4.0, 15.0, 2.0, 0.0)
-    assert difference([LAS], [FIFO]).total == 6.0
+    # waiting 5 - 20, communication 13 - 10, preemption and restarts 18 - 0, computing the same
+    assert difference([LAS], [FIFO]) == [-15.0, 3.0, 18.0, 0.0]
     figure = differences(*study_of(fifo=FIFO, las=LAS))
     assert figure is not None
-    assert [list(series.y) for series in figure.series] == [[-15.0, 4.0, 15.0, 2.0, 6.0]]
+    assert [list(series.y) for series in figure.series] == [[-15.0, 3.0, 18.0, 0.0, 6.0]]
     assert list(figure.categories) == [
-        "waiting", "communication", "restarts and moves", "work done again", "difference",
+        "waiting", "communication", "preemption and restarts", "computing", "difference",
     ]  # fmt: skip
-
-
-def test_other_jobs_are_a_part_of_the_difference() -> None:
-    other = run_of(
-        queue_delay_s=[10, 30], comm_s=[5, 15], stalled_s=[0, 0], compute_s=[100, 260],
-        ideal_s=[100, 260], jct_s=[115, 305],
-    )  # fmt: skip
-    assert difference([other], [FIFO]) == (0.0, 0.0, 0.0, 0.0, 30.0)
-    figure = differences(*study_of(fifo=FIFO, las=other))
-    assert figure is not None
-    assert dict(zip(figure.categories, figure.series[0].y, strict=True))["other jobs"] == 30.0
-    assert "do not have the same jobs" in figure.note
 
 
 def test_one_policy_has_no_difference() -> None:
@@ -96,11 +84,7 @@ def test_replicates_of_both_policies_are_compared() -> None:
 
 def test_parts_of_real_runs_are_their_mean_completion_time(runs: Path) -> None:
     for run in read_runs([runs]):
-        parts = mean_parts([run])
-        assert parts.total == pytest.approx(run.metric("jct_mean_s"), rel=1e-12)
-        assert parts.communication == pytest.approx(run.metric("comm_time_mean_s"), rel=1e-12)
-        # No job is elastic, and what is lost with its GPUs is less than is waited for.
-        assert -1e-6 < parts.computed_again < parts.waiting
+        assert sum(mean_parts([run])) == pytest.approx(run.metric("jct_mean_s"), rel=1e-12)
 
 
 @given(st.lists(st.lists(st.floats(-1e7, 1e7), min_size=4, max_size=4), min_size=1, max_size=3))
