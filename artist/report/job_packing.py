@@ -34,7 +34,8 @@ def alone_column(run: Run) -> str:
 
 def slowdowns(run: Run) -> list[float]:
     """Completion time of each job relative to its time alone."""
-    return [float(v) for v in run.jobs["jct_s"] / run.jobs[alone_column(run)]]
+    with np.errstate(over="ignore"):  # of damaged numbers
+        return [float(v) for v in run.jobs["jct_s"] / run.jobs[alone_column(run)]]
 
 
 def pack_work(run: Run) -> str:
@@ -64,7 +65,7 @@ def pack_jobs(run: Run) -> str:
     return packed({
         "wait": short(jobs["queue_delay_s"]),
         "run": short(jobs["run_s"]),
-        "restarts": short(jobs["preemptions"] + jobs["migrations"]),
+        "restarts": short(map(sum, zip(jobs["preemptions"].tolist(), jobs["migrations"].tolist(), strict=True))),
         "stays": [len(stay) for stay in names],
         "ways": ways,
         "way": way,
