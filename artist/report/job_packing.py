@@ -58,6 +58,8 @@ def pack_jobs(run: Run) -> str:
     jobs = run.jobs
     stays = _stays(run)
     levels = list(dict.fromkeys(run.placements.text["level"]))
+    both = zip(jobs["preemptions"].tolist(), jobs["migrations"].tolist(), strict=True)
+    restarts = [preempted + moved for preempted, moved in both]
     names = [stays.get(job, []) for job in jobs.text["job_id"]]
     ways, way = coded(_way([shape for shape, _ in stay]) for stay in names)
     tiers, tier = coded(tuple(sorted({levels.index(at) for _, at in stay})) for stay in names)
@@ -65,7 +67,7 @@ def pack_jobs(run: Run) -> str:
     return packed({
         "wait": short(jobs["queue_delay_s"]),
         "run": short(jobs["run_s"]),
-        "restarts": short(map(sum, zip(jobs["preemptions"].tolist(), jobs["migrations"].tolist(), strict=True))),
+        "restarts": short(restarts),
         "stays": [len(stay) for stay in names],
         "ways": ways,
         "way": way,
