@@ -34,7 +34,8 @@ def alone_column(run: Run) -> str:
 
 def slowdowns(run: Run) -> list[float]:
     """Completion time of each job relative to its time alone."""
-    return [float(v) for v in run.jobs["jct_s"] / run.jobs[alone_column(run)]]
+    with np.errstate(over="ignore"):  # of damaged numbers
+        return [float(v) for v in run.jobs["jct_s"] / run.jobs[alone_column(run)]]
 
 
 def pack_work(run: Run) -> str:
@@ -57,6 +58,8 @@ def pack_jobs(run: Run) -> str:
     jobs = run.jobs
     stays = _stays(run)
     levels = list(dict.fromkeys(run.placements.text["level"]))
+    both = zip(jobs["preemptions"].tolist(), jobs["migrations"].tolist(), strict=True)
+    restarts = [preempted + moved for preempted, moved in both]
     names = [stays.get(job, []) for job in jobs.text["job_id"]]
     ways, way = coded(_way([shape for shape, _ in stay]) for stay in names)
     tiers, tier = coded(tuple(sorted({levels.index(at) for _, at in stay})) for stay in names)
@@ -64,7 +67,7 @@ def pack_jobs(run: Run) -> str:
     return packed({
         "wait": short(jobs["queue_delay_s"]),
         "run": short(jobs["run_s"]),
-        "restarts": short(jobs["preemptions"] + jobs["migrations"]),
+        "restarts": short(restarts),
         "stays": [len(stay) for stay in names],
         "ways": ways,
         "way": way,

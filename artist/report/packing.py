@@ -14,6 +14,8 @@ import zlib
 from collections.abc import Iterable
 from typing import Any
 
+_LARGEST = 1e300
+
 
 def packed(data: Any) -> str:
     """JSON data as deflated base64. Equal data gives equal text."""
@@ -30,4 +32,6 @@ def coded(values: Iterable[Any]) -> tuple[list[Any], list[int]]:
 
 def short(values: Iterable[float], digits: int = 5) -> list[float | int]:
     """The values with some significant digits, whole numbers as integers."""
-    return [int(v) if v == int(v) else v for v in (float(f"{v:.{digits}g}") for v in values)]
+    # Sums of damaged numbers may be infinite, which JSON cannot hold.
+    finite = (min(max(value, -_LARGEST), _LARGEST) for value in values)
+    return [int(v) if v == int(v) else v for v in (float(f"{v:.{digits}g}") for v in finite)]
