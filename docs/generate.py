@@ -257,7 +257,7 @@ def names() -> str:
     return text + "\n".join(f"## {title}\n\n{body}" for title, body in parts.items())
 
 
-def _gbits(fabric: Fabric) -> str:
+def _gbits(fabric: Any) -> str:
     """The bandwidth of each level, inner to outer."""
     from artist.units import bandwidth_texts
 
