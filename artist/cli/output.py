@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+_NARROWEST = 12  # characters of a column of sentences
+_BETWEEN = 3  # characters that rich puts between two columns
+
 
 class Format(StrEnum):
     """Value of `--format`."""
@@ -51,7 +54,7 @@ def _plain_line(cells: Sequence[str]) -> str:
 
 
 def _draw_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, header: bool
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool
 ) -> None:
     from rich import box
     from rich.console import Console
@@ -65,11 +68,29 @@ def _draw_table(
         pad_edge=False,
         show_header=header,
     )
-    for column in columns:
-        table.add_column(escape(column), overflow="fold")
+    console = Console()
+    for column, width in zip(columns, _widths(columns, rows, console.width), strict=True):
+        table.add_column(escape(column), overflow="fold", width=width)
     for row in rows:
         table.add_row(*map(escape, row))
-    Console().print(table)
+    console.print(table)
+
+
+def _widths(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], room: int
+) -> Sequence[int | None]:
+    """The widths of columns of names and numbers, None for those of sentences; if all fit.
+
+    rich would else break a name in its middle to give a column of sentences more room.
+    """
+    widths: list[int | None] = []
+    for index, column in enumerate(columns):
+        cells = [row[index] for row in rows]
+        title = max(map(len, column.split()), default=0)
+        in_words = any(" " in cell for cell in cells)
+        widths.append(None if in_words else max(title, *map(len, cells), 0))
+    needed = sum(_NARROWEST if width is None else width for width in widths)
+    return widths if needed + _BETWEEN * len(columns) <= room else [None] * len(columns)
 
 
 def print_facts(title: str, facts: Mapping[str, Any], format_: Format = Format.TABLE) -> None:
