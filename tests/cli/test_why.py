@@ -18,7 +18,7 @@ from artist.results.why import job_story, worst_waits
 TINY = {"trace": "tiny-batch", "racks": 1, "policy": "fifo", "backend": "none"}
 
 STORY = """\
-job 18: resnet50 on 4 GPUs, arrived at 0.000 s
+# job 18: resnet50 on 4 GPUs, arrived at 0.000 s
 from s to s took s what why, where
 0.000 4,579 4,579 waits left-free: it wanted 4, and for 492.177 s of 4,578.925 s as many stayed \
 free (at most 64), but the policy's order or rule of placement left them unused; 18 other jobs got \

@@ -215,7 +215,7 @@ def test_a_drawn_figure_is_that_of_the_report(tmp_path: Path) -> None:
 def test_a_table_by_number_on_the_command_line(tmp_path: Path) -> None:
     result = artist("reproduce", "dally", "--table", "1", "--out", "o", cwd=tmp_path)
     assert result.returncode == 0
-    assert "mobilenetv3   network   6,681   19,592   0.34" in result.stdout
+    assert "mobilenetv3\tnetwork\t6,681\t19,592\t0.34" in result.stdout
     again = artist("reproduce", "dally", "--table", "1", "--out", "o", cwd=tmp_path)
     assert again.returncode == 2
     assert "--overwrite (runs are kept)" in again.stderr

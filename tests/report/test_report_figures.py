@@ -319,5 +319,5 @@ def test_panels_and_waterfalls_for_papers() -> None:
     draw(waterfall, canvas)
     bars = canvas.axes[0].patches
     assert [(bar.get_x(), bar.get_width()) for bar in bars] == [
-        (0, -15), (-15, 4), (-11, 15), (4, 2), (0, 6),
+        (0, -15), (-15, 3), (-12, 18), (6, 0), (0, 6),
     ]  # fmt: skip
