@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import note, print_csv, print_json, print_table, print_text
-from artist.cli.query_options import fitted_before, workload_of
+from artist.cli.query_options import fitted_before, uncalibrated, workload_of
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -120,6 +120,8 @@ class NetworkSweep:
         another = f"another {sweep.setting.partition(', ')[0]}"
         every = ", ".join(filter(None, (asked.changes, another)))
         if sentence := fitted_before(asked.models.name, every):
+            print_text(sentence)
+        if sentence := uncalibrated(asked.model, asked.models.name, asked.fabric):
             print_text(sentence)
 
 

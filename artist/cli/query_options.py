@@ -79,6 +79,16 @@ def fitted_before(calibration: str, changes: str) -> str:
     )
 
 
+def uncalibrated(model: str | None, calibration: str, fabric: Fabric | None) -> str:
+    """A sentence that runs take a calibration here which this answer lacks; empty if they do not."""
+    if model is None or calibration != "none" or fabric is None or fabric.calibration is None:
+        return ""
+    return (
+        f"This is without a calibration. Runs on {fabric.name} take {fabric.calibration}; "
+        "--calibration auto answers as they do."
+    )
+
+
 def models_of(workload: Path | None, fabric: Fabric | None, calibration: str) -> CalibratedModels:
     """The models as `--calibration` has them; `auto` is the calibration of a placement's fabric.
 

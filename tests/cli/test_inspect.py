@@ -72,6 +72,7 @@ def test_latency_of_a_placement_and_of_bare_dimensions_agree(artist) -> None:
         "exposed_comm_cycles",
         "compute_cycles",
         "comm_ratio",
+        "iteration_ms",
         "constant_share",
         "calibration",
         "source",

@@ -71,6 +71,7 @@ def latency(
         "compute_cycles": estimate.compute_ns,
         "constant_share": getattr(estimate, "constant_share", 0.0),
         "comm_ratio": estimate.comm_ratio,
+        "iteration_ms": estimate.compute_ns * (1 + estimate.comm_ratio) / 1e6,
         "calibration": models.name,
         **({"fabric_changes": changes} if changes else {}),
         "source": estimate.source,
@@ -85,8 +86,13 @@ def latency(
     }
     title = f"{slowest.query.workload.name}, one iteration (1 cycle = 1 ns)"
     print_facts(title, facts, Format(format_))
-    if format_ is SweepFormat.TABLE and (sentence := query.fitted_before(models.name, changes)):
-        print_text(sentence)
+    if format_ is SweepFormat.TABLE:
+        for sentence in (
+            query.fitted_before(models.name, changes),
+            query.uncalibrated(model, models.name, on_fabric),
+        ):
+            if sentence:
+                print_text(sentence)
 
 
 def _answer_cases(cases: Path, workloads: Path | None, out: Path | None) -> None:
