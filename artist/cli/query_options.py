@@ -80,7 +80,7 @@ def fitted_before(calibration: str, changes: str) -> str:
 
 
 def uncalibrated(model: str | None, calibration: str, fabric: Fabric | None) -> str:
-    """A sentence that runs take a calibration here which this answer lacks; empty if they do not."""
+    """A sentence that runs are calibrated here and this answer is not; empty if that is not so."""
     if model is None or calibration != "none" or fabric is None or fabric.calibration is None:
         return ""
     return (
