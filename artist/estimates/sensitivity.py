@@ -273,8 +273,7 @@ def _verdict(sweep: Sweep, points: Sequence[Point]) -> str:
     if hurt is None:
         parts.append("no value in this range makes it 10 % slower")
     else:
-        times = f"{hurt.slowdown:.2f} times as long"
-        parts.append(f"from {_written(sweep, hurt.value)} on it takes {times} or more")
+        parts.append(f"at {_written(sweep, hurt.value)} it takes {hurt.slowdown:.2f} times as long")
     if best.slowdown < 1:
         gain = 100 * (1 - best.slowdown)
         parts.append(f"{_written(sweep, best.value)} saves {gain:.2g} %")

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from artist import __version__
 from artist.config import Scenario
 from artist.errors import ArtistError, ConfigError
 from artist.experiments.experiment import Run
@@ -60,7 +61,7 @@ def check_inputs(runs: Sequence[Run], folder: Path, inputs: Inputs, out: Path) -
     others = [(run, words) for run in runs if (words := _difference(run, folder, inputs))]
     if others:
         run, words = others[0]
-        more = f", and so with {len(others) - 1} other runs" if len(others) > 1 else ""
+        more = f", and so with {len(others) - 1} more" if len(others) > 1 else ""
         raise ConfigError(
             f"--out {out}: run {run.id} {words}{more}; put the former inputs back, run everything "
             "again with --overwrite, or choose another folder"
@@ -69,7 +70,10 @@ def check_inputs(runs: Sequence[Run], folder: Path, inputs: Inputs, out: Path) -
 
 def _difference(run: Run, folder: Path, inputs: Inputs) -> str:
     """How the inputs of a finished run differ from those of now, in words; empty if they do not."""
-    then, now = _read_inputs(folder / run.id / MANIFEST), inputs.of(run.scenario)
+    then, version = _read_manifest(folder / run.id / MANIFEST)
+    now = inputs.of(run.scenario)
+    if version != __version__:
+        return f"was made by artist {version}, and this is {__version__}"
     if isinstance(now, ArtistError):
         return f"cannot be compared with its inputs as they are now ({now})"
     different = [key for key in {**then, **now} if then.get(key) != now.get(key)]
@@ -77,10 +81,15 @@ def _difference(run: Run, folder: Path, inputs: Inputs) -> str:
     return f"read another {' and another '.join(names)} than there is now" if names else ""
 
 
-def _read_inputs(path: Path) -> Mapping[str, Any]:
+def _read_manifest(path: Path) -> tuple[Mapping[str, Any], str]:
+    """The digests of what a run read, and the version of artist that made it.
+
+    Raises:
+        ConfigError: it has none.
+    """
     try:
-        inputs = json.loads(read_text(path))["inputs"]
-        return dict(inputs)
+        manifest = json.loads(read_text(path))
+        return dict(manifest["inputs"]), str(manifest["versions"]["artist"])
     except (ConfigError, KeyError, TypeError, ValueError, RecursionError) as cause:
         raise ConfigError(
             f"{path}: damaged, so its inputs are unknown; remove {path.parent}, and --resume makes "

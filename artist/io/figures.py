@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from artist.errors import ConfigError
 from artist.io.writing import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+METADATA: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+    "png": {"Software": None},
+}
+"""What matplotlib must leave out of a format, so that the same figure has the same bytes."""
 
 
 def new_figure() -> Figure:
@@ -40,9 +48,9 @@ def save_figure(figure: Figure, path: Path) -> None:
 
     # The temporary name has no format that matplotlib knows, so it is given here.
     target = path if path.suffix else path.with_name(f"{path.name.rstrip('.')}.png")
-    metadata = {"Date": None} if target.suffix == ".svg" else {}
+    form = target.suffix[1:].lower()
     try:
         with whole_file(target) as partial, rc_context({"svg.hashsalt": "artist"}):
-            figure.savefig(partial, format=target.suffix[1:], metadata=metadata)
+            figure.savefig(partial, format=form, metadata=METADATA.get(form, {}))
     except ValueError as cause:  # a format that matplotlib does not know
         raise ConfigError(f"--plot {path}: cannot be written ({cause})") from cause

@@ -69,8 +69,10 @@ def scratch_folder(beside: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(out: Path) -> Iterator[Path]:
-    """An empty folder to fill. It becomes `out`, and replaces it, when the block ends well.
+def whole_folder(out: Path, *, overwrite: bool) -> Iterator[Path]:
+    """An empty folder to fill. It becomes `out` when the block ends well.
+
+    It replaces what is there only with `overwrite`, else nothing but an empty folder.
 
     Raises:
         ConfigError: the folder cannot be written, or another process wrote there meanwhile.
@@ -79,7 +81,7 @@ def whole_folder(out: Path) -> Iterator[Path]:
         with scratch_folder(out) as scratch:
             yield scratch
             _sync_tree(scratch)
-            _put_in_place(scratch, out)
+            _put_in_place(scratch, out, overwrite=overwrite)
             sync_folder(out.absolute().parent)
     except OSError as cause:
         if cause.errno in _TAKEN:
@@ -90,10 +92,10 @@ def whole_folder(out: Path) -> Iterator[Path]:
         raise ConfigError(f"--out {out}: cannot be written ({cause.strerror or cause})") from cause
 
 
-def _put_in_place(scratch: Path, out: Path) -> None:
+def _put_in_place(scratch: Path, out: Path, *, overwrite: bool) -> None:
     """Rename. A folder that is replaced stays until the new one is there."""
-    if not out.exists():
-        scratch.rename(out)
+    if not overwrite or not out.exists():
+        scratch.rename(out)  # the system refuses if another process wrote there meanwhile
         return
     aside = partial_path(out, FORMER)
     aside.mkdir()

@@ -8,7 +8,9 @@ A name says which process writes there, so that leftovers are told from what is 
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import os
 import re
 import shutil
 import stat
@@ -22,6 +24,7 @@ FORMER = "former"
 _OURS = re.compile(r"([0-9a-f]{16}-[0-9]+-[0-9]+)-[0-9]+\.(partial|former)")
 _ANY = re.compile(rf"\..*\.{_OURS.pattern}")
 
+_LONGEST = 40  # characters of an output's name, each of at most 4 bytes
 _numbers = itertools.count()
 
 
@@ -80,5 +83,12 @@ def _put_back(left: Path, path: Path) -> None:
 
 
 def _prefix(path: Path) -> str:
-    """How the temporary names for `path` begin. Some file systems allow 255 bytes in a name."""
-    return f".{path.name[:40]}."
+    """How the temporary names for `path` begin, and no others.
+
+    Some file systems allow 255 bytes in a name, so a long one is given by its digest.
+    """
+    name = path.name
+    if len(name) > _LONGEST:
+        digest = hashlib.sha256(os.fsencode(name)).hexdigest()
+        name = f"{name[: _LONGEST - 17]}-{digest[:16]}"
+    return f".{name}."

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from artist.io.figures import METADATA
 from artist.io.writing import whole_file
 from artist.papers.comparing import Judged
 from artist.papers.definition import SUBJECT, Item
@@ -20,7 +21,7 @@ from artist.report.drawing import draw, style
 from artist.report.figure import Axis, Figure, Kind, Series, time_unit
 from artist.report.grouping import group
 from artist.report.page import figures
-from artist.report.paper_figures import METADATA, STYLE, WIDTH_IN
+from artist.report.paper_figures import STYLE, WIDTH_IN
 from artist.report.reader import read_runs
 from artist.results.verdict_words import metric_name
 

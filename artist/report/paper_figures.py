@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.errors import ConfigError
+from artist.io.figures import METADATA
 from artist.io.folders import scratch_folder
 from artist.io.partials import remove_leftovers
 from artist.io.writing import refuse_special, sync
@@ -35,12 +36,6 @@ STYLE: Any = {
     "text.parse_math": False,
     "svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "artist",
 }  # fmt: skip
-# None leaves the entry out: dates and versions would differ between equal figures.
-METADATA: dict[str, dict[str, Any]] = {
-    "svg": {"Date": None},
-    "pdf": {"CreationDate": None},
-    "png": {"Software": None},
-}
 
 
 def check_folder(folder: Path) -> None:

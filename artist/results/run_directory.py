@@ -53,7 +53,7 @@ def write_run(
             directory cannot be written.
     """
     check_folder(out, "run directory", _is_run, overwrite=overwrite)
-    with whole_folder(out) as scratch:
+    with whole_folder(out, overwrite=overwrite) as scratch:
         _write_files(result, scratch, command)
 
 

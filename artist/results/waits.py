@@ -222,7 +222,7 @@ def _reason(cause: str, told: str, wait: _Figures) -> str:
         return f"{free}, but other jobs got them at once, and {wanted}; {meanwhile}"
     some = f"{seconds_text(wait.left_for)} of {seconds_text(wait.length)}"
     return (
-        f"{wanted}, and for {some} as many stayed free (at most {wait.most_free}), but the "
+        f"{wanted}, and for {some} as many stayed free, but the "
         f"policy's order or rule of placement left them unused; {meanwhile}"
     )
 

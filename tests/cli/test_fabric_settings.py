@@ -191,7 +191,13 @@ def test_a_sweep_over_a_network_as_table_csv_and_json(artist) -> None:
 
 @pytest.mark.parametrize(
     ("name", "written", "begin"),
-    [("p.svg", "p.svg", b"<?xml"), ("p.png", "p.png", b"\x89PNG"), ("p", "p.png", b"\x89PNG")],
+    [
+        ("p.svg", "p.svg", b"<?xml"),
+        ("p.SVG", "p.SVG", b"<?xml"),
+        ("p.pdf", "p.pdf", b"%PDF"),
+        ("p.png", "p.png", b"\x89PNG"),
+        ("p", "p.png", b"\x89PNG"),
+    ],
 )
 def test_a_sweep_is_drawn_and_twice_the_same(
     artist, tmp_path: Path, name: str, written: str, begin: bytes

@@ -95,7 +95,7 @@ def test_an_interruption_between_two_renames_keeps_the_earlier_run(tmp_path, mon
 
     monkeypatch.setattr(Path, "rename", interrupted)
     with pytest.raises(Interrupted):
-        folders._put_in_place(scratch, out)
+        folders._put_in_place(scratch, out, overwrite=True)
     assert (out / "manifest.json").read_text() == "run"
     assert {path.name for path in tmp_path.iterdir()} == {"run", ".run-new"}
 

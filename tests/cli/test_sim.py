@@ -225,3 +225,11 @@ def test_strict_fifo_agrees_with_an_independent_simulator(artist) -> None:
         "--backend", "none", "--format", "json",
     )  # fmt: skip
     assert round(json.loads(ran.stdout)["jct_mean_s"]) == 189_649
+
+
+def test_jobs_that_can_be_over_at_once_have_no_bound_to_compare_with(artist, tmp_path) -> None:
+    header = "job_id,arrival_s,gpus,model,iterations,compute_s,gpus_min,gpus_max\n"
+    (tmp_path / "t.csv").write_text(header + "a,0,1,resnet50,1,0.000000001,1,16\n")
+    ran = artist("sim", "--trace", "t.csv", "--racks", "1", "--backend", "none")
+    assert (ran.returncode, ran.stderr.count("Traceback")) == (0, 0), ran.stderr
+    assert "lower bound" not in ran.stdout

@@ -142,8 +142,8 @@ def test_the_sentence_says_where_it_hurts() -> None:
 
     points = [point(1, 0.0, 0.8), point(50, 0.25, 1), point(80, 0.37, 1.099), point(90, 0.4, 1.1)]
     assert where_it_hurts(sweep, points) == [
-        "4/4: at 50 us, the present value, 20.0 % of an iteration is communication; from 90 us on "
-        "it takes 1.10 times as long or more; 1 us saves 20 %"
+        "4/4: at 50 us, the present value, 20.0 % of an iteration is communication; at 90 us "
+        "it takes 1.10 times as long; 1 us saves 20 %"
     ]
     assert where_it_hurts(sweep, points[1:3])[0].endswith(
         "no value in this range makes it 10 % slower"

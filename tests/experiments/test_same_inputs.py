@@ -103,7 +103,7 @@ def test_a_changed_input_is_refused_and_the_former_one_goes_on(tmp_path: Path, c
     with pytest.raises(ConfigError) as caught:
         sweep(chosen, out, [], workers=1, resume=True)
     assert f"read another {what}" in str(caught.value)
-    assert "and so with 1 other runs" in str(caught.value)
+    assert "and so with 1 more" in str(caught.value)
     assert "--overwrite" in str(caught.value)
     named_run = re.search(r"run (\S+) read", str(caught.value))
     assert named_run and (out / "runs" / named_run[1]).is_dir()
@@ -227,3 +227,15 @@ def test_each_trace_file_is_told_once_before_the_first_run(tmp_path: Path) -> No
     )  # fmt: skip
     assert told == [("good", 0)]
     assert (result.done, len(result.failures)) == (4, 2)
+
+
+def test_runs_of_another_version_are_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep(experiment({}), out, [], workers=1)
+    remove_a_run(out)
+    manifest = sorted((out / "runs").glob("*/manifest.json"))[0]
+    earlier = json.loads(manifest.read_text())
+    earlier["versions"]["artist"] = "0.0.9"
+    manifest.write_text(json.dumps(earlier))
+    with pytest.raises(ConfigError, match=r"was made by artist 0\.0\.9, and this is"):
+        sweep(experiment({}), out, [], workers=1, resume=True)

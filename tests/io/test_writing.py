@@ -104,7 +104,7 @@ def test_content_is_on_the_disk_before_it_gets_its_name(
     monkeypatch.setattr(Path, "replace", renamed(replace))
     monkeypatch.setattr(Path, "rename", renamed(rename))
     write_whole(tmp_path / "file", "text")
-    with whole_folder(tmp_path / "folder") as scratch:
+    with whole_folder(tmp_path / "folder", overwrite=False) as scratch:
         (scratch / "row").write_text("text")
     (_, one), (_, same), (_, parent), *more = done
     assert [step for step, _ in done] == [
@@ -160,7 +160,7 @@ def test_an_interruption_leaves_the_earlier_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "run"
-    with whole_folder(out) as scratch:
+    with whole_folder(out, overwrite=True) as scratch:
         (scratch / "row").write_text("earlier")
     rename = Path.rename
 
@@ -170,7 +170,7 @@ def test_an_interruption_leaves_the_earlier_folder(
         return rename(path, to)
 
     monkeypatch.setattr(Path, "rename", interrupted)
-    with pytest.raises(KeyboardInterrupt), whole_folder(out) as scratch:
+    with pytest.raises(KeyboardInterrupt), whole_folder(out, overwrite=True) as scratch:
         (scratch / "row").write_text("newer")
     assert (out / "row").read_text() == "earlier"
     assert list(tmp_path.iterdir()) == [out]
@@ -190,6 +190,29 @@ def test_a_folder_is_replaced_only_when_asked_and_only_if_it_is_one(tmp_path: Pa
     for overwrite in (False, True):
         with pytest.raises(ConfigError, match="exists and is not a run directory"):
             check_folder(out, "run directory", is_one, overwrite=overwrite)
+
+
+def test_what_another_process_wrote_meanwhile_stays(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    with (
+        pytest.raises(ConfigError, match="another process wrote there meanwhile"),
+        whole_folder(out, overwrite=False) as scratch,
+    ):
+        (scratch / "row").write_text("mine")
+        (out / "row").write_text("theirs")
+    assert (out / "row").read_text() == "theirs"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_leftovers_of_a_name_that_begins_alike_stay(tmp_path: Path) -> None:
+    one, other = (tmp_path / f"{'r' * 60}{end}" for end in "ab")
+    killed_writer(other, "replacing")
+    before = set(tmp_path.iterdir())
+    remove_leftovers(one)
+    assert set(tmp_path.iterdir()) == before
+    remove_leftovers(other)
+    assert (other / "row").read_text() == "earlier"
 
 
 def test_temporary_names_fit_any_file_system_and_are_known_again(tmp_path: Path) -> None:

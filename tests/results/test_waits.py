@@ -84,7 +84,7 @@ def test_waits_under_fifo_by_hand() -> None:
     assert some(waits, "waited_for") == [(["wide"],), (["wide"],), (["wide", "pair", "thin"],)]
     assert [wait["reason"] for wait in waits] == [
         "at most 1 GPU was free, and it wanted 2",
-        "it wanted 1, and for 8 s of 8 s as many stayed free (at most 1), but the policy's order "
+        "it wanted 1, and for 8 s of 8 s as many stayed free, but the policy's order "
         "or rule of placement left them unused; 0 other jobs got GPUs meanwhile, 0 from further "
         "back in the trace",
         "at most 4 GPUs were free, but other jobs got them at once, and it wanted 4; 2 other jobs "

@@ -45,7 +45,7 @@ def render(
     on_fabric, _ = query.fabric_of(fabric, sets, placed=placement is not None)
     models = query.models_of(workload, on_fabric, calibration)
     question = query.query_of(model, workload, placement, on_fabric, columns, system or [], models)
-    with whole_folder(out) as scratch:
+    with whole_folder(out, overwrite=overwrite) as scratch:
         written = _render_all(question.asked, scratch, dialect)
         raise_if_lost()
     for folder in written:

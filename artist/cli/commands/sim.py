@@ -88,10 +88,11 @@ def _print_sentences(summary: Mapping[str, Any]) -> None:
         "communication that computing does not hide: the price of spreading jobs over the network."
     )
     bound_s, makespan_s = summary["makespan_bound_s"], summary["makespan_s"]
-    print_text(
-        f"No policy can finish these jobs in less than {bound_s:,.0f} s (lower bound); this one "
-        f"took {makespan_s / bound_s:,.2f} times as long."
-    )
+    if bound_s > 0:  # jobs of nanoseconds have none
+        print_text(
+            f"No policy can finish these jobs in less than {bound_s:,.0f} s (lower bound); this "
+            f"one took {makespan_s / bound_s:,.2f} times as long."
+        )
     if lacking := summary["models_not_calibrated"]:
         print_text(
             f"Calibration {summary['calibration']} lacks {', '.join(lacking.split())}: compute "
