@@ -86,12 +86,13 @@ class _Graph:
         self._flows = flows
         self._first_link = jobs + len(flows)
         count = self._first_link + len(contention.links)
-        self._near: list[list[int]] = [[] for _ in range(count)]
+        # A neighbour, and where on a flow's way it is: 0 its job, 1 its first link, and so on.
+        self._near: list[list[tuple[int, int]]] = [[] for _ in range(count)]
         for number, (job, index) in enumerate(flows, start=jobs):
             flow = contention.members[job].pattern.flows[index]
-            for other in (job, *(self._first_link + link for link in flow.links)):
-                self._near[number].append(other)
-                self._near[other].append(number)
+            for at, other in enumerate((job, *(self._first_link + link for link in flow.links))):
+                self._near[number].append((at, other))
+                self._near[other].append((at, number))
         self._leaves = 0
 
     def canonical(self) -> Canonical:
@@ -123,7 +124,7 @@ class _Graph:
         while True:
             colours = _ranks(
                 [
-                    (colours[x], sorted([colours[y] for y in near]))
+                    (colours[x], sorted([(at, colours[y]) for at, y in near]))
                     for x, near in enumerate(self._near)
                 ]
             )
@@ -163,14 +164,11 @@ class _Graph:
         """Two vertices of one colour and place may change places without changing the graph."""
         if vertex >= len(self._contention.members):
             return sorted(self._near[vertex])
-        return sorted(
-            (colours[flow], sorted(x for x in self._near[flow] if x >= self._first_link))
-            for flow in self._near[vertex]
-        )
+        return sorted((colours[flow], self._near[flow][1:]) for _, flow in self._near[vertex])
 
     def _text(self, colours: list[int]) -> Any:
         order = sorted(range(len(colours)), key=colours.__getitem__)
-        return [sorted(colours[near] for near in self._near[x]) for x in order]
+        return [sorted((at, colours[y]) for at, y in self._near[x]) for x in order]
 
     def _in_order(self, colours: list[int]) -> Canonical:
         members = self._contention.members
@@ -191,7 +189,7 @@ class _Graph:
                 members[job],
                 pattern=Pattern(
                     tuple(
-                        replace(flow, links=tuple(sorted(place[link] for link in flow.links)))
+                        replace(flow, links=tuple(place[link] for link in flow.links))
                         for flow in flows
                     ),
                     tuple(

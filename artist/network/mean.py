@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.network.canonical import canonical
+from artist.network.components import by_component
 from artist.network.max_min import Floats
 from artist.network.patterns import Contention, Flow, SharedLink
 from artist.network.sending_flows import TWO_BOTTLENECK_WEIGHT
@@ -39,12 +40,16 @@ from artist.network.simulation import alone_s
 from artist.network.slowed import Slowed
 from artist.network.states import FlowsOfJobs, rates_in_states
 
-# 256 states: 5 ms.
-MOST_TOGETHER = 8
+# 64 states: 2 ms.
+MOST_TOGETHER = 6
+
+# 16 states: .5 ms. On one link with up to 24 equal jobs the closed form is met within 4 %; crowds
+# of six come no more than 1.5 % closer.
+CROWD = 4
 
 # A change of an iteration by a thousandth is far below the model's error of a few percent.
 CONVERGED = 1e-3
-MOST_BACKGROUNDS = 20
+MOST_ROUNDS = 20
 
 # A job that computes nothing between two Up phases; against it any Up phase is long.
 NO_DOWN = 1e-9
@@ -68,17 +73,23 @@ def mean(
     contention: Contention, two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT
 ) -> tuple[Slowed, ...]:
     """Iterations of the jobs of a contention, whatever their offsets."""
-    form, order = canonical(_without_phases(contention))
+    return by_component(
+        _without_phases(contention), lambda part: _of_component(part, two_bottleneck_weight)
+    )
+
+
+def _of_component(contention: Contention, two_bottleneck_weight: float) -> tuple[Slowed, ...]:
+    alone = [alone_s(contention, index) for index in range(len(contention.members))]
+    if len(alone) == 1:
+        return (Slowed(alone[0], alone[0]),)
+    form, order = canonical(contention)
     jobs = [_job(form, index) for index in range(len(form.members))]
-    periods_s = [job.alone_s for job in jobs]
-    senders = [index for index, job in enumerate(jobs) if job.flows]
-    few = len(senders) <= MOST_TOGETHER
-    periods_of = _together if few else _each_among_others
-    sharing = periods_of(form.links, [jobs[x] for x in senders], two_bottleneck_weight)
-    for index, period_s in zip(senders, sharing.tolist(), strict=True):
-        periods_s[index] = max(period_s, jobs[index].alone_s)
-    slowed = dict(zip(order, zip(periods_s, jobs, strict=True), strict=True))
-    return tuple(Slowed(slowed[x][0], slowed[x][1].alone_s) for x in range(len(jobs)))
+    periods_of = _together if len(jobs) <= MOST_TOGETHER else _each_among_others
+    periods_s = periods_of(form.links, jobs, two_bottleneck_weight).tolist()
+    return tuple(
+        Slowed(max(periods_s[order.index(job)], alone_s), alone_s)
+        for job, alone_s in enumerate(alone)
+    )
 
 
 def _without_phases(contention: Contention) -> Contention:
@@ -181,19 +192,23 @@ def _each_among_others(
     """Iterations of many jobs, each from the chain of its crowd."""
     near = _Neighbours(jobs)
     periods_s = [job.alone_s for job in jobs]
-    for _ in range(MOST_BACKGROUNDS):
+    for _ in range(MOST_ROUNDS):
         # A job's mean rate over its rate alone while Up.
         sends = [job.busy_s / period_s for job, period_s in zip(jobs, periods_s, strict=True)]
         before_s, periods_s = periods_s, []
+        # Equal jobs in equal crowds need one chain.
+        known: dict[tuple[tuple[_Job, ...], tuple[Flow, ...]], float] = {}
         for index in range(len(jobs)):
             crowd = near.crowd(index, sends)
-            rest = [
+            rest = tuple(
                 replace(flow, cap_bytes_per_s=flow.cap_bytes_per_s * sends[other])
                 for other in near.around(crowd)
                 for flow in jobs[other].flows
-            ]
-            together = [jobs[other] for other in crowd]
-            period_s = float(_together(links, together, two_bottleneck_weight, rest)[0])
+            )
+            key = (tuple(jobs[other] for other in crowd), rest)
+            if key not in known:
+                known[key] = float(_together(links, key[0], two_bottleneck_weight, rest)[0])
+            period_s = known[key]
             # Longer periods of the others make this one shorter. Half steps damp the swings.
             periods_s.append(math.sqrt(before_s[index] * period_s))
         if np.allclose(periods_s, before_s, rtol=CONVERGED, atol=0):
@@ -220,14 +235,14 @@ class _Neighbours:
     def crowd(self, index: int, sends: Sequence[float]) -> list[int]:
         """The job, and those that share its links, or the links of these, and weigh most there."""
         crowd = [index]
-        while len(crowd) < MOST_TOGETHER and (around := self.around(crowd)):
+        while len(crowd) < CROWD and (around := self.around(crowd)):
             links = {link for other in crowd for link in self._demands[other]}
 
             def weight(other: int, links: set[int] = links) -> tuple[float, int]:
                 sent = sum(x for link, x in self._demands[other].items() if link in links)
                 return -sent * sends[other], other
 
-            crowd += sorted(around, key=weight)[: MOST_TOGETHER - len(crowd)]
+            crowd += sorted(around, key=weight)[: CROWD - len(crowd)]
         return crowd
 
 

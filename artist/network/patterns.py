@@ -27,7 +27,7 @@ class SharedLink:
     capacity_bytes_per_s: float
     fair_queued: bool = False
     eta: float = 1.0
-    """Share of the capacity that is used while two jobs send."""
+    """Share of the capacity that is used while jobs queue for each other (`queues`)."""
 
     def __post_init__(self) -> None:
         _need("capacity_bytes_per_s", self.capacity_bytes_per_s, above=0)
@@ -41,8 +41,8 @@ class SharedLink:
 class Flow:
     """Connections of a job that are alike, and the links that they cross.
 
-    `links` are positions in a contention's links. `weight` is the number of connections: links are
-    shared fairly among connections, not among jobs.
+    `links` are positions in a contention's links, in the order of the way. `weight` is the number
+    of connections: links are shared fairly among connections, not among jobs.
     """
 
     links: tuple[int, ...]

@@ -12,12 +12,12 @@ packet by packet (docs/contention.md). Links that serve connections in turn get 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 from artist.io.digests import sha256
 from artist.network.canonical import canonical
+from artist.network.components import by_component
 from artist.network.mean import mean
 from artist.network.patterns import Contention, Member
 from artist.network.sending_flows import TWO_BOTTLENECK_WEIGHT
@@ -76,7 +76,12 @@ class PhaseModel:
     def __call__(self, contention: Contention) -> tuple[Slowed, ...]:
         """Iterations of the jobs, settled, from their offsets on."""
         self.asked += 1
-        form, order = canonical(quantised(contention, self._settings.phases))
+        return by_component(quantised(contention, self._settings.phases), self._of_component)
+
+    def _of_component(self, contention: Contention) -> tuple[Slowed, ...]:
+        if len(contention.members) > MOST_JOBS:
+            return mean(contention, self._settings.two_bottleneck_weight)
+        form, order = canonical(contention)
         if form not in self._known:
             self._known[form] = settled(form, self._settings)
         slowed = dict(zip(order, self._known[form], strict=True))
@@ -90,7 +95,7 @@ def phase(contention: Contention, settings: PhaseSettings | None = None) -> tupl
 
 def fluid(contention: Contention) -> tuple[Slowed, ...]:
     """Iterations of the jobs of a contention with its exact offsets, as a fluid shares links."""
-    return settled(contention, FLUID)
+    return by_component(contention, lambda part: settled(part, FLUID))
 
 
 def quantised(contention: Contention, phases: int) -> Contention:
@@ -107,16 +112,19 @@ def quantised(contention: Contention, phases: int) -> Contention:
 def settled(contention: Contention, settings: PhaseSettings) -> tuple[Slowed, ...]:
     """Iterations of the jobs over one period if they become periodic, else over a long time.
 
+    A single job takes what it takes alone.
     A job that ends no iteration within `most_events` has the answer of `mean`: it meets the others
     at all phases.
     """
+    alone = [alone_s(contention, index) for index in range(len(contention.members))]
+    if len(alone) == 1:
+        return (Slowed(alone[0], alone[0]),)
     noise = lognormal(contention, settings) if settings.sigma else None
     simulation = Simulation(contention, noise, settings.two_bottleneck_weight)
     iterations_s = _periodic(simulation, settings) if noise is None else None
     if iterations_s is None:
         simulation.run(lambda now: _enough(now, settings))
         iterations_s = [_later_half_s(job) for job in simulation.jobs]
-    alone = [alone_s(contention, index) for index in range(len(contention.members))]
     if None in iterations_s:
         expected = mean(contention, settings.two_bottleneck_weight)
         iterations_s = [
@@ -179,6 +187,3 @@ def _later_half_s(job: Progress) -> float | None:
 def iterations_s(job: Progress, first: int = 0) -> list[float]:
     """How long each iteration took, from number `first` on."""
     return [end - start for start, end in pairwise(job.ends_s[first:])]
-
-
-Model = Callable[[Contention], tuple[Slowed, ...]]

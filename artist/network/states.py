@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from artist.network.max_min import Floats, Ints, Network, max_min
 from artist.network.patterns import Flow, SharedLink
+from artist.network.queues import Source, queue_for_each_other, sources
 from artist.network.sending_flows import FULL
 
 
@@ -35,22 +36,17 @@ def rates_in_states(
     sends = up[:, these.owners]
     state, flow = np.nonzero(sends)
     network = _side_by_side(these, state, flow, len(up))
-    owners = these.owners[flow]
-    links = len(these.links)
-    jobs = _jobs_on_links(network, owners)
-    shared = np.array([len(on) for on in jobs]) > 1
+    jobs, queued = _queues(these, network, flow)
     eta = np.tile([link.eta for link in these.links], len(up))
     network = replace(
-        network, capacities=np.where(shared, network.capacities * eta, network.capacities)
+        network, capacities=np.where(queued, network.capacities * eta, network.capacities)
     )
     sent = max_min(network)
     if two_bottleneck_weight != 1.0:
-        queued = np.tile([not link.fair_queued for link in these.links], len(up))
-        held = _held_twice(network, sent, shared & queued, jobs)
+        held = _held_twice(network, sent, queued, jobs)
         if held.any():
             weights = np.where(held, network.weights * two_bottleneck_weight, network.weights)
             sent = max_min(replace(network, weights=weights))
-    assert len(jobs) == links * len(up)
     rates = np.zeros(sends.shape)
     rates[sends] = sent
     return rates
@@ -73,13 +69,25 @@ def _side_by_side(these: FlowsOfJobs, state: Ints, flow: Ints, states: int) -> N
     )
 
 
-def _jobs_on_links(network: Network, owners: Ints) -> list[frozenset[int]]:
-    on: list[set[int]] = [set() for _ in network.capacities]
-    for link, job in zip(
-        network.links.tolist(), owners[network.flow_of_entry].tolist(), strict=True
+def _queues(
+    these: FlowsOfJobs, network: Network, flow: Ints
+) -> tuple[list[frozenset[int]], npt.NDArray[np.bool_]]:
+    """Of each copy of a link: the jobs on it, and whether they wait for each other there."""
+    from_where = sources(these.links, these.flows)
+    owners = these.owners.tolist()
+    count = len(these.links)
+    jobs: list[set[int]] = [set() for _ in network.capacities]
+    come: list[set[Source]] = [set() for _ in network.capacities]
+    for copy, number in zip(
+        network.links.tolist(), flow[network.flow_of_entry].tolist(), strict=True
     ):
-        on[link].add(job)
-    return [frozenset(jobs) for jobs in on]
+        jobs[copy].add(owners[number])
+        come[copy].add(from_where[number][copy % count])
+    queued = [
+        queue_for_each_other(these.links[copy % count], there, come[copy])
+        for copy, there in enumerate(jobs)
+    ]
+    return [frozenset(there) for there in jobs], np.array(queued, dtype=bool)
 
 
 def _held_twice(
