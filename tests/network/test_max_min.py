@@ -103,6 +103,13 @@ def test_order_and_numbering_change_no_bit(network: Network, random: object) -> 
     assert max_min(other).tolist() == max_min(network)[flows].tolist()
 
 
+def test_sums_do_not_depend_on_the_order_of_flows() -> None:
+    # .1 + .2 + .3 and .3 + .2 + .1 differ in their last bit, and so would what they leave of 1.5.
+    caps = [0.1, 0.2, 0.3, np.inf]
+    rates = max_min(Network.of([1.5], [[0]] * 4, caps))
+    assert max_min(Network.of([1.5], [[0]] * 4, caps[::-1])).tolist() == rates[::-1].tolist()
+
+
 def test_eta_takes_from_shared_links_alone() -> None:
     network = Network.of([50.0, 50.0], [[0], [0], [1], [1]])
     jobs = np.array([0, 1, 2, 2])

@@ -49,6 +49,15 @@ def test_communication_that_hides_behind_computation_costs_nothing_until_it_show
         assert answer.iteration_s == pytest.approx(1.5, abs=0.02)
 
 
+def test_sending_for_longer_leaves_less_time_without_sending() -> None:
+    # Alone each job sends for half of an iteration. Beside the other it takes longer, hidden, so it
+    # is silent for less time. Together they need all of the link, and end up with half each.
+    hidden = job((0.0, 0.0, 1.0), (0.5, 1.0, 2.0), 0.5)
+    for answer in shared([hidden, hidden], mean):
+        assert answer.iteration_s == pytest.approx(1.0)
+        assert 0.5 <= answer.share < 0.56
+
+
 def test_a_job_that_computes_longer_sends_longer_at_the_same_rate() -> None:
     once = job((1.0, 2.0, 4.0), (1.0, 2.0, 4.0), 0.75)
     thrice = CurvedJob(once.ways, once.curve, 3.0)
