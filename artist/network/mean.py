@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,8 +47,8 @@ MOST_TOGETHER = 6
 # of six come no more than 1.5 % closer.
 CROWD = 4
 
-# A change of an iteration by a thousandth is far below the model's error of a few percent.
-CONVERGED = 1e-3
+# A change of an iteration by three thousandths is far below the model's error of a few percent.
+CONVERGED = 3e-3
 MOST_ROUNDS = 20
 
 # A job that computes nothing between two Up phases; against it any Up phase is long.
@@ -56,7 +56,7 @@ NO_DOWN = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class SendingJob:
     """A job as `mean` sees it: `flows` send during one Up phase, of `busy_s` alone."""
 
     down_s: float
@@ -97,7 +97,7 @@ def _without_phases(contention: Contention) -> Contention:
     return Contention(contention.links, members)
 
 
-def _job(contention: Contention, index: int) -> _Job:
+def _job(contention: Contention, index: int) -> SendingJob:
     pattern = contention.members[index].pattern
     down_s = pattern.down_s
     busy_s = max(alone_s(contention, index) - down_s, 0.0)
@@ -109,7 +109,7 @@ def _job(contention: Contention, index: int) -> _Job:
         for flow, volume in zip(pattern.flows, volumes, strict=True)
         if volume
     )
-    return _Job(down_s, busy_s, flows)
+    return SendingJob(down_s, busy_s, flows)
 
 
 class _Sharers:
@@ -118,7 +118,7 @@ class _Sharers:
     def __init__(
         self,
         links: tuple[SharedLink, ...],
-        jobs: Sequence[_Job],
+        jobs: Sequence[SendingJob],
         two_bottleneck_weight: float,
         background: Sequence[Flow],
     ) -> None:
@@ -129,10 +129,8 @@ class _Sharers:
         flows = [flow for job in jobs for flow in job.flows]
         owners = [index for index, job in enumerate(jobs) for _ in job.flows]
         always = np.ones((len(self.states), len(background)), dtype=bool)
-        these = FlowsOfJobs(
-            links,
-            [*flows, *background],
-            np.array([*owners, *range(count, count + len(background))], dtype=np.int64),
+        these = FlowsOfJobs.on_their_links(
+            links, [*flows, *background], [*owners, *range(count, count + len(background))]
         )
         rates = rates_in_states(
             these, np.concatenate((self.states, always), axis=1), two_bottleneck_weight
@@ -175,7 +173,7 @@ def _stationary(rates: Floats) -> Floats:
 
 def _together(
     links: tuple[SharedLink, ...],
-    jobs: Sequence[_Job],
+    jobs: Sequence[SendingJob],
     two_bottleneck_weight: float,
     background: Sequence[Flow] = (),
 ) -> Floats:
@@ -187,39 +185,67 @@ def _together(
 
 
 def _each_among_others(
-    links: tuple[SharedLink, ...], jobs: Sequence[_Job], two_bottleneck_weight: float
+    links: tuple[SharedLink, ...], jobs: Sequence[SendingJob], two_bottleneck_weight: float
 ) -> Floats:
     """Iterations of many jobs, each from the chain of its crowd."""
-    near = _Neighbours(jobs)
+    crowds = Crowds(links, jobs, two_bottleneck_weight)
     periods_s = [job.alone_s for job in jobs]
     for _ in range(MOST_ROUNDS):
-        # A job's mean rate over its rate alone while Up.
-        sends = [job.busy_s / period_s for job, period_s in zip(jobs, periods_s, strict=True)]
-        before_s, periods_s = periods_s, []
-        # Equal jobs in equal crowds need one chain.
-        known: dict[tuple[tuple[_Job, ...], tuple[Flow, ...]], float] = {}
-        for index in range(len(jobs)):
-            crowd = near.crowd(index, sends)
-            rest = tuple(
-                replace(flow, cap_bytes_per_s=flow.cap_bytes_per_s * sends[other])
-                for other in near.around(crowd)
-                for flow in jobs[other].flows
-            )
-            key = (tuple(jobs[other] for other in crowd), rest)
-            if key not in known:
-                known[key] = float(_together(links, key[0], two_bottleneck_weight, rest)[0])
-            period_s = known[key]
-            # Longer periods of the others make this one shorter. Half steps damp the swings.
-            periods_s.append(math.sqrt(before_s[index] * period_s))
+        before_s = periods_s
+        periods_s = crowds.periods_s(before_s, range(len(jobs)))
         if np.allclose(periods_s, before_s, rtol=CONVERGED, atol=0):
             break
     return np.array(periods_s)
 
 
+class Crowds:
+    """Many jobs. A job's iteration depends on those near it, and on how often they send."""
+
+    def __init__(
+        self,
+        links: tuple[SharedLink, ...],
+        jobs: Sequence[SendingJob],
+        two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT,
+    ) -> None:
+        self._links, self._jobs = links, jobs
+        self._two_bottleneck_weight = two_bottleneck_weight
+        self._near = _Neighbours(jobs)
+
+    def periods_s(self, before_s: Sequence[float], indices: Iterable[int]) -> list[float]:
+        """One round: new iterations of some jobs, from those of all before it."""
+        sends = [job.busy_s / before for job, before in zip(self._jobs, before_s, strict=True)]
+        # Equal jobs in equal crowds need one chain.
+        known: dict[tuple[tuple[SendingJob, ...], tuple[Flow, ...]], float] = {}
+        periods_s = list(before_s)
+        for index in indices:
+            key = self._crowd(index, sends)
+            if key not in known:
+                made = _together(self._links, key[0], self._two_bottleneck_weight, key[1])
+                known[key] = float(made[0])
+            # Longer iterations of the others make this one shorter. Half steps damp the swings.
+            periods_s[index] = math.sqrt(before_s[index] * known[key])
+        return periods_s
+
+    def _crowd(
+        self, index: int, sends: Sequence[float]
+    ) -> tuple[tuple[SendingJob, ...], tuple[Flow, ...]]:
+        """The job and those of its chain, and the flows around them at their mean rates.
+
+        `sends` holds each job's mean rate over its rate alone while Up.
+        """
+        crowd = self._near.crowd(index, sends)
+        background = tuple(
+            replace(flow, cap_bytes_per_s=flow.cap_bytes_per_s * sends[other])
+            for other in self._near.around(crowd)
+            for flow in self._jobs[other].flows
+        )
+        return tuple(self._jobs[other] for other in crowd), background
+
+
 class _Neighbours:
     """Which jobs share links."""
 
-    def __init__(self, jobs: Sequence[_Job]) -> None:
+    def __init__(self, jobs: Sequence[SendingJob]) -> None:
         self._demands = [_demands(job) for job in jobs]
         """Of each job while it is Up: bytes per second on each link."""
         self._on: dict[int, list[int]] = {}
@@ -246,7 +272,7 @@ class _Neighbours:
         return crowd
 
 
-def _demands(job: _Job) -> dict[int, float]:
+def _demands(job: SendingJob) -> dict[int, float]:
     demands: dict[int, float] = {}
     for flow in job.flows:
         for link in flow.links:

@@ -31,11 +31,11 @@ SIGMA = 0.15
 
 # A rate holds until something changes, so what counts is the state that jobs settle in. Equal jobs
 # drift into step within 10 to 30 iterations (ns-3, DCTCP).
-ITERATIONS = 100
+ITERATIONS = 64
 PHASES = 64
 MOST_EVENTS = 20_000
 
-# Up to here a simulation takes a quarter of a second at most; beyond, `mean` is asked.
+# Up to here a simulation takes about a second at most; beyond, `mean` is asked.
 MOST_JOBS = 32
 
 # Random numbers are drawn in blocks of this many iterations.

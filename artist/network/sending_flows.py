@@ -12,7 +12,7 @@ links with one queue; a fluid does not (docs/contention.md):
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from artist.network.patterns import Contention, Flow, SharedLink
@@ -38,8 +38,8 @@ class _Sending:
     weights: tuple[float, ...]
     varying: tuple[bool, ...]
     """Whether a flow waits in one queue with another job."""
-    fluid: list[float] | None = None
-    """The rates with the weights as they are, once they have been asked for."""
+    last: tuple[tuple[float, ...], list[float]] | None = None
+    """The weights with which rates were last asked for, and the rates."""
 
 
 class SendingFlows:
@@ -55,6 +55,11 @@ class SendingFlows:
         self._links = contention.links
         self._sources = sources(contention.links, self.flows)
         self._two_bottleneck_weight = two_bottleneck_weight
+        crossing: dict[int, set[int]] = {}
+        for number, flow in enumerate(self.flows):
+            for link in flow.links:
+                crossing.setdefault(link, set()).add(number)
+        self._near = [set().union(*[crossing[x] for x in flow.links]) for flow in self.flows]
         self._known: dict[tuple[int, ...], _Sending] = {}
 
     def rates(self, sending: tuple[int, ...], noise: Sequence[float] | None) -> Sequence[float]:
@@ -62,18 +67,41 @@ class SendingFlows:
 
         `noise` holds a factor on the weight of each flow of the contention, or is None for a fluid.
         """
-        now = self._known.get(sending)
+        rates: dict[int, float] = {}
+        for group in self._groups(sending):
+            rates.update(zip(group, self._of_group(group, noise), strict=True))
+        return [rates[flow] for flow in sending]
+
+    def _groups(self, sending: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """The flows that share links, directly or by way of others. Each group is independent."""
+        left = set(sending)
+        for first in sending:
+            if first not in left:
+                continue
+            left.remove(first)
+            group = [first]
+            for flow in group:
+                new = self._near[flow] & left
+                left -= new
+                group += new
+            yield tuple(sorted(group))
+
+    def _of_group(self, group: tuple[int, ...], noise: Sequence[float] | None) -> Sequence[float]:
+        now = self._known.get(group)
         if now is None:
-            now = self._known[sending] = self._of(sending)
-        if noise is None or not any(now.varying):
-            if now.fluid is None:
-                now.fluid = fill(now.weights, now.caps, now.links)
-            return now.fluid
-        weights = [
-            weight * noise[flow] if varies else weight
-            for flow, weight, varies in zip(sending, now.weights, now.varying, strict=True)
-        ]
-        return fill(weights, now.caps, now.links)
+            now = self._known[group] = self._of(group)
+        if noise is None:
+            weights = now.weights
+        else:
+            weights = tuple(
+                [
+                    weight * noise[flow] if varies else weight
+                    for flow, weight, varies in zip(group, now.weights, now.varying, strict=True)
+                ]
+            )
+        if now.last is None or now.last[0] != weights:
+            now.last = weights, fill(weights, now.caps, now.links)
+        return now.last[1]
 
     def _of(self, sending: tuple[int, ...]) -> _Sending:
         at: dict[int, list[int]] = {}
@@ -130,29 +158,33 @@ def fill(weights: Sequence[float], caps: Sequence[float], links: Sequence[Crossi
         for flow in there:
             crossed[flow].append(number)
     left = [capacity for capacity, _ in links]
-    totals = [math.fsum([weights[x] for x in there]) for _, there in links]
-    waiting = [len(there) for _, there in links]
-    capped = [
-        (cap / weight, flow) for flow, (cap, weight) in enumerate(zip(caps, weights, strict=True))
-    ]
-    capped.sort(reverse=True)
-    unsettled = dict.fromkeys(range(len(rates)))
+    capped = [cap / weight for cap, weight in zip(caps, weights, strict=True)]
+    waiting = {number: tuple(there) for number, (_, there) in enumerate(links) if there}
+    unsettled = list(range(len(rates)))
     while unsettled:
-        while capped[-1][1] not in unsettled:
-            capped.pop()
-        level, flow = capped[-1]
-        settled = [flow]
-        for number, (_, there) in enumerate(links):
-            if waiting[number] and left[number] < level * totals[number]:
-                level = left[number] / totals[number]
-                settled = [x for x in there if x in unsettled]
+        levels = {
+            number: left[number] / math.fsum([weights[x] for x in there])
+            for number, there in waiting.items()
+        }
+        least = {
+            flow: min([capped[flow], *[levels[number] for number in crossed[flow]]])
+            for flow in unsettled
+        }
+        settled = {flow for flow in unsettled if least[flow] == capped[flow]}
+        for number, there in waiting.items():
+            level = levels[number]
+            if all(least[flow] == level for flow in there):
+                settled.update(there)
         for flow in settled:
-            del unsettled[flow]
-            rate = rates[flow] = min(caps[flow], weights[flow] * level)
-            for number in crossed[flow]:
-                left[number] = max(left[number] - rate, 0.0)
-                totals[number] -= weights[flow]
-                waiting[number] -= 1
+            rates[flow] = min(caps[flow], weights[flow] * least[flow])
+        unsettled = [flow for flow in unsettled if flow not in settled]
+        for number, there in list(waiting.items()):
+            gone = [rates[flow] for flow in there if flow in settled]
+            if len(gone) == len(there):
+                del waiting[number]
+            elif gone:
+                left[number] = max(left[number] - math.fsum(gone), 0.0)
+                waiting[number] = tuple([flow for flow in there if flow not in settled])
     return rates
 
 

@@ -25,6 +25,19 @@ class FlowsOfJobs:
     flows: Sequence[Flow]
     owners: Ints
 
+    @classmethod
+    def on_their_links(
+        cls, links: tuple[SharedLink, ...], flows: Sequence[Flow], owners: Sequence[int]
+    ) -> FlowsOfJobs:
+        """The flows, with only those of the links that they cross."""
+        crossed = sorted({link for flow in flows for link in flow.links})
+        number = {link: index for index, link in enumerate(crossed)}
+        return cls(
+            tuple(links[link] for link in crossed),
+            [replace(flow, links=tuple(number[link] for link in flow.links)) for flow in flows],
+            np.array(owners, dtype=np.int64),
+        )
+
 
 def rates_in_states(
     these: FlowsOfJobs, up: npt.NDArray[np.bool_], two_bottleneck_weight: float = 1.0
