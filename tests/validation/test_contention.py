@@ -16,6 +16,7 @@ from validation.contention.cases import Case, Truth, read_cases, read_truth
 from validation.contention.report import Errors, Row, by_family, errors_table
 
 GBPS = 1e9
+PAGE = Path(__file__).parents[2] / "docs" / "contention.md"
 RECORDED = Path(__file__).parents[3] / "shared" / "groundwork" / "contention"
 
 
@@ -180,6 +181,15 @@ def recorded() -> Path:
     return RECORDED
 
 
+def test_the_page_has_the_tables_of_fluid_and_mean(recorded: Path) -> None:
+    for model, truth in (("fluid", "simgrid_results.csv"), ("mean", "ns3_results.csv")):
+        assert errors_table(rows_of(recorded, truth, model)) in PAGE.read_text()
+
+
+def rows_of(folder: Path, truth: str, model: str) -> list[Row]:
+    return compared(read_cases(folder / "cases.jsonl"), read_truth(folder / truth), model)
+
+
 def errors_of(folder: Path, truth: str, model: str) -> dict[str, Errors]:
     return by_family(
         compared(read_cases(folder / "cases.jsonl"), read_truth(folder / truth), model)
@@ -196,12 +206,14 @@ def test_the_fluid_is_simgrid(recorded: Path) -> None:
 
 @pytest.mark.slow
 def test_phase_meets_its_aims_against_packets(recorded: Path) -> None:
-    errors = errors_of(recorded, "ns3_results.csv", "phase")
+    rows = rows_of(recorded, "ns3_results.csv", "phase")
+    errors = by_family(rows)
     assert errors["all"].absolute <= 0.055
     assert errors["all"].rms <= 0.085
     assert errors["all"].p99 is not None
     assert errors["all"].p99 <= 0.075
     assert max(errors[family].absolute for family in errors) <= 0.09
+    assert errors_table(rows) in PAGE.read_text()
 
 
 def test_mean_meets_its_aim_against_packets(recorded: Path) -> None:
