@@ -11,12 +11,14 @@ Practical Graph Isomorphism, 1981). Of vertices with the same neighbours one sta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from artist.network.patterns import Contention, Flow, Member, Pattern, Step
+from artist.network.slowed import Slowed
 
 # Far more than placements of real jobs need. Beyond it the given order breaks ties: the result is
 # right, and only its random numbers depend on names.
@@ -24,10 +26,35 @@ MOST_LEAVES = 64
 
 
 class Canonical(NamedTuple):
-    """The canonical form, and where its jobs were: job i is `order[i]` of the original."""
+    """The canonical form. Its job i is `order[i]` of the original.
+
+    Jobs with one number in `alike` cannot be told apart. Which of them is which depends on names.
+    """
 
     contention: Contention
     order: tuple[int, ...]
+    alike: tuple[int, ...]
+
+    def in_place(self, answers: Sequence[Slowed]) -> tuple[Slowed, ...]:
+        """Answers about the jobs of the form, for those of the original.
+
+        Jobs that are alike get the mean of their answers, so names do not matter.
+        """
+        groups: dict[int, list[Slowed]] = {}
+        for group, answer in zip(self.alike, answers, strict=True):
+            groups.setdefault(group, []).append(answer)
+        means = {
+            group: Slowed(_mean(x.iteration_s for x in same), _mean(x.alone_s for x in same))
+            for group, same in groups.items()
+        }
+        placed = {job: means[group] for job, group in zip(self.order, self.alike, strict=True)}
+        return tuple(placed[job] for job in range(len(placed)))
+
+
+def _mean(values: Iterable[float]) -> float:
+    """The mean; of equal values exactly this value."""
+    every = list(values)
+    return every[0] if min(every) == max(every) else math.fsum(every) / len(every)
 
 
 def canonical(contention: Contention) -> Canonical:
@@ -97,9 +124,9 @@ class _Graph:
 
     def canonical(self) -> Canonical:
         """The contention in canonical order."""
-        colours = self._refined(_ranks(self._numbers()))
-        _, colours = self._least(colours)
-        return self._in_order(colours)
+        alike = self._refined(_ranks(self._numbers()))
+        _, colours = self._least(alike)
+        return self._in_order(colours, alike)
 
     def _numbers(self) -> list[Any]:
         """What each vertex is, apart from its neighbours."""
@@ -170,7 +197,7 @@ class _Graph:
         order = sorted(range(len(colours)), key=colours.__getitem__)
         return [sorted((at, colours[y]) for at, y in self._near[x]) for x in order]
 
-    def _in_order(self, colours: list[int]) -> Canonical:
+    def _in_order(self, colours: list[int], alike: list[int]) -> Canonical:
         members = self._contention.members
         jobs = sorted(range(len(members)), key=colours.__getitem__)
         link_order = sorted(
@@ -200,7 +227,8 @@ class _Graph:
             )
 
         links = tuple(self._contention.links[link] for link in link_order)
-        return Canonical(Contention(links, tuple(ordered(job) for job in jobs)), tuple(jobs))
+        form = Contention(links, tuple(ordered(job) for job in jobs))
+        return Canonical(form, tuple(jobs), tuple(alike[job] for job in jobs))
 
 
 def _ranks(keys: Sequence[Any]) -> list[int]:

@@ -79,16 +79,18 @@ def mean(
 
 
 def _of_component(contention: Contention, two_bottleneck_weight: float) -> tuple[Slowed, ...]:
-    alone = [alone_s(contention, index) for index in range(len(contention.members))]
-    if len(alone) == 1:
-        return (Slowed(alone[0], alone[0]),)
-    form, order = canonical(contention)
-    jobs = [_job(form, index) for index in range(len(form.members))]
+    if len(contention.members) == 1:
+        alone = alone_s(contention, 0)
+        return (Slowed(alone, alone),)
+    form = canonical(contention)
+    jobs = [_job(form.contention, index) for index in range(len(form.order))]
     periods_of = _together if len(jobs) <= MOST_TOGETHER else _each_among_others
-    periods_s = periods_of(form.links, jobs, two_bottleneck_weight).tolist()
-    return tuple(
-        Slowed(max(periods_s[order.index(job)], alone_s), alone_s)
-        for job, alone_s in enumerate(alone)
+    periods_s = periods_of(form.contention.links, jobs, two_bottleneck_weight).tolist()
+    return form.in_place(
+        [
+            Slowed(max(period_s, job.alone_s), job.alone_s)
+            for period_s, job in zip(periods_s, jobs, strict=True)
+        ]
     )
 
 

@@ -81,11 +81,10 @@ class PhaseModel:
     def _of_component(self, contention: Contention) -> tuple[Slowed, ...]:
         if len(contention.members) > MOST_JOBS:
             return mean(contention, self._settings.two_bottleneck_weight)
-        form, order = canonical(contention)
-        if form not in self._known:
-            self._known[form] = settled(form, self._settings)
-        slowed = dict(zip(order, self._known[form], strict=True))
-        return tuple(slowed[job] for job in range(len(order)))
+        form = canonical(contention)
+        if form.contention not in self._known:
+            self._known[form.contention] = settled(form.contention, self._settings)
+        return form.in_place(self._known[form.contention])
 
 
 def phase(contention: Contention, settings: PhaseSettings | None = None) -> tuple[Slowed, ...]:
