@@ -8,6 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from artist.network.max_min import Network, max_min
+from artist.network.mean import mean
+from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink
+from artist.network.phase import phase
 
 MACHINES, GPUS = 12_800, 8
 SCATTERED = 1_484
@@ -42,3 +45,33 @@ def bench_shares_of_a_whole_cluster(measure: Callable[..., None]) -> None:
     """Max-min shares of all flows of 102,400 GPUs."""
     network = whole_cluster()
     measure(lambda: max_min(network), rounds=5)
+
+
+def circle(jobs: int) -> Contention:
+    """Unequal jobs; each is a ring of two machines and shares one of them with the next job."""
+    random = np.random.default_rng(1)
+    members = []
+    for job in range(jobs):
+        here, there = 2 * job, 2 * ((job + 1) % jobs)
+        rate, up = random.uniform(0.5, 1.0) * NIC, random.uniform(0.1, 0.4)
+        flows = (Flow((here, there + 1), rate), Flow((there, here + 1), rate))
+        members.append(Member(Pattern.simple(1.0 - up, up * rate, *flows)))
+    return Contention((SharedLink(NIC),) * (2 * jobs), tuple(members))
+
+
+def bench_random_phases_of_four_jobs(measure: Callable[..., None]) -> None:
+    """One question: four jobs joined by shared links, at random phases."""
+    contention = circle(4)
+    measure(lambda: mean(contention), rounds=10)
+
+
+def bench_random_phases_of_sixty_four_jobs(measure: Callable[..., None]) -> None:
+    """Sixty-four jobs joined by shared links, each from its crowd."""
+    contention = circle(64)
+    measure(lambda: mean(contention), rounds=3, items=64)
+
+
+def bench_phases_of_eight_jobs(measure: Callable[..., None]) -> None:
+    """Eight jobs joined by shared links, simulated event by event."""
+    contention = circle(8)
+    measure(lambda: phase(contention), rounds=3)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from artist.network.mean import CROWD, MOST_TOGETHER, mean
 from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
-from artist.network.phase import fluid
+from artist.network.phase import fluid, iterations_s
+from artist.network.simulation import Simulation
 from artist.network.states import FlowsOfJobs, rates_in_states
 
 
@@ -94,3 +95,23 @@ def test_states_side_by_side_are_the_states_one_by_one() -> None:
         single = rates_in_states(FlowsOfJobs(links, flows, owners), state[None, :], 0.25)
         assert single[0].tolist() == row.tolist()
     assert (together[0] == 0).all()
+
+
+@pytest.mark.parametrize("jobs", [2, 3, 4])
+def test_unequal_jobs_whose_computation_jitters_take_as_long(jobs: int) -> None:
+    random = np.random.default_rng(jobs)
+    errors = []
+    for _ in range(6):
+        members = []
+        for _ in range(jobs):
+            period_s, up = random.uniform(0.5, 2.0), random.uniform(0.1, 0.5)
+            factors = tuple(np.exp(random.normal(0.0, 0.05, 5000)).tolist())
+            pattern = line_rate(period_s * (1 - up), period_s * up)
+            members.append(Member(pattern, 0.0, factors))
+        contention = on_one_link(*members)
+        simulation = Simulation(contention)
+        simulation.run(lambda now: min(job.iterations for job in now.jobs) >= 1000)
+        for job, slowed in zip(simulation.jobs, mean(contention), strict=True):
+            errors.append(slowed.iteration_s / float(np.mean(iterations_s(job, 20))) - 1)
+    assert abs(np.mean(errors)) < 0.005
+    assert np.quantile(np.abs(errors), 0.95) < 0.02
