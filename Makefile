@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz examples reproduction reference measured contention clean
+.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -72,6 +72,14 @@ SEED ?= 1
 
 fuzz: $(STAMP)
 	FUZZ_CASES=$(CASES) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -m slow tests/fuzz tests/trace/test_fuzz.py
+
+# Kills sweeps and comparisons KILLS times, and lets sweeps run on DISKS disks that are too small.
+KILLS ?= 100
+DISKS ?= 100
+
+attack: $(STAMP)
+	KILLS=$(KILLS) DISKS=$(DISKS) KILL_SEED=$(SEED) DISK_SEED=$(SEED) $(BIN)/pytest -q -m slow \
+	  tests/experiments/test_kill_campaign.py tests/hostile/test_disk_campaign.py
 
 # Writes expected.csv of the shipped experiments anew (examples/README.md).
 examples: $(STAMP)

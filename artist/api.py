@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import Any
 
 from artist import config, run
-from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
 from artist.errors import (
     ArtistError,
@@ -26,6 +25,7 @@ from artist.estimates.calibration import CalibratedModels, choose_calibration
 from artist.estimates.query import Estimate
 from artist.estimates.query_from_text import on_placement, parse_system
 from artist.experiments.compare import Comparison, compare
+from artist.io.documents import validate
 from artist.registry import UnknownNameError
 from artist.results.compare_values import ComparedValues, compare_values
 from artist.results.result import Result
@@ -80,20 +80,23 @@ def latency(
     fabric: str = "dally2025",
     backend: str = "analytical",
     calibration: str = "none",
+    fabric_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     system: Mapping[str, Any] = MappingProxyType({}),
 ) -> Estimate:
     """One training iteration of a model on a placement such as `4+4,8/2`, as `artist latency`.
 
     `fabric` is a name or a file; `calibration` is `auto` (the fabric's own), `none`, a name or a
-    file; `system` replaces ASTRA-sim settings, e.g. `{"scheduling_policy": "FIFO"}`. The answer is
-    in nanoseconds. Its `comm_ratio` is what a run with the same calibration uses.
+    file; `fabric_options` replaces settings of the fabric's levels, e.g. `{"network": {"bandwidth":
+    "100Gbit/s"}}`; `system` replaces ASTRA-sim settings, e.g. `{"scheduling_policy": "FIFO"}`. The
+    answer is in nanoseconds. Its `comm_ratio` is what a run with the same calibration uses.
 
     Raises:
         ConfigError: an unknown name, a bad file, or no placement of that fabric.
         BackendError: the backend cannot answer.
     """
     changes = parse_system([f"{key}={value}" for key, value in system.items()])
-    on_fabric = load_fabric(fabric)
+    settings = {"fabric": fabric, "fabric_options": fabric_options}
+    on_fabric = run.build_fabric(validate(settings, Scenario, "latency"))
     models = CalibratedModels(choose_calibration(calibration, on_fabric))
     question = on_placement(models.workload(model), placement, on_fabric, changes)
     answer = question.answer(run.open_backend(backend))

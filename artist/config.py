@@ -21,6 +21,8 @@ from pydantic import (
     model_validator,
 )
 
+from artist.cluster.fabric_options import LevelOptions, normal_form
+from artist.cluster.with_units import other_spelling
 from artist.errors import ConfigError, did_you_mean, shortened
 from artist.io.documents import Document, explain, load_yaml, validate
 from artist.io.fields import NonNegative
@@ -29,10 +31,14 @@ from artist.io.safe_yaml import parse_yaml
 ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)")
 
 # How `--set` names the settings that are mappings: `policy.KEY` is in `policy_options`.
-_GROUPS = {"policy": "policy_options", "system": "system"}
+# `fabric.LEVEL.KEY` is the key of a level.
+_GROUPS = {"policy": "policy_options", "system": "system", "fabric": "fabric_options"}
 
 SIZES = ("racks", "machines_per_rack", "gpus_per_machine")
 """The settings that describe a regular cluster. `tree` describes any other, in their place."""
+
+ABOUT_THE_TRACE = ("columns", "units", "models", "model_rule")
+"""The settings that say how to read a trace's file (`artist.trace.native.mapping`)."""
 
 Size = Annotated[int, Field(ge=1)]
 
@@ -57,7 +63,10 @@ else:
 
 
 class Scenario(_Explained):
-    """Everything that decides a run's result. Same scenario and version, same bytes."""
+    """Everything that decides a run's result. Same scenario and version, same bytes.
+
+    Except `wall_s` in the summary, and `command` and `volatile` in the manifest.
+    """
 
     # Dally, section V-B: machines of 8 GPUs, 8 machines per rack, up to 16 racks.
     racks: Size = Field(default=16, description="racks of the cluster")
@@ -67,14 +76,34 @@ class Scenario(_Explained):
         default=None,
         description="an irregular cluster instead: nested lists of GPU counts, outermost first",
     )
-    policy: str = Field(default="dally", description="a policy of `artist list policies`")
+    policy: str = Field(
+        default="dally", description="a policy of `artist list policies`, or FILE.py:CLASS"
+    )
     policy_options: dict[str, Any] = Field(
         default_factory=dict, description="options of the policy (--set policy.KEY=VALUE)"
     )
     trace: str = Field(default="sensetime-batch-500", description="a built-in trace or a file")
+    columns: dict[str, str] | str | None = Field(
+        default=None,
+        description="what the trace's file calls its columns (gpus: n_gpus), or a mapping file",
+    )
+    units: dict[str, str] | None = Field(
+        default=None, description="units of the trace's times that are not seconds (duration: h)"
+    )
+    models: dict[str, str] | None = Field(
+        default=None, description="artist's models for names in the trace (ResNet-18: resnet18)"
+    )
+    model_rule: str | None = Field(
+        default=None,
+        description="for jobs without a known model: uniform, mix, keep or a model",
+    )
     arrivals: str = Field(default="trace", description="trace, batch or poisson:JOBS_PER_HOUR")
     jobs: Size | None = Field(default=None, description="only the first N jobs")
     fabric: str = Field(default="dally2025", description="a fabric of `artist list fabrics`")
+    fabric_options: dict[str, LevelOptions] = Field(
+        default_factory=dict,
+        description="level -> settings instead of the fabric's (--set fabric.LEVEL.KEY=VALUE)",
+    )
     backend: str = Field(default="analytical", description="a backend of `artist list backends`")
     fallback: str | None = Field(
         default=None,
@@ -114,6 +143,11 @@ class Scenario(_Explained):
             raise ValueError("expected trace, batch or poisson:JOBS_PER_HOUR (above 0)")
         return value
 
+    @field_validator("fabric_options")
+    @classmethod
+    def _in_normal_form(cls, value: dict[str, LevelOptions]) -> dict[str, LevelOptions]:
+        return normal_form(value)
+
     @model_validator(mode="after")
     def _one_cluster(self) -> Self:
         """Refuse two descriptions of the cluster, of which one would be ignored."""
@@ -126,9 +160,18 @@ class Scenario(_Explained):
         return self
 
     @model_serializer(mode="wrap")
-    def _without_unused_sizes(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave the sizes out where `tree` is in their place: nobody shall read them as facts."""
+    def _without_unused_settings(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the sizes where `tree` is in their place: nobody shall read them as facts.
+
+        Leave out what is said about a trace's file if nothing is: most runs have no such file. So
+        with changes of the fabric. Ids of runs stay what they were.
+        """
         settings: dict[str, Any] = serialise(self)
+        for name in ABOUT_THE_TRACE:
+            if settings.get(name) is None:
+                settings.pop(name, None)
+        if not self.fabric_options:
+            settings.pop("fabric_options", None)
         if self.tree is not None:
             for name in SIZES:
                 settings.pop(name, None)
@@ -161,8 +204,9 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
 def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     """A copy of scenario settings with one changed.
 
-    `policy.KEY` sets an option of the policy, `system.KEY` a system setting of ASTRA-sim. In a
-    policy that takes another policy inside, `policy.host.KEY` sets an option of the inner one.
+    `policy.KEY` sets an option of the policy, `system.KEY` a system setting of ASTRA-sim, and
+    `fabric.LEVEL.KEY` a setting of a level of the fabric. In a policy that takes another policy
+    inside, `policy.host.KEY` sets an option of the inner one.
 
     Raises:
         ConfigError: no such setting.
@@ -173,12 +217,26 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
         options = base.get(field, {})
         if not isinstance(options, Mapping):
             raise ConfigError(f"{field} is {shortened(options)}, expected options as KEY: VALUE")
+        if group == "fabric":
+            options = _without_other_spelling(options, option)
         return {**base, field: _with(options, option, value)}
     known = [name for name in Scenario.model_fields if name not in _GROUPS.values()]
     if key in known:
         return {**base, key: value}
-    hint = did_you_mean(key, ["policy.*", "system.*", *known])
+    hint = did_you_mean(key, ["policy.*", "system.*", "fabric.LEVEL.*", *known])
     raise ConfigError(f"unknown setting {shortened(key)} ({hint})")
+
+
+def _without_other_spelling(options: Mapping[str, Any], option: str) -> Mapping[str, Any]:
+    """The options without `bandwidth_gib_per_s` of a level whose `bandwidth` is set now.
+
+    The later of two settings counts, in whichever spelling the earlier one stands.
+    """
+    level, _, key = option.partition(".")
+    settings, other = options.get(level), other_spelling(key)
+    if not isinstance(settings, Mapping) or other not in settings:
+        return options
+    return {**options, level: {key: old for key, old in settings.items() if key != other}}
 
 
 def _with(options: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:

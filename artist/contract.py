@@ -86,7 +86,23 @@ class Wake:
     at: Tick
 
 
-Decision: TypeAlias = Start | Preempt | Migrate | Hold | Wake
+MOST_WORDS = 200
+"""A reason is a sentence of this many characters at most; there may be one per job and question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Tell why a job waits, in at most `MOST_WORDS` characters. It changes nothing else.
+
+    The job must wait once the answer is applied. The words stand until the policy tells others or
+    the job gets GPUs, so telling the same again writes no row.
+    """
+
+    handle: int
+    reason: str
+
+
+Decision: TypeAlias = Start | Preempt | Migrate | Hold | Wake | Wait
 
 # -- rates ---------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ imported when it is first used. The rows are in `policies/table.py`, `estimates/
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,7 +43,8 @@ class UnknownNameError(ConfigError):
 class Entry:
     """One row: `target` is `module:attribute`; `preset` holds fixed options of that target.
 
-    `wraps` marks a policy that takes another policy inside: `NAME(POLICY)`.
+    `wraps` marks a policy that takes another policy inside: `NAME(POLICY)`. `everyday` policies
+    need no training and no file, and stand for themselves: `artist compare` runs them unasked.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Entry:
     paper: str = ""
     preset: Mapping[str, Any] = field(default_factory=dict)
     wraps: bool = False
+    everyday: bool = True
 
     @property
     def usage(self) -> str:
@@ -74,13 +77,28 @@ class Registry:
         self.kind = kind
         self.remedy = remedy
         self._entries: dict[str, Entry] = {}
+        self._shipped: frozenset[str] = frozenset()
         for entry in entries:
+            if entry.id in self._entries:
+                raise ValueError(f"duplicate {self.kind} id {entry.id!r}")
             self.add(entry)
+        self._shipped = frozenset(self._entries)
 
     def add(self, entry: Entry) -> None:
-        """Register one more row; a duplicate id is a programming error."""
+        """Register one more row. One that was added before is replaced, with a warning.
+
+        So a cell of a notebook can be run twice. The rows that artist ships stay: a result that
+        names one of them must not mean something else.
+
+        Raises:
+            ConfigError: the id is that of a row that artist ships.
+        """
+        if entry.id in self._shipped:
+            raise ConfigError(
+                f"{self.kind} {entry.id!r} is one of artist's own; give yours another name"
+            )
         if entry.id in self._entries:
-            raise ValueError(f"duplicate {self.kind} id {entry.id!r}")
+            warnings.warn(f"{self.kind} {entry.id!r} was added before: replaced", stacklevel=2)
         self._entries[entry.id] = entry
 
     def __getitem__(self, name: str) -> Entry:

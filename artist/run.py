@@ -11,17 +11,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import signature
 from typing import Any
 
 from artist import __version__
 from artist.cluster.fabric import Fabric, load_fabric, with_system
+from artist.cluster.fabric_options import changes_text, with_options
 from artist.cluster.tree import ClusterTree, nested
 from artist.cluster.visiting_order import VisitingOrder
-from artist.config import Scenario
+from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.contract import EventSource, Options, Policy
 from artist.engine.simulator import Simulator
-from artist.errors import ConfigError, PolicyError, shortened
+from artist.errors import ArtistError, ConfigError, PolicyError, shortened
 from artist.estimates.backends import BACKENDS
 from artist.estimates.calibration import (
     AUTO,
@@ -35,8 +37,11 @@ from artist.estimates.query import LatencyBackend
 from artist.io.digests import sha256
 from artist.io.documents import validate
 from artist.network.iteration_time_alone import AloneRates
+from artist.policies.own_file import cannot_be_made, entry_in_file, in_a_sentence, is_in_a_file
 from artist.policies.table import POLICIES
+from artist.registry import Entry
 from artist.results.alone import alone_seconds
+from artist.results.lazy_tables import LazyTables
 from artist.results.metrics import (
     Table,
     job_table,
@@ -46,12 +51,15 @@ from artist.results.metrics import (
 )
 from artist.results.named_files import file_digests
 from artist.results.result import Result
+from artist.results.stays import facts
+from artist.results.waits import wait_table
 from artist.rng import FIRST_DRAWS, Draws, stream
 from artist.trace.arrivals import with_arrivals
-from artist.trace.named import open_trace
+from artist.trace.named import Given, open_trace
 from artist.trace.native.trace import Trace, check_models, check_sizes, head
 
 OnQuestion = Callable[[Simulator], None]
+OnTrace = Callable[[Trace], None]
 
 MOST_WRAPPERS = 20
 """Policies inside one another; nobody needs more than a few."""
@@ -78,13 +86,16 @@ def simulate(
     check: bool = False,
     store: EstimateStore | None = None,
     on_question: OnQuestion | None = None,
+    on_trace: OnTrace | None = None,
 ) -> Result:
-    """Run a scenario: prepare, drive, collect.
+    """Run a scenario: prepare, drive, collect. `on_trace` is told the trace before it is simulated.
 
     Raises:
         ArtistError: whatever is wrong with the scenario, before anything is written.
     """
     prepared = prepare(scenario, check=check, store=store)
+    if on_trace is not None:
+        on_trace(prepared.trace)
     wall_s = drive(prepared, on_question)
     return collect(prepared, wall_s)
 
@@ -104,7 +115,7 @@ def prepare(
     Raises:
         ArtistError: whatever is wrong with the scenario.
     """
-    fabric = load_fabric(scenario.fabric)
+    fabric = build_fabric(scenario)
     tree = build_cluster(scenario, fabric)
     files = file_digests(scenario)
     policy = build_policy(scenario)
@@ -127,10 +138,15 @@ def drive(prepared: Prepared, on_question: OnQuestion | None = None) -> float:
     """Let the policy answer every question until all jobs have finished; seconds that it took.
 
     Raises:
-        PolicyError: an unlawful decision, or jobs are left over.
+        PolicyError: an unlawful decision, jobs are left over, or a policy's file raised.
     """
     started = time.perf_counter()
-    prepared.simulator.run(prepared.policy, on_question)
+    try:
+        prepared.simulator.run(prepared.policy, on_question)
+    except Exception as cause:
+        if error := in_a_sentence(cause, prepared.scenario.policy):
+            raise error from cause
+        raise
     return time.perf_counter() - started
 
 
@@ -160,7 +176,8 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
         "trace": trace.name,
         "calibration": calibration.name if calibration else NONE,
         "models_not_calibrated": " ".join(_models_not_calibrated(prepared)),
-        **summarise(rows, tree, jobs, timeline, len(trace.jobs)),
+        **_fabric_changes(scenario),
+        **summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share),
         **work,
         "wall_s": wall_s,
         "seed": scenario.seed,
@@ -173,10 +190,11 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
     }
     for name, dicts in prepared.policy.tables().items():
         tables[name] = {key: [row[key] for row in dicts] for key in (dicts[0] if dicts else {})}
+    run_facts = facts(rows, tree.gpus, trace.jobs)
     return Result(
         scenario,
         summary,
-        tables,
+        LazyTables(tables, {"waits": partial(wait_table, run_facts)}),
         {
             "trace": trace.digest,
             **_link_digests(prepared.fabric, calibration),
@@ -185,6 +203,7 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
         store_hits,
         trace.filled,
         trace.dropped,
+        trace.mapped,
     )
 
 
@@ -194,7 +213,7 @@ def link_digests(scenario: Scenario) -> Mapping[str, str]:
     Raises:
         ConfigError: one of them is missing or bad.
     """
-    fabric = load_fabric(scenario.fabric)
+    fabric = build_fabric(scenario)
     return _link_digests(fabric, build_calibration(scenario, fabric))
 
 
@@ -202,6 +221,15 @@ def _link_digests(fabric: Fabric, calibration: Calibration | None) -> Mapping[st
     if calibration is None:
         return {"fabric": fabric.digest}
     return {"fabric": fabric.digest, "calibration": sha256(calibration.model_dump_json())}
+
+
+def build_fabric(scenario: Scenario) -> Fabric:
+    """The scenario's fabric, with the scenario's changes.
+
+    Raises:
+        ConfigError: unknown name, bad file, or a change of a level that the fabric lacks.
+    """
+    return with_options(load_fabric(scenario.fabric), scenario.fabric_options)
 
 
 def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
@@ -235,6 +263,12 @@ def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:
     return choose_calibration(scenario.calibration, fabric)
 
 
+def _fabric_changes(scenario: Scenario) -> Mapping[str, str]:
+    """The entry of a summary that says how the fabric was changed; none if it was not."""
+    text = changes_text(scenario.fabric_options)
+    return {"fabric_changes": text} if text else {}
+
+
 def _models_not_calibrated(prepared: Prepared) -> tuple[str, ...]:
     """Models of the trace that the calibration lacks; none where there is no calibration."""
     if prepared.calibration is None or prepared.scenario.backend == "none":
@@ -255,36 +289,57 @@ def build_policy(scenario: Scenario) -> Policy:
 
 
 def open_policy(name: str, options: Mapping[str, Any], draws: Draws = FIRST_DRAWS) -> Policy:
-    """A policy by name, with its preset and options: `NAME`, or `WRAPPER(NAME)`.
+    """A policy by name, with its preset and options: `NAME`, `FILE.py:CLASS` or `WRAPPER(NAME)`.
 
     The options of the policy inside a wrapper stand under the key `host`. Wrapper and host get
     the same `draws`, each if its constructor has a parameter of that name.
 
     Raises:
-        ConfigError: unknown name or option, or brackets where there is nothing to wrap.
+        ConfigError: unknown name or option, brackets where there is nothing to wrap, or a file that
+            holds no such policy.
     """
     if name.count("(") > MOST_WRAPPERS:
         raise ConfigError(f"policy {shortened(name)}: more than {MOST_WRAPPERS} wrappers")
     outer, bracket, inner = name.partition("(")
-    entry = POLICIES[outer.strip()]
+    entry = _entry(outer.strip())
     if entry.wraps != bool(bracket) or (bracket and not inner.endswith(")")):
         raise ConfigError(f"policy {name!r}: write {entry.usage}")
     if not isinstance(options, Mapping):
         raise ConfigError(
             f"options of policy {name!r}: got {shortened(options)}, expected KEY=VALUE"
         )
-    implementation = entry.load()
     chosen = {**entry.preset, **options}
-    _refuse_former_options(chosen, implementation.Options)
+    host = (open_policy(inner[:-1], chosen.pop("host", {}), draws),) if entry.wraps else ()
+    try:
+        return _made(entry, chosen, host, draws)
+    except ArtistError:
+        raise
+    except Exception as cause:
+        if is_in_a_file(entry.id):
+            raise cannot_be_made(cause, entry.id) from cause
+        raise
+
+
+def _entry(name: str) -> Entry:
+    """The row of the table, or of a policy in a file of the user."""
+    return entry_in_file(name) if is_in_a_file(name) else POLICIES[name]
+
+
+def _made(
+    entry: Entry, chosen: Mapping[str, Any], host: tuple[Policy, ...], draws: Draws
+) -> Policy:
+    """The policy of a row. A class without `Options` has none, and is made without them."""
+    implementation = entry.load()
+    model = getattr(implementation, "Options", None)
+    _refuse_former_options(chosen, model or Options)
+    settings = validate(chosen, model or Options, f"policy {entry.id}")
     drawn = {"draws": draws} if "draws" in signature(implementation).parameters else {}
-    if not entry.wraps:
-        settings = validate(chosen, implementation.Options, f"policy {name}")
-        plain: Policy = implementation(settings, **drawn)
-        return plain
-    host = open_policy(inner[:-1], chosen.pop("host", {}), draws)
-    settings = validate(chosen, implementation.Options, f"policy {entry.id}")
-    wrapper: Policy = implementation(settings, host, **drawn)
-    return wrapper
+    policy: Policy = implementation(*((settings,) if model else ()), *host, **drawn)
+    if not hasattr(policy, "lease"):
+        raise ConfigError(
+            f"policy {entry.id} has no lease; derive it from artist.contract.BasePolicy"
+        )
+    return policy
 
 
 def _refuse_former_options(chosen: Mapping[str, Any], options: type[Options]) -> None:
@@ -304,7 +359,7 @@ def _refuse_former_options(chosen: Mapping[str, Any], options: type[Options]) ->
 
 def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
     """The jobs to run, checked against cluster and catalogue."""
-    trace = open_trace(scenario.trace, scenario.seed)
+    trace = read_trace_of(scenario)
     if scenario.jobs is not None:
         trace = head(trace, scenario.jobs)
     trace = with_arrivals(trace, scenario.arrivals, scenario.seed)
@@ -315,6 +370,12 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
     if scenario.backend != "none":
         check_models(trace)
     return permuted(trace, scenario.permutation)
+
+
+def read_trace_of(scenario: Scenario) -> Trace:
+    """The scenario's trace as it is in its file."""
+    given = Given(*(getattr(scenario, name) for name in ABOUT_THE_TRACE))
+    return open_trace(scenario.trace, scenario.seed, given=given)
 
 
 def permuted(trace: Trace, permutation: int) -> Trace:

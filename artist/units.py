@@ -2,14 +2,19 @@
 
 Simulated time is counted in integer **ticks of one nanosecond**, so that sums
 which should coincide do. Outside the engine times are floats in seconds.
-Bandwidths are in ASTRA-sim's unit, 2**30 bytes per second.
+Bandwidths are in ASTRA-sim's unit, 2**30 bytes per second. Users may write bandwidths and
+latencies with a unit: `100Gbit/s`, `2us`.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from math import gcd
+from types import MappingProxyType
 
 Tick = int
 """A point in simulated time, or a duration, in nanoseconds."""
@@ -51,9 +56,97 @@ def seconds(tick: Tick) -> float:
     return tick / TICKS_PER_S
 
 
+def seconds_text(tick: Tick) -> str:
+    """Ticks as seconds with their unit, to the millisecond.
+
+    >>> seconds_text(3_600_500_000_000)
+    '3,600.5 s'
+    """
+    return f"{seconds(tick):,.3f}".rstrip("0").rstrip(".") + " s"
+
+
 def bytes_per_ns(bandwidth_gib_per_s: float) -> float:
     """GiB/s to bytes per nanosecond, in ASTRA-sim's order of operations.
 
     The order matters: it decides results at integer boundaries.
     """
     return bandwidth_gib_per_s * GIB / 1e9
+
+
+# Vendors count networks in powers of ten; a byte has 8 bits (IEC 80000-13).
+_BITS = {"M": 10**6, "G": 10**9, "T": 10**12}
+BANDWIDTH_UNITS: Mapping[str, Fraction] = MappingProxyType(
+    {f"{k}{bit}": Fraction(n, 8 * GIB) for bit in ("bit/s", "b/s", "bps") for k, n in _BITS.items()}
+    | {f"{k}{byte}": Fraction(n, GIB) for byte in ("B/s", "Bps") for k, n in _BITS.items()}
+    | {"MiB/s": Fraction(MIB, GIB), "GiB/s": Fraction(1), "TiB/s": Fraction(1024)}
+)
+"""Unit of a bandwidth -> GiB/s."""
+
+LATENCY_UNITS: Mapping[str, Fraction] = MappingProxyType(
+    # Unicode has two signs for micro.
+    {"ns": Fraction(1)}
+    | dict.fromkeys(("us", "\u00b5s", "\u03bcs"), Fraction(1000))
+    | {"ms": Fraction(10**6), "s": Fraction(10**9)}
+)
+"""Unit of a latency -> ns."""
+
+_QUANTITY = re.compile(
+    r"\s*(\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE]([+-]?\d{1,2}))?\s*([^\d\s]*)\s*"
+)
+
+
+def quantity(text: str, units: Mapping[str, Fraction]) -> tuple[Fraction, str] | None:
+    """A number with its unit, exactly: the number and the unit; None if the text is neither.
+
+    The unit is empty if the text has none.
+
+    >>> quantity("2.5 us", LATENCY_UNITS)
+    (Fraction(5, 2), 'us')
+    """
+    match = _QUANTITY.fullmatch(text)
+    if match is None or (match[3] and match[3] not in units):
+        return None
+    return Fraction(match[1]) * Fraction(10) ** int(match[2] or 0), match[3]
+
+
+def in_base_unit(number: Fraction, unit: str, units: Mapping[str, Fraction]) -> float:
+    """A number of a unit as a number of the base unit (GiB/s or ns), rounded once.
+
+    >>> in_base_unit(Fraction(100), "Gbit/s", BANDWIDTH_UNITS)
+    11.641532182693481
+    """
+    return float(number * units[unit])
+
+
+def from_base_unit(value: float, unit: str, units: Mapping[str, Fraction]) -> float:
+    """A number of the base unit (GiB/s or ns) as a number of another unit."""
+    return float(Fraction(value) / units[unit])
+
+
+def bandwidth_texts(gib_per_s: float) -> tuple[str, str, str]:
+    """A bandwidth in the three units that people use, with four digits.
+
+    >>> bandwidth_texts(11.641532182693481)
+    ('100 Gbit/s', '12.5 GB/s', '11.64 GiB/s')
+    """
+    gbit, gb, gib = (
+        f"{_four_digits(from_base_unit(gib_per_s, unit, BANDWIDTH_UNITS))} {unit}"
+        for unit in ("Gbit/s", "GB/s", "GiB/s")
+    )
+    return gbit, gb, gib
+
+
+def latency_text(ns: float) -> str:
+    """A latency in the unit that keeps the number short.
+
+    >>> latency_text(50000), latency_text(936.25), latency_text(0)
+    ('50 us', '936.2 ns', '0 ns')
+    """
+    unit = "ms" if ns >= 1e6 else "us" if ns >= 1e3 else "ns"
+    return f"{_four_digits(from_base_unit(ns, unit, LATENCY_UNITS))} {unit}"
+
+
+def _four_digits(value: float) -> str:
+    """Four significant digits, without an exponent where the number has at most 15 digits."""
+    rounded = float(f"{value:.4g}")
+    return f"{rounded:.15g}"

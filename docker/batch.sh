@@ -5,6 +5,7 @@
 #
 # OUT belongs to the caller (behind sudo: to whoever called that). Run it again to resume. The
 # experiment and the files it names lie in or below the current folder, which the container reads.
+# A container gets at most 8 GiB of memory; ARTIST_MEMORY=16g changes that.
 set -euo pipefail
 
 workers=

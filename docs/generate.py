@@ -17,6 +17,8 @@ import click
 import typer
 from pydantic import BaseModel
 
+from artist.cluster.fabric import Fabric
+
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by `make docs` from the code; change the code instead. -->\n"
 
@@ -94,10 +96,10 @@ def _exit_codes() -> list[tuple[str, str]]:
 
 def files() -> str:
     """The fields of every YAML file."""
-    from artist.cluster.fabric import Fabric
     from artist.config import Scenario
     from artist.estimates.calibration import Calibration
     from artist.experiments.experiment import Experiment
+    from artist.trace.native.mapping import TraceMapping
 
     parts = ["# Files\n\n`artist schema KIND` prints the JSON Schema of a file, for editors.\n"]
     for title, model in (
@@ -105,6 +107,7 @@ def files() -> str:
         ("Experiment", Experiment),
         ("Fabric", Fabric),
         ("Calibration", Calibration),
+        ("Columns of a trace (FILE.columns.yaml)", TraceMapping),
     ):
         parts.append(f"## {title}\n\n{_models(model)}")
     return "\n".join(parts)
@@ -241,8 +244,8 @@ def names() -> str:
     parts = {
         "Backends": table(entries, [(f"`{e.id}`", e.summary, e.paper) for e in BACKENDS]),
         "Fabrics": table(
-            ("name", "levels", "summary"),
-            [(f"`{f.name}`", ", ".join(f.level_names), f.summary) for f in fabrics],
+            ("name", "levels", "Gbit/s per direction", "summary"),
+            [(f"`{f.name}`", ", ".join(f.level_names), _gbits(f), f.summary) for f in fabrics],
         ),
         "Built-in traces": table(
             entries, [(f"`{e.id}`", e.summary, e.paper) for e in builtin_traces]
@@ -252,6 +255,14 @@ def names() -> str:
     }
     text = "# Names\n\n`artist list KIND` prints these.\n\n"
     return text + "\n".join(f"## {title}\n\n{body}" for title, body in parts.items())
+
+
+def _gbits(fabric: Any) -> str:
+    """The bandwidth of each level, inner to outer."""
+    from artist.units import bandwidth_texts
+
+    texts = (bandwidth_texts(level.bandwidth_gib_per_s)[0] for level in fabric.levels)
+    return ", ".join(text.partition(" ")[0] for text in texts)
 
 
 def policies() -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from artist.calibrate.fit_fabric import FabricFit
-from artist.errors import ConfigError
-from artist.io.writing import whole_file
+from artist.io.figures import new_figure, save_figure
 
 
 def plot_fabric(fit: FabricFit, path: Path) -> None:
@@ -15,15 +14,9 @@ def plot_fabric(fit: FabricFit, path: Path) -> None:
     Raises:
         ConfigError: matplotlib is missing, or the file cannot be written.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as cause:
-        raise ConfigError(
-            "--plot needs matplotlib; install it with: pip install 'artist-sim[plot]'"
-        ) from cause
     sizes = sorted({size for size, _ in fit.log.points()})
     alpha, beta = fit.line.alpha_us, fit.line.beta_us_per_byte
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    figure = new_figure()
     axes = figure.add_subplot()
     axes.loglog(*zip(*fit.log.points(), strict=True), "o", ms=4, label="measured")
     axes.loglog(sizes, [fit.line.time_us(size) for size in sizes], "-", label="alpha + beta S")
@@ -39,10 +32,4 @@ def plot_fabric(fit: FabricFit, path: Path) -> None:
     axes.set_ylabel("time, us")
     axes.grid(True, which="major", alpha=0.3)
     axes.legend()
-    # The temporary name has no format that matplotlib knows, so it is given here.
-    target = path if path.suffix else path.with_name(f"{path.name.rstrip('.')}.png")
-    try:
-        with whole_file(target) as partial:
-            figure.savefig(partial, format=target.suffix[1:])
-    except ValueError as cause:  # a format that matplotlib does not know
-        raise ConfigError(f"--plot {path}: cannot be written ({cause})") from cause
+    save_figure(figure, path)

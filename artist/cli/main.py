@@ -29,8 +29,10 @@ COMMANDS = {
     "sim": "sim:sim",
     "compare": "compare:compare",
     "sweep": "sweep:sweep",
+    "reproduce": "reproduce:reproduce",
     "calibrate": "calibrate:calibrate",
     "measure": "measure:measure",
+    "why": "why:why",
     "report": "report:report",
     "export": "export:export",
     "list": "list:list_",
@@ -41,6 +43,7 @@ COMMANDS = {
     "render": "render:render",
     "astra": "astra:app",
     "trace": "trace:app",
+    "policy": "policy:app",
     "cache": "cache:app",
 }
 """Where each command is: a module of `artist.cli.commands`, and its function or Typer app."""
@@ -74,6 +77,7 @@ def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},  # commands inherit it
     )
     app.callback()(_root)
     for name in names:

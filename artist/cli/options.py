@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from artist.cli.output import Format
+from artist.cli.trace_options import given_of
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -44,7 +45,9 @@ CalibrationName = Annotated[
 Seed = Annotated[int | None, typer.Option(help="Seed of everything drawn (default 0).")]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="policy.KEY, system.KEY or a setting."),
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="policy.KEY, system.KEY, fabric.LEVEL.KEY or a setting."
+    ),
 ]
 
 
@@ -61,6 +64,7 @@ def scenario_of(parameters: Mapping[str, Any]) -> Scenario:
     from artist.config import Scenario, load_scenario
 
     flags = {name: value for name, value in parameters.items() if name in Scenario.model_fields}
+    flags |= dict.fromkeys(("columns", "units", "models", "model_rule")) | given_of(parameters)
     return load_scenario(parameters["scenario"], flags, parameters["sets"] or [])
 
 

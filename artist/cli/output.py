@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
+
+_NARROWEST = 12  # characters of a column of sentences
+_BETWEEN = 3  # characters that rich puts between two columns
 
 
 class Format(StrEnum):
@@ -21,18 +25,42 @@ def print_json(data: Any) -> None:
     sys.stdout.write(json.dumps(data, indent=2) + "\n")
 
 
+def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print CSV on stdout, lines ended by a line feed."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+
+
 def print_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, header: bool = True
 ) -> None:
-    """Print a table on stdout. If stdout is no terminal: without colours, and no cell is cut."""
+    """Print a table on stdout: for a terminal drawn to its width, else as plain lines.
+
+    Plain lines are the title after `# `, the header if there is one, and the rows, cells separated
+    by a tab. Nothing is padded or cut.
+    """
+    texts = [[_text(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        _draw_table(title, columns, texts, header=header)
+        return
+    lines = ([list(columns)] if header else []) + texts
+    sys.stdout.write("".join(f"{line}\n" for line in [f"# {title}", *map(_plain_line, lines)]))
+
+
+def _plain_line(cells: Sequence[str]) -> str:
+    """The cells with tabs between them. A cell's own tabs and line ends become blanks."""
+    return "\t".join(" ".join(cell.split()) for cell in cells).rstrip()
+
+
+def _draw_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool
+) -> None:
     from rich import box
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=1000, no_color=True, highlight=False)
     table = Table(
         title=escape(title),
         box=box.SIMPLE_HEAD if header else None,
@@ -40,11 +68,29 @@ def print_table(
         pad_edge=False,
         show_header=header,
     )
-    for column in columns:
-        table.add_column(escape(column), overflow="fold")
+    console = Console()
+    for column, width in zip(columns, _widths(columns, rows, console.width), strict=True):
+        table.add_column(escape(column), overflow="fold", width=width)
     for row in rows:
-        table.add_row(*(escape(_text(cell)) for cell in row))
+        table.add_row(*map(escape, row))
     console.print(table)
+
+
+def _widths(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], room: int
+) -> Sequence[int | None]:
+    """The widths of columns of names and numbers, None for those of sentences; if all fit.
+
+    rich would else break a name in its middle to give a column of sentences more room.
+    """
+    widths: list[int | None] = []
+    for index, column in enumerate(columns):
+        cells = [row[index] for row in rows]
+        title = max(map(len, column.split()), default=0)
+        in_words = any(" " in cell for cell in cells)
+        widths.append(None if in_words else max(title, *map(len, cells), 0))
+    needed = sum(_NARROWEST if width is None else width for width in widths)
+    return widths if needed + _BETWEEN * len(columns) <= room else [None] * len(columns)
 
 
 def print_facts(title: str, facts: Mapping[str, Any], format_: Format = Format.TABLE) -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from artist.cli.interruption import raise_if_lost
+from artist.cli.output import note
 from artist.units import TICKS_PER_S
 
 if TYPE_CHECKING:
@@ -111,3 +112,30 @@ def bar_of_runs(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("runs", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def forecast(show: Callable[[int, int], None], workers: int) -> Callable[[int, int], None]:
+    """A function `show(done, total)` that also says, once, how long all runs will take.
+
+    It is judged by the first runs, two of each worker, so it is rough where later runs are of
+    another kind.
+    """
+    begun = time.monotonic()
+    told = False
+
+    def on_done(done: int, total: int) -> None:
+        nonlocal told
+        show(done, total)
+        if not told and done >= min(total, 2 * workers):
+            told = True
+            whole_s = (time.monotonic() - begun) / done * total
+            note(f"{total:,} runs on {workers} workers, about {duration(whole_s)} in all")
+
+    return on_done
+
+
+def duration(seconds: float) -> str:
+    """A rough time in words: `40 s`, `3 min`, `2.5 h`."""
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,13 +11,19 @@ import typer
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
+    from artist.cluster.fabric import Fabric
     from artist.estimates.calibration import CalibratedModels
     from artist.estimates.query_from_text import Question
+    from artist.workload.layers import Workload
 
 Model = Annotated[str | None, typer.Option(help="See: artist list models.")]
 WorkloadFile = Annotated[Path | None, typer.Option(help="An ASTRA-sim text workload instead.")]
 Placement = Annotated[
     str | None, typer.Option(help="GPUs, '+' socket, ',' machine, '/' rack: 4+4,8/2.")
+]
+Placements = Annotated[
+    list[str] | None,
+    typer.Option(help="GPUs, '+' socket, ',' machine, '/' rack: 4+4,8/2. Several with --sweep."),
 ]
 FabricName = Annotated[str, typer.Option(metavar="NAME|FILE", help="See: artist list fabrics.")]
 CalibrationName = Annotated[
@@ -26,21 +33,60 @@ Topologies = Annotated[str | None, typer.Option("--topology", help="Ring,Switch:
 Npus = Annotated[str | None, typer.Option(help="NPUs per dimension: 4,2.")]
 Bandwidths = Annotated[str | None, typer.Option("--bandwidth", help="GiB/s: 450,50.")]
 Latencies = Annotated[str | None, typer.Option("--latency", help="ns per hop: 0,500.")]
+FabricSets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="fabric.LEVEL.KEY, e.g. bandwidth=100Gbit/s."),
+]
 Systems = Annotated[
     list[str] | None,
     typer.Option("--system", metavar="K=V", help="System setting (--set system.K=V)."),
 ]
 
 
-def models_of(
-    workload: Path | None, placement: str | None, fabric: str, calibration: str
-) -> CalibratedModels:
+def fabric_of(name: str, sets: Sequence[str] | None, *, placed: bool) -> tuple[Fabric | None, str]:
+    """The fabric of a placement with the changes of `--set`, and these changes in words.
+
+    None where nothing is placed (`placed`): bare dimensions have no fabric.
+
+    Raises:
+        ConfigError: unknown fabric, level or key, or a change of anything else.
+    """
+    from artist.cluster.fabric_options import changes_text
+    from artist.config import load_scenario
+    from artist.run import build_fabric
+
+    for text in sets or ():
+        if not placed:
+            raise ConfigError(f"--set {text}: bare dimensions have no fabric; give --placement")
+        if not text.startswith("fabric."):
+            raise ConfigError(
+                f"--set {text}: here it changes a level of the fabric, "
+                "fabric.LEVEL.KEY=VALUE; --system KEY=VALUE changes ASTRA-sim's settings"
+            )
+    if not placed:
+        return None, ""
+    scenario = load_scenario(None, {"fabric": name}, sets or ())
+    return build_fabric(scenario), changes_text(scenario.fabric_options)
+
+
+def fitted_before(calibration: str, changes: str) -> str:
+    """A sentence that a calibration was fitted to other links; empty where it need not be said."""
+    if calibration in ("", "none") or not changes:
+        return ""
+    return (
+        f"Calibration {calibration} was fitted on the fabric as it is in its file, not on the "
+        f"changed one ({changes}); it is used as it is."
+    )
+
+
+def models_of(workload: Path | None, fabric: Fabric | None, calibration: str) -> CalibratedModels:
     """The models as `--calibration` has them; `auto` is the calibration of a placement's fabric.
+
+    `fabric` is None if there is no placement.
 
     Raises:
         ConfigError: unknown name, bad file, or a calibration for a workload from a file.
     """
-    from artist.cluster.fabric import load_fabric
     from artist.estimates.calibration import (
         AUTO,
         NONE,
@@ -54,18 +100,18 @@ def models_of(
             f"--calibration {calibration}: scales models of the catalogue, but --workload FILE has "
             "its own compute times; give --model"
         )
-    if workload is not None or (placement is None and calibration == AUTO):
+    if workload is not None or (fabric is None and calibration == AUTO):
         return CalibratedModels(None)
-    if placement is None:
+    if fabric is None:
         return CalibratedModels(load_calibration(calibration))
-    return CalibratedModels(choose_calibration(calibration, load_fabric(fabric)))
+    return CalibratedModels(choose_calibration(calibration, fabric))
 
 
 def query_of(
     model: str | None,
     workload: Path | None,
     placement: str | None,
-    fabric: str,
+    fabric: Fabric | None,
     columns: dict[str, Any],
     system: list[str],
     models: CalibratedModels,
@@ -73,23 +119,32 @@ def query_of(
     """What the options ask: a workload on a placement or on dimensions.
 
     `columns` are the options of bare dimensions: `topology`, `npus`, `bandwidth`, `latency`.
-    `models` are those of `models_of`.
+    `models` are those of `models_of`, `fabric` is that of `fabric_of`.
 
     Raises:
         ConfigError: options that exclude each other, or a bad value.
     """
-    from artist.cluster.fabric import load_fabric
     from artist.estimates.query_from_text import on_dimensions, on_placement, parse_system
-    from artist.workload.astra_text import read_text
 
-    if (model is None) == (workload is None):
-        raise ConfigError("give either --model NAME or --workload FILE")
     if (placement is None) == all(value is None for value in columns.values()):
         raise ConfigError(
             "give either --placement, e.g. 4+4,8/2, or --topology, --npus, --bandwidth, --latency"
         )
-    chosen = read_text(workload) if workload is not None else models.workload(model or "")
+    chosen = workload_of(model, workload, models)
     changes = parse_system(system)
-    if placement is not None:
-        return on_placement(chosen, placement, load_fabric(fabric), changes)
+    if placement is not None and fabric is not None:
+        return on_placement(chosen, placement, fabric, changes)
     return on_dimensions(chosen, columns, changes)
+
+
+def workload_of(model: str | None, workload: Path | None, models: CalibratedModels) -> Workload:
+    """The workload of `--workload FILE` or of `--model NAME`.
+
+    Raises:
+        ConfigError: both or none are given, or a bad value.
+    """
+    from artist.workload.astra_text import read_text
+
+    if (model is None) == (workload is None):
+        raise ConfigError("give either --model NAME or --workload FILE")
+    return read_text(workload) if workload is not None else models.workload(model or "")

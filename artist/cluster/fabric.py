@@ -2,19 +2,34 @@
 
 A fabric is a YAML file with one entry per level, inner to outer. An entry describes how the
 children of a unit of that level are connected, in ASTRA-sim's terms: topology, bandwidth per GPU
-and direction, latency. For models of contention, an entry may also describe the physical links
-that lead out of such a unit (`uplink`).
+and direction, latency. Where the GPUs of a machine share its network card, `shared_by` says so
+(`artist/estimates/dimensions.py` has the rule). For models of contention, an entry may also
+describe the physical links that lead out of such a unit (`uplink`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from artist.cluster.tree import ClusterTree, regular
-from artist.errors import ConfigError
+from artist.cluster.with_units import (
+    Bandwidth,
+    Latency,
+    Rate,
+    WithUnits,
+    either_spelling,
+    with_unit,
+)
+from artist.errors import ConfigError, shortened
 from artist.io.digests import sha256
 from artist.io.documents import Document, load_yaml, validate
 from artist.io.fields import NonNegative, Positive
@@ -22,9 +37,21 @@ from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
 
 
-class Uplink(Document):
+def _one_rate(schema: dict[str, Any]) -> None:
+    either_spelling(schema, ("rate",))
+
+
+def _one_bandwidth_and_latency(schema: dict[str, Any]) -> None:
+    either_spelling(schema, ("bandwidth", "latency"))
+
+
+class Uplink(WithUnits):
     """The physical links from one unit of a level to its parent."""
 
+    model_config = ConfigDict(json_schema_extra=_one_rate)
+    TAKE_UNITS: ClassVar[tuple[str, ...]] = ("rate",)
+
+    rate: Rate = with_unit("rate")
     rate_gib_per_s: Positive = Field(description="rate of one link and direction, GiB/s")
     count: int = Field(ge=1, description="links per unit")
     source: str = Field(description="where the numbers come from")
@@ -35,22 +62,56 @@ class Uplink(Document):
         return self.rate_gib_per_s * self.count
 
 
-class FabricLevel(Document):
+TopologyName = Literal["Ring", "FullyConnected", "Switch"]
+
+# The names that ASTRA-sim knows (artist/astra/messages/groups.py reads them).
+AlgorithmName = Annotated[
+    str,
+    Field(
+        pattern=r"^(ring|oneRing|halvingDoubling|oneHalvingDoubling|doubleBinaryTree"
+        r"|(direct|oneDirect)([1-9][0-9]{0,4})?)$"
+    ),
+]
+
+
+class FabricLevel(WithUnits):
     """How the children of a unit of this level are connected."""
 
+    model_config = ConfigDict(json_schema_extra=_one_bandwidth_and_latency)
+    TAKE_UNITS: ClassVar[tuple[str, ...]] = ("bandwidth", "latency")
+
     name: str = Field(min_length=1)
-    topology: Literal["Ring", "FullyConnected", "Switch"]
-    bandwidth_gib_per_s: Positive = Field(description="per GPU and direction, GiB/s")
+    topology: TopologyName
+    bandwidth: Bandwidth = with_unit("bandwidth")
+    latency: Latency = with_unit("latency")
+    bandwidth_gib_per_s: Positive = Field(
+        description="per GPU and direction, GiB/s; with shared_by, of all GPUs together"
+    )
     latency_ns: NonNegative = Field(description="ns per hop; a Switch counts two hops")
-    collective: str = Field(default="ring", description="ASTRA-sim's algorithm on this level")
+    collective: AlgorithmName = Field(
+        default="ring", description="ASTRA-sim's algorithm on this level"
+    )
     gpus: int | None = Field(
         default=None, ge=1, description="GPUs of one unit; only for a level inside machines"
+    )
+    shared_by: str | None = Field(
+        default=None,
+        description="an inner level, such as machine: the GPUs of one of its units share the "
+        "bandwidth, as they share a machine's network card",
     )
     pair_share: Positive = Field(
         default=1.0, le=1, description="share of the bandwidth if a job spans two children alone"
     )
     uplink: Uplink | None = None
     source: str = Field(description="where the numbers come from")
+
+    @model_serializer(mode="wrap")
+    def _without_nobody(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave `shared_by` out where nobody shares: digests stay those of before it was there."""
+        level: dict[str, Any] = serialise(self)
+        if self.shared_by is None:
+            level.pop("shared_by", None)  # a dump may have left it out already
+        return level
 
 
 class FabricSystem(Document):
@@ -114,6 +175,20 @@ class Fabric(Document):
             raise ValueError(f"level {names[-1]}: 'uplink' leads nowhere from the outermost level")
         return self
 
+    @model_validator(mode="after")
+    def _shared_inside(self) -> Fabric:
+        """Refuse a sharing level that is not inside. `_check_sharing` has the other rules."""
+        for index, level in enumerate(self.levels):
+            if level.shared_by is None:
+                continue
+            inner = self.level_names[:index]
+            if level.shared_by not in inner:
+                raise ValueError(
+                    f"level {level.name}: shared_by {shortened(level.shared_by)} is no level "
+                    f"inside it; {'inside are ' + ', '.join(inner) if inner else 'none is'}"
+                )
+        return self
+
     @property
     def digest(self) -> str:
         """SHA-256 of the links and settings. The calibration has a digest of its own."""
@@ -168,15 +243,41 @@ def load_fabric(name: str) -> Fabric:
 
 
 def with_system(fabric: Fabric, changes: Mapping[str, Any]) -> Fabric:
-    """A fabric with some of its system settings replaced.
+    """A fabric with some of its system settings replaced: as it is asked about.
 
     Raises:
-        ConfigError: an unknown setting or a bad value.
+        ConfigError: an unknown setting or a bad value, or levels whose bandwidth is shared in a way
+            that ASTRA-sim cannot be asked about under these settings.
     """
-    if not changes:
-        return fabric
     if "source" in changes:
         raise ConfigError("system.source is not a setting")
-    merged = fabric.system.model_dump() | dict(changes)
-    system = validate(merged, type(fabric.system), "system settings")
-    return fabric.model_copy(update={"system": system})
+    if changes:
+        merged = fabric.system.model_dump() | dict(changes)
+        system = validate(merged, type(fabric.system), "system settings")
+        fabric = fabric.model_copy(update={"system": system})
+    for level in fabric.levels:
+        if level.shared_by is not None:
+            _check_sharing(level, fabric)
+    return fabric
+
+
+def _check_sharing(level: FabricLevel, fabric: Fabric) -> None:
+    """Refuse settings under which a unit's traffic is not one all-reduce of the job's bytes.
+
+    With one ring, only a ring passes a unit once. With rings per level and `baseline`, each GPU of
+    a unit sends all bytes outwards, so that a shared card would carry them once per GPU. No library
+    does that: on the T4 machines it doubles the error of BERT
+    (docs/decisions/0015-what-astra-sim-is-asked.md).
+    """
+    system, where = fabric.system, f"fabric {fabric.name!r}, level {level.name}"
+    flat = level.collective.startswith("one")
+    if level.collective != "ring" and (flat or system.rings == "one"):
+        raise ConfigError(
+            f"{where}: shared_by {level.shared_by} and collective {level.collective!r} with rings "
+            f"{system.rings!r} do not go together; take collective 'ring'"
+        )
+    if system.rings == "per-level" and system.collective_optimization == "baseline":
+        raise ConfigError(
+            f"{where}: shared_by {level.shared_by} needs system.rings=one, or "
+            "system.collective_optimization=localBWAware: with baseline every GPU sends all bytes"
+        )

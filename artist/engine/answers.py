@@ -11,12 +11,14 @@ from typing import Any
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, flaw
-from artist.contract import Decision, Hold, Migrate, Preempt, Start, Wake
+from artist.contract import MOST_WORDS, Decision, Hold, Migrate, Preempt, Start, Wait, Wake
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.errors import PolicyError, shortened
 from artist.units import LAST_TICK, Tick
 from artist.workload.job import Job
+
+_OF_A_JOB = Start | Migrate | Preempt | Hold | Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Answer:
     placed: list[tuple[JobState, Placement]] = field(default_factory=list)
     holds: list[tuple[JobState, Hold]] = field(default_factory=list)
     wakes: list[Tick] = field(default_factory=list)
+    told: list[tuple[JobState, str]] = field(default_factory=list)
     reasons: dict[int, str] = field(default_factory=dict)
     """By handle: why a job is preempted or migrated, where the policy says so."""
 
@@ -44,6 +47,7 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Ans
     answer = Answer()
     decided: set[int] = set()
     holds: list[Hold] = []
+    told: list[Wait] = []
     for decision in _each(decisions):
         _check_handle(decision)
         match decision:
@@ -56,6 +60,9 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Ans
                 continue
             case Hold():
                 holds.append(decision)
+                continue
+            case Wait():
+                told.append(decision)
                 continue
             case Start(handle, placement):
                 state = holdings.waiting_job(handle)
@@ -75,6 +82,8 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Ans
         decided.add(handle)
     if holds:
         _check_holds(holds, answer, holdings, now)
+    if told:
+        _check_told(told, answer, holdings)
     return answer
 
 
@@ -88,7 +97,7 @@ def _each(decisions: Any) -> Iterator[object]:
 
 def _check_handle(decision: object) -> None:
     """Refuse what is no whole number. 0.0 and False equal 0 and would pass for that job."""
-    if isinstance(decision, Start | Migrate | Preempt | Hold) and type(decision.handle) is not int:
+    if isinstance(decision, _OF_A_JOB) and type(decision.handle) is not int:
         raise PolicyError(f"{shortened(decision)} names no job, expected a handle")
 
 
@@ -107,6 +116,22 @@ def _check_holds(holds: Sequence[Hold], answer: Answer, holdings: Holdings, now:
         if type(hold.until) is not int or hold.until <= now:
             raise PolicyError(f"job {state.job.id!r} held until {hold.until}, not after {now}")
         answer.holds.append((state, hold))
+
+
+def _check_told(told: Sequence[Wait], answer: Answer, holdings: Holdings) -> None:
+    """Check that each job waits once the other decisions are applied, and what is told of it."""
+    placed = {state.handle for state, _ in answer.placed}
+    preempted = {state.handle: state for state in answer.preempted}
+    for wait in told:
+        state = preempted.get(wait.handle) or holdings.waiting_job(wait.handle)
+        if wait.handle in placed:
+            raise PolicyError(f"{holdings.name(wait.handle)} starts and is told to wait")
+        if type(wait.reason) is not str or not 0 < len(wait.reason) <= MOST_WORDS:
+            raise PolicyError(
+                f"{holdings.name(wait.handle)} waits because of {shortened(wait.reason)}, expected "
+                f"1 to {MOST_WORDS} characters"
+            )
+        answer.told.append((state, wait.reason))
 
 
 def _lawful(job: Job, placement: Placement) -> Placement:

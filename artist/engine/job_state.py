@@ -18,6 +18,7 @@ class JobState:
     - `epoch` counts how often its events were scheduled. Events of an older epoch are stale.
     - `gpus` is how many GPUs it holds; `finish` is when its last iteration ends at its rate.
     - `interval_start` is when the interval of constant rate began, `started` when the stay did.
+    - `told` is why it waits, in the policy's words; empty if the policy has told nothing.
     - `productive_from` is when a restart or a hold ends. Time before it counts as stalled.
     """
 
@@ -43,6 +44,7 @@ class JobState:
         "rate",
         "started",
         "tier",
+        "told",
     )
 
     def __init__(self, job: Job, handle: int, arrival: Tick) -> None:
@@ -60,6 +62,7 @@ class JobState:
         self.former_placement: Placement | None = None
         self.gpus = 0
         self.tier = -1
+        self.told = ""
         self.rate: Rate | None = None
         self.epoch = 0
         self.preemptions = 0
@@ -88,6 +91,7 @@ class JobState:
     def place(self, placement: Placement, tier: int, now: Tick, restart: Tick) -> None:
         """Take GPUs and stand still for `restart` ticks."""
         self.placement = placement
+        self.told = ""
         self.gpus = placement.gpus
         self.tier = tier
         self.started = self.interval_start = now

@@ -49,6 +49,11 @@ class PlacementRow(NamedTuple):
     note: str = ""
     """Why, in the policy's words; empty where it gave no reason."""
 
+    @property
+    def ended(self) -> str:
+        """Why it ended, with the policy's reason if it gave one."""
+        return f"{self.reason.value}: {self.note}" if self.note else self.reason.value
+
 
 class JobRow(NamedTuple):
     """A finished job."""
@@ -61,6 +66,21 @@ class JobRow(NamedTuple):
     run: Tick
     preemptions: int
     migrations: int
+
+
+class WaitRow(NamedTuple):
+    """Why a job waits from `tick` on, in the policy's words."""
+
+    tick: Tick
+    handle: int
+    reason: str
+
+
+class WithdrawnRow(NamedTuple):
+    """GPUs out of service from `tick` until the next row; 0 before the first."""
+
+    tick: Tick
+    gpus: int
 
 
 class TimelineRow(NamedTuple):
@@ -79,6 +99,8 @@ class Rows:
     jobs: list[JobRow] = field(default_factory=list)
     placements: list[PlacementRow] = field(default_factory=list)
     timeline: list[TimelineRow] = field(default_factory=list)
+    told: list[WaitRow] = field(default_factory=list)
+    withdrawn: list[WithdrawnRow] = field(default_factory=list)
     events: int = 0
     questions: int = 0
 

@@ -54,6 +54,8 @@ from artist.engine.rows import (
     WITHDRAWN,
     EndReason,
     Rows,
+    WaitRow,
+    WithdrawnRow,
 )
 from artist.errors import InvariantError, PolicyError, TraceError
 from artist.garbage_collector import many_objects
@@ -299,6 +301,7 @@ class Simulator:
                 outages.withdraw(holdings, placement)
             case Restore(_, placement):
                 outages.restore(holdings, placement)
+        self.rows.withdrawn.append(WithdrawnRow(self.now, sum(holdings.withdrawn.values())))
         self._asking = True
         self._outages.schedule(self.now, self._queue)
 
@@ -332,6 +335,8 @@ class Simulator:
             self._place(state, placement)
         for state, hold in answer.holds:
             self._hold(state, hold.until, hold.reason)
+        for state, words in answer.told:
+            self._tell(state, words)
 
     def _place(self, state: JobState, placement: Placement) -> None:
         """Start or restart a job on GPUs that are already claimed for it."""
@@ -359,6 +364,12 @@ class Simulator:
         state.entered = self.now
         self._holdings.waiting[state.handle] = state
         self._entered.append(state)
+
+    def _tell(self, state: JobState, words: str) -> None:
+        """Write down why a job waits, unless that was the last thing told of it."""
+        if words != state.told:
+            state.told = words
+            self.rows.told.append(WaitRow(self.now, state.handle, words))
 
     def _hold(self, state: JobState, until: Tick, note: str) -> None:
         """Let a running job stand still, with its GPUs, until a tick; the phase is kept."""

@@ -14,6 +14,18 @@ one dimension per level. Other shapes are uneven; a rule of the fabric says what
 
 With one ring through all GPUs of a job (`rings: one`), every shape is one dimension at its
 outermost level. Then there are no uneven shapes.
+
+If the GPUs of a unit, such as a machine, share a level's bandwidth (`shared_by`), the rings of the
+level share what leaves the unit. With rings per level there are as many as the job has GPUs in the
+unit, and each gets an equal part; one ring passes the unit once, and has it alone:
+
+    bandwidth per GPU = bandwidth / GPUs in a unit      (rings: per-level)
+    bandwidth per GPU = bandwidth                       (rings: one)
+
+An all-reduce of S bytes over m machines of g GPUs sends as much through a card either way, up to
+(m - 1)/m against (mg - 1)/(mg): g rings of S/g bytes at 1/g of the bandwidth, or one ring of S
+bytes. The rings have S/g bytes under `collective_optimization: localBWAware`; under `baseline`
+they have S, so `with_system` refuses that.
 """
 
 from __future__ import annotations
@@ -66,12 +78,27 @@ def dimensions(shape: Shape, fabric: Fabric) -> tuple[Dimension, ...]:
     if fabric.system.rings == "one" and sizes:
         sizes = ((sizes[-1][0], gpus_of(shape)),)
     pair = depth(shape) if not isinstance(shape, int) and len(shape) == 2 else None
-    return tuple(_dimension(fabric.levels[level], size, level == pair) for level, size in sizes)
+    return tuple(
+        _dimension(fabric.levels[level], size, level == pair, _sharers(level, sizes, fabric))
+        for level, size in sizes
+    )
 
 
-def _dimension(level: FabricLevel, size: int, pair: bool) -> Dimension:
+def _sharers(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric) -> int:
+    """How many rings of a level leave one unit of the level that shares the bandwidth.
+
+    One ring through all GPUs is one dimension, so that the product over inner ones is 1.
+    """
+    sharing = fabric.levels[level].shared_by
+    if sharing is None:
+        return 1
+    unit = fabric.level_names.index(sharing)
+    return math.prod(size for inner, size in sizes if inner <= unit)
+
+
+def _dimension(level: FabricLevel, size: int, pair: bool, sharers: int) -> Dimension:
     """A level's dimension. `pair` says whether it joins just two children of the level."""
-    bandwidth = level.bandwidth_gib_per_s * (level.pair_share if pair else 1.0)
+    bandwidth = level.bandwidth_gib_per_s * (level.pair_share if pair else 1.0) / sharers
     return Dimension(Topology(level.topology), size, bandwidth, level.latency_ns, level.name)
 
 

@@ -85,10 +85,14 @@ class LatencyService:
             self._by_shape[key] = estimate
         return estimate
 
+    def constant_share(self, model: str) -> float:
+        """The comm ratio that a model has at least on every shape of more than one GPU."""
+        return self._constant_share_of(model) if self._constant_share_of is not None else 0.0
+
     def _with_constant(self, model: str, shape: Shape, estimate: Estimate) -> Estimate:
         if self._constant_share_of is None or gpus_of(shape) == 1:
             return estimate
-        return with_constant_share(estimate, self._constant_share_of(model))
+        return with_constant_share(estimate, self.constant_share(model))
 
     def _on_shape(self, model: str, shape: Shape, profile: bool) -> Estimate:
         asks = [
@@ -148,6 +152,10 @@ class NoCommunication:
     def estimate(self, model: str, shape: Shape, *, profile: bool = False) -> Estimate:
         """An estimate without communication."""
         return _NO_COMMUNICATION
+
+    def constant_share(self, model: str) -> float:
+        """No communication."""
+        return 0.0
 
 
 def single_gpu_ns(workload: Workload) -> int:

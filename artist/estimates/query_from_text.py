@@ -70,6 +70,8 @@ def on_placement(
     """
     of_fabric = {key: value for key, value in system.items() if key in FABRIC_SETTINGS}
     of_astra = {key: value for key, value in system.items() if key not in of_fabric}
+    if any(level.shared_by for level in fabric.levels):  # then it decides what may be asked
+        of_fabric |= {key: system[key] for key in ("collective_optimization",) if key in system}
     fabric = with_system(fabric, of_fabric)
     shape = parse_signature(placement, fabric.level_names, fabric.gpus_per_socket)
     sent = quantised(as_sent(workload, fabric.system))

@@ -14,18 +14,22 @@ seed are a cluster where several seeds are drawn. The verdicts on all policies a
 together (Holm): if no policy differed, one `less` or `more` would appear in at most 5 % of cases.
 A `no difference` is said of each comparison alone.
 
+`Comparison.parts` says what the mean JCT of each policy consists of, `Comparison.bound_s` what no
+policy can beat.
+
 With `until`, replicates are added until all intervals are that narrow (`until.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any, NamedTuple, TypeAlias
 
-from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
 from artist.errors import ConfigError
+from artist.experiments.compared_metrics import BOUND, METRICS, check_metrics
 from artist.experiments.executors import run_all
 from artist.experiments.experiment import MAX_RUNS
 from artist.experiments.until import BUDGET, FIRST_LOOK, enough_for, half_width, next_count
@@ -38,10 +42,9 @@ from artist.results.compare_values import (
     holm,
     kind_of,
 )
-from artist.run import build_cluster, build_trace, simulate
-
-METRICS = ("makespan_s", "jct_mean_s", "jct_p95_s", "queue_delay_mean_s", "comm_time_mean_s")
-
+from artist.results.jct_parts import PARTS
+from artist.run import OnTrace, build_cluster, build_fabric, build_trace, simulate
+from artist.trace.named import is_trace_file
 
 Replicate: TypeAlias = tuple[int, int]
 """Seed and permutation."""
@@ -76,6 +79,12 @@ class Comparison:
     """Independent replicates: seeds if there are several, else permutations."""
     until: float | None = None
     """The half-width that was asked for."""
+    parts: Values = field(default_factory=dict)
+    """Policy -> part of the mean JCT (`jct_parts.PARTS`) -> seconds on each replicate."""
+    bound_s: tuple[float, ...] = ()
+    """Of each replicate: the makespan that no policy can beat."""
+    equivalence: float = EQUIVALENCE
+    """Differences within this share are called none."""
 
     @property
     def missing(self) -> int | None:
@@ -103,6 +112,14 @@ class Comparison:
         made = f"{_counted(seeds, 'seed')} x {_counted(orders, 'permutation')}"
         return f"{made} = {independent}"
 
+    def differences_of_parts(self, policy: str) -> Mapping[str, float]:
+        """Part -> mean over replicates of the policy's seconds minus the baseline's.
+
+        The sum is the mean difference of `jct_mean_s`.
+        """
+        ours, theirs = self.parts[policy], self.parts[self.policies[0]]
+        return {part: fmean(ours[part]) - fmean(theirs[part]) for part in PARTS}
+
     @property
     def without_interval(self) -> int:
         """How many comparisons have no interval, since their replicates are copies of one."""
@@ -116,13 +133,17 @@ def compare(
     *,
     seeds: int,
     permutations: int,
+    metrics: Sequence[str] = METRICS,
     equivalence: float = EQUIVALENCE,
     until: float | None = None,
     budget: int = BUDGET,
     workers: int = 1,
     on_done: Callable[[int, int], None] | None = None,
+    on_trace: OnTrace | None = None,
 ) -> Comparison:
     """Run every policy on every replicate. The first policy is the baseline.
+
+    The verdicts on all `metrics` hold together, so fewer metrics need fewer replicates.
 
     Policies that surely differ by less than `equivalence`, a share, get `no difference`.
 
@@ -132,14 +153,17 @@ def compare(
     are `budget` independent ones. It adds seeds, each with all permutations, if there are several
     seeds, and else permutations. It begins with 8 of them at least (`until.FIRST_LOOK`).
 
-    `on_done(done, all)` is called after each run, with numbers of runs.
+    `on_done(done, all)` is called after each run, with numbers of runs. `on_trace` is told a trace
+    that is read from a file, of the first seed, before anything is simulated.
 
     Raises:
-        ConfigError: fewer than two policies, a policy twice, no replicate, too many runs, several
-            seeds for a trace of which no seed draws anything, a share out of bounds, or a budget
-            below the replicates to begin with.
+        UnknownNameError: a metric is not known.
+        ConfigError: fewer than two policies, a policy or a metric twice, a metric that the runs
+            do not have, no replicate, too many runs, several seeds for a trace of which no seed
+            draws anything, a share out of bounds, or a budget below the replicates to begin with.
     """
     _check_sizes(seeds, permutations)
+    check_metrics(metrics)
     if not 0 <= equivalence < 1:
         raise ConfigError(
             f"--equivalence {equivalence:g}: expected a share from 0 to below 1, such as 2%"
@@ -151,15 +175,17 @@ def compare(
     _check(policies, *(begin if until is None else _grown(begin, budget)))
     if seeds > 1:
         _check_seeds(scenario, seeds)
-    runs = _Runs(scenario, policies, workers, on_done)
+    if on_trace is not None and is_trace_file(scenario.trace):
+        on_trace(build_trace(scenario, build_cluster(scenario, build_fabric(scenario))))
+    runs = _Runs(scenario, policies, metrics, workers, on_done)
     while True:
         comparison = _compared(runs.values(*begin), runs.replicates(*begin), equivalence, until)
         count = _independent(begin)
         if until is None:
-            return comparison
+            return runs.with_parts(comparison)
         wanted = next_count(count, comparison.widest.half_width, until, budget)
         if wanted == count:
-            return comparison
+            return runs.with_parts(comparison)
         begin = _grown(begin, wanted)
 
 
@@ -182,11 +208,13 @@ class _Runs:
         self,
         scenario: Scenario,
         policies: Sequence[str],
+        metrics: Sequence[str],
         workers: int,
         on_done: Callable[[int, int], None] | None,
     ) -> None:
         self._scenario = scenario
         self._policies = tuple(policies)
+        self._metrics = tuple(metrics)
         self._workers = workers
         self._on_done = on_done
         self._summaries: dict[tuple[str, Replicate], Mapping[str, Any]] = {}
@@ -203,16 +231,32 @@ class _Runs:
         )
 
     def values(self, seeds: int, permutations: int) -> Values:
-        """The metrics on so many seeds and permutations; runs what is missing."""
+        """The metrics on so many seeds and permutations; runs what is missing.
+
+        Raises:
+            ConfigError: the runs do not have one of the metrics.
+        """
         replicates = self.replicates(seeds, permutations)
         self._run(replicates)
         return {
-            policy: {
-                metric: tuple(self._summaries[policy, one][metric] for one in replicates)
-                for metric in METRICS
-            }
+            policy: {metric: self._column(policy, metric, replicates) for metric in self._metrics}
             for policy in self._policies
         }
+
+    def with_parts(self, comparison: Comparison) -> Comparison:
+        """The comparison with what its runs tell beside the metrics."""
+        replicates = comparison.replicates
+        parts = {
+            policy: {part: self._column(policy, name, replicates) for part, name in PARTS.items()}
+            for policy in self._policies
+        }
+        bound_s = self._column(self._policies[0], BOUND, replicates)
+        return replace(comparison, parts=parts, bound_s=bound_s)
+
+    def _column(
+        self, policy: str, metric: str, replicates: Sequence[Replicate]
+    ) -> tuple[float, ...]:
+        return tuple(self._summaries[policy, one][metric] for one in replicates)
 
     def _run(self, replicates: Sequence[Replicate]) -> None:
         missing = [
@@ -227,6 +271,7 @@ class _Runs:
         ]
         total = len(self._summaries) + len(tasks)
         for index, summary in run_all(_summary, tasks, self._workers):
+            _check_has(summary, self._metrics)
             self._summaries[missing[index]] = summary
             if self._on_done:
                 self._on_done(len(self._summaries), total)
@@ -236,13 +281,14 @@ def _compared(
     values: Values, replicates: tuple[Replicate, ...], equivalence: float, until: float | None
 ) -> Comparison:
     baseline, *others = values
+    metrics = tuple(values[baseline])
     clusters = clusters_of(replicates)
     single = {
         (policy, metric): compare_values(
             values[baseline][metric], values[policy][metric], clusters, equivalence=equivalence
         )
         for policy in others
-        for metric in METRICS
+        for metric in metrics
     }
     together = holm(list(single.values()), equivalence=equivalence)
     verdicts = dict(zip(single, together, strict=True))
@@ -254,10 +300,13 @@ def _compared(
         key=lambda width: width.half_width,
     )
     differences = {
-        policy: {metric: verdicts[policy, metric] for metric in METRICS} for policy in others
+        policy: {metric: verdicts[policy, metric] for metric in metrics} for policy in others
     }
     independent = len(set(clusters)) if clusters else len(replicates)
-    return Comparison(tuple(values), replicates, values, differences, widest, independent, until)
+    return Comparison(
+        tuple(values), replicates, values, differences, widest, independent, until,
+        equivalence=equivalence,
+    )  # fmt: skip
 
 
 def _counted(count: int, name: str) -> str:
@@ -292,9 +341,17 @@ def _summary(scenario: Scenario) -> Mapping[str, Any]:
     return simulate(scenario).summary
 
 
+def _check_has(summary: Mapping[str, Any], metrics: Sequence[str]) -> None:
+    for metric in metrics:
+        if metric not in summary:
+            raise ConfigError(
+                f"--metrics {metric}: runs on this cluster and backend do not have it; leave it out"
+            )
+
+
 def _check_seeds(scenario: Scenario, seeds: int) -> None:
     """Refuse copies of one run that would count as replicates."""
-    tree = build_cluster(scenario, load_fabric(scenario.fabric))
+    tree = build_cluster(scenario, build_fabric(scenario))
     one, other = (
         build_trace(scenario.model_copy(update={"seed": scenario.seed + step}), tree).jobs
         for step in (0, 1)

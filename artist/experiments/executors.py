@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from artist.errors import ConfigError
-from artist.experiments.orphans import end_with_parent
+from artist.experiments.orphans import end_with_parent, signals_kept_from_children
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
@@ -86,11 +86,14 @@ def _in_pool(
     from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        min(workers, len(tasks)), mp_context=context, initializer=end_with_parent
-    ) as pool:
+    with signals_kept_from_children():
+        pool = ProcessPoolExecutor(
+            min(workers, len(tasks)), mp_context=context, initializer=end_with_parent
+        )
+    with pool:
         try:
-            pending = {pool.submit(work, task): index for index, task in tasks.items()}
+            with signals_kept_from_children():
+                pending = {pool.submit(work, task): index for index, task in tasks.items()}
             for future in as_completed(pending):
                 with contextlib.suppress(BrokenProcessPool):
                     yield pending[future], future.result()

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from artist.config import Scenario, assign
 from artist.errors import ConfigError
-from artist.io.documents import Document, load_yaml, validate
+from artist.io.documents import Document, line_in, load_yaml, validate
 
 # A sweep of more runs would take days; such a grid is a mistake.
 MAX_RUNS = 100_000
@@ -52,9 +52,30 @@ def load_experiment(path: Path) -> Experiment:
     """Read an experiment file.
 
     Raises:
-        ConfigError: unreadable, unknown key or bad value, with file and line.
+        ConfigError: unreadable, unknown key or bad value, also in base and grid; with file and
+            line.
     """
-    return load_yaml(path, Experiment)
+    experiment = load_yaml(path, Experiment)
+    for location, key, value in _settings(experiment):
+        section = str(location[0])
+        try:
+            # Keys of the base are settings by their plain names, those of the grid as in --set.
+            settings = {key: value} if section == "base" else assign({}, key, value)
+            validate(settings, Scenario, section)
+        except ConfigError as cause:
+            reason = str(cause).removeprefix(f"{section}: ")
+            line = line_in(path, location)
+            raise ConfigError(f"{path}:{line}: {section}: {reason}") from cause
+    return experiment
+
+
+def _settings(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
+    """Where each setting of base and grid stands in the file, its key and its value."""
+    for key, value in experiment.base.items():
+        yield ("base", key), key, value
+    for key, values in experiment.grid.items():
+        for index, value in enumerate(values):
+            yield ("grid", key, index), key, value
 
 
 def runs(experiment: Experiment) -> list[Run]:

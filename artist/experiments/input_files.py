@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from artist.config import Scenario
+from artist.io.reading import is_file
+from artist.results.named_files import POLICY_FILE
+from artist.trace.native.mapping import beside
 
 
 class InputFiles:
@@ -24,11 +28,13 @@ class InputFiles:
     def copied(self, scenario: Scenario) -> Scenario:
         """Copy the files of a scenario; the scenario that names the copies."""
         changes = {
-            "trace": self._file(scenario.trace),
+            "trace": self._trace(scenario),
+            "columns": self._file(scenario.columns),
             "fabric": self._file(scenario.fabric),
             "calibration": self._file(scenario.calibration),
             "backend": self._backend(scenario.backend),
             "fallback": self._backend(scenario.fallback),
+            "policy": POLICY_FILE.sub(self._policy_file, scenario.policy),
             "policy_options": self._options(scenario.policy_options),
         }
         return scenario.model_copy(update=changes)
@@ -54,6 +60,17 @@ class InputFiles:
         """Copy a recorded table. A program or an image must already be on the worker's machine."""
         kind, colon, argument = (name or "").partition(":")
         return f"{kind}{colon}{self._file(argument)}" if kind == "recorded" else name
+
+    def _trace(self, scenario: Scenario) -> str:
+        """Copy a trace and, into the same folder, the mapping file that stands beside it."""
+        copy: str = self._file(scenario.trace)
+        mapping = beside(scenario.trace)
+        if copy != scenario.trace and is_file(mapping):
+            shutil.copyfile(mapping, beside(self._folder / copy))
+        return copy
+
+    def _policy_file(self, match: re.Match[str]) -> str:
+        return f"{self._file(match[1].strip())}:"
 
     def _file(self, name: Any) -> Any:
         """Copy a file, once; the copy's path. A value that names no file is returned as it is."""

@@ -53,7 +53,8 @@ def on_ray(tasks: Sequence[Task], workers: int | None) -> Generator[Outcome]:
                 yield replace(answer, error=files.with_own_names(answer.error))
             else:
                 # The worker's scenario names copies. The manifest names the user's own files.
-                result = replace(answer, scenario=task.scenario)
+                own = {**answer.summary, "policy": task.scenario.policy}
+                result = replace(answer, scenario=task.scenario, summary=own)
                 write = functools.partial(
                     write_run, result, task.folder, task.command, overwrite=True
                 )

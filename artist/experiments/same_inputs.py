@@ -17,7 +17,7 @@ from artist.config import Scenario
 from artist.errors import ArtistError, ConfigError
 from artist.experiments.experiment import Run
 from artist.io.reading import is_file, read_text
-from artist.results.named_files import file_digests
+from artist.results.named_files import MAPPING, file_digests, mapping_file
 from artist.results.run_directory import MANIFEST
 from artist.run import link_digests
 from artist.trace.named import trace_digest
@@ -33,10 +33,11 @@ class Inputs:
 
     def of(self, scenario: Scenario) -> Mapping[str, str] | ArtistError:
         """The digests, as in a run's manifest, or why they cannot be had."""
-        links = (scenario.fabric, scenario.calibration, scenario.backend)
+        changes = json.dumps(scenario.model_dump().get("fabric_options", {}))
+        links = (scenario.fabric, changes, scenario.calibration, scenario.backend)
         # A trace file is the same for every seed.
         seed = 0 if is_file(Path(scenario.trace)) else scenario.seed
-        others = (scenario.fallback, scenario.policy, scenario.policy_options)
+        others = (scenario.fallback, scenario.policy, scenario.policy_options, scenario.columns)
         key = json.dumps([scenario.trace, seed, links, others], default=str)
         if key not in self._of:
             try:
@@ -89,5 +90,5 @@ def _read_inputs(path: Path) -> Mapping[str, Any]:
 
 def _name(scenario: Scenario, key: str) -> str:
     """The name that the scenario gives an input."""
-    value = getattr(scenario, key, "")
+    value = mapping_file(scenario) if key == MAPPING else getattr(scenario, key, "")
     return value if isinstance(value, str) else ""

@@ -13,25 +13,27 @@ is killed at any moment can resume with the runs that are missing. The grid of r
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from artist.errors import ConfigError, TraceError
+from artist.config import ABOUT_THE_TRACE
+from artist.errors import ArtistError, ConfigError, TraceError
 from artist.experiments.experiment import Experiment, Run, runs
+from artist.experiments.extension import adopt
 from artist.experiments.same_inputs import Inputs, check_inputs
 from artist.experiments.task import Outcome, Task, locally
 from artist.io.partials import is_partial, partial_path, partials, remove
 from artist.io.reading import read_text
-from artist.io.writing import special_kind, whole_file, write_whole
-from artist.results.arrow_tables import arrow_table
+from artist.io.writing import special_kind, write_whole
 from artist.results.run_directory import MANIFEST
+from artist.results.table_files import write_table
+from artist.run import OnTrace, read_trace_of
+from artist.trace.named import is_trace_file
 
 EXPERIMENT = "experiment.json"
 RESULTS = "results.csv"
@@ -53,6 +55,10 @@ class SweepResult:
     done: int = 0
     """Runs done by this sweep."""
     failures: list[Outcome] = field(default_factory=list)
+    outside: int = 0
+    """Finished runs of an earlier grid that this one does not have. They stay, without a row."""
+    rows: Sequence[Mapping[str, Any]] = ()
+    """The rows of `results.csv`, when the sweep has ended."""
 
 
 def sweep(
@@ -64,12 +70,14 @@ def sweep(
     resume: bool = False,
     overwrite: bool = False,
     on_done: Callable[[SweepResult], None] | None = None,
+    on_trace: OnTrace | None = None,
     engine: Engine = locally,
 ) -> SweepResult:
     """Run the runs that are not done yet; a failing run does not stop the others.
 
     A folder with an earlier sweep is refused, unless `resume` goes on with it or `overwrite`
-    removes its runs first.
+    removes its runs first. `on_trace` is told each trace that is read from a file, of its first
+    seed, before anything is simulated.
 
     Raises:
         ConfigError: a bad grid; a folder that holds something else, is in use, or cannot be
@@ -80,7 +88,7 @@ def sweep(
         raise ConfigError("--resume keeps the runs and --overwrite removes them: give one of both")
     try:
         with _claimed(experiment, out, resume, overwrite):
-            return _run_missing(grid, out, command, workers, on_done, engine)
+            return _run_missing(grid, out, command, workers, on_done, on_trace, engine)
     except OSError as cause:
         raise ConfigError(
             f"--out {out}: cannot be written ({cause.strerror or cause}); make room, or choose "
@@ -94,11 +102,13 @@ def _run_missing(
     command: Sequence[str],
     workers: int | None,
     on_done: Callable[[SweepResult], None] | None,
+    on_trace: OnTrace | None,
     engine: Engine,
 ) -> SweepResult:
     """Run the runs that have no directory yet, then write the rows of all."""
     folder = out / "runs"
     _remove_leftovers(out)
+    outside = adopt(grid, folder)
     missing = [run for run in grid if not (folder / run.id / MANIFEST).is_file()]
     inputs = Inputs()
     for run in missing:
@@ -108,7 +118,9 @@ def _run_missing(
     check_inputs(ready, folder, inputs, out)
     for run in ready:
         _summary(folder / run.id)  # before hours are spent on the others
-    result = SweepResult(len(grid), len(grid) - len(missing))
+    if on_trace is not None:
+        _tell_traces(missing, on_trace)
+    result = SweepResult(len(grid), len(grid) - len(missing), outside=outside)
     if on_done:
         on_done(result)
     tasks = [
@@ -130,8 +142,24 @@ def _run_missing(
     failed = {outcome.id for outcome in result.failures}
     done = [run for run in grid if run.id not in failed]
     check_inputs([run for run in done if run.id in to_run], folder, inputs, out)
-    _write_results(done, folder, out)
+    result.rows = [_row(run, folder / run.id) for run in done]
+    write_table(result.rows, out / RESULTS)
+    write_table(result.rows, out / RESULTS_PARQUET)
     return result
+
+
+def _tell_traces(missing: Sequence[Run], on_trace: OnTrace) -> None:
+    """Read each trace file once. One that cannot be read fails with its runs."""
+    told = set()
+    for run in missing:
+        if not is_trace_file(run.scenario.trace):
+            continue
+        about = [getattr(run.scenario, name) for name in ("trace", *ABOUT_THE_TRACE)]
+        key = json.dumps(about, default=str)
+        if key not in told:
+            told.add(key)
+            with suppress(ArtistError):
+                on_trace(read_trace_of(run.scenario))
 
 
 @contextmanager
@@ -171,15 +199,33 @@ def _mark(experiment: Experiment, out: Path, resume: bool) -> None:
     marker = out / EXPERIMENT
     if not marker.is_file():
         write_whole(marker, text)
-    elif read_text(marker) != text:
+        return
+    former = read_text(marker)
+    if former == text and not resume:
+        raise ConfigError(
+            f"--out {out}: holds this experiment already; add --resume to go on, or --overwrite to "
+            "begin again"
+        )
+    if former != text:
+        _check_extends(former, experiment, out, resume)
+        write_whole(marker, text)
+
+
+def _check_extends(former: str, experiment: Experiment, out: Path, resume: bool) -> None:
+    """Refuse to go on with runs of another experiment; its grid and base may have changed."""
+    try:
+        earlier = Experiment.model_validate_json(former)
+    except ValueError:
+        earlier = None
+    if earlier is None or (earlier.name, earlier.version) != (experiment.name, experiment.version):
         raise ConfigError(
             f"--out {out}: holds another experiment or version of it; choose another folder, or "
             "replace it with --overwrite"
         )
-    elif not resume:
+    if not resume:
         raise ConfigError(
-            f"--out {out}: holds this experiment already; add --resume to go on, or --overwrite to "
-            "begin again"
+            f"--out {out}: holds this experiment with another grid or base; add --resume to keep "
+            "its runs and make those that are new, or --overwrite to begin again"
         )
 
 
@@ -210,22 +256,6 @@ def _remove_leftovers(out: Path) -> None:
             remove(scratch)
 
 
-def _write_results(done: Sequence[Run], folder: Path, out: Path) -> None:
-    """One row per run: its point in the grid, then its summary (without `wall_s`)."""
-    import pyarrow.parquet as pq
-
-    rows = [_row(run, folder / run.id) for run in done]
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    table = {name: [row.get(name) for row in rows] for name in columns}
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([row.get(name) for name in columns] for row in rows)
-    write_whole(out / RESULTS, text.getvalue())
-    with whole_file(out / RESULTS_PARQUET) as partial:
-        pq.write_table(arrow_table(table), partial)
-
-
 def _summary(folder: Path) -> dict[str, Any]:
     """What `summary.json` of a run that is done holds.
 
@@ -246,7 +276,10 @@ def _summary(folder: Path) -> dict[str, Any]:
 
 
 def _row(run: Run, folder: Path) -> Mapping[str, Any]:
-    """A run's row. A figure of the summary that is also a setting of the grid stands there once."""
+    """A run's row: its point in the grid, then its summary without `wall_s`.
+
+    A figure of the summary that is also a setting of the grid stands there once.
+    """
     summary = _summary(folder)
     summary.pop("wall_s")
     point = {

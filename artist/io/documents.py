@@ -33,12 +33,13 @@ class Document(BaseModel):
     def _times_fit_the_clock(self) -> Self:
         """Check every time in seconds against the largest time that the engine's clock holds.
 
-        These are the fields named `..._s`, except `..._gpu_s` (GPU-seconds), which is no time.
+        These are the fields named `..._s`, except `..._gpu_s` (GPU-seconds) and `..._per_s`
+        (rates), which are no times.
         """
         for name in type(self).model_fields:
             value = getattr(self, name)
             times = value if isinstance(value, tuple) else (value,)
-            if name.endswith("_s") and not name.endswith("_gpu_s"):
+            if name.endswith("_s") and not name.endswith(("_gpu_s", "_per_s")):
                 for time_s in times:
                     if isinstance(time_s, float) and time_s > MAX_TIME_S:
                         raise ValueError(
@@ -61,6 +62,16 @@ def load_yaml(path: Path, model: type[Model]) -> Model:
     except ValidationError as cause:
         location = tuple(_worst(cause)["loc"])
         raise ConfigError(f"{path}:{_line(node, location)}: {explain(cause, model)}") from cause
+
+
+def line_in(path: Path, location: tuple[int | str, ...]) -> int:
+    """The line of a place in a YAML file that `load_yaml` has read, e.g. `("grid", "racks", 0)`.
+
+    Raises:
+        ConfigError: the file cannot be read any more.
+    """
+    node, _ = parse_yaml(read_text(path), str(path))
+    return _line(node, location)
 
 
 def validate(data: Mapping[str, Any], model: type[Model], where: str) -> Model:

@@ -41,6 +41,15 @@ def check_folder(out: Path, what: str, is_one: Callable[[Path], bool], *, overwr
             f"--out {out}: holds a {what} already; choose another path, or replace it with "
             "--overwrite (overwrite=True in Python)"
         )
+    check_parent(out)
+
+
+def check_parent(out: Path) -> None:
+    """Refuse an output in a place that cannot be written.
+
+    Raises:
+        ConfigError: the nearest folder above that exists is no folder or not writable.
+    """
     parent = out.absolute().parent
     while not parent.exists():
         parent = parent.parent

@@ -1,6 +1,7 @@
 """The table of policies, one row each. `artist list policies` prints it.
 
 A row names the class and the options that it starts from. Adding a policy: docs/write-a-policy.md.
+A policy in a file of the user needs no row (`own_file.py`).
 """
 
 from artist.registry import Entry, Registry
@@ -11,7 +12,7 @@ ORIGINAL = "the simulator of Dally's authors; docs/original-simulator.md"
 
 POLICIES = Registry(
     "policy",
-    "artist list policies",
+    "artist list policies, or FILE.py:CLASS",
     [
         Entry(
             "dally",
@@ -112,6 +113,7 @@ POLICIES = Registry(
             "artist.policies.original.dally:OriginalDally",
             "Dally as the original simulator has it",
             ORIGINAL,
+            everyday=False,
         ),
         Entry(
             "dally-manual-original",
@@ -119,6 +121,7 @@ POLICIES = Registry(
             "dally-manual as the original simulator has it",
             ORIGINAL,
             {"timers": "manual"},
+            everyday=False,
         ),
         Entry(
             "dally-no-wait-original",
@@ -126,6 +129,7 @@ POLICIES = Registry(
             "dally-no-wait as the original simulator has it",
             ORIGINAL,
             {"timers": "none"},
+            everyday=False,
         ),
         Entry(
             "dally-fully-consolidated-original",
@@ -133,12 +137,14 @@ POLICIES = Registry(
             "dally-fully-consolidated as the original simulator has it",
             ORIGINAL,
             {"timers": "unbounded"},
+            everyday=False,
         ),
         Entry(
             "tiresias-original",
             "artist.policies.original.tiresias:OriginalTiresias",
             "Tiresias as the original simulator has it",
             ORIGINAL,
+            everyday=False,
         ),
     ],
 )

@@ -16,7 +16,8 @@ from typing import TypeAlias
 import numpy as np
 
 from artist.report.grouping import Replicate, Setting
-from artist.report.page_text import plain
+from artist.report.number_text import plain
+from artist.report.quantities import Unit
 from artist.results.compare_values import (
     IDENTICAL,
     LESS,
@@ -94,6 +95,20 @@ class Cell:
     def sure(self) -> bool:
         """Whether the policy has surely less or more than the baseline."""
         return self.difference is not None and self.difference.verdict in (LESS, MORE)
+
+
+def scaled(cell: Cell, unit: Unit) -> Cell:
+    """The same cell in another unit. Ratios stay."""
+    size, compared = unit.seconds, cell.difference
+    if compared is not None and math.isnan(compared.ratio):
+        compared = replace(
+            compared, difference=compared.difference / size, low=compared.low / size,
+            high=compared.high / size,
+        )  # fmt: skip
+    return replace(
+        cell, mean=cell.mean / size, low=cell.low / size, high=cell.high / size, unit=unit.name,
+        difference=compared,
+    )  # fmt: skip
 
 
 Table: TypeAlias = list[tuple[Term, dict[str, Cell]]]

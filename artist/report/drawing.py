@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from artist.report.figure import TIME_TICKS, Figure, Kind, Series, time_unit
+from artist.report.figure import Axis, Figure, Kind, Series
+from artist.report.quantities import Unit
 from artist.report.reader import Run
 from artist.report.timeline_lanes import machines, strips_of
 
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 
+_PANEL_IN = 1.15
+"""The least width of a panel."""
+
+_LETTER_IN = 0.06
+"""The width of a letter of a panel's name."""
+
+_GREY = "#b8b8b8"
+_PARTS = "#7a7a7a"
 PART_SHADES = (1.0, 0.5, 0.2)
 """Opacities of the parts of a series, from the axis upwards; the style sheet has the same."""
 
@@ -30,7 +39,7 @@ PART_SHADES = (1.0, 0.5, 0.2)
 def palette() -> Mapping[str, str]:
     """The page's light colours by name, e.g. `s0`. Only the style sheet lists them."""
     css = files("artist.report").joinpath("assets", "page.css").read_text(encoding="utf-8")
-    return dict(re.findall(r"--([slo]\d): (#[0-9a-f]{6});", css))
+    return dict(re.findall(r"--([sloj]\d): (#[0-9a-f]{6});", css))
 
 
 def style(tone: str) -> tuple[str, bool]:
@@ -48,11 +57,20 @@ def draw(figure: Figure, canvas: Canvas) -> None:
     if figure.kind is Kind.ROWS:
         _rows(figure, canvas)
         return
+    if figure.kind is Kind.WATERFALL:
+        _waterfall(figure, canvas)
+        return
+    if figure.panels:
+        _panels(figure, canvas)
+        return
     axes = canvas.add_subplot()
     if figure.kind is Kind.BARS:
         _bars(figure, axes)
     elif figure.kind is Kind.STACK:
         _stack(figure, axes)
+    elif figure.kind is Kind.RANGES:
+        canvas.set_figheight(max(2.3, 0.8 + _lanes(figure) * 0.09))
+        _ranges(figure, axes)
     else:
         _lines(figure, axes)
     if len(figure.series) > 1:
@@ -65,24 +83,111 @@ def draw(figure: Figure, canvas: Canvas) -> None:
 def _lines(figure: Figure, axes: Axes) -> None:
     for series in figure.series:
         colour, again = style(series.tone)
-        options: dict[str, Any] = {"drawstyle": "steps-post"} if figure.step else {}
-        if figure.broad:
-            options |= {"linewidth": 3.0, "solid_capstyle": "butt"}
-        x, y = np.array(series.x), np.array(series.y)
-        axes.plot(x, y, color=colour, linestyle="--" if again else "-", label=series.name,
-                  **options)  # fmt: skip
+        _line(figure, axes, series, color=colour, linestyle="--" if again else "-")
+    _frame(figure, axes)
+    axes.set_xlabel(figure.x.title)
+    axes.set_ylabel(figure.y.title)
+
+
+def _line(figure: Figure, axes: Axes, series: Series, **options: Any) -> None:
+    if figure.step:
+        options["drawstyle"] = "steps-post"
+    if figure.broad:
+        options |= {"linewidth": 3.0, "solid_capstyle": "butt"}
+    axes.plot(np.array(series.x), np.array(series.y), label=series.name, **options)
+
+
+def _frame(figure: Figure, axes: Axes) -> None:
+    """Scales, ticks and grid of a chart of lines."""
     axes.set_ylim(0, figure.y.top)
-    if figure.x.time_log:
-        axes.set_xscale("log")
-        low, high = axes.get_xlim()
-        inside = [(at, label) for at, label in TIME_TICKS if low <= at <= high]
-        axes.set_xticks([at for at, _ in inside], [label for _, label in inside])
-        axes.minorticks_off()
+    if figure.x.log:
+        _log_axis(axes, figure.x)
     else:
         axes.set_xlim(left=0)
     axes.grid(visible=True)
-    axes.set_xlabel(figure.x.title)
-    axes.set_ylabel(figure.y.title)
+
+
+def _log_axis(axes: Axes, axis: Axis) -> None:
+    """A logarithmic x axis with plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0,), numticks=6))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.minorticks_off()
+
+
+def _panels(figure: Figure, canvas: Canvas) -> None:
+    """Each line in a panel of its own, in front of the others in grey."""
+    longest = max(len(series.name) for series in figure.series)
+    each = max(_PANEL_IN, (longest + 3) * _LETTER_IN)
+    columns = min(max(1, int(canvas.get_figwidth() / each)), len(figure.series))
+    count = -(-len(figure.series) // columns)
+    canvas.set_figheight(max(canvas.get_figheight(), 0.6 + 0.95 * count))
+    grid = canvas.subplots(count, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axes, own in zip(grid, figure.series, strict=False):
+        for series in figure.series:
+            if series is not own:
+                _line(figure, axes, series, color=_GREY)
+                axes.lines[-1].set_linewidth(0.5)
+        _line(figure, axes, own, color=style(own.tone)[0])
+        axes.set_title(own.name, loc="left", fontsize=7, pad=1.5)
+        _frame(figure, axes)
+    for unused in grid[len(figure.series) :]:
+        unused.remove()
+        above = grid[list(grid).index(unused) - columns]
+        above.tick_params(axis="x", labelbottom=True)
+    canvas.supxlabel(figure.x.title, fontsize=8)
+    canvas.supylabel(figure.y.title, fontsize=8)
+
+
+def _waterfall(figure: Figure, canvas: Canvas) -> None:
+    """Steps from 0, one below the other, to their sum."""
+    count, places = len(figure.series), np.arange(len(figure.categories))
+    canvas.set_figheight(0.5 + count * (0.25 + 0.15 * len(places)))
+    grid = canvas.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
+    for axes, series in zip(grid, figure.series, strict=True):
+        steps = np.array(series.y)
+        left = np.append(np.cumsum(steps[:-1]) - steps[:-1], 0.0)
+        colours = [_PARTS] * (len(steps) - 1) + [style(series.tone)[0]]
+        axes.barh(places, steps, 0.7, left=left, color=colours)
+        for place, step, start in zip(places, series.y, left, strict=True):
+            words = f" {step:+.3g}" if step else " 0"
+            axes.text(max(start, start + step), place, words, va="center", fontsize=6)
+        axes.axvline(0, color="black", linewidth=0.6)
+        axes.set_yticks(places, list(figure.categories))
+        axes.invert_yaxis()
+        axes.tick_params(axis="y", length=0)
+        axes.grid(visible=True, axis="x")
+        axes.set_title(series.name, loc="left", fontsize=7, pad=1.5)
+    ends = np.concatenate([np.cumsum(series.y[:-1]) for series in figure.series])
+    low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
+    room = (high - low) or 1.0
+    grid[-1].set_xlim(low - 0.03 * room, high + 0.3 * room)  # the values stand behind the bars
+    grid[-1].set_xlabel(figure.y.title)
+
+
+def _lanes(figure: Figure) -> int:
+    return len(figure.categories) * (len(figure.series) + 1)
+
+
+def _ranges(figure: Figure, axes: Axes) -> None:
+    """A dot, and a line from low to high, per series in each category."""
+    each = len(figure.series) + 1
+    places = np.arange(len(figure.categories)) * each
+    for order, series in enumerate(figure.series):
+        colour, again = style(series.tone)
+        y = places + order
+        axes.hlines(y, series.low, series.high, colors=colour, linewidth=1.1)
+        axes.plot(series.y, y, "o", color=colour, markersize=3, label=series.name,
+                  markerfacecolor="white" if again else colour)  # fmt: skip
+    axes.set_yticks(places + (len(figure.series) - 1) / 2, list(figure.categories))
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", length=0)
+    if figure.y.log:
+        _log_axis(axes, figure.y)
+    axes.grid(visible=True, axis="x")
+    axes.set_xlabel(figure.y.title)
 
 
 def _bars(figure: Figure, axes: Axes) -> None:
@@ -153,7 +258,7 @@ def _legend_of_parts(figure: Figure, canvas: Canvas, shades: Sequence[float]) ->
         canvas.legend(handles=patches, loc="outside upper center", ncols=len(patches))
 
 
-def cluster_timeline(run: Run, canvas: Canvas) -> None:
+def cluster_timeline(run: Run, unit: Unit, canvas: Canvas) -> None:
     """Draw which machines jobs held over time, coloured by level.
 
     The rectangles are drawn as pixels even in SVG and PDF: a run may have hundreds of thousands.
@@ -162,7 +267,7 @@ def cluster_timeline(run: Run, canvas: Canvas) -> None:
     from matplotlib.patches import Patch
 
     cluster, rows = machines(run), run.placements
-    scale, unit = time_unit(float(rows["end_s"].max()))
+    scale = unit.seconds
     levels = list(dict.fromkeys(["machine", "rack", "network", *rows.text["level"]]))
     colours = [style(f"l{index}")[0] for index in range(len(levels))]
     boxes, faces = [], []
@@ -177,7 +282,7 @@ def cluster_timeline(run: Run, canvas: Canvas) -> None:
     axes.add_collection(PolyCollection(boxes, facecolors=faces, linewidths=0, rasterized=True))
     axes.set_xlim(0, max(ends))
     axes.set_ylim(cluster.count, 0)
-    axes.set_xlabel(f"Time ({unit})")
+    axes.set_xlabel(f"Time ({unit.name})")
     axes.set_ylabel("Machine")
     used = [level for level in levels if level in set(rows.text["level"])]
     handles = [Patch(color=colours[levels.index(level)], label=level) for level in used]

@@ -10,20 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-import numpy.typing as npt
-
 from artist.report.reader import Numbers
 
 HOUR = 3600.0
 DAY = 24 * HOUR
 
-TIME_TICKS = (
-    (1.0, "1 s"), (10.0, "10 s"), (60.0, "1 min"), (600.0, "10 min"), (HOUR, "1 h"),
-    (10 * HOUR, "10 h"), (DAY, "1 d"), (10 * DAY, "10 d"), (100 * DAY, "100 d"),
-    (1000 * DAY, "1000 d"),
-)  # fmt: skip
-"""Ticks of a logarithmic axis of seconds."""
+MOST_TOGETHER = 4
+"""More lines than these hide each other, so each gets a panel of its own."""
 
 
 class Kind(StrEnum):
@@ -33,15 +26,17 @@ class Kind(StrEnum):
     STACK = "stack"  # one bar per category, its parts are the series
     LINES = "lines"  # a curve per series
     ROWS = "rows"  # one small plot per series above a common axis, filled steps
+    RANGES = "ranges"  # a dot and a line from low to high per series and category
+    WATERFALL = "waterfall"  # one small plot per series: steps from 0 to the last category
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The quantity along an axis. `time_log`: seconds on a logarithmic scale."""
+    """The quantity along an axis. `log`: on a logarithmic scale."""
 
     label: str
     unit: str = ""
-    time_log: bool = False
+    log: bool = False
     top: float | None = None
     """The end of the axis; None: the largest value."""
 
@@ -56,6 +51,8 @@ class Series:
     """One curve or one colour of bars. A NaN is a gap.
 
     For bars and stacks, `y` has a value per category, and `low` and `high` bound its interval.
+    For ranges, `y` is the dot, and `low` and `high` are the ends of the line.
+    For waterfalls, `y` has the steps, then their sum.
     For rows, `y` has a value per bin, and `x` holds the edges of the bins: one more than `y`.
     `parts` are what `y` consists of, one sequence per name in `Figure.parts` but the last: the last
     part is the rest of `y`.
@@ -63,7 +60,8 @@ class Series:
 
     name: str
     tone: str
-    """The name of its colour: `s0` ... for policies, `l0` ... for levels, `o0` ... for an order."""
+    """The name of its colour: `s0` ... for policies, `l0` ... for levels, `j0` ... for jobs,
+    `o0` ... for an order."""
     y: Sequence[float]
     x: Sequence[float] = ()
     low: Sequence[float] = ()
@@ -95,16 +93,34 @@ class Figure:
     """For rows: the parts of each series, from the axis upwards."""
     broad: bool = False
     """For lines: draw thick lines, because short pieces of a thin line cannot be seen."""
+    wide: bool = False
+    """The figure needs the whole width of the page, which draws bars in many groups wide anyway."""
+    apart: bool = False
+    """For lines: they hide each other, so each gets a panel, however few they are."""
+
+    @property
+    def panels(self) -> bool:
+        """Whether each line gets a panel of its own, with the others in grey behind it."""
+        count = len(self.series)
+        return self.kind is Kind.LINES and (count > MOST_TOGETHER or (self.apart and count > 1))
+
+
+def named(measure: str, *groups: str) -> str:
+    """The name of a figure: what it shows, then of which setting and policy.
+
+    The parts have no underscore, so no two figures get one name.
+    """
+    return "_".join((measure, *groups))
 
 
 def time_unit(largest_s: float) -> tuple[float, str]:
     """A unit that suits times up to `largest_s`: its length in seconds, and its name."""
     if largest_s >= 3 * DAY:
-        return DAY, "days"
+        return DAY, "d"
     if largest_s >= 3 * HOUR:
-        return HOUR, "hours"
+        return HOUR, "h"
     if largest_s >= 180:
-        return 60.0, "minutes"
+        return 60.0, "min"
     return 1.0, "s"
 
 
@@ -116,10 +132,3 @@ def largest(values: Sequence[Numbers]) -> float:
 def rounded(values: Numbers) -> list[float]:
     """The values with five significant digits: more cannot be seen and would enlarge the page."""
     return [float(f"{value:.5g}") for value in values.tolist()]
-
-
-def thinned(count: int, most: int) -> npt.NDArray[np.int64]:
-    """At most `most` evenly spaced indices of `count`, first and last included."""
-    if count <= most:
-        return np.arange(count)
-    return np.unique(np.linspace(0, count - 1, most).round().astype(np.int64))

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from artist.report.figure import Axis, Figure, Series
+from artist.report.figure import MOST_TOGETHER, Axis, Figure, Kind, Series
 
 
 def script_json(data: Any) -> str:
@@ -25,7 +25,6 @@ def figure_data(figure: Figure) -> Mapping[str, Any]:
 
     Series that have the same x values as the first series omit them.
     """
-    first = list(figure.series[0].x) if figure.series else []
     data = {
         "name": figure.name,
         "kind": figure.kind.value,
@@ -40,23 +39,31 @@ def figure_data(figure: Figure) -> Mapping[str, Any]:
         "step": figure.step,
         "parts": list(figure.parts) or None,
         "broad": figure.broad or None,
-        "series": [
-            _series(series, index == 0 or list(series.x) != first)
-            for index, series in enumerate(figure.series)
-        ],
+        "panels": figure.panels or None,
+        "wide": _wide(figure) or None,
+        "series": [_series(series, figure.series[0]) for series in figure.series],
     }
     kept = {key: value for key, value in data.items() if value is not None}
     return kept | {"categories": list(figure.categories)}
 
 
+def _wide(figure: Figure) -> bool:
+    """Whether a figure needs the whole width of the page."""
+    if figure.wide:
+        return True
+    if figure.kind is Kind.BARS:
+        return len(figure.series) > 1 and len(figure.series) * len(figure.categories) > 36
+    return len(figure.series) > MOST_TOGETHER and (figure.panels or figure.kind is Kind.WATERFALL)
+
+
 def _axis(axis: Axis) -> Mapping[str, Any]:
-    data = {"label": axis.label, "unit": axis.unit, "top": axis.top, "timeLog": axis.time_log}
+    data = {"label": axis.label, "unit": axis.unit, "top": axis.top, "log": axis.log}
     return {key: value for key, value in data.items() if value}
 
 
-def _series(series: Series, own_x: bool) -> Mapping[str, Any]:
+def _series(series: Series, first: Series) -> Mapping[str, Any]:
     data: dict[str, Any] = {"name": series.name, "tone": series.tone, "y": _numbers(series.y)}
-    if own_x and len(series.x):
+    if len(series.x) and (series is first or list(series.x) != list(first.x)):
         data["x"] = _numbers(series.x)
     if any(math.isfinite(value) for value in series.low):
         data |= {"low": _numbers(series.low), "high": _numbers(series.high)}

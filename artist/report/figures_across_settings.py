@@ -7,36 +7,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
-from artist.report.figure import Axis, Figure, Kind, Series, rounded, time_unit
-from artist.report.grouping import Replicate, Setting, Study
+from artist.report.figure import Axis, Figure, Kind, Series, named, rounded
+from artist.report.grouping import CLUSTER, Replicate, Setting, Study, slugs
+from artist.report.quantities import Quantity
 from artist.results.compare_values import LEAST_REPLICATES, clusters_of, mean_interval
 
-# Metric, title, section of the page, label of the axis.
+
+class _Bars(NamedTuple):
+    """Bars of one metric of the summary."""
+
+    metric: str
+    title: str
+    section: str
+    label: str
+    quantity: Quantity
+
+
 _BARS = (
-    ("makespan_s", "Makespan", "completion", "First arrival to last finish"),
-    ("jct_mean_s", "Average job completion time", "completion", "Mean JCT"),
-    ("queue_delay_p95_s", "Queueing delay, 95th percentile", "waiting", "P95 queueing delay"),
-    ("queue_delay_p99_s", "Queueing delay, 99th percentile", "waiting", "P99 queueing delay"),
-    ("comm_time_mean_s", "Communication latency", "communication", "Mean exposed communication"),
-)
+    _Bars("makespan_s", "Makespan", "completion", "First arrival to last finish", Quantity.TIME),
+    _Bars("jct_mean_s", "Average job completion time", "completion", "Mean JCT", Quantity.JCT),
+    _Bars("queue_delay_p95_s", "Queueing delay, 95th percentile", "waiting",
+          "P95 queueing delay", Quantity.WAITING),
+    _Bars("queue_delay_p99_s", "Queueing delay, 99th percentile", "waiting",
+          "P99 queueing delay", Quantity.WAITING),
+    _Bars("comm_time_mean_s", "Communication latency", "communication",
+          "Mean exposed communication", Quantity.COMMUNICATION),
+)  # fmt: skip
 
 
 def overview(study: Study) -> Iterator[Figure]:
     """One figure per metric and facet. A single run has none: there is nothing to compare."""
     if len(study.runs) < 2:
         return
-    for words, settings in _facets(study.settings).items():
-        for metric, title, section, label in _BARS:
-            name = metric.removesuffix("_s").replace("_", "-")
-            facet = f"-{settings[0].slug}" if words else ""
-            yield _bars(
-                study, settings, metric, f"{name}{facet}",
-                f"{title} · {words}" if words else title, section, label,
-            )  # fmt: skip
+    facets = _facets(study.settings)
+    for (words, settings), slug in zip(facets.items(), slugs(facets), strict=True):
+        for bars in _BARS:
+            yield _bars(study, settings, bars, words, slug)
 
 
 def _facets(settings: Sequence[Setting]) -> Mapping[str, list[Setting]]:
@@ -54,31 +64,29 @@ def _facets(settings: Sequence[Setting]) -> Mapping[str, list[Setting]]:
 
 
 def _axis(setting: Setting) -> str:
-    """The scenario key that varies along the axis: `racks` if the settings differ in it."""
-    return "racks" if "racks" in setting.differs else next(iter(setting.differs), "")
+    """What varies along the axis: `racks` or the cluster if the settings differ in it."""
+    sizes = [key for key in ("racks", CLUSTER) if key in setting.differs]
+    return next(iter((*sizes, *setting.differs)), "")
 
 
-def _bars(
-    study: Study, settings: Sequence[Setting], metric: str, name: str, title: str, section: str,
-    label: str,
-) -> Figure:  # fmt: skip
+def _bars(study: Study, settings: Sequence[Setting], bars: _Bars, words: str, slug: str) -> Figure:
     present = [p for p in study.policies if any(p in s.runs for s in settings)]
-    values = {policy: [_values(s, policy, metric) for s in settings] for policy in present}
-    cells = list(chain.from_iterable(values.values()))
-    top = max((max(cell.values()) for cell in cells if cell), default=0.0)
-    scale, unit = time_unit(top)
-    few = any(_independent(cell) < LEAST_REPLICATES for cell in cells if cell)
+    values = {policy: [_values(s, policy, bars.metric) for s in settings] for policy in present}
+    cells = [cell for of_policy in values.values() for cell in of_policy if cell]
+    scale, unit = study.units[bars.quantity]
+    few = any(_independent(cell) < LEAST_REPLICATES for cell in cells)
     axis = _axis(settings[0])
+    name = bars.metric.removesuffix("_s").replace("_", "-")
     return Figure(
-        name=name,
+        name=named(name, slug) if words else name,
         kind=Kind.BARS,
-        title=title,
-        section=section,
+        title=f"{bars.title} · {words}" if words else bars.title,
+        section=bars.section,
         x=Axis(axis.replace("_", " ")),
-        y=Axis(label, unit),
+        y=Axis(bars.label, unit),
         series=[_series(p, study.tone(p), values[p], scale, few=few) for p in present],
         categories=[s.differs.get(axis, s.label) for s in settings],
-        source=f"summary.json: {metric}",
+        source=f"summary.json: {bars.metric}",
         note=_note(few=few) if any(len(cell) > 1 for cell in cells) else "",
     )
 

@@ -10,62 +10,54 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from artist.report.figure import (
-    Axis,
-    Figure,
-    Kind,
-    Series,
-    largest,
-    rounded,
-    thinned,
-    time_unit,
-)
+from artist.report.figure import Axis, Figure, Kind, Series, named, rounded
+from artist.report.figures_by_size import jct_by_size
+from artist.report.figures_of_differences import differences
+from artist.report.figures_of_fairness import fairness
 from artist.report.grouping import Setting, Study
+from artist.report.pooled_jobs import cumulative, pool, pooled_note
+from artist.report.quantities import Quantity
 from artist.report.reader import Numbers, Run
 
-# More points would make the page larger without a visible difference.
-_POINTS = 240
 _BINS = 30
 _LEVELS = ("machine", "rack", "network")
-_POOLED = "Jobs of all replicates."
 
 
 def distributions(study: Study, setting: Setting) -> Iterator[Figure]:
     """All figures about the jobs of one setting."""
-    pooled = _POOLED if any(len(runs) > 1 for runs in setting.runs.values()) else ""
-    jct = _pool(setting, "jct_s")
-    yield _cdf(study, setting, jct, "jct", pooled)
+    pooled = pooled_note(setting)
+    jct = pool(setting, "jct_s")
+    yield _cdf(study, setting, "jct", Quantity.JCT, pooled)
     yield _histogram(study, setting, jct, pooled)
-    yield _cdf(study, setting, _pool(setting, "queue_delay_s"), "queue_delay", pooled)
+    yield jct_by_size(study, setting)
+    made_of = differences(study, setting)
+    if made_of:
+        yield made_of
+    yield from fairness(study, setting)
+    yield _cdf(study, setting, "queue_delay", Quantity.WAITING, pooled)
     by_model = _by_model(study, setting, pooled)
     if by_model:
         yield by_model
     yield from _levels(setting, pooled)
 
 
-def _pool(setting: Setting, column: str) -> Mapping[str, Numbers]:
-    return {
-        policy: np.concatenate([run.jobs[column] for run in runs.values()])
-        for policy, runs in setting.runs.items()
-    }
-
-
-def _cdf(
-    study: Study, setting: Setting, values: Mapping[str, Numbers], measure: str, note: str
-) -> Figure:
-    # Completion times span several powers of ten. Delays may be zero, which a logarithmic axis
-    # cannot show.
-    log = measure == "jct"
-    scale, unit = (1.0, "") if log else time_unit(largest(list(values.values())))
-    label = "Job completion time" if log else "Queueing delay"
+def _cdf(study: Study, setting: Setting, measure: str, quantity: Quantity, note: str) -> Figure:
+    scale, unit = study.units[quantity]
+    is_jct = quantity is Quantity.JCT
+    label = "Job completion time" if is_jct else "Queueing delay"
     return Figure(
-        name=f"{measure.replace('_', '-')}-cdf-{setting.slug}",
+        name=named(f"{measure.replace('_', '-')}-cdf", setting.slug),
         kind=Kind.LINES,
         title=f"{label}, cumulative",
-        section="completion" if log else "waiting",
-        x=Axis(label, unit, time_log=log),
+        section="completion" if is_jct else "waiting",
+        # Completion times span several powers of ten. Delays may be zero, which a logarithmic axis
+        # cannot show.
+        x=Axis(label, unit, log=is_jct),
         y=Axis("Share of jobs", "%", top=100.0),
-        series=[_curve(p, study.tone(p), v / scale) for p, v in values.items()],
+        series=[
+            cumulative(policy, study.tone(policy), values / scale)
+            for policy, values in pool(setting, f"{measure}_s").items()
+        ],
         setting=setting.index,
         source=f"jobs.parquet: {measure}_s",
         note=note,
@@ -73,26 +65,17 @@ def _cdf(
     )
 
 
-def _curve(policy: str, tone: str, values: Numbers) -> Series:
-    ordered = np.sort(values)
-    kept = thinned(len(ordered), _POINTS)
-    share = 100.0 * (kept + 1) / len(ordered)
-    # The first point lies at 0 %, so that the curve begins with a vertical step.
-    x = np.concatenate([ordered[:1], ordered[kept]])
-    return Series(policy, tone, [0.0, *rounded(share)], rounded(x))
-
-
 def _histogram(study: Study, setting: Setting, values: Mapping[str, Numbers], note: str) -> Figure:
     # A few very long jobs would squeeze all others into the first bins.
     end = max(float(np.percentile(v, 95)) for v in values.values())
-    scale, unit = time_unit(end)
+    scale, unit = study.units[Quantity.JCT]
     edges = np.linspace(0.0, end, _BINS + 1)
     series = []
     for policy, times in values.items():
         share = 100.0 * np.histogram(times, edges)[0] / len(times)
         series.append(Series(policy, study.tone(policy), rounded(share), rounded(edges / scale)))
     return Figure(
-        name=f"jct-histogram-{setting.slug}",
+        name=named("jct-histogram", setting.slug),
         kind=Kind.ROWS,
         title="Job completion time, histogram",
         section="completion",
@@ -114,9 +97,9 @@ def _by_model(study: Study, setting: Setting, note: str) -> Figure | None:
     models = sorted((m for m in totals if totals[m] > 0), key=lambda m: (-totals[m], m))
     if not models:
         return None
-    scale, unit = time_unit(max(max(means.values()) for means in means_of.values()))
+    scale, unit = study.units[Quantity.COMMUNICATION]
     return Figure(
-        name=f"communication-by-model-{setting.slug}",
+        name=named("communication-by-model", setting.slug),
         kind=Kind.BARS,
         title="Communication latency by model",
         section="communication",
@@ -180,7 +163,7 @@ def _stack(
     axis: tuple[str, str], source: str, note: str,
 ) -> Figure:  # fmt: skip
     return Figure(
-        name=f"{name}-by-level-{setting.slug}",
+        name=named(f"{name}-by-level", setting.slug),
         kind=Kind.STACK,
         title=title,
         section="placement",

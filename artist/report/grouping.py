@@ -14,7 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from artist.cluster.fabric_options import changes_text
+from artist.config import SIZES
 from artist.registry import UnknownNameError
+from artist.report.quantities import Quantity, Unit, units_of
 from artist.report.reader import Run
 
 Replicate = tuple[int, int]
@@ -23,6 +26,10 @@ Replicate = tuple[int, int]
 # Scenario keys in which the runs of one setting may differ.
 _WITHIN = ("policy", "policy_options", "seed", "permutation")
 _LONGEST = 40
+_LONGEST_SLUG = 60
+CLUSTER = "cluster"
+"""Stands for the sizes and the tree of a cluster where a run of the study has a tree."""
+_SIZES_AND_TREE = (*SIZES, "tree")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,16 @@ class Study:
     """Policy labels in order of appearance; the first is the baseline."""
     settings: tuple[Setting, ...]
     policy_slugs: tuple[str, ...]
+    units: Mapping[Quantity, Unit]
+    """The unit of each kind of time, the same in all charts."""
+
+    def policy_slug(self, policy: str) -> str:
+        """A policy's label as part of a file name, unique."""
+        return self.policy_slugs[self.policies.index(policy)]
+
+    def baseline(self, setting: Setting) -> str:
+        """The policy that the others of a setting are compared with."""
+        return next(policy for policy in self.policies if policy in setting.runs)
 
     def tone(self, policy: str) -> str:
         """The colour of a policy, the same on the whole page."""
@@ -65,30 +82,33 @@ def group(runs: Sequence[Run], baseline: str | None = None) -> Study:
         UnknownNameError: no run has the policy that is to be the baseline.
     """
     keys = [_setting_key(run) for run in runs]
-    differing = _differing([_setting_values(run) for run in runs])
+    described = _described(runs)
+    differing = _differing(described)
     policy_labels = _policy_labels(runs)
     grouped: dict[str, dict[str, dict[Replicate, Run]]] = {}
-    firsts: dict[str, Run] = {}
-    for run, key, label in zip(runs, keys, policy_labels, strict=True):
-        firsts.setdefault(key, run)
+    firsts: dict[str, int] = {}
+    for index, (run, key, label) in enumerate(zip(runs, keys, policy_labels, strict=True)):
+        firsts.setdefault(key, index)
         replicates = grouped.setdefault(key, {}).setdefault(label, {})
         replicate = (int(run.scenario.get("seed", 0)), int(run.scenario.get("permutation", 0)))
         if replicate in replicates:
             # The same scenario ran twice, e.g. with two versions of artist: show both.
             replicates = grouped[key].setdefault(f"{label} ({run.name})", {})
         replicates[replicate] = run
-    ordered = sorted(grouped, key=lambda key: _order(_setting_values(firsts[key]), differing))
+    values = {key: described[first] for key, first in firsts.items()}
+    gpus = {key: runs[first].metric("gpus") for key, first in firsts.items()}
+    ordered = sorted(grouped, key=lambda key: _order(values[key], differing, gpus[key]))
     policies = _ordered(dict.fromkeys(p for key in grouped for p in grouped[key]), baseline)
-    words = [_words(_setting_values(firsts[key]), differing) for key in ordered]
+    words = [_words(values[key], differing) for key in ordered]
     labels = [
-        " · ".join(w.values()) or _only_label(_setting_values(firsts[key]))
+        " · ".join(w.values()) or _only_label(values[key])
         for w, key in zip(words, ordered, strict=True)
     ]
     settings = [
         Setting(index, label, slug, words[index], _sorted(grouped[ordered[index]], policies))
-        for index, (label, slug) in enumerate(zip(labels, _slugs(labels), strict=True))
+        for index, (label, slug) in enumerate(zip(labels, slugs(labels), strict=True))
     ]
-    return Study(runs, policies, tuple(settings), tuple(_slugs(policies)))
+    return Study(runs, policies, tuple(settings), tuple(slugs(policies)), units_of(runs))
 
 
 def _ordered(policies: Iterable[str], baseline: str | None) -> tuple[str, ...]:
@@ -109,20 +129,51 @@ def _sorted(
     return {policy: dict(sorted(runs[policy].items())) for policy in policies if policy in runs}
 
 
-def _slugs(labels: Sequence[str]) -> list[str]:
-    """The labels as parts of file names: letters, digits and hyphens, no two alike."""
-    slugs: dict[str, None] = {}
+def slugs(labels: Iterable[str]) -> list[str]:
+    """The labels as parts of file names: letters, digits and hyphens, no two alike.
+
+    A path in brackets becomes its last name. The parts of a cluster are joined by `and`:
+    `[2x8, [8, 4, 4]]` is `2x8-and-8-4-4`.
+    """
+    taken: dict[str, None] = {}
     for label in labels:
-        plain = re.sub("[^a-z0-9]+", "-", label.lower()).strip("-")[:60] or "run"
+        text = re.sub(r"\], |, \[", " and ", re.sub(r"\(.*/", "(", label.lower()))
+        plain = re.sub("[^a-z0-9]+", "-", text).strip("-")[:_LONGEST_SLUG].rstrip("-") or "run"
         slug, count = plain, 2
-        while slug in slugs:
+        while slug in taken:
             slug, count = f"{plain}-{count}", count + 1
-        slugs[slug] = None
-    return list(slugs)
+        taken[slug] = None
+    return list(taken)
 
 
 def _setting_values(run: Run) -> Mapping[str, Any]:
     return {key: value for key, value in run.scenario.items() if key not in _WITHIN}
+
+
+def _described(runs: Sequence[Run]) -> list[Mapping[str, Any]]:
+    """What tells the settings of runs apart.
+
+    Where a run has a tree, sizes cannot be compared with it: each cluster is its shape.
+    """
+    scenarios = [_setting_values(run) for run in runs]
+    if all(scenario.get("tree") is None for scenario in scenarios):
+        return scenarios
+    return [
+        {
+            CLUSTER: _shape(run),
+            **{key: value for key, value in scenario.items() if key not in _SIZES_AND_TREE},
+        }
+        for run, scenario in zip(runs, scenarios, strict=True)
+    ]
+
+
+def _shape(run: Run) -> str:
+    """The cluster's shape, as the summary has it since trees and sizes are told apart."""
+    shape = run.summary.get("cluster")
+    if isinstance(shape, str):
+        return shape
+    tree = run.scenario.get("tree")
+    return "x".join(str(run.scenario.get(key)) for key in SIZES) if tree is None else _text(tree)
 
 
 def _setting_key(run: Run) -> str:
@@ -135,13 +186,18 @@ def _differing(scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
     return [key for key in keys if len({_text(s.get(key)) for s in scenarios}) > 1]
 
 
-def _order(values: Mapping[str, Any], differing: Iterable[str]) -> list[tuple[bool, float, str]]:
-    """The sort key of a setting: numbers by size, then words by spelling.
+def _order(
+    values: Mapping[str, Any], differing: Iterable[str], gpus: float
+) -> list[tuple[bool, float, str]]:
+    """The sort key of a setting: numbers by size, then words by spelling; clusters by their GPUs.
 
     `racks` comes last among the keys, so neighbouring settings differ in their racks first.
     """
-    named = sorted(differing, key=lambda key: (key == "racks", key))
-    return [_sortable(values.get(key)) for key in named]
+    named = sorted(differing, key=lambda key: (key in ("racks", CLUSTER), key))
+    return [
+        (False, gpus, str(values[key])) if key == CLUSTER else _sortable(values.get(key))
+        for key in named
+    ]
 
 
 def _sortable(value: Any) -> tuple[bool, float, str]:
@@ -176,11 +232,21 @@ def _words(values: Mapping[str, Any], differing: Iterable[str]) -> Mapping[str, 
     return {name: _in_words(name, values.get(name)) for name in differing}
 
 
+def fabric_changes(options: Any) -> str:
+    """What a scenario changes of its fabric, in words; empty if nothing."""
+    try:
+        return changes_text(options or {})
+    except (AttributeError, TypeError, ValueError, ArithmeticError):  # a manifest changed by hand
+        return _short(options)
+
+
 def _in_words(key: str, value: Any) -> str:
     if key == "racks":
         return "1 rack" if value == 1 else f"{value} racks"
-    if key == "trace":
+    if key in ("trace", CLUSTER):
         return str(value)
+    if key == "fabric_options":
+        return f"fabric: {fabric_changes(value) or 'as its file has it'}"
     if key == "arrivals":
         return f"arrivals: {value}"
     return f"{key.replace('_', ' ')}: {_short(value)}"
@@ -189,7 +255,8 @@ def _in_words(key: str, value: Any) -> str:
 def _only_label(values: Mapping[str, Any]) -> str:
     """The label where there is only one setting, so that nothing differs."""
     racks = _in_words("racks", values["racks"]) if values.get("racks") else ""
-    return " · ".join(part for part in (racks, str(values.get("trace", ""))) if part)
+    cluster = values.get(CLUSTER, racks)
+    return " · ".join(part for part in (cluster, str(values.get("trace", ""))) if part)
 
 
 def _short(value: Any) -> str:

@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
 
 from artist import __version__
-from artist.report.figure import TIME_TICKS, Figure
-from artist.report.figure_json import figure_data, script_json
+from artist.report.figure import Figure
+from artist.report.figure_json import script_json
 from artist.report.figures_across_settings import overview
-from artist.report.figures_of_jobs import distributions, level_names
+from artist.report.figures_of_jobs import distributions
 from artist.report.figures_over_time import of_one_run, over_time
 from artist.report.grouping import Study
 from artist.report.markup import Html, join, tag
-from artist.report.page_sections import details, header, numbers, opening
+from artist.report.page_data import page_data
+from artist.report.page_sections import contents, details, header, numbers, opening
 from artist.report.page_text import title
-from artist.report.timeline_packing import pack
+from artist.report.verdict_text import verdict_section
 
-PAGE_BYTES = 4_800_000
-"""The largest page. Beyond it the cluster timelines that come last are left out."""
+PAGE_BYTES = 2_900_000
+"""The largest page. Beyond it job tables, stays and waits are left out, from the last run on."""
 
-_SCRIPTS = ("base.js", "axes.js", "charts.js", "bars.js", "timeline.js", "gestures.js", "page.js")
+_SCRIPTS = (
+    "base.js", "axes.js", "charts.js", "panels.js", "bars.js", "ranges.js", "timeline.js",
+    "gestures.js", "jobs.js", "job_details.js", "page.js",
+)  # fmt: skip
 
 
 def figures(study: Study) -> list[Figure]:
@@ -45,42 +47,17 @@ def page(study: Study, heading: str | None = None) -> bytes:
     """The whole page as bytes. `heading` replaces the title that the runs would give."""
     shown = figures(study)
     name = heading or title(study)
-    levels = dict.fromkeys(level for s in study.settings for level in level_names(s))
-    data: dict[str, Any] = {
-        "policies": list(study.policies),
-        "settings": [
-            {"label": s.label, "policies": [study.policies.index(p) for p in s.runs]}
-            for s in study.settings
-        ],
-        "levels": list(levels),
-        "timeTicks": TIME_TICKS,
-        "figures": [figure_data(figure) for figure in shown],
-    }
-    parts = [header(study, name), opening(study), details(study, shown), numbers(study)]
-    body = tag("div", *parts, class_="page")
-    used = (
-        len(body.encode(errors="replace")) + len(script_json(data)) + len(_script()) + len(_style())
-    )
-    packs = _packs(study, PAGE_BYTES - used)
-    return _bytes(_document(name, body, script_json({**data, "packs": packs})))
+    verdict = verdict_section(study)
+    parts = [opening(study), details(study, shown), numbers(study)]
+    body = tag("div", header(study, name), verdict, contents(join(parts)), *parts, class_="page")
+    used = len(_bytes(_document(name, body, "")))
+    data = page_data(study, shown, PAGE_BYTES - used)
+    return _bytes(_document(name, body, script_json(data)))
 
 
 def _bytes(text: str) -> bytes:
     # JSON may hold one half of a surrogate pair, which UTF-8 cannot encode.
     return text.encode(errors="replace")
-
-
-def _packs(study: Study, budget: int) -> Mapping[str, str]:
-    """The cluster timelines that fit into `budget` bytes, by `SETTING-POLICY` (indices)."""
-    packs: dict[str, str] = {}
-    for setting in study.settings:
-        for policy in setting.runs:
-            packed = pack(setting.first(policy))
-            budget -= len(packed) + 16  # 16: the key, quotes, colon and comma
-            if budget < 0:
-                return packs
-            packs[f"{setting.index}-{study.policies.index(policy)}"] = packed
-    return packs
 
 
 def _asset(name: str) -> str:

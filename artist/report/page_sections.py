@@ -5,11 +5,13 @@ Figures have empty slots here; the page's script draws them when the page is ope
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from artist import __version__
 from artist.report.figure import Figure
 from artist.report.grouping import Study
+from artist.report.jobs_section import jobs_section
 from artist.report.markup import Html, join, tag
 from artist.report.page_text import headlines, lede, warnings
 from artist.report.tables import comparison_tables, configuration, provenance
@@ -38,14 +40,14 @@ _TIMELINE = (
 )
 
 _LEFT_OUT = (
-    "This run's timeline is left out to keep the page below 5 MB. Report on fewer runs, or use "
+    "This run's timeline is left out to keep the page below 3 MB. Report on fewer runs, or use "
     "artist export --format perfetto."
 )
 
 
 def header(study: Study, name: str) -> Html:
     """The title, what was simulated, and warnings."""
-    noscript = "The figures need JavaScript; the comparison table does not."
+    noscript = "Figures and the job table need JavaScript; the verdict and the comparison do not."
     return tag(
         "header",
         tag("p", "artist · simulation report", class_="eyebrow"),
@@ -57,18 +59,25 @@ def header(study: Study, name: str) -> Html:
     )
 
 
+def contents(body: Html) -> Html:
+    """A table of contents: a link to each section of a body."""
+    entries = re.findall(r'<h2 id="([a-z-]+)">([^<]*)</h2>', body)
+    links = [tag("li", tag("a", Html(name), href=f"#{anchor}")) for anchor, name in entries]
+    return tag("nav", tag("ol", *links), class_="contents", aria_label="Contents")
+
+
 def opening(study: Study) -> Html:
     """The headline numbers of a single run, or bars that compare several runs."""
     if len(study.runs) == 1:
         tiles = [
             tag("div", tag("dt", name), tag("dd", value, tag("small", source)))
-            for name, value, source in headlines(study.runs[0])
+            for name, value, source in headlines(study, study.runs[0])
         ]
         return tag("dl", *tiles, class_="tiles")
     per = "policy and setting" if len(study.settings) > 1 else "policy"
     slots = [_slot(section, "all") for section, _, _ in _SECTIONS]
     return join([
-        tag("h2", "Overview"), tag("p", f"One number per {per}."), *slots,
+        tag("h2", "Overview", id="overview"), tag("p", f"One number per {per}."), *slots,
     ])  # fmt: skip
 
 
@@ -87,11 +96,11 @@ def details(study: Study, shown: Sequence[Figure]) -> Html:
         class_="pickers sticky", **extra,
     )  # fmt: skip
     parts = [
-        join([tag("h2", heading), tag("p", text), _slot(section, "setting")])
+        join([tag("h2", heading, id=section), tag("p", text), _slot(section, "setting")])
         for section, heading, text in _SECTIONS
         if section in present
     ]
-    return join([picker, *parts, _one_run()])
+    return join([picker, *parts, _one_run(), jobs_section()])
 
 
 def _one_run() -> Html:
@@ -105,7 +114,7 @@ def _one_run() -> Html:
         for text, act, label in _ACTIONS
     ]
     return join([
-        tag("h2", "One run, close up"),
+        tag("h2", "One run, close up", id="run"),
         tag("p", "Which job held which machine at what time, and what the policy learned."),
         tag("div", policy, class_="pickers"),
         tag(
@@ -136,12 +145,12 @@ def numbers(study: Study) -> Html:
         "it, or is computed from them. artist explain NAME gives the formulas."
     )
     return join([
-        tag("h2", "Comparison" if len(study.policies) > 1 else "All numbers"),
+        tag("h2", "Comparison" if len(study.policies) > 1 else "All numbers", id="comparison"),
         *comparison_tables(study),
-        tag("h2", "Configuration"),
+        tag("h2", "Configuration", id="configuration"),
         tag("p", "The scenarios. Where runs differ, all values are listed."),
         configuration(study),
-        tag("h2", "Provenance"),
+        tag("h2", "Provenance", id="provenance"),
         provenance(study),
         tag("footer", footer),
     ])  # fmt: skip

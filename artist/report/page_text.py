@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from artist.report.figure import time_unit
-from artist.report.grouping import Study
+from collections.abc import Container
+
+from artist.config import SIZES
+from artist.report.grouping import Study, fabric_changes
+from artist.report.metric_units import in_words
+from artist.report.number_text import plain
 from artist.report.reader import Run
 
 _HEADLINES = (
@@ -17,25 +21,15 @@ _HEADLINES = (
 )
 
 
-def plain(value: float) -> str:
-    """A number as the tables show it, e.g. `1,234` or `0.125`."""
-    if value == int(value) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3f}" if abs(value) >= 0.01 else f"{value:.3g}"
-
-
-def duration(seconds: float) -> str:
-    """A time with a unit that suits it, e.g. `3.5 hours`."""
-    scale, unit = time_unit(seconds)
-    return f"{seconds / scale:,.3g} {'min' if unit == 'minutes' else unit}"
-
-
 def title(study: Study) -> str:
     """The title of the page, e.g. `2 policies on tiny-poisson`."""
     policies, settings = len(study.policies), len(study.settings)
     subject = study.policies[0] if policies == 1 else f"{policies} policies"
     if settings == 1:
-        return f"{subject} on {study.runs[0].summary.get('trace', 'its trace')}"
+        run = study.runs[0]
+        name = f"{subject} on {run.summary.get('trace', 'its trace')}"
+        irregular = run.scenario.get("tree") is not None and run.summary.get("cluster")
+        return f"{name}, cluster {irregular}" if irregular else name
     return f"{subject} in {settings} settings"
 
 
@@ -52,22 +46,33 @@ def lede(study: Study) -> str:
     work = f"{min(jobs)} jobs" if len(jobs) == 1 else f"{min(jobs)} to {max(jobs)} jobs"
     parts.append(f"{work} on {_cluster(study)}.")
     if "fabric" in scenario and "fabric" not in differing:
-        parts.append(f"Fabric {scenario['fabric']}.")
+        parts.append(f"Fabric {scenario['fabric']}{_changed(study, differing)}.")
     if "backend" in scenario and "backend" not in differing:
         parts.append(f"Communication times from the {scenario['backend']} backend.")
     return " ".join(part for part in parts if part)
+
+
+def _changed(study: Study, differing: Container[str]) -> str:
+    """What all runs change of the fabric; empty if nothing, or if the settings differ in it."""
+    changes = fabric_changes(study.runs[0].scenario.get("fabric_options"))
+    return f", changed: {changes}" if changes and "fabric_options" not in differing else ""
 
 
 def _cluster(study: Study) -> str:
     gpus = sorted({int(run.metric("gpus")) for run in study.runs})
     if len(gpus) > 1:
         return f"clusters of {', '.join(map(str, gpus[:-1]))} and {gpus[-1]} GPUs"
-    scenario = study.runs[0].scenario
-    sizes = [scenario.get(key) for key in ("racks", "machines_per_rack", "gpus_per_machine")]
-    if scenario.get("tree") is not None or not all(isinstance(size, int) for size in sizes):
-        return f"{gpus[0]} GPUs"
+    shapes = dict.fromkeys(shape for run in study.runs if (shape := _shape(run)))
+    return f"{gpus[0]} GPUs" + (f" ({'; '.join(shapes)})" if shapes else "")
+
+
+def _shape(run: Run) -> str:
+    """The cluster's shape in words; empty if the run does not tell it."""
+    sizes = [run.scenario.get(key) for key in SIZES]
+    if run.scenario.get("tree") is not None or not all(isinstance(size, int) for size in sizes):
+        return str(run.summary.get("cluster", ""))
     racks, machines, each = sizes
-    return f"{gpus[0]} GPUs ({racks} x {machines} machines with {each} GPUs each)"
+    return f"{racks} x {machines} machines with {each} GPUs each"
 
 
 def _shared_inputs(run: Run) -> object:
@@ -78,16 +83,12 @@ def _shared_inputs(run: Run) -> object:
     return {key: value for key, value in inputs.items() if not key.startswith("policy")}
 
 
-def headlines(run: Run) -> list[tuple[str, str, str]]:
+def headlines(study: Study, run: Run) -> list[tuple[str, str, str]]:
     """The most important metrics of a run: (name, value in words, `KEY = VALUE` of the summary)."""
     lines = []
     for key, name in _HEADLINES:
         value = run.metric(key)
-        if key.endswith("_s"):
-            text = duration(value)
-        else:
-            text = f"{100 * value:.1f} %" if key.endswith("_share") else plain(value)
-        lines.append((name, text, f"{key} = {plain(value)}"))
+        lines.append((name, in_words(study, key, value), f"{key} = {plain(value)}"))
     return lines
 
 

@@ -14,15 +14,17 @@ from artist.errors import ConfigError
 from artist.io.folders import scratch_folder
 from artist.io.partials import remove_leftovers
 from artist.io.writing import refuse_special, sync
+from artist.report.figure import named
 from artist.report.grouping import Study
 from artist.report.page import figures
+from artist.report.quantities import Quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-# The width of a column in a two-column paper.
-_WIDTH_IN = 3.5
-_STYLE: Any = {
+WIDTH_IN = 3.5
+"""The width of a column in a two-column paper, in inches."""
+STYLE: Any = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7,
     "xtick.labelsize": 7, "ytick.labelsize": 7, "axes.spines.top": False,
     "axes.spines.right": False, "axes.linewidth": 0.6, "lines.linewidth": 1.1,
@@ -34,7 +36,7 @@ _STYLE: Any = {
     "svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "artist",
 }  # fmt: skip
 # None leaves the entry out: dates and versions would differ between equal figures.
-_METADATA: dict[str, dict[str, Any]] = {
+METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
     "png": {"Software": None},
@@ -75,7 +77,7 @@ def write_figures(study: Study, folder: Path, format_: str) -> int:
             for name, canvas in _drawn(study):
                 canvas.savefig(
                     scratch / f"{name}.{format_}", format=format_, bbox_inches="tight",
-                    metadata=_METADATA[format_],
+                    metadata=METADATA[format_],
                 )  # fmt: skip
             written = sorted(scratch.iterdir())
             for file in written:
@@ -97,14 +99,13 @@ def _drawn(study: Study) -> Iterator[tuple[str, Canvas]]:
 
     from artist.report.drawing import cluster_timeline, draw
 
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         for figure in figures(study):
-            canvas = Canvas(figsize=(_WIDTH_IN, 2.3), layout="constrained")
+            canvas = Canvas(figsize=(WIDTH_IN, 2.3), layout="constrained")
             draw(figure, canvas)
             yield figure.name, canvas
         for setting in study.settings:
             for policy in setting.runs:
-                canvas = Canvas(figsize=(2 * _WIDTH_IN, 3.0), layout="constrained")
-                cluster_timeline(setting.first(policy), canvas)
-                slug = study.policy_slugs[study.policies.index(policy)]
-                yield f"cluster-timeline-{setting.slug}-{slug}", canvas
+                canvas = Canvas(figsize=(2 * WIDTH_IN, 3.0), layout="constrained")
+                cluster_timeline(setting.first(policy), study.units[Quantity.TIME], canvas)
+                yield named("cluster-timeline", setting.slug, study.policy_slug(policy)), canvas

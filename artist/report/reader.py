@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,16 @@ Numbers = npt.NDArray[np.float64]
 
 _TEXT = {
     "jobs": ("job_id", "model"),
-    "placements": ("job_id", "level", "placement"),
+    "placements": ("job_id", "level", "placement", "signature", "ended"),
     "timeline": (),
     "autotuner": ("level",),
+    "waits": ("job_id", "cause", "reason"),
 }
 _NUMBERS = {
     "jobs": (
-        "gpus", "iterations", "arrival_s", "finish_s", "jct_s", "queue_delay_s", "ideal_s",
-        "comm_s",
+        "gpus", "iterations", "arrival_s", "finish_s", "jct_s", "queue_delay_s", "run_s",
+        "ideal_s", "comm_s", "compute_s", "stalled_s", "finish_time_fairness", "preemptions",
+        "migrations",
     ),
     "placements": ("gpus", "start_s", "end_s", "iteration_s"),
     "timeline": (
@@ -36,11 +38,17 @@ _NUMBERS = {
         "jobs_running", "jobs_waiting",
     ),
     "autotuner": ("time_s", "gpus", "timer_s"),
+    "waits": ("start_s", "wait_s", "free_gpus_max"),
 }  # fmt: skip
+# Columns of numbers that a file may lack, and columns of lists of texts.
+_PERHAPS = {"jobs": ("alone_s",)}
+_LISTS = {"waits": ("waited_for",)}
 # Least values. Communication may be less than 0 by rounding; timers may be anything.
-_POSITIVE = frozenset({"gpus", "iterations", "jct_s", "ideal_s", "iteration_s"})
+_POSITIVE = frozenset(
+    {"gpus", "iterations", "jct_s", "ideal_s", "alone_s", "iteration_s", "finish_time_fairness"}
+)
 _ANY = frozenset({"comm_s", "timer_s"})
-_OPTIONAL = frozenset({"autotuner"})
+_OPTIONAL = frozenset({"autotuner", "waits"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,7 @@ class Rows:
     text: Mapping[str, list[str]]
     numbers: Mapping[str, Numbers]
     count: int
+    lists: Mapping[str, list[list[str]]] = field(default_factory=dict)
 
     def __getitem__(self, column: str) -> Numbers:
         return self.numbers[column]
@@ -68,6 +77,8 @@ class Run:
     placements: Rows
     timeline: Rows
     autotuner: Rows | None
+    waits: Rows | None = None
+    """None: the run was made by a version of artist that did not record waits."""
 
     def metric(self, key: str) -> float:
         """A number of `summary.json`.
@@ -145,8 +156,10 @@ def read_run(path: Path) -> Run:
         if not rows.count:
             raise TraceError(f"{path / name}.parquet: has no rows, so there is nothing to plot")
     summary = _read_json(path / "summary.json")
-    tuner = tables["autotuner"]
-    run = Run(str(path), scenario, manifest, summary, jobs, placements, timeline, tuner)
+    run = Run(
+        str(path), scenario, manifest, summary, jobs, placements, timeline,
+        tables["autotuner"], tables["waits"],
+    )  # fmt: skip
     if run.metric("gpus") < 1:
         raise TraceError(f"{path}/summary.json: gpus should be 1 or more, got {run.metric('gpus')}")
     return run
@@ -191,7 +204,8 @@ def _read_rows(folder: Path, name: str) -> Rows | None:
     path = folder / f"{name}.parquet"
     if not path.exists() and name in _OPTIONAL:
         return None
-    wanted = (*_TEXT[name], *_NUMBERS[name])
+    lists = _LISTS.get(name, ())
+    wanted = (*_TEXT[name], *_NUMBERS[name], *lists)
     if path.exists() and not is_file(path):  # on a pipe Arrow would wait forever
         raise TraceError(f"{path}: cannot be read (not a file)")
     try:
@@ -202,13 +216,19 @@ def _read_rows(folder: Path, name: str) -> Rows | None:
             return None
         if missing:
             raise TraceError(f"{path}: lacks the column {missing[0]!r}")
-        table = file.read(columns=list(wanted))
+        numbers = [*_NUMBERS[name]]
+        numbers += [c for c in _PERHAPS.get(name, ()) if c in file.schema_arrow.names]
+        table = file.read(columns=[*_TEXT[name], *numbers, *lists])
     except (OSError, ValueError, pa.ArrowException) as cause:
         reason = str(cause).splitlines()[0] if str(cause) else type(cause).__name__
         raise TraceError(f"{path}: cannot be read as Parquet ({reason})") from cause
     text = {column: _texts(table[column], path, column) for column in _TEXT[name]}
-    numbers = {column: _numbers(table[column], path, column) for column in _NUMBERS[name]}
-    return Rows(text, numbers, table.num_rows)
+    return Rows(
+        text,
+        {column: _numbers(table[column], path, column) for column in numbers},
+        table.num_rows,
+        {column: _text_lists(table[column], path, column) for column in lists},
+    )
 
 
 def _texts(column: Any, path: Path, name: str) -> list[str]:
@@ -216,6 +236,13 @@ def _texts(column: Any, path: Path, name: str) -> list[str]:
         return [str(value) for value in column.to_pylist()]
     except ValueError as cause:
         raise TraceError(f"{path}: the column {name!r} should hold text") from cause
+
+
+def _text_lists(column: Any, path: Path, name: str) -> list[list[str]]:
+    try:
+        return [[str(value) for value in values or ()] for values in column.to_pylist()]
+    except (TypeError, ValueError) as cause:
+        raise TraceError(f"{path}: the column {name!r} should hold lists") from cause
 
 
 def _numbers(column: Any, path: Path, name: str) -> Numbers:

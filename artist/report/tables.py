@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from artist.report.comparison_table import Cell, compare_setting, replicate_count
+from artist.report.comparison_table import Cell, compare_setting, replicate_count, scaled
 from artist.report.grouping import Setting, Study
 from artist.report.markup import Html, join, table, tag
-from artist.report.page_text import plain
+from artist.report.metric_units import term_unit
+from artist.report.number_text import plain
 from artist.report.reader import Run
 from artist.results.glossary import Term
 
@@ -29,20 +30,31 @@ def comparison_tables(study: Study) -> Iterator[Html]:
         yield tag(
             "div",
             tag("p", _how_compared(setting, baseline), class_="note"),
-            _comparison(setting, main),
-            tag("details", tag("summary", f"{len(others)} more"), _comparison(setting, others)),
+            _comparison(study, setting, main),
+            tag(
+                "details",
+                tag("summary", f"{len(others)} more"),
+                _comparison(study, setting, others),
+            ),
             data_setting=str(setting.index),
         )
 
 
-def _comparison(setting: Setting, rows: Sequence[tuple[Term, Mapping[str, Cell]]]) -> Html:
-    head = ["summary.json", *setting.runs]
-    return table(head, [[_term(t), *(_cell(cells[p]) for p in setting.runs)] for t, cells in rows])
+def _comparison(
+    study: Study, setting: Setting, rows: Sequence[tuple[Term, Mapping[str, Cell]]]
+) -> Html:
+    lines = []
+    for term, cells in rows:
+        unit = term_unit(study, term)
+        cells_here = [_cell(scaled(cells[policy], unit)) for policy in setting.runs]
+        lines.append([_term(term, unit.name), *cells_here])
+    return table(["summary.json", *setting.runs], lines)
 
 
-def _term(term: Term) -> Html:
-    unit = "" if term.unit == "1" else f" ({term.unit})"
-    return join([tag("code", term.name), tag("small", f"{term.meaning}{unit}")])
+def _term(term: Term, unit: str) -> Html:
+    """A metric's name and meaning, with the unit that the table shows it in."""
+    shown = "" if unit == "1" else f" ({unit})"
+    return join([tag("code", term.name), tag("small", f"{term.meaning}{shown}")])
 
 
 def _how_compared(setting: Setting, baseline: str) -> str:

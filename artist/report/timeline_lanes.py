@@ -52,14 +52,13 @@ def machines(run: Run) -> Machines:
 
 
 def _irregular(run: Run) -> Machines:
-    from artist.cluster.fabric import load_fabric
     from artist.config import Scenario
     from artist.io.documents import validate
-    from artist.run import build_cluster
+    from artist.run import build_cluster, build_fabric
 
     try:
         scenario = validate(run.scenario, Scenario, "scenario")
-        tree = build_cluster(scenario, load_fabric(scenario.fabric))
+        tree = build_cluster(scenario, build_fabric(scenario))
     except ArtistError:
         # The fabric file may have moved since the run: take the machines that jobs used.
         used = [strip for strips in strips_of(run) for strip in strips]

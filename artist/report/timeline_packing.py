@@ -1,17 +1,14 @@
 """The data of the cluster timeline: the placements of a run in a compact form inside the page.
 
-The form is JSON of integers, deflated, in base64. The browser inflates it when the reader chooses
-the run. Rows keep the order of `placements.parquet`, so that the page can name the row.
+Rows keep the order of `placements.parquet`, so that the page can name the row. The job table shows
+the same rows as the stays of a job.
 """
 
 from __future__ import annotations
 
-import base64
-import json
-import zlib
-from collections.abc import Iterable
 from typing import Any
 
+from artist.report.packing import coded, packed, short
 from artist.report.reader import Run
 from artist.report.timeline_lanes import machines, strips_of
 
@@ -21,8 +18,7 @@ STEPS = 2**18
 
 def pack(run: Run) -> str:
     """All data of the cluster timeline of one run."""
-    raw = json.dumps(_columns(run), separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(zlib.compress(raw.encode(), 9)).decode()
+    return packed(_columns(run))
 
 
 def step_s(length_s: float) -> float:
@@ -42,10 +38,16 @@ def _columns(run: Run) -> dict[str, Any]:
     start = (rows["start_s"] / step).round().astype(int)
     end = (rows["end_s"] / step).round().astype(int)
     models = dict(zip(jobs.text["job_id"], jobs.text["model"], strict=True))
-    job_ids, job = _coded(rows.text["job_id"])
-    levels, level = _coded(rows.text["level"])
-    model_names, model = _coded([models.get(name, "?") for name in job_ids])
-    places, place = _coded(strips_of(run))
+    # Jobs come in the order of jobs.parquet. So a job has one number, and one colour, in all runs
+    # of a trace.
+    job_ids, codes = coded([*jobs.text["job_id"], *rows.text["job_id"]])
+    model_names, model = coded([models.get(name, "?") for name in job_ids])
+    places, place = coded(strips_of(run))
+    # Few combinations of a level, a shape and a speed occur, so one number a row tells all three.
+    levels, level = coded(rows.text["level"])
+    shapes, shape = coded(rows.text["signature"])
+    kinds, kind = coded(zip(level, shape, short(rows["iteration_s"], 4), strict=True))
+    endings, ended = coded(rows.text["ended"])
     return {
         "step": float(f"{step:.0e}"),
         "machines": cluster.count,
@@ -55,18 +57,15 @@ def _columns(run: Run) -> dict[str, Any]:
         "models": model_names,
         "model": model,
         "levels": levels,
-        "level": level,
+        "shapes": shapes,
+        "kinds": [list(column) for column in zip(*kinds, strict=True)],
+        "kind": kind,
         "places": [[n for strip in strips for n in strip] for strips in places],
-        "job": job,
+        "job": codes[jobs.count :],
         "place": place,
+        "endings": endings,
+        "ended": ended,
         # Rows come in the order of their ends, so differences are small numbers.
         "end": [int(end[0]), *(end[1:] - end[:-1]).tolist()],
         "length": (end - start).tolist(),
     }
-
-
-def _coded(values: Iterable[Any]) -> tuple[list[Any], list[int]]:
-    """The distinct values in order of appearance, and for each value its index among them."""
-    index: dict[Any, int] = {}
-    codes = [index.setdefault(value, len(index)) for value in values]
-    return list(index), codes

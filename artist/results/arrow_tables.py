@@ -34,6 +34,8 @@ def _array(values: Column) -> Any:
 
     if isinstance(values, np.ndarray):
         return _numbers(values, None) if values.dtype.kind in "if" else pa.array(values)
+    if not values:
+        return pa.nulls(0)
     types = set(map(type, values))
     present = [value is not None for value in values] if NoneType in types else None
     types.discard(NoneType)
@@ -42,6 +44,8 @@ def _array(values: Column) -> Any:
         array = _texts([value or "" for value in values] if present else values, present)
     elif types == {float}:
         array = _numbers(np.array(values, np.float64), present)  # None becomes NaN
+    elif types == {list} and present is None:
+        array = _lists_of_texts(values)
     elif types == {int} and present is None:
         array = _whole_numbers(values)
     return _anything(values) if array is None else array
@@ -86,6 +90,19 @@ def _texts(texts: Sequence[str], present: Sequence[bool] | None) -> Any:
     return pa.StringArray.from_buffers(
         len(texts), pa.py_buffer(ends), pa.py_buffer(data), _bitmap(present)
     )
+
+
+def _lists_of_texts(lists: Sequence[Sequence[str]]) -> Any:
+    """An array of these lists; None if they hold anything else than texts."""
+    import pyarrow as pa
+
+    flat = [text for texts in lists for text in texts]
+    array = _texts(flat, None) if set(map(type, flat)) <= {str} else None
+    if array is None:
+        return None
+    ends = np.zeros(len(lists) + 1, np.int32)
+    np.cumsum(np.fromiter(map(len, lists), np.int32, len(lists)), out=ends[1:])
+    return pa.ListArray.from_arrays(_numbers(ends, None), array)
 
 
 def _bitmap(present: Sequence[bool] | None) -> Any:

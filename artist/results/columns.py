@@ -86,8 +86,17 @@ TABLES: dict[str, tuple[Term, ...]] = {
         _LEVEL,
         Term("signature", "", "shape of the GPUs: + separates sockets, `,` machines, / racks"),
         Term("placement", "", "machine:GPUs for each machine; machines are numbered from 0"),
-        Term("start_s", "s", "when the interval began; in jobs, when the job first got GPUs"),
-        Term("end_s", "s", "when the interval ended; an interval has one speed"),
+        Term(
+            "start_s",
+            "s",
+            "when the interval began; in jobs, when the job first got GPUs; in waits, when the "
+            "wait began",
+        ),
+        Term(
+            "end_s",
+            "s",
+            "when the interval ended; an interval has one speed; in waits, when the wait ended",
+        ),
         _ITERATIONS,
         Term(
             "iteration_s",
@@ -133,6 +142,50 @@ TABLES: dict[str, tuple[Term, ...]] = {
         ),
         Term("jobs_running", "1", "jobs with GPUs"),
         Term("jobs_waiting", "1", "jobs that have arrived and have no GPUs"),
+    ),
+    "waits": (
+        _JOB,
+        Term("start_s", "s", "when the wait began: the job arrived or lost its GPUs"),
+        Term("end_s", "s", "when the wait ended: the job got GPUs"),
+        Term("wait_s", "s", "how long the wait took", "end_s - start_s"),
+        _GPUS,
+        Term(
+            "began",
+            "",
+            "how the wait began: arrived, or how the job lost its GPUs, as ended in placements",
+        ),
+        Term(
+            "cause",
+            "",
+            "why the job waited, in one word, the first that holds: policy (the policy told a "
+            "reason), left-free (for some time enough GPUs stayed free, and the policy left them), "
+            "order (enough GPUs were free at some instant only, and other jobs got them) or gpus "
+            "(never were enough GPUs free); enough is gpus_min in jobs",
+        ),
+        Term("reason", "", "the same in one sentence, with figures"),
+        Term(
+            "free_gpus_max",
+            "1",
+            "most GPUs that were free at any instant of the wait; GPUs that go from one job to "
+            "another are free at that instant, so a job that loses its GPUs to others sees them",
+            "max over instants of GPUs in service - GPUs that jobs hold before and after",
+        ),
+        Term(
+            "left_free_s", "s", "how much of the wait enough GPUs stayed free; enough as in cause"
+        ),
+        Term(
+            "waited_for",
+            "",
+            "the jobs that held most GPU time during the wait, the most first; at most 5, ties in "
+            "the order of arrival",
+            "sum over placements of gpus x time within the wait",
+        ),
+        Term(
+            "overtaken_by",
+            "",
+            "the first jobs that come later in the trace and got GPUs during the wait; at most 5",
+        ),
+        Term("overtakers", "1", "how many such jobs there are"),
     ),
     "autotuner": (
         _TIME,

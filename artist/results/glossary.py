@@ -22,6 +22,15 @@ METRICS = (
         "time from the first arrival to the last finish (Dally V-D)",
         "max finish - min arrival",
     ),
+    Term(
+        "makespan_bound_s",
+        "s",
+        "lower bound on the makespan: no policy can finish these jobs on this cluster earlier. A "
+        "job counts with its best possible speed: no waiting, no restarts and no communication but "
+        "the constant share of its calibration. So perhaps no policy reaches the bound",
+        "max(max over jobs of (arrival + shortest run time) - first arrival, sum over jobs of "
+        "least GPU time / GPUs of the cluster)",
+    ),
     Term("jct_mean_s", "s", "job completion time, mean (Dally V-D)", "mean(finish - arrival)"),
     Term("jct_p50_s", "s", "job completion time, median", "linear-interpolated percentile"),
     Term("jct_p95_s", "s", "job completion time, 95th percentile", "as jct_p50_s"),
@@ -55,6 +64,26 @@ METRICS = (
         "s",
         "compute time of a job, mean, also in iterations that it lost",
         "mean over jobs of sum(running time x compute_s / iteration_s)",
+    ),
+    Term(
+        "comm_kept_mean_s",
+        "s",
+        "exposed communication of a job, mean, in iterations that it kept. jct_mean_s is the sum "
+        "of queue_delay_mean_s and this and the next two",
+        "mean over jobs of sum((time held - stalled - lost) x (1 - compute_s / iteration_s))",
+    ),
+    Term(
+        "compute_kept_mean_s",
+        "s",
+        "compute time of a job, mean, in iterations that it kept: the same under every policy, "
+        "unless jobs are elastic",
+        "mean over jobs of sum((time held - stalled - lost) x compute_s / iteration_s)",
+    ),
+    Term(
+        "preemption_time_mean_s",
+        "s",
+        "time in which a job held GPUs in vain, mean: restarts, migrations, holds and lost work",
+        "mean over jobs of (stalled_s + lost_s)",
     ),
     Term(
         "gpu_allocated_share",
@@ -177,6 +206,16 @@ TERMS = (
     Term("jct", "s", "job completion time: from arrival to finish", "finish_s - arrival_s"),
     Term("makespan", "s", "time from the first arrival to the last finish"),
     Term(
+        "makespan-bound",
+        "s",
+        "lower bound on the makespan, makespan_bound_s: the larger of the job that must end last "
+        "and all work on all GPUs, at the best possible speed. No policy can beat it; perhaps "
+        "none reaches it",
+        "max(max over jobs of (arrival + shortest run time) - first arrival, sum over jobs of "
+        "least GPU time / GPUs of the cluster)",
+    ),
+    Term("lower-bound", "s", "a time that no policy can beat: see makespan-bound"),
+    Term(
         "placement",
         "",
         "which GPUs a job holds: machine -> number of GPUs",
@@ -218,6 +257,12 @@ TERMS = (
         "that the run used, or none",
     ),
     Term(
+        "fabric_changes",
+        "",
+        "what the scenario changes of its fabric, in words (--set fabric.LEVEL.KEY=VALUE); left "
+        "out if nothing",
+    ),
+    Term(
         "models_not_calibrated",
         "",
         "models of the trace that the calibration of the run lacks, separated by blanks; they run "
@@ -251,6 +296,14 @@ TERMS = (
     ),
     Term("stalled", "s", "time with GPUs but without progress: restart, migration"),
     Term("queue-delay", "s", "time without GPUs", "finish_s - arrival_s - run_s"),
+    Term(
+        "wait",
+        "s",
+        "a stretch of time in which a job has arrived and has no GPUs: from its arrival, or from "
+        "the loss of its GPUs, to its next start; waits.parquet has a row for each, with its cause "
+        "(policy, left-free, order or gpus), and artist why tells the waits of a job",
+        "the waits of a job add up to queue_delay_s",
+    ),
     Term(
         "communication-latency",
         "s",
@@ -304,6 +357,28 @@ TERMS = (
         "how long a job under Dally waits for a level before it accepts the next one; "
         "autotuner.parquet has the tuned timers over time (Dally, Algorithm 2)",
         "mean + 2 sample standard deviations of the recorded waits of its demand and level",
+    ),
+    Term(
+        "permutation",
+        "",
+        "another order, without a meaning, in which machines and jobs that arrive together are "
+        "visited, and other draws; 0 is the natural order. It breaks ties, and changes a makespan "
+        "by tens of percent, so comparisons run several (--permutations)",
+    ),
+    Term(
+        "within noise",
+        "",
+        "said of a difference that the order of visiting, or the draw of a trace, would make too: "
+        "artist compare calls it undecided, or no difference if it is surely within "
+        "--equivalence; less and more are beyond noise",
+        "Student's 95 % interval of the ratios, paired by replicate, contains 1 (after Holm)",
+    ),
+    Term(
+        "cycle",
+        "ns",
+        "ASTRA-sim's unit of time: its output and artist latency count cycles, and a cycle is a "
+        "nanosecond of simulated time; no cycle of a processor",
+        "1 cycle = 1 ns",
     ),
     Term("gang", "", "the GPUs of one job; they start and stop together"),
     Term("tick", "ns", "the engine's unit of time, an integer"),

@@ -52,7 +52,7 @@ class GpusOverTime(NamedTuple):
 def gpu_time(rows: Rows) -> GpuTime:
     """The GPU-seconds of a whole run."""
     totals = [0, 0, 0, 0]
-    for row, units, lost in zip(rows.placements, _computing(rows), _lost(rows), strict=True):
+    for row, units, lost in zip(rows.placements, _computing(rows), lost_ticks(rows), strict=True):
         progressing = row.end - row.start - row.stalled - lost
         gpus = row.placement.gpus * GPU
         parts = (units * progressing, (gpus - units) * progressing, gpus * row.stalled, gpus * lost)
@@ -71,7 +71,7 @@ def gpus_over_time(rows: Rows) -> tuple[Ticks, GpusOverTime]:
             [row.start for row in placements],
             [row.end for row in placements],
             [row.stalled for row in placements],
-            _lost(rows),
+            lost_ticks(rows),
         )
     )
     held = np.array([row.placement.gpus for row in placements], dtype=np.int64) * GPU
@@ -104,7 +104,7 @@ def _computing(rows: Rows) -> list[int]:
     ]
 
 
-def _lost(rows: Rows) -> list[Tick]:
+def lost_ticks(rows: Rows) -> list[Tick]:
     """The ticks at the end of each interval in which the job worked in vain.
 
     A lost iteration may have begun before the job was held or got another rate, in an earlier

@@ -7,7 +7,7 @@ after the simulation, from its rows. Times are seconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -19,7 +19,8 @@ from artist.cluster.shape import signature
 from artist.cluster.tree import ClusterTree
 from artist.engine.rows import EndReason, PlacementRow, Rows
 from artist.results.fragmentation import fragmented_gpus
-from artist.results.gpu_time import gpu_time, gpus_over_time
+from artist.results.gpu_time import gpu_time, gpus_over_time, lost_ticks
+from artist.results.lower_bound import makespan_bound
 from artist.units import TICKS_PER_S
 
 Column: TypeAlias = "npt.NDArray[Any] | list[Any]"
@@ -30,7 +31,7 @@ Table: TypeAlias = dict[str, Column]
 _CONTINUES = frozenset({EndReason.RE_RATED, EndReason.HELD})
 
 
-def seconds_column(ticks: Sequence[int]) -> npt.NDArray[np.float64]:
+def seconds_column(ticks: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Ticks to seconds."""
     return np.array(ticks, dtype=np.int64) / TICKS_PER_S
 
@@ -99,13 +100,8 @@ def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Ta
         "stalled_s": seconds_column([row.stalled for row in placements]),
         "lost_s": seconds_column([row.lost for row in placements]),
         "source": [row.source for row in placements],
-        "ended": [_ended(row) for row in placements],
+        "ended": [row.ended for row in placements],
     }
-
-
-def _ended(row: PlacementRow) -> str:
-    """Why an interval ended, with the policy's reason if it gave one."""
-    return f"{row.reason.value}: {row.note}" if row.note else row.reason.value
 
 
 def timeline_table(rows: Rows, tree: ClusterTree) -> Table:
@@ -144,9 +140,17 @@ def placement_text(tree: ClusterTree, placement: Placement) -> str:
 
 
 def summarise(
-    rows: Rows, tree: ClusterTree, jobs: Table, timeline: Table, jobs_total: int
+    rows: Rows,
+    tree: ClusterTree,
+    jobs: Table,
+    timeline: Table,
+    jobs_total: int,
+    constant_share: Callable[[str], float] = lambda _model: 0.0,
 ) -> dict[str, Any]:
-    """The statistics of a run, over finished jobs. `glossary.py` explains the keys."""
+    """The statistics of a run, over finished jobs. `glossary.py` explains the keys.
+
+    `constant_share` gives the least comm ratio of a model on several GPUs (`lower_bound.py`).
+    """
     arrival, finish = np.asarray(jobs["arrival_s"]), np.asarray(jobs["finish_s"])
     makespan = float(finish.max() - arrival.min())
     available = tree.gpus * makespan
@@ -158,11 +162,13 @@ def summarise(
         "jobs_total": jobs_total,
         "jobs_finished": len(finish),
         "makespan_s": makespan,
+        "makespan_bound_s": _bound_s(rows, tree, constant_share),
         **spread,
         **delays,
         "comm_time_share": _comm_time_share(jobs),
         "comm_time_mean_s": float(np.mean(jobs["comm_s"])),
         "compute_time_mean_s": float(np.mean(jobs["compute_s"])),
+        **_kept(rows),
         **_shares(rows, available),
         "fragmentation": _fragmentation(timeline, tree),
         "preemptions": int(np.sum(jobs["preemptions"])),
@@ -172,6 +178,34 @@ def summarise(
         **_iteration_times(rows.placements),
         **_fairness(jobs),
         "events": rows.events,
+    }
+
+
+def _bound_s(rows: Rows, tree: ClusterTree, constant_share: Callable[[str], float]) -> float:
+    """From the first arrival, in the operations of the makespan: so a bound is never above it."""
+    first, end = makespan_bound(rows.jobs, tree.gpus, constant_share)
+    return end / TICKS_PER_S - first / TICKS_PER_S
+
+
+def _kept(rows: Rows) -> Mapping[str, float]:
+    """What a mean JCT consists of beside waiting: kept communication and computing, and the rest.
+
+    Lost work is a cost of preemptions, whatever the GPUs did in it.
+    """
+    compute_s = {row.handle: row.job.compute_s for row in rows.jobs}
+    comm_s = computing_s = 0.0
+    vain = 0
+    for row, lost in zip(rows.placements, lost_ticks(rows), strict=True):
+        kept_s = (row.end - row.start - row.stalled - lost) / TICKS_PER_S
+        share = min(compute_s[row.handle] / row.iteration_s, 1.0)
+        comm_s += kept_s * (1.0 - share)
+        computing_s += kept_s * share
+        vain += row.stalled + lost
+    count = len(rows.jobs)
+    return {
+        "comm_kept_mean_s": comm_s / count,
+        "compute_kept_mean_s": computing_s / count,
+        "preemption_time_mean_s": vain / TICKS_PER_S / count,
     }
 
 

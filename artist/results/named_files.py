@@ -1,8 +1,8 @@
 """The files that a scenario names beside trace, fabric and calibration, and their digests.
 
-These are the recorded tables of backends, policies in files (`FILE.py:CLASS`) and the options
-`..._file` of policies. Their digests stand in a run's manifest, so that runs which read different
-files are told apart.
+These are the mapping of a trace's columns, the recorded tables of backends, policies in files
+(`FILE.py:CLASS`) and the options `..._file` of policies. Their digests stand in a run's manifest,
+so that runs which read different files are told apart.
 """
 
 from __future__ import annotations
@@ -16,8 +16,15 @@ from artist.config import Scenario
 from artist.io.data_files import read_bytes
 from artist.io.digests import sha256
 from artist.io.reading import is_file
+from artist.trace.named import is_trace_file
+from artist.trace.native.mapping import beside
 
-_POLICY_FILE = re.compile(r"([^()]+\.py):")
+POLICY_FILE = re.compile(r"([^()]+\.py):")
+"""The files in a policy's name: `FILE.py:CLASS`, and such names inside a wrapper's brackets."""
+
+MAPPING = "mapping"
+"""The input that is a trace's mapping file."""
+
 _RECORDED = "recorded:"
 
 
@@ -36,13 +43,23 @@ def file_digests(scenario: Scenario) -> Mapping[str, str]:
     }
 
 
+def mapping_file(scenario: Scenario) -> str | None:
+    """The file with the mapping of the scenario's trace; None if the trace has none."""
+    if isinstance(scenario.columns, str):
+        return scenario.columns
+    file = str(beside(scenario.trace))
+    return file if is_trace_file(scenario.trace) and is_file(Path(file)) else None
+
+
 def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for setting in ("backend", "fallback"):
         name = getattr(scenario, setting) or ""
         if name.startswith(_RECORDED):
             yield setting, name.removeprefix(_RECORDED)
-    for number, match in enumerate(_POLICY_FILE.finditer(scenario.policy)):
+    for number, match in enumerate(POLICY_FILE.finditer(scenario.policy)):
         yield f"policy.{number}" if number else "policy", match[1].strip()
+    if (mapping := mapping_file(scenario)) is not None:
+        yield MAPPING, mapping
     yield from _in_options("policy", scenario.policy_options)
 
 

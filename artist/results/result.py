@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from artist.config import Scenario
 from artist.registry import UnknownNameError
 from artist.results.metrics import Table
+from artist.results.notebook import html_table, short_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """A finished run. Columns and units are those of the files in a run directory."""
 
@@ -24,7 +25,10 @@ class Result:
     summary: Mapping[str, Any]
     """The run's statistics, as in `summary.json`; `artist explain KEY` gives formulas."""
     tables: Mapping[str, Table]
-    """`jobs`, `placements`, `timeline` and the tables that the policy adds, by name."""
+    """`jobs`, `placements`, `timeline`, the tables that the policy adds, and `waits`, by name.
+
+    `waits` is computed when it is first asked for.
+    """
     inputs: Mapping[str, str]
     """SHA-256 of each input."""
     store_hits: int
@@ -33,6 +37,16 @@ class Result:
     """What the trace lacks and artist filled in: by which rule, and in how many jobs."""
     trace_dropped: Mapping[str, int]
     """How many rows of the trace were left out, by reason."""
+    trace_mapped: Sequence[str] = ()
+    """What a mapping of the trace's columns and models did, and where it is from."""
+
+    def __repr__(self) -> str:
+        """One line: what ran, and what came out."""
+        return short_text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a small table of the summary, below the run's setting."""
+        return html_table(self)
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
@@ -48,6 +62,11 @@ class Result:
     def timeline(self) -> pd.DataFrame:
         """The cluster's state, one row per change."""
         return self.table("timeline")
+
+    @cached_property
+    def waits(self) -> pd.DataFrame:
+        """Why jobs waited: one row per stretch of time without GPUs, by its begin."""
+        return self.table("waits")
 
     def table(self, name: str) -> pd.DataFrame:
         """A fresh copy of a table of the run. Dally adds the table `autotuner`.

@@ -81,7 +81,11 @@ def _manifest(result: Result, command: Sequence[str]) -> dict[str, Any]:
         "scenario": result.scenario.model_dump(),
         "seed": result.scenario.seed,
         "inputs": dict(result.inputs),
-        "trace": {"filled": list(result.trace_filled), "dropped": dict(result.trace_dropped)},
+        "trace": {
+            "mapped": list(result.trace_mapped),
+            "filled": list(result.trace_filled),
+            "dropped": dict(result.trace_dropped),
+        },
         "versions": {
             "artist": __version__,
             "python": platform.python_version(),

@@ -5,14 +5,24 @@ A file with a header is recognised by its columns, a file without one by its fir
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from artist.errors import TraceError
 from artist.registry import UnknownNameError
 from artist.trace.foreign.formats import FOREIGN_FORMATS, ForeignFormat, Layout
+from artist.trace.native.alike import alike
 from artist.trace.native.file_bytes import is_json, is_parquet
 from artist.trace.native.formats import OWN_FORMATS, OwnFormat, check_columns
+from artist.trace.native.mapping import (
+    TraceMapping,
+    in_seconds,
+    own_format,
+    renamed,
+    without_others,
+)
 from artist.trace.native.read_table import first_line, read_csv, read_lines, read_table
 from artist.trace.native.table import Table
 
@@ -32,12 +42,44 @@ def format_named(name: str) -> Format:
     return FORMATS[name]
 
 
-def open_table(path: Path, data: bytes, forced: Format | None) -> tuple[Table, Format]:
-    """The cells of a file and its format. If the user named the format, it is `forced`.
+def open_table(
+    path: Path,
+    data: bytes,
+    forced: Format | None,
+    mapping: TraceMapping | None = None,
+    place: str = "",
+) -> tuple[Table, Format, tuple[str, ...]]:
+    """The cells of a file, its format, and the columns that a mapping left out.
+
+    If the user named the format, it is `forced`. `place` is where the mapping is from, in words.
 
     Raises:
         TraceError: no format fits the file, or more than one does.
+        ConfigError: the mapping names what the format lacks.
     """
+    if mapping is not None and mapping.columns:
+        return _open_mapped(path, data, forced, mapping, place)
+    table, format_ = _open_plain(path, data, forced)
+    return in_seconds(table, mapping, place) if mapping else table, format_, ()
+
+
+def _open_mapped(
+    path: Path, data: bytes, forced: Format | None, mapping: TraceMapping, place: str
+) -> tuple[Table, Format, tuple[str, ...]]:
+    """A table whose columns have other names than those of the format."""
+    targets = () if forced is None else (*forced.required, *getattr(forced, "optional", ()))
+    own = forced is None or forced.id in ("native", "simple")
+    table = renamed(read_table(path, data), mapping, place, () if own else targets)
+    format_ = forced or own_format(table)
+    left_out: tuple[str, ...] = ()
+    _check_required(table, format_)
+    if isinstance(format_, OwnFormat):
+        table, left_out = without_others(table, format_)
+        format_.check(table)
+    return in_seconds(table, mapping, place), format_, left_out
+
+
+def _open_plain(path: Path, data: bytes, forced: Format | None) -> tuple[Table, Format]:
     if not is_parquet(path, data) and not is_json(path, data):
         line = first_line(data)
         fitting = [
@@ -71,20 +113,52 @@ def recognise(table: Table, forced: Format | None) -> Format:
         complete = [x for x in complete if isinstance(x, OwnFormat) or not names & x.unless]
     if len(complete) > 1:
         raise _ambiguous(table.path, complete)
-    # If no format is complete, the error below is about the one that comes closest. Of those
-    # that come equally close, `max` takes the first, which is an own format.
-    format_ = complete[0] if complete else max(candidates, key=lambda x: _share(x, names))
+    format_ = complete[0] if complete else forced or closest(table.names)
+    if not complete:
+        _check_required(table, format_, named=forced is not None)
     if isinstance(format_, OwnFormat):
         format_.check(table)
-    else:
-        extra = [name for name in table.columns if name not in format_.required]
-        check_columns(table, format_.id, format_.required, f"{table.path}: header", extra)
     return format_
 
 
-def _share(format_: Format, names: set[str]) -> float:
+def closest(names: Sequence[str]) -> Format:
+    """The format that a file with these columns comes closest to, though it lacks some.
+
+    It is native or simple unless another one has at least three quarters of its columns, and a
+    larger share of them than these two: a published file is known by its own words, and few words
+    are chance. Of these two, it is the one of which most columns are there or have another that
+    looks alike. Of equals, it is the first.
+    """
+
+    def own_share(format_: OwnFormat) -> float:
+        missing = [name for name in format_.required if name not in names]
+        near = alike(missing, [name for name in names if name not in format_.required])
+        return 1 - (len(missing) - _LOOKS_ALIKE * len(near)) / len(format_.required)
+
+    *two, sensetime = OWN_FORMATS
+    published: tuple[Format, ...] = (sensetime, *FOREIGN_FORMATS)
+    nearest = max(published, key=lambda x: _share(x, names))
+    share = _share(nearest, names)
+    known = share >= _PUBLISHED_FROM and all(share > _share(x, names) for x in two)
+    return nearest if known else max(two, key=own_share)
+
+
+# What a column that only looks alike counts, of one that is there.
+_LOOKS_ALIKE = 0.5
+
+# The share of its columns from which on a published format can be meant.
+_PUBLISHED_FROM = 0.75
+
+
+def _share(format_: Format, names: Sequence[str]) -> float:
     """Which share of its required columns a format finds among `names`."""
-    return len(names.intersection(format_.required)) / len(format_.required)
+    return len(set(names).intersection(format_.required)) / len(format_.required)
+
+
+def _check_required(table: Table, format_: Format, *, named: bool = True) -> None:
+    known = {*format_.required, *getattr(format_, "optional", ())}
+    extra = [name for name in table.columns if name not in known]
+    check_columns(table, format_.id, format_.required, extra, named=named)
 
 
 def _fits(layout: Layout, line: str) -> bool:
@@ -113,4 +187,7 @@ def _check_first_line(path: Path, data: bytes, line: str, format_: ForeignFormat
 
 def _ambiguous(path: Path, formats: list[Format]) -> TraceError:
     names = ", ".join(dict.fromkeys(format_.id for format_ in formats))
-    return TraceError(f"{path}: it could be of several formats: {names}; choose one with --from")
+    return TraceError(
+        f"{path}: it could be of several formats: {names}; choose one with --from, or in a mapping "
+        f"file: artist trace columns {shlex.quote(str(path))} --from {formats[0].id}"
+    )

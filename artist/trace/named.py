@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
+from artist.errors import ConfigError, shortened
 from artist.io.reading import exists
 from artist.io.shipped import resource
 from artist.registry import Entry, Registry
 from artist.trace.foreign.fill_options import Rules
 from artist.trace.native.file_bytes import read_data
+from artist.trace.native.mapping import mapping_for
 from artist.trace.native.trace import Trace, content_digest
 from artist.trace.read import read_trace
 from artist.trace.synthetic.families import BATCH, WEEK
@@ -62,20 +66,54 @@ def builtin(name: str, seed: int = 0) -> Trace:
     return trace
 
 
+class Given(NamedTuple):
+    """What a user says about the columns and models of a trace, beside its mapping file.
+
+    `columns` are pairs, artist's column and the file's, or the name of a mapping file.
+    """
+
+    columns: Mapping[str, str] | str | None = None
+    units: Mapping[str, str] | None = None
+    models: Mapping[str, str] | None = None
+    model_rule: str | None = None
+
+
+NOTHING_GIVEN = Given()
+
+
 def open_trace(
-    name_or_file: str, seed: int = 0, *, format_: str | None = None, rules: Rules | None = None
+    name_or_file: str,
+    seed: int = 0,
+    *,
+    format_: str | None = None,
+    rules: Rules | None = None,
+    given: Given = NOTHING_GIVEN,
 ) -> Trace:
     """The trace in a file if there is one of this name, else the built-in trace of this name.
 
     A file may have any format that `read_trace` knows. `rules` fill in what a foreign format
-    lacks; without them the default rules apply, with this seed.
+    lacks; without them the default rules apply, with this seed. A mapping file beside the trace is
+    read, and `given` goes before it (`native/mapping.py`).
 
     Raises:
         UnknownNameError: neither exists, or the format is unknown.
         TraceError: the file is malformed.
+        ConfigError: a bad mapping, or one for a built-in trace.
     """
-    if _is_a_file(name_or_file):
-        return read_trace(Path(name_or_file), format_=format_, rules=rules or Rules(seed=seed))
+    if is_trace_file(name_or_file):
+        mapping, place = mapping_for(name_or_file, **given._asdict())
+        return read_trace(
+            Path(name_or_file),
+            format_=format_,
+            rules=rules or Rules(seed=seed),
+            mapping=mapping if place else None,
+            mapping_place=place,
+        )
+    if given.columns or given.units or given.models:
+        raise ConfigError(
+            f"trace {shortened(name_or_file)} is no file, so it needs no --columns, --units or "
+            "--models; give a file or leave them out"
+        )
     return builtin(name_or_file, seed)
 
 
@@ -86,12 +124,13 @@ def trace_digest(name_or_file: str, seed: int = 0) -> str:
         UnknownNameError: there is no such trace.
         TraceError: the file cannot be read.
     """
-    if _is_a_file(name_or_file):
+    if is_trace_file(name_or_file):
         return content_digest(read_data(Path(name_or_file)))
     return builtin(name_or_file, seed).digest
 
 
-def _is_a_file(name: str) -> bool:
+def is_trace_file(name: str) -> bool:
+    """Whether a trace's name means a file, not a built-in trace."""
     path = Path(name)
     return exists(path) or bool(path.suffix) or len(path.parts) > 1
 

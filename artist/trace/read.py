@@ -14,38 +14,62 @@ the file has it; `native.trace.check_models` compares it with the catalogue.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from artist.errors import TraceError
-from artist.trace.detect import format_named, open_table, recognise
+from artist.trace.detect import Format, format_named, open_table, recognise
 from artist.trace.foreign.fill_options import Rules
 from artist.trace.foreign.formats import ForeignFormat
 from artist.trace.native.assemble import assemble_own
 from artist.trace.native.file_bytes import read_data
 from artist.trace.native.formats import OwnFormat
+from artist.trace.native.mapping import TraceMapping, in_words
 from artist.trace.native.plain_csv import plain_table
 from artist.trace.native.trace import Trace, content_digest
 
 
-def read_trace(path: Path, *, format_: str | None = None, rules: Rules | None = None) -> Trace:
-    """Read a trace. The content shows its format, unless `format_` names it.
+def read_trace(
+    path: Path,
+    *,
+    format_: str | None = None,
+    rules: Rules | None = None,
+    mapping: TraceMapping | None = None,
+    mapping_place: str = "",
+) -> Trace:
+    """Read a trace. The content shows its format, unless `format_` or the mapping names it.
 
-    `rules` say how to fill in what foreign formats lack.
+    `rules` say how to fill in what foreign formats lack. `mapping` says what the file calls its
+    columns and models; `mapping_place` is where it is from, in words.
 
     Raises:
         TraceError: the file cannot be read or a job in it is malformed. One
             sentence names file, line (row in Parquet), field, value and remedy.
-        ConfigError: an unknown format or rule.
+        ConfigError: an unknown format, rule or column of a mapping.
     """
     rules = rules or Rules()
-    if rules.model is not None:
-        from artist.trace.foreign.fill import check_rule
+    if mapping is not None:
+        format_ = format_ or mapping.format
+        rules = replace(rules, model=rules.model or mapping.model_rule, models=mapping.models)
+    if rules.model is not None or rules.models:
+        from artist.trace.foreign.fill import check_rules
 
-        check_rule(rules.model)
+        check_rules(rules)
     forced = format_named(format_) if format_ else None
+    trace = _read(path, forced, rules, mapping, mapping_place)
+    if mapping is None:
+        return trace
+    return replace(trace, mapped=in_words(mapping, mapping_place, trace.mapped))
+
+
+def _read(
+    path: Path, forced: Format | None, rules: Rules, mapping: TraceMapping | None, place: str
+) -> Trace:
+    """The trace; its `mapped` are the columns that a mapping left out."""
     data = read_data(path)
     digest = content_digest(data)
-    plain = None if isinstance(forced, ForeignFormat) else plain_table(path, data)
+    changed = mapping is not None and (mapping.columns or mapping.units)
+    plain = None if changed or isinstance(forced, ForeignFormat) else plain_table(path, data)
     if plain is not None:
         try:
             plain_format = recognise(plain, forced)
@@ -55,10 +79,11 @@ def read_trace(path: Path, *, format_: str | None = None, rules: Rules | None = 
         except TraceError:
             pass
         data = read_data(path)  # the careful reader below reads again and words the error
-    table, recognised = open_table(path, data, forced)
+    table, recognised, left_out = open_table(path, data, forced, mapping, place)
     del data
     if isinstance(recognised, OwnFormat):
-        return _with_models(assemble_own(table, recognised, digest), rules)
+        trace = _with_models(assemble_own(table, recognised, digest), rules)
+        return replace(trace, mapped=left_out)
     from artist.trace.foreign.assemble import assemble_foreign
 
     return assemble_foreign(table, recognised, rules, digest)
@@ -66,7 +91,7 @@ def read_trace(path: Path, *, format_: str | None = None, rules: Rules | None = 
 
 def _with_models(trace: Trace, rules: Rules) -> Trace:
     """As `fill.with_models`, but only a rule loads the catalogue of models."""
-    if rules.model is None:
+    if rules.model is None and not rules.models:
         return trace
     from artist.trace.foreign.fill import with_models
 

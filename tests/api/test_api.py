@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import zipfile
@@ -50,7 +51,9 @@ def test_a_saved_result_has_the_bytes_of_the_command(
 ) -> None:
     result.save(tmp_path / "run")
     names = sorted(path.name for path in by_command.glob("*.parquet"))
-    assert names == [f"{name}.parquet" for name in ("autotuner", "jobs", "placements", "timeline")]
+    assert names == [
+        f"{name}.parquet" for name in ("autotuner", "jobs", "placements", "timeline", "waits")
+    ]
     for name in names:
         assert (tmp_path / "run" / name).read_bytes() == (by_command / name).read_bytes()
     theirs = json.loads((by_command / "summary.json").read_text())
@@ -58,7 +61,7 @@ def test_a_saved_result_has_the_bytes_of_the_command(
 
 
 def test_frames_are_what_the_files_hold(result: artist.Result, by_command: Path) -> None:
-    for name in ("jobs", "placements", "timeline"):
+    for name in ("jobs", "placements", "timeline", "waits"):
         expected = pd.read_parquet(by_command / f"{name}.parquet")
         pd.testing.assert_frame_equal(getattr(result, name), expected)
         assert getattr(result, name) is getattr(result, name)
@@ -66,6 +69,27 @@ def test_frames_are_what_the_files_hold(result: artist.Result, by_command: Path)
     pd.testing.assert_frame_equal(result.table("autotuner"), tuned)
     with pytest.raises(artist.ConfigError, match="did you mean 'jobs'"):
         result.table("job")
+
+
+def test_waits_are_computed_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = []
+
+    def counted(facts: object) -> dict[str, list[str]]:
+        computed.append(facts)
+        return {"job_id": ["a"]}
+
+    monkeypatch.setattr("artist.run.wait_table", counted)
+    result = artist.simulate(artist.Scenario(**SETTINGS), cache=False)  # type: ignore[arg-type]
+    assert "waits" in result.tables
+    assert list(result.tables) == ["jobs", "placements", "timeline", "autotuner", "waits"]
+    assert computed == []
+    assert result.waits["job_id"].tolist() == result.table("waits")["job_id"].tolist() == ["a"]
+    assert len(computed) == 1
+
+
+def test_a_result_survives_pickling(result: artist.Result) -> None:
+    other = pickle.loads(pickle.dumps(result))  # noqa: S301 - our own bytes
+    pd.testing.assert_frame_equal(other.waits, result.waits)
 
 
 def test_a_changed_frame_does_not_change_what_is_saved(result: artist.Result) -> None:
@@ -77,7 +101,7 @@ def test_a_changed_frame_does_not_change_what_is_saved(result: artist.Result) ->
 def test_a_scenario_file_with_changes(tmp_path: Path) -> None:
     path = ROOT / "examples" / "quickstart" / "scenario.yaml"
     scenario = artist.load_scenario(path, racks=3, policy_options={"lease_s": 60})
-    assert (scenario.racks, scenario.trace) == (3, "tiny-batch")
+    assert (scenario.racks, scenario.trace) == (3, "sensetime-batch-500")
     assert scenario.policy_options == {"lease_s": 60}
     with pytest.raises(artist.ConfigError, match="did you mean 'racks'"):
         artist.load_scenario(path, rack=2)

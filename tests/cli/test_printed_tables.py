@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from artist.cli.commands.compare import _how_narrow, _spread
-from artist.cli.output import print_table
+from artist.cli.comparison_text import _how_narrow, _spread
+from artist.cli.output import print_facts, print_table
 from artist.config import Scenario
 from artist.experiments.compare import Comparison, Widest, compare
 
@@ -13,6 +13,27 @@ from artist.experiments.compare import Comparison, Widest, compare
 def test_square_brackets_are_text_and_no_markup(capsys) -> None:
     print_table("runs[1]", ("loss[bold]",), [("las[2].csv",), ("[red]fifo",)])
     shown = capsys.readouterr().out
+    for text in ("runs[1]", "loss[bold]", "las[2].csv", "[red]fifo"):
+        assert text in shown
+
+
+def test_a_redirected_table_is_not_padded(capsys) -> None:
+    rows = [("a", 1234.5, ""), ("b\tc\nd", 2, None)]
+    print_table("two  runs", ("name", "long heading", ""), rows)
+    print_facts("one", {"key": "value", "longer key": ["x", 0.5]})
+    shown = capsys.readouterr().out
+    assert shown == (
+        "# two  runs\nname\tlong heading\na\t1,234\nb c d\t2\n"
+        "# one\nkey\tvalue\nlonger key\tx, 0.500\n"
+    )
+
+
+def test_a_terminal_gets_a_drawn_table(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    print_table("runs[1]", ("loss[bold]", "policy"), [("las[2].csv", "[red]fifo")])
+    shown = capsys.readouterr().out
+    assert "─" in shown
+    assert "\t" not in shown
     for text in ("runs[1]", "loss[bold]", "las[2].csv", "[red]fifo"):
         assert text in shown
 

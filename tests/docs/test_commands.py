@@ -32,6 +32,7 @@ MARKS = {
 NOT_RUN = {
     "make sim": "sets up an environment from a registry; `artist sim` is run instead",
     "make test": "runs this very test",
+    ". .venv/bin/activate": "`make sim` makes that environment",
     "make docs": "test_manual.py compares what it writes",
     "make slow": "runs this test, among others",
     "make docker-batch": "builds an image as root; tests/docker/test_batch.py runs what it runs",
@@ -39,6 +40,7 @@ NOT_RUN = {
     "make bench": "takes a quarter of an hour, and installs what it needs",
     "python benchmarks/": "takes a quarter of an hour; tests/benchmarks checks its tools",
     "make fuzz": "takes hours; tests/fuzz runs a slice",
+    "make attack": "takes ten minutes; tests/experiments and tests/hostile run a slice",
     "make examples": "overwrites files of the checkout; tests/examples compares them",
     "make reference": "needs recordings that artist does not ship; tests/validation compares them",
     "pip install": "needs a registry",

@@ -10,13 +10,17 @@ from pathlib import Path
 PAGE = Path(__file__).parents[2] / "docs" / "write-a-policy.md"
 
 
-def test_the_policy_of_the_how_to_runs_and_passes_its_test(tmp_path: Path) -> None:
-    blocks = re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert [name for name, _ in blocks] == ["patience.py", "test_patience.py", "run_patience.py"]
-    for name, code in blocks:
-        (tmp_path / name).write_text(code)
-    for command in (["-m", "pytest", "-q", "test_patience.py"], ["run_patience.py"]):
+def test_the_commands_of_the_how_to_work_and_write_what_it_shows(tmp_path: Path) -> None:
+    text = PAGE.read_text()
+    commands = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)[0].splitlines()
+    assert [command.split()[1] for command in commands] == ["policy", "policy", "sim", "compare"]
+    for command in [*(line.split() for line in commands), ["pytest", "-q", "test_patience.py"]]:
         ran = subprocess.run(
-            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+            [sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
         assert ran.returncode == 0, ran.stdout + ran.stderr
+    blocks = re.findall(r"```python\n# (\w+\.py)\n(.*?)```", text, re.DOTALL)
+    assert [name for name, _ in blocks] == ["patience.py", "test_patience.py"]
+    for name, code in blocks:
+        assert (tmp_path / name).read_text() == code

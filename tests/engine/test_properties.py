@@ -16,6 +16,7 @@ from support import EstimateByLevel, intervals, make_policy, run, simulator
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
+from artist.cluster.shape import Shape, gpus_of
 from artist.cluster.tree import ClusterTree
 from artist.contract import (
     BasePolicy,
@@ -33,8 +34,11 @@ from artist.contract import (
     Withdraw,
 )
 from artist.engine.rows import EndReason, JobRow, PlacementRow, Rows
+from artist.estimates.calibration import with_constant_share
+from artist.estimates.query import Estimate
 from artist.network.iteration_time_alone import AloneRates
 from artist.policies.table import POLICIES
+from artist.results.lower_bound import makespan_bound
 from artist.units import TICKS_PER_S, Tick, seconds, ticks
 from artist.workload.job import Job
 
@@ -97,6 +101,30 @@ def test_every_job_does_its_work_in_one_place_at_a_time_and_no_faster_than_it_ca
     for part in rows.placements:
         worked = part.iterations * part.iteration_s * TICKS_PER_S
         assert abs(part.end - part.start - part.stalled - part.lost - worked) < 2
+
+
+SHARES = {"small": 0.0, "large": 0.38}
+"""Constant shares, as a calibration gives them: what every placement of several GPUs pays."""
+
+
+@every_policy
+@settings(examples, max_examples=10)
+@given(case=cases())
+def test_no_policy_beats_the_bound_on_the_makespan(
+    policy: str, case: tuple[ClusterTree, list[Job]]
+) -> None:
+    # Elastic jobs, restarts, and communication by level on top of the constant share.
+    tree, jobs = case
+    by_level = EstimateByLevel(tree, network=0.4)
+
+    def estimate(model: str, shape: Shape) -> Estimate:
+        share = SHARES[model] if gpus_of(shape) > 1 else 0.0
+        return with_constant_share(by_level(model, shape), share)
+
+    rows = run(tree, jobs, make_policy(policy), AloneRates(tree, estimate), lease_s=60.0)
+    first, end = makespan_bound(rows.jobs, tree.gpus, SHARES.__getitem__)
+    assert first == min(row.arrival for row in rows.jobs)
+    assert first < end <= max(row.finish for row in rows.jobs)
 
 
 def assert_lawful(rows: Rows, jobs: Sequence[Job]) -> None:

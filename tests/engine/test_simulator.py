@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support import (
     EstimateByLevel,
+    Outage,
     S,
     Script,
     Speeds,
@@ -29,14 +30,18 @@ from artist.contract import (
     Hold,
     Migrate,
     Preempt,
+    Restore,
     Start,
+    Wait,
     Wake,
+    Withdraw,
 )
 from artist.engine.livelock import SHORT_NAP
 from artist.engine.rows import EndReason, Rows
 from artist.engine.simulator import Simulator
 from artist.errors import InvariantError, PolicyError, TraceError
 from artist.network.iteration_time_alone import AloneRates
+from artist.policies.classic import Classic, ClassicOptions
 from artist.units import LAST_TICK, Tick, seconds
 
 WHOLE = on({0: 8})
@@ -262,6 +267,15 @@ UNLAWFUL = {
     ),
     "a list for a handle": ([Start([1], on({1: 4}))], "Start(handle=[1], placement="),
     "a truth value for a handle": ([Preempt(False)], "Preempt(handle=False, reason='') names no"),
+    "telling a running job to wait": ([Wait(0, "so")], "job 'a' is not waiting"),
+    "telling a job to wait that starts": (
+        [Wait(1, "so"), Start(1, on({1: 4}))],
+        "job 'b' starts and is told to wait",
+    ),
+    "telling nothing": ([Wait(1, "")], "job 'b' waits because of '', expected 1 to 200 characters"),
+    "telling a story": ([Wait(1, "so" * 101)], "job 'b' waits because of 'soso"),
+    "telling a number": ([Wait(1, 3)], "job 'b' waits because of 3, expected 1 to"),
+    "telling nobody": ([Wait(True, "so")], "Wait(handle=True, reason='so') names no job"),
     "a number of seconds for a handle": ([Hold(0.0, 9 * S)], "Hold(handle=0.0, until="),
 }
 
@@ -794,3 +808,63 @@ def test_time_never_goes_back() -> None:
     jobs = [job("a", arrival_s=5.0), job("b", arrival_s=1.0)]
     with pytest.raises(InvariantError, match="time went back"):
         run(cluster([8]), jobs, Script({}))
+
+
+# -- telling why a job waits -----------------------------------------------------------
+
+
+def test_what_is_told_of_a_wait_is_written_when_it_changes() -> None:
+    jobs = [job("a", iterations=20), job("b", iterations=3)]
+    script = {
+        0: [Start(0, on({0: 1})), Wait(1, "one"), Wake(S), Wake(2 * S), Wake(3 * S)],
+        1: [Wait(1, "one")],
+        2: [Wait(1, "two"), Wait(1, "three")],
+        3: [Preempt(0, "make room"), Wait(0, "for b"), Start(1, on({0: 1}))],
+        6: [Start(0, on({0: 1}))],
+    }
+    rows = run(cluster([1]), jobs, Script(script))
+    assert [(seconds(row.tick), row.handle, row.reason) for row in rows.told] == [
+        (0.0, 1, "one"),
+        (2.0, 1, "two"),
+        (2.0, 1, "three"),
+        (3.0, 0, "for b"),
+    ]
+
+
+def test_a_job_that_waits_again_is_told_anew() -> None:
+    script = {
+        0: [Wait(0, "so"), Wake(S)],
+        1: [Start(0, on({0: 1})), Wake(2 * S)],
+        2: [Preempt(0), Wait(0, "so"), Wake(3 * S)],
+        3: [Start(0, on({0: 1}))],
+    }
+    rows = run(cluster([1]), [job("a")], Script(script))
+    assert [row.tick for row in rows.told] == [0, 2 * S]
+
+
+def test_telling_why_jobs_wait_changes_nothing_else() -> None:
+    class Talker(Classic):
+        def decide(self, view: ClusterView) -> list[Decision]:
+            decisions = list(super().decide(view))
+            gone = {one.handle for one in decisions if isinstance(one, Start)}
+            told = [Wait(handle, f"at {view.now}") for handle in view.waiting if handle not in gone]
+            return [*told, *decisions]
+
+    jobs = [job(f"j{i}", 1 + i % 3, 10 + i, arrival_s=float(i)) for i in range(20)]
+    options = ClassicOptions(order="service", preemption="lease", lease_s=7)
+    quiet = run(cluster([2, 2]), jobs, Classic(options), lease_s=7.0)
+    talking = run(cluster([2, 2]), jobs, Talker(options), lease_s=7.0)
+    assert talking.told
+    assert (talking.placements, talking.jobs, talking.timeline) == (
+        quiet.placements,
+        quiet.jobs,
+        quiet.timeline,
+    )
+    assert (talking.events, talking.questions) == (quiet.events, quiet.questions)
+
+
+def test_gpus_out_of_service_are_written_down() -> None:
+    events = Outage(Withdraw(S, on({0: 1, 1: 2})), Restore(4 * S, on({1: 1})))
+    script = Script({0: [Start(0, on({0: 1}))]})
+    rows = simulator(cluster([2, 2]), [job("a")], events=events).run(script)
+    assert rows.withdrawn == [(S, 3), (4 * S, 2)]

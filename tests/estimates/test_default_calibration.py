@@ -106,8 +106,8 @@ def test_the_command_says_it_on_stdout_and_scripts_get_no_noise(tmp_path: Path) 
     def sim(*options: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "artist", "sim", "--trace", "t.csv", "--racks", "2"]
         return subprocess.run(
-            [*command, *options, "--out", "run"], cwd=tmp_path, capture_output=True, text=True,
-            check=True,
+            [*command, *options, "--out", "run", "--overwrite"],
+            cwd=tmp_path, capture_output=True, text=True, check=True,
         )  # fmt: skip
 
     table, scripted = sim(), sim("--format", "json", "--quiet")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
 import pytest
 
 from artist.config import Scenario
 from artist.errors import ConfigError
-from artist.experiments.compare import compare
+from artist.experiments.compare import _check_has, compare
+from artist.experiments.compared_metrics import everyday_policies
+from artist.experiments.comparison_rows import comparison_rows
+from artist.policies.table import POLICIES
 
 SMALL = Scenario(racks=1, trace="tiny-batch", backend="none")
 DRAWN = Scenario(racks=1, jobs=40, backend="none")
@@ -88,3 +93,77 @@ def test_senseless_options_are_refused_before_anything_runs(options, words: str)
 def test_senseless_comparisons_are_refused(policies: list[str], seeds: int) -> None:
     with pytest.raises(ConfigError):
         compare(SMALL, policies, seeds=seeds, permutations=1)
+
+
+def test_the_parts_of_each_difference_add_up() -> None:
+    scenario = Scenario(racks=1, machines_per_rack=4, jobs=60, restart_s=300.0)
+    comparison = compare(scenario, ["dally", "srtf", "fifo"], seeds=1, permutations=2)
+    for policy in ("srtf", "fifo"):
+        parts = comparison.differences_of_parts(policy)
+        assert list(parts) == [
+            "waiting", "communication", "preemption and restarts", "computing",
+        ]  # fmt: skip
+        whole = fmean(comparison.values[policy]["jct_mean_s"]) - fmean(
+            comparison.values["dally"]["jct_mean_s"]
+        )
+        assert sum(parts.values()) == pytest.approx(whole, abs=1e-6)
+        # Rigid jobs compute the same, whatever the policy; all else may differ.
+        assert parts["computing"] == pytest.approx(0, abs=1e-6)
+        assert parts["communication"] != 0
+    assert comparison.differences_of_parts("srtf")["preemption and restarts"] != 0
+
+
+def test_other_metrics_are_compared_in_their_order() -> None:
+    metrics = ["jct_p50_s", "preemptions"]
+    comparison = compare(SMALL, ["fifo", "las"], seeds=1, permutations=5, metrics=metrics)
+    assert list(comparison.values["fifo"]) == metrics
+    assert list(comparison.differences["las"]) == metrics
+    assert len(comparison.bound_s) == 5
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        (["jct_men_s"], r"did you mean 'jct_mean_s'\? \(known, with units: makespan_s \(s\), "),
+        (["wall_s"], "unknown metric 'wall_s'"),
+        ([], "give at least one metric"),
+        (["jct_mean_s", "jct_mean_s"], "each once"),
+        (["latency_fallback_uses"], "unknown metric"),
+    ],
+)
+def test_metrics_that_cannot_be_compared_are_refused(metrics: list[str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        compare(SMALL, ["fifo", "las"], seeds=1, permutations=1, metrics=metrics)
+
+
+def test_a_metric_that_runs_lack_is_named() -> None:
+    with pytest.raises(ConfigError, match="--metrics placements_rack: runs on this cluster"):
+        _check_has({"makespan_s": 1.0}, ["makespan_s", "placements_rack"])
+
+
+def test_everyday_policies_are_all_but_those_of_the_original() -> None:
+    everyday = everyday_policies()
+    assert everyday[0] == "dally"
+    known = [entry.id for entry in POLICIES]
+    assert everyday == [name for name in known if not name.endswith("-original")]
+
+
+def test_every_everyday_policy_runs_without_options_or_files() -> None:
+    comparison = compare(SMALL, everyday_policies(), seeds=1, permutations=1)
+    assert comparison.policies == tuple(everyday_policies())
+
+
+def test_rows_say_what_the_comparison_says() -> None:
+    comparison = compare(DRAWN, ["fifo", "srtf"], seeds=1, permutations=5)
+    rows = {(row["metric"], row["policy"]): row for row in comparison_rows(comparison)}
+    one, row = comparison.differences["srtf"]["jct_mean_s"], rows["jct_mean_s", "srtf"]
+    assert (row["ratio"], row["low"], row["high"], row["verdict"], row["unit"]) == (
+        one.ratio, one.low, one.high, one.verdict, "s",
+    )  # fmt: skip
+    assert "ratio" not in rows["jct_mean_s", "fifo"]
+    # There is no ratio of nothing to nothing that differs: NaN is empty in a file.
+    assert not any(value != value for row in rows.values() for value in row.values())
+    parts = [row["difference"] for (name, policy), row in rows.items()
+             if policy == "srtf" and name.startswith("jct_mean_s: ")]  # fmt: skip
+    assert sum(parts) == pytest.approx(one.difference, abs=1e-6)
+    assert rows["makespan_bound_s", ""]["mean"] == fmean(comparison.bound_s)

@@ -88,6 +88,17 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path, waiting: str, k
     assert len(list(begun.iterdir())) == 2
 
 
+def blocked_signals(_task: int) -> set[int]:
+    return {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, ())}
+
+
+def test_no_signal_of_a_terminal_reaches_a_worker_at_any_moment() -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    of_a_terminal = {signal.SIGINT, signal.SIGQUIT, signal.SIGHUP}
+    assert all(of_a_terminal <= blocked for _, blocked in run_all(blocked_signals, [1, 2], 2))
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+
+
 def test_a_mistake_in_artist_costs_its_own_run_only() -> None:
     def mistaken() -> None:
         raise ZeroDivisionError("by policy")

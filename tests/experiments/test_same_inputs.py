@@ -20,6 +20,14 @@ FABRIC = resource("astra_configs", "fabrics", "dally2025.yaml").read_text()
 CALIBRATION = "name: mine\nsource: a test\nmodels: {resnet18: {compute_scale: 1.5}}\n"
 JOBS = "job_id,arrival_s,gpus,model,iterations,compute_s\na,0,4,resnet18,10,1\nb,0,8,vgg11,20,1\n"
 COLUMNS = "model,topologies,dim_types,units,bw_GBps,latency_ns,total_comp_us,finished_at_us\n"
+OWN = JOBS.replace("gpus", "cards")
+POLICY = """\
+from artist.policies.classic import Classic, ClassicOptions
+class Mine(Classic):
+    Options = ClassicOptions
+    def __init__(self, options):
+        super().__init__(options.model_copy(update={"order": "arrival"}))
+"""
 SERVICES = "service_gpu_s\n10\n20\n"
 GITTINS = {"policy": "tiresias", "policy_options": {"index": "gittins"}}
 
@@ -40,6 +48,13 @@ CHANGES: Mapping[str, tuple[dict[str, Any], str, str]] = {
     "policy.past_service_file": (
         {**GITTINS, "policy_options": {"index": "gittins", "past_service_file": "FILE.csv"}},
         SERVICES, SERVICES.replace("20", "30"),
+    ),
+    "mapping": (
+        {"trace": "OWN", "columns": "FILE.yaml"},
+        "columns: {gpus: cards}\n", "columns: {gpus: cards}\nunits: {compute_s: min}\n",
+    ),
+    "policy": (
+        {"policy": "FILE.py:Mine"}, POLICY, POLICY.replace('"arrival"', '"length"'),
     ),
 }  # fmt: skip
 
@@ -71,6 +86,9 @@ def changed(
     suffix = re.search(r"FILE(\.\w+)", json.dumps(settings))
     assert suffix
     file = tmp_path / f"input{suffix[1]}"
+    own = tmp_path / "own.csv"
+    own.write_text(OWN)
+    settings = {**settings, "trace": str(own)} if settings.get("trace") == "OWN" else settings
     return request.param, experiment(named(settings, file)), lambda i: file.write_text(texts[i])
 
 
@@ -176,3 +194,36 @@ def test_overwriting_keeps_what_a_sweep_did_not_write(tmp_path: Path) -> None:
     assert sweep(other, out, [], workers=1, overwrite=True).done == 3
     assert (out / "notes.md").exists() and (out / "runs" / "mine" / "thesis.tex").exists()
     assert len(list((out / "runs").iterdir())) == 4
+
+
+def test_a_mapping_file_that_appears_beside_the_trace_is_noticed(tmp_path: Path) -> None:
+    trace, mapping = tmp_path / "jobs.csv", tmp_path / "jobs.csv.columns.yaml"
+    trace.write_text(JOBS)
+    chosen, out = experiment({"trace": str(trace)}), tmp_path / "out"
+    sweep(chosen, out, [], workers=1)
+    remove_a_run(out)
+    mapping.write_text("units: {compute_s: min}\n")
+    with pytest.raises(ConfigError, match=r"read another mapping .*jobs\.csv\.columns\.yaml"):
+        sweep(chosen, out, [], workers=1, resume=True)
+    mapping.unlink()
+    assert sweep(chosen, out, [], workers=1, resume=True).done == 1
+
+
+def test_each_trace_file_is_told_once_before_the_first_run(tmp_path: Path) -> None:
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "good.csv").write_text(JOBS)
+    grid = {"trace": [str(tmp_path / "bad.csv"), str(tmp_path / "good.csv"), "tiny-batch"]}
+    base = {"backend": "none", "racks": 1}
+    chosen = Experiment(name="e", version=1, base=base, grid={**grid, "seed": [0, 1]})
+    told: list[tuple[str, int]] = []
+    done = [0]
+
+    def on_done(so_far) -> None:
+        done[0] = so_far.done
+
+    result = sweep(
+        chosen, tmp_path / "out", [], workers=1, on_done=on_done,
+        on_trace=lambda trace: told.append((trace.name, done[0])),
+    )  # fmt: skip
+    assert told == [("good", 0)]
+    assert (result.done, len(result.failures)) == (4, 2)

@@ -117,7 +117,19 @@ def test_finished_runs_are_left_untouched_by_a_resume(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("name: x\nversion: 1\ngrid: {polcy: [fifo]}\n", "did you mean 'policy'"),
+        (
+            "name: x\nversion: 1\ngrid:\n  jobs: [1]\n  polcy: [fifo]\n",
+            r"e.yaml:5: grid: unknown setting 'polcy' \(did you mean 'policy'\?\)",
+        ),
+        ("name: x\nversion: 1\nbase:\n  polcy: fifo\n", "e.yaml:4: base: .* did you mean 'policy'"),
+        (
+            "name: x\nversion: 1\ngrid:\n  racks:\n    - 1\n    - 0\n",
+            "e.yaml:6: grid: 'racks'.* 0$",
+        ),
+        (
+            "name: x\nversion: 1\nbase: {policy_options: 5}\n",
+            "e.yaml:3: base: 'policy_options': .* 5$",
+        ),
         ("name: x\nversion: 1\ngrid: {racks: []}\n", "racks"),
         ("name: x\nversion: 0\n", "version"),
         ("name: ../x\nversion: 1\n", "name"),
@@ -178,3 +190,81 @@ def test_killed_three_times_and_resumed_it_equals_an_undisturbed_sweep(tmp_path:
         process.wait()
     subprocess.run(command(str(killed), "--resume"), check=True, capture_output=True)
     assert contents(killed) == contents(undisturbed)
+
+
+def grown(**grid: list[object]) -> Experiment:
+    """TINY with a grid that has more."""
+    return TINY.model_copy(update={"grid": {**TINY.grid, **grid}})
+
+
+@pytest.mark.parametrize(
+    "larger",
+    [
+        grown(racks=[1, 2, 3]),
+        grown(permutation=[0, 1]),  # a setting more: the former runs get other ids
+        grown(policy=["sjf", "srtf", "las", "fifo"]),
+    ],
+    ids=["a value", "a setting", "another order"],
+)
+def test_an_extended_grid_runs_only_what_is_new(tmp_path: Path, larger: Experiment) -> None:
+    out = tmp_path / "out"
+    sweep(TINY, out, [], workers=1)
+    inodes = {manifest.stat().st_ino for manifest in out.glob("runs/*/manifest.json")}
+    result = sweep(larger, out, [], workers=1, resume=True)
+    assert (result.skipped, result.outside) == (12, 0)
+    assert result.done == len(runs(larger)) - 12
+    assert inodes <= {manifest.stat().st_ino for manifest in out.glob("runs/*/manifest.json")}
+    sweep(larger, tmp_path / "fresh", [], workers=1)
+    assert contents(out) == contents(tmp_path / "fresh")
+
+
+def test_runs_that_left_the_grid_stay_and_have_no_row(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep(TINY, out, [], workers=1)
+    smaller = grown(racks=[2])
+    result = sweep(smaller, out, [], workers=1, resume=True)
+    assert (result.done, result.skipped, result.outside) == (0, 6, 6)
+    assert len(list((out / "runs").iterdir())) == 12
+    sweep(smaller, tmp_path / "fresh", [], workers=1)
+    assert (out / "results.csv").read_bytes() == (tmp_path / "fresh/results.csv").read_bytes()
+    # Back in the grid, they count again.
+    assert sweep(TINY, out, [], workers=1, resume=True).skipped == 12
+
+
+def test_another_base_keeps_no_run(tmp_path: Path) -> None:
+    sweep(TINY, tmp_path, [], workers=1)
+    other = TINY.model_copy(update={"base": {**TINY.base, "restart_s": 60.0}})
+    result = sweep(other, tmp_path, [], workers=1, resume=True)
+    assert (result.done, result.skipped, result.outside) == (12, 0, 12)
+
+
+def test_a_run_with_another_scenario_is_not_taken_for_one_of_the_grid(tmp_path: Path) -> None:
+    # Digests in ids are short: a folder whose digest is that of another scenario is compared.
+    sweep(TINY, tmp_path, [], workers=1)
+    first = runs(TINY)[0]
+    digest = first.id.rpartition("_")[2]
+    (tmp_path / "runs" / first.id).rename(tmp_path / "aside")
+    other = sorted((tmp_path / "runs").iterdir())[0]
+    other.rename(tmp_path / "runs" / f"stranger_{digest}")
+    result = sweep(TINY, tmp_path, [], workers=1, resume=True)
+    assert (result.done, result.outside) == (2, 1)
+
+
+def test_another_grid_needs_resume(tmp_path: Path) -> None:
+    sweep(TINY, tmp_path, [], workers=1)
+    with pytest.raises(ConfigError, match=r"with another grid or base; add --resume"):
+        sweep(grown(racks=[1]), tmp_path, [], workers=1)
+
+
+def test_a_damaged_mark_is_no_experiment_to_extend(tmp_path: Path) -> None:
+    sweep(TINY, tmp_path, [], workers=1)
+    (tmp_path / "experiment.json").write_text("{")
+    with pytest.raises(ConfigError, match="another experiment"):
+        sweep(grown(racks=[1]), tmp_path, [], workers=1, resume=True)
+
+
+def test_the_rows_of_a_result_are_those_of_its_file(tmp_path: Path) -> None:
+    result = sweep(TINY, tmp_path, [], workers=1)
+    with (tmp_path / "results.csv").open() as stream:
+        written = list(csv.DictReader(stream))
+    assert [str(row["makespan_s"]) for row in result.rows] == [r["makespan_s"] for r in written]

@@ -28,8 +28,10 @@ from artist.run import (
     build_latency,
     build_policy,
     build_trace,
+    open_policy,
     simulate,
 )
+from artist.trace.named import Given, open_trace
 from artist.workload.astra_text import read_text, to_text
 from artist.workload.layers import quantised
 from artist.workload.models import workload
@@ -354,6 +356,52 @@ def read_report(path: Path) -> None:
     page(group(read_runs([path.parent])))
 
 
+_OWN_TRACE = (
+    "id,submitted,n_gpus,run_hours,network\na,2020-06-09 18:41:01,4,0.5,ResNet-18\n"
+    'b,2020-06-09 18:42:01,2,1,"VGG, old"\n'
+)
+_MAPPING = {
+    "columns": {
+        "job_id": "id", "arrival_s": "submitted", "gpus": "n_gpus", "duration": "run_hours",
+        "model": "network",
+    },
+    "units": {"duration": "h", "arrival_s": "date"},
+    "models": {"ResNet-18": "resnet18", "VGG, old": "vgg11"},
+    "model_rule": "mix",
+}  # fmt: skip
+
+
+def read_mapping(path: Path) -> None:
+    """The mapping file of a sound trace."""
+    trace = path.with_name("sound.csv")
+    trace.write_text(_OWN_TRACE)
+    open_trace(str(trace), given=Given(str(path)))
+
+
+def read_mapped_trace(path: Path) -> None:
+    """A trace with columns of its own, and with a sound mapping."""
+    given = Given(**{**_MAPPING, "model_rule": None})  # type: ignore[arg-type]
+    open_trace(str(path), given=given)
+
+
+def read_policy_file(path: Path) -> None:
+    """A policy's source, which is run. Broken source does nothing but fail."""
+    open_policy(f"{path}:Mine", {})
+
+
+_POLICY = """\
+from artist.contract import BasePolicy, Options
+class MineOptions(Options):
+    share: float = 0.5
+class Mine(BasePolicy):
+    Options = MineOptions
+    def __init__(self, options):
+        self.share = options.share
+    def decide(self, view):
+        return []
+"""
+
+
 def read_parquet_trace(path: Path) -> None:
     """A trace in Parquet."""
     from artist.trace.read import read_trace
@@ -406,6 +454,9 @@ def kinds() -> dict[str, Kind]:
         Kind("measurements", "m.csv", _text(_MEASURED), read_measured),
         Kind("nccl-log", "log.txt", _text(_nccl()), read_log),
         Kind("profile", "trace.json", _json(_profile()), read_profile),
+        Kind("mapping", "m.yaml", _yaml(_MAPPING), read_mapping),
+        Kind("mapped-trace", "own.csv", _text(_OWN_TRACE), read_mapped_trace),
+        Kind("policy-file", "mine.py", _text(_POLICY), read_policy_file),
         Kind("trace-parquet", "t.parquet", _text(_parquet_trace()), read_parquet_trace),
         *(
             Kind(f"run-{name.partition('.')[0]}", name, _run_file(name), read_report)

@@ -88,7 +88,7 @@ REFUSED = {
     "arguments of another kind": ("profile", profile(args=5, ts=50), "without computation"),
     "a time of 400 digits": ("profile", profile(ts=10**400), "no time"),
     "brackets": ("profile", '{"traceEvents": ' + "[" * 10**5, "not a profiler trace"),
-    "a long setting": ("astra-system", json.dumps({"a" * 9000: 1}), " ... "),
+    "a long setting": ("astra-system", json.dumps({"a" * 9000: 1}), "aa...aa"),
 }  # fmt: skip
 
 

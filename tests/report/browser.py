@@ -23,6 +23,13 @@ FLAGS = (
     "--hide-scrollbars",
 )
 
+_KEYS: dict[str, dict[str, Any]] = {
+    "Tab": {"code": "Tab", "windowsVirtualKeyCode": 9},
+    "Enter": {"code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"},
+    " ": {"code": "Space", "windowsVirtualKeyCode": 32, "text": " "},
+    "ArrowDown": {"code": "ArrowDown", "windowsVirtualKeyCode": 40},
+}
+
 
 class Browser:
     """A browser with an empty profile. Call `close` at the end."""
@@ -55,6 +62,13 @@ class Browser:
     def run(self, script: str) -> Any:
         """The value that a script returns."""
         return self._call("POST", "/execute/sync", {"script": script, "args": []})
+
+    def press(self, key: str, times: int = 1) -> None:
+        """Press a key as a person does: the focused element gets it."""
+        for _ in range(times):
+            for kind in ("keyDown", "keyUp"):
+                event = {"type": kind, "key": key, **_KEYS.get(key, {"text": key})}
+                self.devtools("Input.dispatchKeyEvent", event)
 
     def errors(self) -> list[str]:
         """Errors and warnings on the console since the last call."""

@@ -7,10 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from browser import Browser
 from run_making import EVIL, damage, edit_json, make_run, replace
 
 
@@ -42,7 +43,11 @@ def one(_one: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def evil(one: Path) -> Path:
     """A run whose names are markup."""
-    for name, column in (("jobs", "job_id"), ("placements", "job_id"), ("placements", "level")):
+    for name, column in (
+        ("jobs", "job_id"), ("placements", "job_id"), ("placements", "level"),
+        ("placements", "signature"), ("placements", "ended"), ("waits", "job_id"),
+        ("waits", "cause"), ("waits", "reason"),
+    ):  # fmt: skip
         damage(one, name, replace(column, lambda values: [f"{EVIL}{value}" for value in values]))
     damage(one, "jobs", replace("model", lambda values: [EVIL for _ in values]))
     manifest = json.loads((one / "manifest.json").read_text())
@@ -50,6 +55,21 @@ def evil(one: Path) -> Path:
     edit_json(one / "manifest.json", scenario=scenario)
     edit_json(one / "summary.json", policy=EVIL, trace=EVIL, artist_version=EVIL)
     return one
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = Browser(str(shutil.which("chromedriver")), tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="session")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which jobs wait, are preempted, and move."""
+    return make_run(
+        tmp_path_factory.mktemp("busy") / "gandiva", policy="gandiva", arrivals="poisson:200"
+    )
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ from typing import Any
 
 
 def embedded(content: bytes) -> dict[str, Any]:
-    """The JSON inside a page."""
+    """The JSON inside a page, with the packed figures of all settings among `figures`."""
     script = re.search(rb'<script type="application/json" id="data">(.*?)</script>', content, re.S)
     assert script
     data: dict[str, Any] = json.loads(script[1])
+    data["figures"] += [one for text in data["ofSetting"].values() for one in unpack(text)]
     return data
 
 
-def unpack(packed: str) -> dict[str, Any]:
-    """The data of a cluster timeline; the reverse of `timeline_data.pack`."""
-    data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed)))
-    return data
+def unpack(packed: str) -> Any:
+    """The reverse of `packing.packed`."""
+    return json.loads(zlib.decompress(base64.b64decode(packed)))

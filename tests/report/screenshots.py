@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,6 +24,7 @@ s.value = [...s.options].find((o) => o.text.startsWith("4 racks")).value;
 s.dispatchEvent(new Event("change"));
 document.querySelector("[value=level]").click();
 """
+WORST_JOB = "document.querySelector('.opener').click()"
 HEADING_ABOVE = """
 const top = (element) => element.getBoundingClientRect().top + scrollY;
 const below = top(document.querySelector("PART"));
@@ -31,15 +33,20 @@ return Math.max(...[...document.querySelectorAll("h2")].map(top).filter((y) => y
 
 
 def take(browser: Browser, page: Path) -> None:
-    """The overview and the cluster timeline, wide and narrow, light and dark."""
+    """The overview, the cluster timeline and the job table, wide and narrow, light and dark."""
     for name, size, dark, part in (
         ("report-desktop-light", DESKTOP, False, ""),
         ("report-desktop-dark", DESKTOP, True, "#timeline"),
         ("report-phone-light", PHONE, False, "[id^=fig-utilization]"),
         ("report-phone-dark", PHONE, True, ""),
+        ("report-jobs-light", DESKTOP, False, "#jobs-table"),
+        ("report-jobs-phone-dark", PHONE, True, "#jobs-table"),
     ):
         browser.open(page, *size, dark=dark, phone=size == PHONE)
         browser.run(FOUR_RACKS)
+        time.sleep(1)  # the page inflates its data
+        browser.run(WORST_JOB)
+        time.sleep(1)
         top = browser.run(HEADING_ABOVE.replace("PART", part)) if part else 0
         browser.screenshot(DOCS / f"{name}.png", int(top), *size)
         assert browser.errors() == []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import time
 from pathlib import Path
 
 import pytest
 from browser import Browser
+from page_checks import MARKS, TEXTS
 from run_making import EVIL
 
 from artist.report.grouping import group
@@ -22,14 +23,7 @@ pytestmark = [
     ),
 ]
 
-DESKTOP, PHONE, NARROW = (1280, 900), (390, 844), (320, 640)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(str(shutil.which("chromedriver")), tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
+DESKTOP, TABLET, PHONE, NARROW = (1280, 900), (768, 1024), (390, 844), (320, 640)
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +34,11 @@ def report(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", [DESKTOP, PHONE, NARROW], ids=["desktop", "phone", "narrow"])
+@pytest.mark.parametrize(
+    "size", [DESKTOP, TABLET, PHONE, NARROW], ids=["desktop", "tablet", "phone", "narrow"]
+)
 def test_the_page_is_drawn_without_complaint(browser, report: Path, size, dark: bool) -> None:
-    browser.open(report, *size, dark=dark, phone=size != DESKTOP)
+    browser.open(report, *size, dark=dark, phone=size[0] < 700)
     assert browser.errors() == []
     assert browser.run("return document.documentElement.scrollWidth") == size[0]
     cards = browser.run("return document.querySelectorAll('figure.card').length")
@@ -54,7 +50,7 @@ def test_the_page_is_drawn_without_complaint(browser, report: Path, size, dark: 
 
 
 def test_texts_stay_inside_their_charts(browser, report: Path) -> None:
-    for size in (DESKTOP, PHONE):
+    for size in (DESKTOP, TABLET, PHONE):
         browser.open(report, *size, dark=False, phone=size == PHONE)
         outside = browser.run(
             "return [...document.querySelectorAll('svg.chart')].flatMap(c => {"
@@ -95,7 +91,8 @@ def test_tables_stand_for_the_figures(browser, report: Path) -> None:
     browser.open(report, *DESKTOP, dark=False)
     browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
     empty = browser.run(
-        "return [...document.querySelectorAll('details')].filter(d => !d.querySelector('td, p'))"
+        "return [...document.querySelectorAll('details')]"
+        ".filter(d => !d.querySelector('td, p, li'))"
         ".map(d => d.parentElement.parentElement.id)"
     )
     assert empty == []
@@ -129,6 +126,10 @@ def test_markup_in_names_is_harmless(browser, evil: Path, tmp_path: Path) -> Non
     target.write_bytes(page(group(read_runs([evil]))))
     browser.open(target, *DESKTOP, dark=False)
     browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    browser.run("document.querySelectorAll('.opener').forEach(b => b.click())")
+    browser.run("document.querySelector('.opener').click()")
+    time.sleep(0.4)
+    assert EVIL in browser.run("return document.querySelector('.inside').textContent")
     assert browser.errors() == []
     assert browser.run("return document.title").startswith(EVIL)
     assert browser.run("return document.scripts.length") == 2
@@ -146,3 +147,37 @@ def _pixels(browser: Browser) -> int:
             " s.add(d[i] * 65536 + d[i + 1] * 256 + d[i + 2]); return s.size"
         )
     )
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_texts_and_marks_have_contrast(browser, report: Path, size, dark: bool) -> None:
+    browser.open(report, *size, dark=dark, phone=size == PHONE)
+    browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    browser.run("document.querySelector('.opener').click()")
+    time.sleep(0.4)
+    texts, weak = browser.run(TEXTS)
+    assert texts > 500 and weak == []
+    marks, weak = browser.run(MARKS)
+    assert marks > 50 and weak == []
+
+
+def test_weak_contrast_would_be_noticed(browser, report: Path) -> None:
+    browser.open(report, *DESKTOP, dark=False)
+    browser.run("document.documentElement.style.setProperty('--quiet', '#8c929c')")
+    assert browser.run(TEXTS)[1]
+    browser.run("document.documentElement.style.setProperty('--s0', '#b8c4f0')")
+    assert browser.run(MARKS)[1]
+
+
+def test_the_contents_lead_to_every_section(browser, report: Path) -> None:
+    browser.open(report, *DESKTOP, dark=False)
+    links, headings = browser.run(
+        "return [[...document.querySelectorAll('.contents a')].map(a => a.hash.slice(1)),"
+        "[...document.querySelectorAll('h2')].map(h => h.id)]"
+    )
+    assert ["verdict", *links] == headings
+    browser.run("document.querySelector('.contents a[href=\"#jobs\"]').focus()")
+    browser.press("Enter")
+    top = browser.run("return document.getElementById('jobs').getBoundingClientRect().top")
+    assert 0 <= top < 120  # below the picker that stays at the top

@@ -15,13 +15,15 @@ from page_reading import unpack
 from run_making import edit_json, make_run
 
 from artist.report.comparison_table import compare_setting, replicate_count
-from artist.report.figure import thinned, time_unit
+from artist.report.figure import time_unit
 from artist.report.figures_across_settings import overview
 from artist.report.figures_over_time import binned
 from artist.report.grouping import Setting, Study, group
 from artist.report.page import figures
 from artist.report.perfetto import perfetto_trace
+from artist.report.quantities import Quantity, Unit
 from artist.report.reader import read_run, read_runs
+from artist.report.thinning import thinned
 from artist.report.timeline_lanes import machines, parse_placement, strips_of
 from artist.report.timeline_packing import STEPS, pack, step_s
 from artist.results.compare_values import compare_values
@@ -60,7 +62,7 @@ def test_equal_scenarios_are_both_shown(one: Path, tmp_path: Path) -> None:
 
 def test_bars_are_means_of_summaries(study, runs: Path) -> None:
     figure = next(f for f in figures(study) if f.name == "makespan")
-    scale = {"s": 1, "minutes": 60, "hours": 3600, "days": 86400}[figure.y.unit]
+    scale = {"s": 1, "min": 60, "h": 3600, "d": 86400}[figure.y.unit]
     for series in figure.series:
         for racks, shown, low, high in zip((1, 2), series.y, series.low, series.high, strict=True):
             values = [
@@ -74,7 +76,7 @@ def test_bars_are_means_of_summaries(study, runs: Path) -> None:
 
 def test_the_cdf_counts_jobs(one: Path) -> None:
     study = group(read_runs([one]))
-    jct = np.sort(study.runs[0].jobs["jct_s"])
+    jct = np.sort(study.runs[0].jobs["jct_s"]) / study.units[Quantity.JCT].seconds
     curve = next(f for f in figures(study) if f.name.startswith("jct-cdf")).series[0]
     for x, y in zip(curve.x[1:], curve.y[1:], strict=True):
         assert y == pytest.approx(100 * np.mean(jct <= x * (1 + 1e-4)), abs=1e-2)
@@ -208,7 +210,8 @@ def test_whiskers_are_an_interval_from_five_replicates_on(
     names = ("makespan_s", "jct_mean_s", "queue_delay_p95_s", "queue_delay_p99_s")
     summaries = [dict.fromkeys((*names, "comm_time_mean_s"), value) for value in values]
     setting = setting_of(fifo=summaries)
-    study = Study(list(setting.runs["fifo"].values()), ("fifo",), (setting,), ("fifo",))
+    seconds = dict.fromkeys(Quantity, Unit(1.0, "s"))
+    study = Study(list(setting.runs["fifo"].values()), ("fifo",), (setting,), ("fifo",), seconds)
     bars = next(overview(study)).series[0]
     assert (bars.low[0], bars.high[0]) == pytest.approx((low, high), rel=1e-4)
 
@@ -222,7 +225,11 @@ def test_packed_rows_are_the_rows(one: Path) -> None:
     starts = ends - np.array(data["length"]) * data["step"]
     assert np.abs(starts - rows["start_s"]).max() <= data["step"] / 2 + 1e-6
     assert [data["jobs"][job] for job in data["job"]] == rows.text["job_id"]
-    assert [data["levels"][level] for level in data["level"]] == rows.text["level"]
+    levels, shapes, speeds = ([column[kind] for kind in data["kind"]] for column in data["kinds"])
+    assert [data["levels"][level] for level in levels] == rows.text["level"]
+    assert [data["shapes"][shape] for shape in shapes] == rows.text["signature"]
+    assert speeds == pytest.approx(rows["iteration_s"].tolist(), rel=6e-4)
+    assert [data["endings"][ended] for ended in data["ended"]] == rows.text["ended"]
     for place, text in zip(data["place"], rows.text["placement"], strict=True):
         strips = data["places"][place]
         held: dict[int, int] = {}
@@ -294,4 +301,4 @@ def test_thinned_keeps_the_ends(count: int, most: int) -> None:
 
 
 def test_units_suit_the_size() -> None:
-    assert [time_unit(s)[1] for s in (1, 200, 20_000, 900_000)] == ["s", "minutes", "hours", "days"]
+    assert [time_unit(s)[1] for s in (1, 200, 20_000, 900_000)] == ["s", "min", "h", "d"]

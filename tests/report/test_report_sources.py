@@ -17,11 +17,11 @@ import pytest
 
 from artist.report.figure import Figure, Kind, Series
 from artist.report.grouping import group
+from artist.report.number_text import plain
 from artist.report.page import figures, page
-from artist.report.page_text import plain
 from artist.report.reader import read_runs
 
-SECONDS = {"": 1.0, "s": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}
+SECONDS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 CLOSE = {"rel": 2e-4, "abs": 1e-9}  # figures carry five digits
 
 
@@ -106,12 +106,44 @@ def check_shares(
     assert np.mean(shown) == pytest.approx(total, rel=1e-3, abs=1e-6)
 
 
-def check_remaining(source: Source, figure: Figure, series: Series) -> None:
+def check_steps(source: Source, figure: Figure, series: Series, columns: Sequence[str]) -> None:
+    """Every point is a row of the timeline, and no row lies beyond the points."""
     rows = source.first("timeline")
     times = rows["time_s"].to_numpy() / SECONDS[figure.x.unit]
-    remaining = (rows["jobs_running"] + rows["jobs_waiting"]).to_numpy()
+    values = sum(rows[column] for column in columns).to_numpy()
     for x, y in points(series):
-        assert y in remaining[np.isclose(times, x, rtol=2e-4, atol=1e-9)]
+        assert y in values[np.isclose(times, x, rtol=2e-4, atol=1e-9)]
+    assert (min(series.y), max(series.y)) == (values.min(), values.max())
+
+
+def check_sizes(source: Source, figure: Figure, series: Series) -> None:
+    jobs = source.pooled("jobs")
+    for category, *shown in zip(figure.categories, series.low, series.y, series.high, strict=True):
+        sizes = [int(word) for word in re.findall(r"[0-9]+", category.split("·")[0])]
+        there = jobs[jobs["gpus"].between(sizes[0], sizes[-1])]
+        assert int(category.split("·")[1].split()[0]) == len(there)
+        for quantile, value in zip((0.1, 0.5, 0.9), shown, strict=True):
+            assert close(value * SECONDS[figure.y.unit], there["jct_s"].quantile(quantile))
+
+
+def check_difference(folder: Path, figure: Figure, series: Series) -> None:
+    """The metrics of the runs, mean over them; their sum is the difference of the mean JCTs."""
+    assert figure.setting is not None
+    ours, theirs = (
+        Source(folder, figure.setting, policy).pooled("jobs") for policy in (series.name, "dally")
+    )
+    shown = np.array(series.y) * SECONDS[figure.y.unit]
+    waiting, total = (
+        ours[part].mean() - theirs[part].mean() for part in ("queue_delay_s", "jct_s")
+    )
+    assert shown[[0, -1]] == pytest.approx([waiting, total], abs=2e-4 * np.abs(shown).max())
+    assert shown[:-1].sum() == pytest.approx(total, abs=2e-4 * np.abs(shown).max())
+
+
+def check_fairness(source: Source, figure: Figure, series: Series) -> None:
+    ratios = source.pooled("jobs")["finish_time_fairness"].to_numpy()
+    for shown, multiple in zip(series.y, (1, 2, 5, 10), strict=True):
+        assert close(shown, 100 * np.mean(ratios > multiple * (1 + 1e-6)))
 
 
 def check_timers(source: Source, figure: Figure, series: Series) -> None:
@@ -147,9 +179,15 @@ def check(folder: Path, figure: Figure) -> None:
             continue
         policy = series.name if figure.policy is None else ("dally", "gandiva")[figure.policy]
         source = Source(folder, figure.setting, policy)
-        if columns in ("jct_s", "queue_delay_s"):
+        if columns in ("jct_s", "queue_delay_s", "finish_time_fairness"):
             check_times = check_histogram if figure.kind is Kind.ROWS else check_cdf
             check_times(source, figure, series, columns)
+        elif figure.kind is Kind.WATERFALL:
+            check_difference(folder, figure, series)
+        elif figure.kind is Kind.RANGES:
+            check_sizes(source, figure, series)
+        elif columns == "finish_time_fairness above 1, 2, 5, 10":
+            check_fairness(source, figure, series)
         elif columns == "comm_s by model":
             check_by_model(source, figure, series)
         elif columns.endswith(" over summary.json: gpus"):
@@ -157,8 +195,8 @@ def check(folder: Path, figure: Figure) -> None:
             check_shares(source, figure, series, series.y, first)
             for values, column in zip(series.parts, others, strict=True):
                 check_shares(source, figure, series, values, column)
-        elif columns == "jobs_running + jobs_waiting":
-            check_remaining(source, figure, series)
+        elif columns in ("jobs_running + jobs_waiting", "jobs_waiting", "gpus_held"):
+            check_steps(source, figure, series, columns.split(" + "))
         elif file == "autotuner.parquet":
             check_timers(source, figure, series)
         elif columns.startswith("iteration_s - "):
@@ -175,16 +213,23 @@ def test_every_figure_is_what_its_source_says(runs: Path) -> None:
         check(runs, figure)
 
 
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "ms": 1e-3, "GPU-hours": 3600.0}
+
+
 def test_every_cell_of_the_comparison_is_a_mean_of_summaries(runs: Path) -> None:
     text = page(group(read_runs([runs]))).decode()
-    comparison = text[text.index('<div data-setting="') : text.index(">Configuration<")]
+    comparison = text[text.index('<div data-setting="') : text.index(">Configuration</h2>")]
     blocks = comparison.split('<div data-setting="')[1:]
     assert [block[0] for block in blocks] == ["0", "1"]
     for block in blocks:
-        rows = re.findall(r"<tr><th[^>]*><code>(\w+)</code>.*?</th>(.*?)</tr>", block, re.S)
+        rows = re.findall(
+            r"<tr><th[^>]*><code>(\w+)</code>.*?(?:\((\S+)\)</small>)?</th>(.*?)</tr>", block, re.S
+        )
         assert len(rows) > 20
-        for key, cells in rows:
+        for key, unit, cells in rows:
+            size = UNITS.get(unit, 1.0)
+            assert bool(unit) == key.endswith("_s")
             numbers = re.findall(r"<td>([^<]*)", cells)
             for policy, shown in zip(("dally", "gandiva"), numbers, strict=True):
                 values = Source(runs, int(block[0]), policy).summaries(key)
-                assert shown == plain(float(np.mean(values))), key
+                assert shown == plain(float(np.mean(values)) / size), key

@@ -34,6 +34,8 @@ BIG = 2**63
         [True, False],
         [None, None],
         [[1], [2, 3]],
+        [["a", "é€😀"], [], ["b"]],
+        [["a", None], ["b"]],
         [],
     ],
     ids=repr,
@@ -44,6 +46,11 @@ def test_a_column_is_what_pyarrow_makes_of_it(values) -> None:
     ours.validate(full=True)
     assert ours.schema == theirs.schema
     assert str(ours["x"].to_pylist()) == str(theirs["x"].to_pylist())
+
+
+def test_empty_lists_are_lists_of_text() -> None:
+    """Alone pyarrow cannot know their type, and a column has one type whatever the run."""
+    assert arrow_table({"x": [[], []]})["x"].type == pa.list_(pa.string())
 
 
 @given(st.lists(st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"])))))

@@ -112,3 +112,34 @@ def test_a_backend_that_lacks_a_placement_leaves_the_column_out() -> None:
     _, table, summary = run(*jobs)
     assert "alone_s" not in table
     assert "finish_time_fairness_alone_mean" not in summary
+
+
+def test_the_parts_of_a_mean_jct_add_up() -> None:
+    # long: 2.5 s of progress of which half an iteration, 0.5 s, is lost; 1 s waiting; 3 s stalled;
+    # 8 s: kept 10 s, half of it computing. short: 1 s of progress.
+    summary = run(
+        Job("long", 0, 4, "m", 10, 0.5, restart_s=3.0),
+        Job("short", 2.5, 4, "m", 1, 0.5),
+        order="remaining",
+        preemption="at-once",
+    )[2]
+    assert summary["queue_delay_mean_s"] == 1 / 2
+    assert summary["comm_kept_mean_s"] == pytest.approx((5 + 0.5) / 2)
+    assert summary["compute_kept_mean_s"] == pytest.approx((5 + 0.5) / 2)
+    assert summary["preemption_time_mean_s"] == (3 + 0.5) / 2
+    parts = (
+        "queue_delay_mean_s",
+        "comm_kept_mean_s",
+        "compute_kept_mean_s",
+        "preemption_time_mean_s",
+    )
+    assert sum(summary[part] for part in parts) == pytest.approx(summary["jct_mean_s"])
+    # Where lost work is not told apart, it counts as computing and communication.
+    assert summary["comm_time_mean_s"] > summary["comm_kept_mean_s"]
+
+
+def test_the_bound_stands_beside_the_makespan() -> None:
+    summary = run(Job("wide", 0, 4, "m", 5, 1.0), Job("thin", 1, 1, "m", 4, 1.0))[2]
+    # 24 GPU-seconds on 4 GPUs; thin could end at 5.
+    assert summary["makespan_bound_s"] == 6
+    assert list(summary).index("makespan_bound_s") == list(summary).index("makespan_s") + 1

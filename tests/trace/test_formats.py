@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 import string
 from pathlib import Path
 
@@ -9,7 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from artist.cli.trace_options import pairs_of
 from artist.errors import ConfigError, TraceError
+from artist.trace.detect import FORMATS, closest
+from artist.trace.named import Given, open_trace
 from artist.trace.native.writer import digest, write_csv
 from artist.trace.read import read_trace
 from artist.trace.stats import stats, validate
@@ -386,3 +390,75 @@ def test_stats_by_hand(tmp_path: Path) -> None:
     report = validate(trace)
     assert report["models_unknown"] == ["inception3"]
     assert report["sha256"] == trace.digest == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+# Headers that fit no format: the format that comes closest, and what the message must say.
+CLOSEST = {
+    "job_id,submitted,n_gpus,duration,model_name": (
+        "simple",
+        ["'submit_time', 'num_gpus' of the simple format, the closest, are missing",
+         "did you mean 'submitted', 'n_gpus'?",
+         "--columns submit_time=submitted,num_gpus=n_gpus,model=model_name"],
+    ),
+    "id,submitted,n_gpus,run hours,network": (
+        "simple",
+        ["--columns 'job_id=id,submit_time=submitted,num_gpus=n_gpus,duration=run hours,"
+         "model=network' --units duration=h"],
+    ),
+    "id,time,gpus,model,steps,step_ms": (
+        "native",
+        ["'job_id', 'arrival_s', 'iterations', 'compute_s' of the native format, the closest",
+         "job_id=id", "iterations=steps"],
+    ),
+    "job_id,num_gpu,submit_time,iterations,model_name,length": (
+        "tiresias",
+        ["column 'duration' of the tiresias format, the closest, is missing: did you mean 'length'",
+         "artist trace columns ", "--from tiresias --columns duration=length"],
+    ),
+    "job_id,user,gpu_num,state,submit_time,start,duration": (
+        "helios", ["'start_time' of the helios format", "--from helios --columns start_time=start"],
+    ),
+    "job_id,arrival_s,gpus": ("native", ["'model', 'iterations', 'compute_s' of the native"]),
+    "job_id,submitted,gpus,hours,model": (
+        "simple",
+        ["--columns submit_time=submitted,num_gpus=gpus,duration=hours --units duration=h"],
+    ),
+    "name,time,n_gpus,hours": (
+        "simple", ["job_id=name", "num_gpus=n_gpus,duration=hours --units duration=h"],
+    ),
+    "a,b,c": ("native", ["--columns job_id=COLUMN,arrival_s=COLUMN"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("header", CLOSEST)
+def test_a_header_that_fits_nothing_is_told_what_comes_closest(tmp_path: Path, header: str) -> None:
+    format_, parts = CLOSEST[header]
+    assert closest(header.split(",")).id == format_
+    path = write(tmp_path / "t.csv", header, ",".join("1" for _ in header.split(",")))
+    with pytest.raises(TraceError) as caught:
+        read_trace(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}:1: column")
+    assert header.replace(",", ", ") in message
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize("known", ["native", "simple", "sensetime", "tiresias", "helios", "openb"])
+def test_a_format_that_lacks_one_column_is_still_known(known: str) -> None:
+    required = FORMATS[known].required
+    for missing in required:
+        rest = [name for name in required if name != missing]
+        assert closest([*rest, "x"]).id == known
+
+
+def test_what_the_message_says_can_be_typed(tmp_path: Path) -> None:
+    """The flags of the message, given back, read the file."""
+    path = write(tmp_path / "t.csv", "id,submitted,n_gpus,run hours,network", "a,0,4,2,vgg11")
+    with pytest.raises(TraceError) as caught:
+        read_trace(path)
+    typed = shlex.split(str(caught.value).partition("name them with ")[2])
+    assert typed[::2] == ["--columns", "--units"]
+    pairs = Given(pairs_of("columns", [typed[1]]), pairs_of("units", [typed[3]]))
+    (job,) = open_trace(str(path), given=pairs).jobs
+    assert (job.ideal_s, job.gpus, job.model) == (7200, 4, "vgg11")

@@ -9,8 +9,7 @@ import pytest
 from artist.errors import ConfigError, TraceError
 from artist.io.shipped import resource
 from artist.trace.named import DEFAULT_TRACE, builtin, builtin_traces, open_trace
-from artist.trace.native.formats import UNKNOWN_MODEL
-from artist.trace.native.trace import check_models, check_sizes, head
+from artist.trace.native.trace import UNKNOWN_MODEL, check_models, check_sizes, head
 from artist.trace.read import read_trace
 
 SAMPLES = ["tiny-batch.csv", "tiny-poisson.csv", "simple-durations.csv", "tiny-elastic.parquet"]
@@ -64,9 +63,11 @@ def test_simple_durations() -> None:
     assert trace.jobs[0].ideal_s == 40589
     assert trace.warnings == (
         "16 jobs without iterations run in steps of at most 1 s",
-        "16 jobs without a model need --backend none",
+        "16 jobs without a model need --backend none or --model-rule",
     )
-    with pytest.raises(TraceError, match=r"simple-durations\.csv:2.*'unknown'.*--backend none"):
+    with pytest.raises(
+        TraceError, match=r"simple-durations\.csv:2.*'0' has no model.*--backend none"
+    ):
         check_models(trace)
 
 

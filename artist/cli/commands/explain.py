@@ -1,22 +1,63 @@
-"""`artist explain`: what a metric, a column or a word means."""
+"""`artist explain`: what a metric, a column, a word or a fabric means."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from artist.cli.output import print_facts
+from artist.cli.output import print_facts, print_table, print_text
+
+if TYPE_CHECKING:
+    from artist.cluster.fabric import Fabric
 
 
-def explain(term: Annotated[str, typer.Argument(help="A metric, a column or a word.")]) -> None:
-    """Say what a metric, a column or a word means, with unit and formula."""
+def explain(
+    term: Annotated[list[str], typer.Argument(help="A metric, a column, a word or a fabric.")],
+) -> None:
+    """Say what a metric, a column, a word or a fabric means, with units and formulas."""
+    from artist.cluster.fabric import fabric_names, load_fabric
+    from artist.io.shipped import document_path
     from artist.registry import UnknownNameError
     from artist.results import columns, glossary
 
-    entry = glossary.find(term) or columns.find(term)
-    if entry is None:
-        known = list(dict.fromkeys([*glossary.names(), *columns.names()]))
-        raise UnknownNameError("term", term, known, "known: " + ", ".join(known))
-    facts = {"meaning": entry.meaning, "unit": entry.unit, "formula": entry.formula}
-    print_facts(entry.name, {key: value for key, value in facts.items() if value})
+    asked = " ".join(term)
+    entry = glossary.find(asked) or columns.find(asked)
+    if entry is not None:
+        facts = {"meaning": entry.meaning, "unit": entry.unit, "formula": entry.formula}
+        print_facts(entry.name, {key: value for key, value in facts.items() if value})
+    elif document_path("fabrics", asked) is not None:
+        _explain_fabric(load_fabric(asked))
+    else:
+        known = list(dict.fromkeys([*glossary.names(), *columns.names(), *fabric_names()]))
+        raise UnknownNameError("term", asked, known, "known: " + ", ".join(known))
+
+
+def _explain_fabric(fabric: Fabric) -> None:
+    """What each level grants, in the units that people use."""
+    from artist.units import bandwidth_texts, latency_text
+
+    print_table(
+        f"fabric {fabric.name}: {fabric.summary}",
+        ("level", "topology", "bandwidth per direction", "", "", "of", "latency per hop"),
+        [
+            (
+                level.name,
+                level.topology,
+                *bandwidth_texts(level.bandwidth_gib_per_s),
+                f"a {level.shared_by}" if level.shared_by else _owner(fabric),
+                latency_text(level.latency_ns),
+            )
+            for level in fabric.levels
+        ],
+    )
+    if fabric.system.rings == "one":
+        print_text(
+            "One ring passes all GPUs of a job (rings: one), so what a unit has serves one flow."
+        )
+    if fabric.calibration:
+        print_text(f"Models are calibrated by {fabric.calibration} (--calibration auto).")
+
+
+def _owner(fabric: Fabric) -> str:
+    return "a flow" if fabric.system.rings == "one" else "a GPU"

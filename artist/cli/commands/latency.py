@@ -9,37 +9,57 @@ from typing import Annotated
 import typer
 
 from artist.cli import query_options as query
-from artist.cli.options import FormatOption
-from artist.cli.output import Format, note, print_facts
+from artist.cli.network_sweep import Asked, NetworkSweep, SweepFormat
+from artist.cli.output import Format, note, print_facts, print_text
 from artist.errors import ConfigError
 
 
 def latency(
     model: query.Model = None,
     workload: query.WorkloadFile = None,
-    placement: query.Placement = None,
+    placement: query.Placements = None,
     fabric: query.FabricName = "dally2025",
     calibration: query.CalibrationName = "none",
     topology: query.Topologies = None,
     npus: query.Npus = None,
     bandwidth: query.Bandwidths = None,
     latency_: query.Latencies = None,
+    sets: query.FabricSets = None,
     system: query.Systems = None,
     backend: Annotated[str, typer.Option(help="See: artist list backends.")] = "analytical",
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SETTING=A..B", help="Over a range: fabric.network.latency=1us..100us."
+        ),
+    ] = None,
+    points: Annotated[int, typer.Option(help="Points of the range of --sweep.")] = 21,
+    plot: Annotated[Path | None, typer.Option(help="Draw --sweep: FILE.svg or FILE.png.")] = None,
     cases: Annotated[Path | None, typer.Option(help="Many cases, a CSV file.")] = None,
     workloads: Annotated[Path | None, typer.Option(help="Folder of the cases' workloads.")] = None,
     out: Annotated[Path | None, typer.Option(help="Results of --cases, a CSV file.")] = None,
-    format_: FormatOption = Format.TABLE,
+    format_: Annotated[SweepFormat, typer.Option("--format", help="Of stdout.")] = (
+        SweepFormat.TABLE
+    ),
 ) -> None:
     """Communication time of one training iteration."""
     if cases is not None:
         _answer_cases(cases, workloads, out)
         return
+    placements = placement or []
+    one = placements[0] if placements else None
+    on_fabric, changes = query.fabric_of(fabric, sets, placed=one is not None)
+    models = query.models_of(workload, on_fabric, calibration)
+    chosen = NetworkSweep(sweep, points, plot, format_)
+    chosen.check(len(placements))
+    if sweep is not None and on_fabric is not None:
+        asks = Asked(model, workload, placements, on_fabric, changes, models, system or [], backend)
+        chosen.run(asks)
+        return
     from artist.run import open_backend
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
-    models = query.models_of(workload, placement, fabric, calibration)
-    asked = query.query_of(model, workload, placement, fabric, columns, system or [], models)
+    asked = query.query_of(model, workload, one, on_fabric, columns, system or [], models)
     started = time.perf_counter()
     answer = asked.answer(open_backend(backend))
     estimate, slowest = answer.estimate, asked.asked[answer.index]
@@ -52,6 +72,7 @@ def latency(
         "constant_share": getattr(estimate, "constant_share", 0.0),
         "comm_ratio": estimate.comm_ratio,
         "calibration": models.name,
+        **({"fabric_changes": changes} if changes else {}),
         "source": estimate.source,
         "signature": asked.signature,
         "asked": [
@@ -63,7 +84,9 @@ def latency(
         "wall_s": time.perf_counter() - started,
     }
     title = f"{slowest.query.workload.name}, one iteration (1 cycle = 1 ns)"
-    print_facts(title, facts, format_)
+    print_facts(title, facts, Format(format_))
+    if format_ is SweepFormat.TABLE and (sentence := query.fitted_before(models.name, changes)):
+        print_text(sentence)
 
 
 def _answer_cases(cases: Path, workloads: Path | None, out: Path | None) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_json, print_table
+
+if TYPE_CHECKING:
+    from artist.cluster.fabric import Fabric
 
 
 class Kind(StrEnum):
@@ -34,6 +37,19 @@ def list_(
         print_table(what.value, list(rows[0]), [list(row.values()) for row in rows])
 
 
+def _fabric_row(fabric: Fabric) -> dict[str, Any]:
+    """A fabric, and what its levels grant in each unit that people use."""
+    from artist.units import bandwidth_texts
+
+    texts = [bandwidth_texts(level.bandwidth_gib_per_s) for level in fabric.levels]
+    in_units = {
+        text.partition(" ")[2]: ", ".join(column.partition(" ")[0] for column in columns)
+        for text, columns in zip(texts[0], zip(*texts, strict=True), strict=True)
+    }
+    levels = ", ".join(fabric.level_names)
+    return {"id": fabric.name, "levels": levels, **in_units, "summary": fabric.summary}
+
+
 def _rows(what: Kind) -> list[dict[str, Any]]:
     """The rows of a list; the first column is the name that a user writes."""
     match what:
@@ -54,11 +70,7 @@ def _rows(what: Kind) -> list[dict[str, Any]]:
         case Kind.FABRICS:
             from artist.cluster.fabric import fabric_names, load_fabric
 
-            fabrics = [load_fabric(name) for name in fabric_names()]
-            return [
-                {"id": f.name, "levels": ", ".join(f.level_names), "summary": f.summary}
-                for f in fabrics
-            ]
+            return [_fabric_row(load_fabric(name)) for name in fabric_names()]
         case Kind.TRACES:
             from artist.trace.named import builtin_traces
 

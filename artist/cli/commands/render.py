@@ -28,6 +28,7 @@ def render(
     npus: query.Npus = None,
     bandwidth: query.Bandwidths = None,
     latency_: query.Latencies = None,
+    sets: query.FabricSets = None,
     system: query.Systems = None,
     dialect: Annotated[str, typer.Option(help="astra2 or astra1.")] = "astra2",
     overwrite: Overwrite = False,
@@ -41,8 +42,9 @@ def render(
     check_folder(out, "folder of rendered files", is_rendered, overwrite=overwrite)
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
-    models = query.models_of(workload, placement, fabric, calibration)
-    question = query.query_of(model, workload, placement, fabric, columns, system or [], models)
+    on_fabric, _ = query.fabric_of(fabric, sets, placed=placement is not None)
+    models = query.models_of(workload, on_fabric, calibration)
+    question = query.query_of(model, workload, placement, on_fabric, columns, system or [], models)
     with whole_folder(out) as scratch:
         written = _render_all(question.asked, scratch, dialect)
         raise_if_lost()

@@ -17,6 +17,7 @@ class Schema(StrEnum):
     EXPERIMENT = "experiment"
     FABRIC = "fabric"
     CALIBRATION = "calibration"
+    COLUMNS = "columns"
 
 
 def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
@@ -27,11 +28,13 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
     from artist.config import Scenario
     from artist.estimates.calibration import Calibration
     from artist.experiments.experiment import Experiment
+    from artist.trace.native.mapping import TraceMapping
 
     models: dict[Schema, type[BaseModel]] = {
         Schema.SCENARIO: Scenario,
         Schema.EXPERIMENT: Experiment,
         Schema.FABRIC: Fabric,
         Schema.CALIBRATION: Calibration,
+        Schema.COLUMNS: TraceMapping,
     }
     print_json(models[of].model_json_schema())

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from artist.cli import options
+from artist.cli import options, trace_options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_text
 from artist.cli.progress_bar import Watch
-
-if TYPE_CHECKING:
-    from artist.results.result import Result
+from artist.cli.query_options import fitted_before
 
 
 def sim(
     context: typer.Context,
     scenario: options.ScenarioFile = None,
     racks: options.Racks = None,
-    policy: Annotated[str | None, typer.Option(help="See: artist list policies.")] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE.py:CLASS", help="See: artist list policies."),
+    ] = None,
     machines_per_rack: options.MachinesPerRack = None,
     gpus_per_machine: options.GpusPerMachine = None,
     trace: options.TraceName = None,
+    columns: trace_options.Columns = None,
+    units: trace_options.Units = None,
+    models: trace_options.Models = None,
+    model_rule: trace_options.ModelRule = None,
     arrivals: options.Arrivals = None,
     jobs: options.Jobs = None,
     fabric: options.FabricName = None,
@@ -51,7 +57,13 @@ def sim(
     watch, earlier = Watch(quiet=quiet), _inode(out)
     try:
         with watch, open_store(enabled=cache and chosen.backend != "none") as store:
-            result = simulate(chosen, check=check, store=store, on_question=watch)
+            result = simulate(
+                chosen,
+                check=check,
+                store=store,
+                on_question=watch,
+                on_trace=partial(trace_options.say_what_was_read, quiet=quiet),
+            )
         if out is not None:
             write_run(result, out, sys.argv, overwrite=overwrite)
         raise_if_lost()
@@ -65,8 +77,6 @@ def sim(
     print_facts(title, summary if format_ is Format.JSON else facts, format_)
     if format_ is Format.TABLE and not quiet:
         _print_sentences(summary)
-    if not quiet:
-        _note_changes_to_trace(result)
     if out is None and not quiet and format_ is Format.TABLE:
         note("hint: --out DIR keeps jobs, placements and timeline as Parquet files")
 
@@ -77,21 +87,18 @@ def _print_sentences(summary: Mapping[str, Any]) -> None:
         f"Of the jobs' running time, {100 * summary['comm_time_share']:.1f} % is "
         "communication that computing does not hide: the price of spreading jobs over the network."
     )
+    bound_s, makespan_s = summary["makespan_bound_s"], summary["makespan_s"]
+    print_text(
+        f"No policy can finish these jobs in less than {bound_s:,.0f} s (lower bound); this one "
+        f"took {makespan_s / bound_s:,.2f} times as long."
+    )
     if lacking := summary["models_not_calibrated"]:
         print_text(
             f"Calibration {summary['calibration']} lacks {', '.join(lacking.split())}: compute "
             "times are the catalogue's."
         )
-
-
-def _note_changes_to_trace(result: Result) -> None:
-    """Say what the reader of the trace filled in and which rows it dropped."""
-    name = result.summary["trace"]
-    if result.trace_filled:
-        note(f"trace {name}: filled in {'; '.join(result.trace_filled)}")
-    if result.trace_dropped:
-        reasons = "; ".join(f"{reason}: {rows}" for reason, rows in result.trace_dropped.items())
-        note(f"trace {name}: dropped {sum(result.trace_dropped.values())} rows ({reasons})")
+    if sentence := fitted_before(summary["calibration"], summary.get("fabric_changes", "")):
+        print_text(sentence)
 
 
 def _inode(out: Path | None) -> int | None:

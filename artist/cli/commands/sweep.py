@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,11 +12,20 @@ import typer
 
 from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
-from artist.cli.output import Format, note, print_facts, print_json
+from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs
+from artist.cli.trace_options import say_what_was_read
 
 if TYPE_CHECKING:
+    from artist.experiments.experiment import Experiment
     from artist.experiments.sweep import SweepResult
+
+
+CHIEF = ("makespan_s", "jct_mean_s", "jct_p95_s", "queue_delay_mean_s", "comm_time_mean_s")
+"""The metrics that are printed at the end."""
+
+MOST_ROWS = 20
+"""More runs would push the facts off the screen."""
 
 
 class Engine(StrEnum):
@@ -32,7 +42,7 @@ def sweep(
         Engine.LOCAL
     ),
     workers: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where it stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that are done.")] = False,
     overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
@@ -65,6 +75,7 @@ def sweep(
                 resume=resume,
                 overwrite=overwrite,
                 on_done=on_done,
+                on_trace=partial(say_what_was_read, quiet=quiet),
                 engine=on_ray if engine is Engine.RAY else locally,
             )
     except Interrupted as interrupted:
@@ -77,16 +88,46 @@ def sweep(
         "already_done": result.skipped,
         "done": result.done,
         "failed": len(result.failures),
+        **({"no_longer_in_grid": result.outside} if result.outside else {}),
         "results": str(out / RESULTS),
     }
     if format_ is Format.JSON:
         print_json({**facts, "failures": {f.id: f.error for f in result.failures}})
     else:
         print_facts(f"{chosen.name} version {chosen.version}", facts)
+        _print_results(chosen, result, out / RESULTS)
+    if result.outside:
+        note(
+            f"artist: {result.outside} finished runs in {out / 'runs'} are not of this grid: they "
+            "stay there and have no row in the results"
+        )
     for failure in result.failures:
         note(f"artist: run {failure.id} failed: {failure.error}")
     if result.failures:
         raise typer.Exit(max(failure.exit_code for failure in result.failures))
+
+
+def _print_results(experiment: Experiment, result: SweepResult, results: Path) -> None:
+    """The grid's settings and the chief metrics of each run; a long grid's first runs."""
+    from artist.results.glossary import find
+
+    if not result.rows:
+        return
+    columns = [*experiment.grid] or ["run"]
+    metrics = [name for name in CHIEF if name in result.rows[0] and name not in columns]
+    units = {term.name: term.unit for name in metrics if (term := find(name))}
+    headings = [f"{name.removesuffix('_s')} ({units[name]})" for name in metrics]
+    rows = [[_cell(row.get(name)) for name in (*columns, *metrics)] for row in result.rows]
+    print_table("results", [*columns, *headings], rows[:MOST_ROWS])
+    if len(rows) > MOST_ROWS:
+        print_text(
+            f"The first {MOST_ROWS} of {len(rows):,} runs; {results} has all of them, and every "
+            "metric."
+        )
+
+
+def _cell(value: object) -> object:
+    return value if isinstance(value, float) else str(value)
 
 
 def _how_far(result: SweepResult | None, out: Path) -> str:

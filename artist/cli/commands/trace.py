@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from artist.cli import trace_options
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, note, print_facts
 from artist.trace.foreign.fill_options import Fractional, Rules
@@ -27,10 +28,6 @@ From = Annotated[
         "--from", metavar="FORMAT", help="Format of the file, if its content does not tell."
     ),
 ]
-ModelRule = Annotated[
-    str | None,
-    typer.Option(metavar="RULE", help="For jobs without a model: uniform, mix, keep or a model."),
-]
 Parts = Annotated[Fractional, typer.Option(help="What to do with jobs that use part of a GPU.")]
 JobTable = Annotated[
     Path | None, typer.Option(help="PAI's pai_job_table.csv: users and submission times.")
@@ -39,10 +36,14 @@ JobTable = Annotated[
 
 @app.command()
 def validate(
+    context: typer.Context,
     source: Source,
     from_: From = None,
     seed: Seed = 0,
-    model_rule: ModelRule = None,
+    columns: trace_options.Columns = None,
+    units: trace_options.Units = None,
+    models: trace_options.Models = None,
+    model_rule: trace_options.ModelRule = None,
     fractional: Parts = Fractional.ERROR,
     job_table: JobTable = None,
     format_: FormatOption = Format.TABLE,
@@ -50,16 +51,20 @@ def validate(
     """Read a trace; the first problem is an error with file and line."""
     from artist.trace.stats import validate
 
-    trace = _open(source, from_, Rules(seed, model_rule, fractional, job_table))
+    trace = _open(context.params, Rules(seed, None, fractional, job_table))
     _show("valid", validate(trace), format_)
 
 
 @app.command()
 def stats(
+    context: typer.Context,
     source: Source,
     from_: From = None,
     seed: Seed = 0,
-    model_rule: ModelRule = None,
+    columns: trace_options.Columns = None,
+    units: trace_options.Units = None,
+    models: trace_options.Models = None,
+    model_rule: trace_options.ModelRule = None,
     fractional: Parts = Fractional.ERROR,
     job_table: JobTable = None,
     format_: FormatOption = Format.TABLE,
@@ -67,12 +72,13 @@ def stats(
     """Describe a trace: counts, GPU-hours, ideal run times, what was filled in or dropped."""
     from artist.trace.stats import stats
 
-    trace = _open(source, from_, Rules(seed, model_rule, fractional, job_table))
+    trace = _open(context.params, Rules(seed, None, fractional, job_table))
     _show(source, stats(trace), format_)
 
 
 @app.command()
 def convert(
+    context: typer.Context,
     source: Source,
     out: Annotated[Path, typer.Option(help="File to write: .csv, .parquet or .swf.")],
     from_: From = None,
@@ -81,7 +87,10 @@ def convert(
         typer.Option(metavar="FORMAT", help="native, simple or swf (default: by the file's name)."),
     ] = None,
     seed: Seed = 0,
-    model_rule: ModelRule = None,
+    columns: trace_options.Columns = None,
+    units: trace_options.Units = None,
+    models: trace_options.Models = None,
+    model_rule: trace_options.ModelRule = None,
     fractional: Parts = Fractional.ERROR,
     job_table: JobTable = None,
     format_: FormatOption = Format.TABLE,
@@ -90,18 +99,41 @@ def convert(
     from artist.trace.write import output_format, write_trace
 
     chosen = output_format(out, to)
-    trace = _open(source, from_, Rules(seed, model_rule, fractional, job_table))
+    trace = _open(context.params, Rules(seed, None, fractional, job_table))
     lost = write_trace(trace, out, chosen)
     facts = {
         "from": trace.format,
         "to": chosen,
         "jobs": len(trace.jobs),
+        "mapped": list(trace.mapped),
         "filled": list(trace.filled),
         "dropped": dict(trace.dropped),
         "lost": list(lost),
         "warnings": list(trace.warnings),
     }
     _show(str(out), facts, format_)
+
+
+@app.command()
+def columns(
+    context: typer.Context,
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="A trace in columns of its own.")],
+    from_: From = None,
+    columns: trace_options.Columns = None,
+    units: trace_options.Units = None,
+    models: trace_options.Models = None,
+    model_rule: trace_options.ModelRule = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a mapping file that is there.")
+    ] = False,
+) -> None:
+    """Write what the flags say into FILE.columns.yaml, which is read with FILE from then on."""
+    from artist.trace.mapping_file import write_mapping
+
+    given = trace_options.given_of(context.params)
+    path = write_mapping(source, from_, given, overwrite=overwrite)
+    trace = _open({"source": str(source), "from_": None}, Rules())
+    _show(str(path), {"jobs": len(trace.jobs), "mapped": list(trace.mapped)}, Format.TABLE)
 
 
 @app.command()
@@ -121,10 +153,16 @@ def synth(
     note(f"wrote {jobs} jobs to {out}")
 
 
-def _open(source: str, format_: str | None, rules: Rules) -> Trace:
-    from artist.trace.named import open_trace
+def _open(parameters: Mapping[str, Any], rules: Rules) -> Trace:
+    """The trace that a command's parameters name. Says what was drawn at random."""
+    from artist.trace.named import Given, open_trace
 
-    return open_trace(source, rules.seed, format_=format_, rules=rules)
+    given = Given(**trace_options.given_of(parameters))
+    source, format_ = parameters["source"], parameters["from_"]
+    trace = open_trace(source, rules.seed, format_=format_, rules=rules, given=given)
+    # stdout has the rest.
+    trace_options.say_what_was_read(trace, quiet=True)
+    return trace
 
 
 def _show(title: str, facts: Mapping[str, object], format_: Format) -> None:

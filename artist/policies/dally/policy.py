@@ -40,7 +40,7 @@ rules with those of the original simulator, which `dally-original` and its varia
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -55,6 +55,7 @@ from artist.contract import (
     Migrate,
     Preempt,
     Start,
+    Wait,
     Wake,
 )
 from artist.policies.dally.options import DallyOptions
@@ -63,7 +64,7 @@ from artist.policies.shared.contest import Contest, run_contest
 from artist.policies.shared.exact import ZERO, ExactKey, exact_key
 from artist.policies.shared.packing import best_level, pack_in_level
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held
-from artist.units import Tick, exact_ticks, ticks
+from artist.units import Tick, exact_ticks, seconds_text, ticks
 
 
 def sensitivity(job: JobView, now: Tick) -> ExactKey:
@@ -98,8 +99,10 @@ class Dally(BasePolicy):
         self.lease = ticks(options.lease_s)
         self._timers = DelayTimers(options)
         self._queue = RankedQueue()
-        # Per GPU demand: when its waiting jobs entered the queue, the longest wait first.
-        self._entered: dict[int, list[Tick]] = {}
+        # Per GPU demand: when its waiting jobs entered the queue, and their handles, in this order.
+        self._entered: dict[int, list[tuple[Tick, int]]] = {}
+        # Per GPU demand: the job that was last told to wait, when it entered, when it accepts GPUs.
+        self._told: dict[int, tuple[int, Tick, Tick]] = {}
         self._now: Tick = 0
         # Of the last answer: the free GPUs it left, and when a waiting job accepts some of them.
         self._free = 0
@@ -113,7 +116,7 @@ class Dally(BasePolicy):
             self._timers.tune(view.now)
         for job in view.entered:
             self._queue.add(job, (*sensitivity(job, view.now), job.entered))
-            self._entered.setdefault(job.job.gpus, []).append(job.entered)
+            insort(self._entered.setdefault(job.job.gpus, []), (job.entered, job.handle))
         if not self._queue and not view.lease_ended:
             return ()
         contestable = self._contestable(view)
@@ -125,7 +128,7 @@ class Dally(BasePolicy):
             lambda gpus: self._possible(contest.pool, gpus),
         )
         accepted = []
-        waiting_since = {}
+        longest = {}
         for decision in decisions:
             if isinstance(decision, Start):
                 job = view.waiting[decision.handle]
@@ -134,10 +137,10 @@ class Dally(BasePolicy):
             elif isinstance(decision, Migrate):
                 accepted.append((decision.placement, 0))
             elif isinstance(decision, Preempt):
-                waiting_since[view.running[decision.handle].job.gpus] = view.now
+                longest[view.running[decision.handle].job.gpus] = (view.now, decision.handle)
         # Jobs that waited before have waited longer than those that were preempted just now.
-        waiting_since |= {gpus: entered[0] for gpus, entered in self._entered.items()}
-        wakes = self._next_wake(contest.free, waiting_since)
+        longest |= {gpus: entered[0] for gpus, entered in self._entered.items()}
+        wakes = self._next_wake(contest.free, longest)
         for placement, waited in accepted:
             self._timers.record(view.cluster, placement, waited)
         return [*decisions, *wakes]
@@ -207,7 +210,7 @@ class Dally(BasePolicy):
         if free.total < gpus:
             return False
         wait = self._wait_for_room(free, gpus)
-        return wait is not None and self._now - self._entered[gpus][0] >= wait
+        return wait is not None and self._now - self._entered[gpus][0][0] >= wait
 
     def _wait_for_room(self, free: FreeGpus, gpus: int) -> Tick | None:
         """How long a job waits until it accepts the innermost level with room.
@@ -226,7 +229,7 @@ class Dally(BasePolicy):
         """A job left the queue: forget when it entered."""
         gpus = job.job.gpus
         entered = self._entered[gpus]
-        del entered[bisect_left(entered, job.entered)]
+        del entered[bisect_left(entered, (job.entered, job.handle))]
         if not entered:
             del self._entered[gpus]
 
@@ -241,20 +244,37 @@ class Dally(BasePolicy):
         freed = view.free.total != self._free
         return arrived or due or freed or bool(view.finished or view.lease_ended)
 
-    def _next_wake(self, free: FreeGpus, waiting_since: Mapping[int, Tick]) -> list[Wake]:
+    def _next_wake(self, free: FreeGpus, longest: Mapping[int, tuple[Tick, int]]) -> list[Decision]:
         """A wake-up for the tick at which the first waiting job accepts free GPUs.
 
-        `waiting_since` holds per GPU demand when the job with the longest wait entered the queue.
-        The answer is empty if there is no such tick, or if a wake-up is due before it anyway.
+        `longest` holds per GPU demand the job with the longest wait: when it entered the queue, and
+        its handle. There is no wake-up if there is no such tick, or if one is due before it anyway.
+        Of the jobs that do not accept free GPUs yet, the policy tells why they wait.
         """
-        expiries = []
-        for gpus, entered in waiting_since.items():
+        answer: list[Decision] = []
+        self._expiry = None
+        for gpus, (entered, handle) in longest.items():
             wait = self._wait_for_room(free, gpus) if gpus <= free.total else None
-            if wait is not None and entered + wait > self._now:
-                expiries.append(entered + wait)
+            if wait is None or entered + wait <= self._now:
+                continue
+            expiry = entered + wait
+            if self._expiry is None or expiry < self._expiry:
+                self._expiry = expiry
+            if self._told.get(gpus) != (handle, entered, expiry):
+                self._told[gpus] = handle, entered, expiry
+                answer.append(Wait(handle, _holding_out(free, gpus, expiry)))
         self._free = free.total
-        self._expiry = min(expiries, default=None)
-        if self._expiry is None or self._now < self._wake <= self._expiry:
-            return []
-        self._wake = self._expiry
-        return [Wake(self._wake)]
+        if self._expiry is not None and not self._now < self._wake <= self._expiry:
+            self._wake = self._expiry
+            answer.append(Wake(self._wake))
+        return answer
+
+
+def _holding_out(free: FreeGpus, gpus: int, expiry: Tick) -> str:
+    """Why a job waits beside free GPUs, until its delay timers expire."""
+    levels = range(free.tree.machine, len(free.tree.levels))
+    room = next(level for level in levels if free.fits_one(level, gpus))
+    return (
+        f"the closest {gpus} free GPUs spanned the {free.tree.levels[room].name} level, which its "
+        f"delay timers accept from {seconds_text(expiry)} on"
+    )

@@ -27,31 +27,48 @@ const peak = (values) => finite(values).reduce((a, b) => Math.max(a, b), 0);
 const xOf = (figure, series) => series.x || figure.series[0].x || [];
 
 // The horizontal scale with its ticks: [[value, label]].
-function horizontal(figure, low, high) {
-  const all = figure.series.flatMap((series) => finite(xOf(figure, series)));
-  const top = peak(all) || 1;
-  if (!figure.x.timeLog) {
-    const ticks = niceTicks(top, Math.max(2, Math.floor((high - low) / 70)));
-    return { scale: linear(0, top, low, high), ticks: ticks.map((v) => [v, number(v)]) };
+const horizontal = (figure, low, high) =>
+  scaleOf(figure.x, figure.series.flatMap((series) => finite(xOf(figure, series))), low, high);
+
+function scaleOf(axis, values, low, high) {
+  const top = peak(values) || 1;
+  const room = (each) => Math.max(2, Math.floor((high - low) / each));
+  if (!axis.log) {
+    return { scale: linear(0, top, low, high), ticks: labelled(niceTicks(top, room(70))) };
   }
-  const from = Math.max(1, all.reduce((a, b) => Math.min(a, b), top)) * 0.9;
-  const inside = DATA.timeTicks.filter(([v]) => v >= from && v <= top * 1.1);
-  const room = Math.max(2, Math.floor((high - low) / 54));
-  const every = Math.ceil(inside.length / room);
-  return {
-    scale: logarithmic(from, Math.max(top * 1.1, from * 10), low, high),
-    ticks: inside.filter((_, i) => (inside.length - 1 - i) % every === 0),
-  };
+  const least = values.filter((v) => v > 0).reduce((a, b) => Math.min(a, b), top);
+  const [from, to] = [least * 0.9, Math.max(top * 1.1, least * 9)];
+  return { scale: logarithmic(from, to, low, high), ticks: labelled(logTicks(from, to, room(42))) };
 }
 
-function xAxis(group, ticks, scale, box, title) {
+const labelled = (ticks) => ticks.map((value) => [value, number(value)]);
+
+// Powers of ten, with 2 and 5 between them where there is room.
+function logTicks(from, to, most) {
+  const powers = [];
+  for (let k = Math.floor(Math.log10(from)); k <= Math.log10(to); k++) powers.push(k);
+  const all = (digits) => powers.flatMap((k) => digits.map((d) => Number(`${d}e${k}`)))
+    .filter((v) => v >= from && v <= to);
+  for (const digits of [[1, 2, 5], [1, 3], [1]]) {
+    const ticks = all(digits);
+    if (ticks.length <= most || digits.length === 1) {
+      const every = Math.ceil(ticks.length / most);
+      return ticks.filter((_, i) => i % every === 0);
+    }
+  }
+  return [];
+}
+
+function xAxis(group, ticks, scale, box, title, named = true) {
   for (const [value, label] of ticks) {
     const x = scale(value);
     if (x > box.right + 1) continue;
-    group.append(
-      svg("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom }),
-      svg("text", { class: "tick", x, y: box.bottom + 16, "text-anchor": "middle" }, label),
-    );
+    group.append(svg("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom }));
+    if (named) {
+      group.append(
+        svg("text", { class: "tick", x, y: box.bottom + 16, "text-anchor": "middle" }, label),
+      );
+    }
   }
   group.append(
     svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }),
@@ -63,14 +80,14 @@ function xAxis(group, ticks, scale, box, title) {
 const gutter = (ticks) =>
   Math.max(46, 12 + Math.max(...ticks.map((v) => textWidth(number(v), 12))));
 
-function yAxis(group, ticks, scale, box, title) {
+function yAxis(group, ticks, scale, box, title, named = true) {
   for (const value of ticks) {
     const y = scale(value);
-    group.append(
-      svg("line", { class: "grid", x1: box.left, x2: box.right, y1: y, y2: y }),
-      svg("text", { class: "tick", x: box.left - 7, y: y + 4, "text-anchor": "end" },
-        number(value)),
-    );
+    group.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: y, y2: y }));
+    if (named) {
+      group.append(svg("text", { class: "tick", x: box.left - 7, y: y + 4, "text-anchor": "end" },
+        number(value)));
+    }
   }
   group.append(svg("text", { class: "label", x: 0, y: 12 }, title));
 }
@@ -83,33 +100,42 @@ function canvasFor(figure, width, height) {
   });
 }
 
-// Reading a chart by pointer, finger or arrow keys: `stops` are positions along x (or y).
+// Reading a chart by pointer, finger or arrow keys: `stops` are positions along x or y, or things
+// of which a function finds the nearest to a point. `read` gives the lines of the tooltip, the path
+// of the mark, and where it is.
 function readable(chart, stops, read, along = "x") {
   let at = -1;
-  const mark = svg("line", { class: "probe", visibility: "hidden" });
+  const mark = svg("path", { class: "probe", visibility: "hidden" });
   chart.append(mark);
+  const nearestStop = typeof along === "function" ? along : (px, py) => {
+    const p = along === "x" ? px : py;
+    let best = 0;
+    stops.forEach((s, i) => { if (Math.abs(s - p) < Math.abs(stops[best] - p)) best = i; });
+    return best;
+  };
+  const where = (index, said, box) => {
+    if (said.at) return said.at;
+    return along === "x" ? [stops[index], box.height / 2] : [box.width / 2, stops[index]];
+  };
   const show = (index, event) => {
     at = index;
-    const found = read(stops[index], index);
+    const said = read(stops[index], index);
     const box = chart.getBoundingClientRect();
-    if (along === "x") {
-      for (const [key, value] of Object.entries({
-        x1: stops[index], x2: stops[index], y1: found.top, y2: found.bottom,
-      })) mark.setAttribute(key, value);
+    const line = along === "x" ? `M${stops[index]} ${said.top}V${said.bottom}` : null;
+    const path = said.mark || line;
+    if (path) {
+      mark.setAttribute("d", path);
       mark.setAttribute("visibility", "visible");
     }
-    const x = event ? event.clientX : box.left + (along === "x" ? stops[index] : box.width / 2);
-    const y = event ? event.clientY : box.top + (along === "x" ? box.height / 2 : stops[index]);
-    showTooltip(found.lines, x, y);
-    if (!event) speak(found.lines);
+    const [x, y] = where(index, said, box);
+    showTooltip(said.lines, event ? event.clientX : box.left + x,
+      event ? event.clientY : box.top + y);
+    if (!event) speak(said.lines);
   };
   const hide = () => { hideTooltip(); mark.setAttribute("visibility", "hidden"); };
   const nearest = (event) => {
     const box = chart.getBoundingClientRect();
-    const p = along === "x" ? event.clientX - box.left : event.clientY - box.top;
-    let best = 0;
-    stops.forEach((s, i) => { if (Math.abs(s - p) < Math.abs(stops[best] - p)) best = i; });
-    return best;
+    return nearestStop(event.clientX - box.left, event.clientY - box.top);
   };
   chart.addEventListener("pointermove", (event) => show(nearest(event), event));
   chart.addEventListener("pointerdown", (event) => show(nearest(event), event));

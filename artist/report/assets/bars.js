@@ -73,35 +73,35 @@ function groupLabel(chart, text, x, y, room) {
 }
 
 function lyingBars(figure, width) {
-  const found = figure.series.flatMap((series) => figure.categories.map((category, i) => ({
+  const rows = figure.series.flatMap((series) => figure.categories.map((category, i) => ({
     name: figure.categories.length === 1 ? series.name : category,
     parts: [{ series, i }],
     end: interval(series, i, figure.y),
   })));
-  return lying(figure, width, found, figure.y);
+  return lying(figure, width, rows, figure.y);
 }
 
 function stack(figure, width) {
-  const found = figure.categories.map((name, i) => ({
+  const rows = figure.categories.map((name, i) => ({
     name,
     parts: figure.series.map((series) => ({ series, i })),
     end: quantity(figure.series.reduce((sum, s) => sum + (s.y[i] || 0), 0), figure.x),
   }));
-  return [legend(figure), ...lying(figure, width, found, figure.x)];
+  return [legend(figure), ...lying(figure, width, rows, figure.x)];
 }
 
 // One bar a row: its name above it, its value at its end.
-function lying(figure, width, found, axis) {
+function lying(figure, width, rows, axis) {
   const each = 44;
-  const height = 6 + each * found.length + 22;
+  const height = 6 + each * rows.length + 22;
   const chart = canvasFor(figure, width, height);
   const total = (row) => row.parts.reduce((sum, part) => sum + (part.series.y[part.i] || 0), 0);
-  const room = Math.min(width * 0.6, 14 + Math.max(...found.map((row) => textWidth(row.end, 13))));
+  const room = Math.min(width * 0.6, 14 + Math.max(...rows.map((row) => textWidth(row.end, 13))));
   const high = ({ parts: [{ series, i }], parts }) =>
     (parts.length === 1 && isKnown(series.high, i) ? series.high[i] : 0);
-  const top = Math.max(...found.map(total), ...found.map(high)) || 1;
+  const top = Math.max(...rows.map(total), ...rows.map(high)) || 1;
   const x = linear(0, top, 0, width - room);
-  found.forEach((row, r) => {
+  rows.forEach((row, r) => {
     const y = 6 + each * r;
     chart.append(svg("text", { class: "name", x: 0, y: y + 12 }, row.name));
     let sum = 0;
@@ -123,10 +123,10 @@ function lying(figure, width, found, axis) {
     chart.append(svg("text", { class: "value", x: end, y: y + 31 }, row.end));
   });
   chart.append(svg("text", { class: "label", x: 0, y: height - 4 }, titleOf(axis)));
-  readable(chart, found.map((_, r) => 6 + each * (r + 0.5)), (_, r) => ({
-    lines: [found[r].name, ...found[r].parts.map(({ series, i }) => [
-      tone(series.tone).colour, found[r].parts.length > 1 ? series.name : axis.label,
-      found[r].parts.length > 1 ? share(series.y[i], total(found[r]), axis) : found[r].end])],
+  readable(chart, rows.map((_, r) => 6 + each * (r + 0.5)), (_, r) => ({
+    lines: [rows[r].name, ...rows[r].parts.map(({ series, i }) => [
+      tone(series.tone).colour, rows[r].parts.length > 1 ? series.name : axis.label,
+      rows[r].parts.length > 1 ? share(series.y[i], total(rows[r]), axis) : rows[r].end])],
   }), "y");
   return [chart];
 }
@@ -134,4 +134,4 @@ function lying(figure, width, found, axis) {
 const share = (value, total, axis) =>
   `${quantity(value, axis)} (${total ? Number(((100 * value) / total).toPrecision(3)) : 0} %)`;
 
-const DRAW = { bars, stack, lines, rows };
+const DRAW = { bars, stack, lines, rows, ranges, waterfall };

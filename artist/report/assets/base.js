@@ -32,16 +32,19 @@ function duration(seconds) {
   return number(seconds) + " s";
 }
 
-const quantity = (value, axis) =>
-  axis.timeLog ? duration(value)
-    : number(value) + (axis.unit === "%" ? " %" : axis.unit ? " " + axis.unit : "");
+const quantity = (value, axis) => number(value) + (axis.unit ? " " + axis.unit : "");
+
+// Each kind of time has one unit on the whole page: DATA.units.
+const unitOf = (kind) => DATA.units[kind].name;
+const inUnit = (seconds, kind) => number(seconds / DATA.units[kind].seconds);
+const withUnit = (seconds, kind) => `${inUnit(seconds, kind)} ${unitOf(kind)}`;
 
 const titleOf = (axis) => (axis.unit ? `${axis.label} (${axis.unit})` : axis.label);
 
-// Tones: eight colours for policies, then the same ones again, dashed or pale.
+// Tones: eight colours for policies, then the same ones again, dashed or pale; ten for jobs.
 function tone(name) {
   const index = Number(name.slice(1));
-  const colours = { s: 8, l: 6, o: 6 }[name[0]];
+  const colours = { s: 8, l: 6, o: 6, j: 10 }[name[0]];
   return { colour: `var(--${name[0]}${index % colours})`, again: index >= colours };
 }
 
@@ -72,11 +75,13 @@ const speak = (lines) => {
   spoken.textContent = lines.map((l) => (typeof l === "string" ? l : `${l[1]} ${l[2]}`)).join("; ");
 };
 
+const isDark = () => styleOf("scheme") === "dark";
+
 // Light and dark: the system's choice, until the reader makes one.
 function startTheme(button, changed) {
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const dark = isDark;
   const label = () => {
     button.textContent = dark() ? "Light" : "Dark";
     button.setAttribute("aria-label", `Switch to ${dark() ? "light" : "dark"} colours`);

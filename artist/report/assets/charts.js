@@ -1,4 +1,4 @@
-// The four kinds of figures, as inline SVG at the width they are shown at.
+// Lines and rows, as inline SVG at the width they are shown at.
 
 const STOPS = 120;
 
@@ -49,7 +49,17 @@ function linePath(xs, ys, sx, sy, step) {
   return parts.join("");
 }
 
+// The values of all lines at a place along the axis, the largest first.
+function valuesAt(figure, x) {
+  const values = figure.series
+    .map((s) => [tone(s.tone).colour, s.name, valueAt(xOf(figure, s), s.y, x, figure.step)])
+    .filter((line) => line[2] !== null).sort((a, b) => b[2] - a[2]);
+  return [`${figure.x.label}: ${quantity(x, figure.x)}`,
+    ...values.map(([colour, name, value]) => [colour, name, quantity(value, figure.y)])];
+}
+
 function lines(figure, width, beside) {
+  if (figure.panels) return panels(figure, width);
   const height = Math.max(300, beside - (figure.series.length > 1 ? 58 : 0));
   const chart = canvasFor(figure, width, height);
   const top = figure.y.top || peak(figure.series.flatMap((s) => s.y)) * 1.04 || 1;
@@ -68,16 +78,9 @@ function lines(figure, width, beside) {
   }
   const span = box.right - box.left;
   const stops = Array.from({ length: STOPS + 1 }, (_, i) => box.left + (span * i) / STOPS);
-  readable(chart, stops, (at) => {
-    const value = x.scale.back(at);
-    const found = figure.series.map((s) => {
-      const xs = xOf(figure, s);
-      return [tone(s.tone).colour, s.name, valueAt(xs, s.y, value, figure.step)];
-    }).filter((line) => line[2] !== null).sort((a, b) => b[2] - a[2]);
-    const values = found.map(([c, n, v]) => [c, n, quantity(v, figure.y)]);
-    return { lines: [`${figure.x.label}: ${quantity(value, figure.x)}`, ...values],
-      top: box.top, bottom: box.bottom };
-  });
+  readable(chart, stops, (at) => ({
+    lines: valuesAt(figure, x.scale.back(at)), top: box.top, bottom: box.bottom,
+  }));
   return [legend(figure), chart];
 }
 

@@ -12,8 +12,7 @@ function card(figure, beside) {
   table.addEventListener("toggle", () => {
     if (table.open && table.children.length === 1) table.append(tableOf(figure));
   });
-  const wide = figure.kind === "bars" && figure.series.length > 1 && figure.categories.length * figure.series.length > 36;
-  const element = html("figure", { class: wide ? "card wide" : "card", id: "fig-" + figure.name },
+  const element = html("figure", { class: figure.wide ? "card wide" : "card", id: "fig-" + figure.name },
     html("figcaption", {}, html("h3", {}, figure.title),
       figure.note ? html("p", { class: "note" }, figure.note) : null),
     plot,
@@ -27,11 +26,14 @@ function card(figure, beside) {
   return element;
 }
 
-function dataTable(head, body) {
+// `words`: the class of cells that are no numbers.
+function dataTable(head, body, words = "") {
+  const kind = (cell) => (words && !/^[-\d.,]+$/.test(cell) ? words : null);
   return html("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table" }, html("table", {},
-    html("thead", {}, html("tr", {}, ...head.map((h) => html("th", { scope: "col" }, h)))),
+    html("thead", {}, html("tr", {}, ...head.map((h, i) =>
+      html("th", { scope: "col", class: kind((body[0] || [])[i]) }, h)))),
     html("tbody", {}, ...body.map((row) => html("tr", {}, ...row.map((cell, i) =>
-      i ? html("td", {}, cell) : html("th", { scope: "row" }, cell)))))));
+      i ? html("td", { "data-label": head[i], class: kind(cell) }, cell) : html("th", { scope: "row", "data-label": head[0] }, cell)))))));
 }
 
 // What the figure shows, as numbers: bars whole, curves at a dozen places.
@@ -45,10 +47,10 @@ function tableOf(figure) {
   }
   const all = figure.series.flatMap((s) => finite(xOf(figure, s)));
   const [from, to] = [all.reduce((a, b) => Math.min(a, b)), peak(all)];
-  const places = Array.from({ length: 13 }, (_, i) => figure.x.timeLog
+  const places = Array.from({ length: 13 }, (_, i) => figure.x.log
     ? from * (to / from) ** (i / 12) : from + ((to - from) * i) / 12);
   return dataTable([titleOf(figure.x), ...names.map((n) => `${n}: ${titleOf(figure.y)}`)],
-    places.map((x) => [figure.x.timeLog ? duration(x) : number(x), ...figure.series.map((s) =>
+    places.map((x) => [number(x), ...figure.series.map((s) =>
       number(valueAt(xOf(figure, s), s.y, Math.min(x, to), figure.step !== false)))]));
 }
 
@@ -65,9 +67,19 @@ function tableOfParts(figure) {
     bins.map((i) => [number(edges[i]), ...figure.series.flatMap((s) => cells(s, i))]));
 }
 
-function fill() {
+// The figures of all settings, and of the chosen one.
+async function figuresHere() {
+  const packed = DATA.ofSetting[chosen.setting];
+  return packed ? [...DATA.figures, ...await inflated(`figures ${chosen.setting}`, packed)]
+    : DATA.figures;
+}
+
+async function fill() {
+  const wanted = chosen.setting;
+  const here = await figuresHere();
+  if (wanted !== chosen.setting) return;
   for (const slot of document.querySelectorAll("[data-section]")) {
-    const found = DATA.figures.filter((f) => f.section === slot.dataset.section
+    const found = here.filter((f) => f.section === slot.dataset.section
       && (slot.dataset.scope === "all") === (f.setting === undefined) && matches(f));
     const small = found.find((f) => f.kind === "rows");
     const beside = small && innerWidth > 760 ? rowsLayout(small.series.length).height : 0;
@@ -126,12 +138,14 @@ function startTimeline() {
     const { run, view } = timeline;
     const inView = run.job.map((_, i) => i)
       .filter((i) => run.ends[i] > view.t0 && run.ends[i] - run.length[i] < view.t1);
-    const body = inView.slice(0, 200).map((i) => timeline.facts(i)).map((f) => [String(f.row),
-      f.job, f.model, String(f.gpus), f.level, f.placement, duration(f.start), duration(f.length)]);
+    const body = inView.slice(0, 200).map((i) => run.factsOf(i)).map((f) => [String(f.row),
+      f.job, f.model, String(f.gpus), f.level, f.placement, inUnit(f.start, "time"),
+      inUnit(f.length, "time")]);
     table.replaceChildren(table.firstElementChild,
       html("p", { class: "note" }, `${number(inView.length)} placements in view`
         + (inView.length > 200 ? ", the first 200 of them. Zoom in for the others." : ".")),
-      dataTable(["row", "job", "model", "GPUs", "level", "machine:GPUs", "from", "for"], body));
+      dataTable(["row", "job", "model", "GPUs", "level", "machine:GPUs", `from (${unitOf("time")})`,
+        `for (${unitOf("time")})`], body));
   };
   table.addEventListener("toggle", () => { if (table.open && timeline.run) rows(); });
   for (const button of document.querySelectorAll("[data-act]")) {
@@ -165,8 +179,9 @@ function startTimeline() {
 
 document.body.append(tooltip, spoken);
 const timeline = startTimeline();
-startPickers(() => { fill(); timeline.show(); });
-fill();
-timeline.show();
+const jobTable = new JobTable();
+const showChosen = () => { fill(); timeline.show(); jobTable.show(); };
+startPickers(showChosen);
+showChosen();
 startTheme(document.getElementById("theme"), () => timeline.draw());
 addEventListener("scroll", hideTooltip, { passive: true });

@@ -1,16 +1,49 @@
 // The cluster timeline: machines downwards, time to the right, a rectangle per job placement.
 
-async function inflate(packed) {
+async function inflateJson(packed) {
   const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const run = JSON.parse(await new Response(stream).text());
+  return JSON.parse(await new Response(stream).text());
+}
+
+const RUNS = new Map();
+async function inflate(packed) {
+  if (RUNS.has(packed)) return RUNS.get(packed);
+  const run = await inflateJson(packed);
   let end = 0;
   run.ends = run.end.map((difference) => (end += difference));
   run.total = Math.max(1, ...run.ends.slice(-1));
+  run.levelOf = (i) => run.levels[run.kinds[0][run.kind[i]]];
+  run.factsOf = (i) => placementFacts(run, i);
+  RUNS.set(packed, run);
   return run;
 }
 
+// One row of placements.parquet.
+function placementFacts(run, i) {
+  const place = run.places[run.place[i]];
+  const machines = new Map();
+  for (let s = 0; s < place.length; s += 3) {
+    machines.set(place[s], (machines.get(place[s]) || 0) + place[s + 2]);
+  }
+  return {
+    row: i, job: run.jobs[run.job[i]], model: run.models[run.model[run.job[i]]],
+    gpus: [...machines.values()].reduce((a, b) => a + b, 0),
+    level: run.levelOf(i), shape: run.shapes[run.kinds[1][run.kind[i]]],
+    speed: run.kinds[2][run.kind[i]], ended: run.endings[run.ended[i]],
+    placement: [...machines].map(([m, g]) => `${m}:${g}`).join(" "),
+    start: (run.ends[i] - run.length[i]) * run.step, length: run.length[i] * run.step,
+  };
+}
+
 const TONES = 10;
+
+// Each job has a colour of its own, from its number: the golden angle keeps neighbours apart.
+function jobColour(handle, dark) {
+  const step = Math.floor(handle / 5) % 3;
+  const [light, chroma] = dark ? [0.66 + 0.08 * step, 0.13] : [0.45 + 0.07 * step, 0.14];
+  return `oklch(${light.toFixed(2)} ${chroma} ${((handle * 137.508) % 360).toFixed(1)})`;
+}
 
 class ClusterTimeline {
   constructor(host) {
@@ -26,7 +59,7 @@ class ClusterTimeline {
   show(run, label) {
     this.run = run;
     this.canvas.setAttribute("aria-label", `Cluster timeline of ${label}: ${run.machines} machines,`
-      + ` ${run.job.length} placements, ${duration(run.total * run.step)}`);
+      + ` ${run.job.length} placements, ${withUnit(run.total * run.step, "time")}`);
     this.reset();
   }
 
@@ -114,9 +147,10 @@ class ClusterTimeline {
     const tones = Array.from({ length: TONES }, (_, i) => styleOf("j" + i));
     const levels = Array.from({ length: 6 }, (_, i) => styleOf("l" + i));
     const order = DATA.levels;
-    if (this.colour === "level") return (i) => levels[order.indexOf(run.levels[run.level[i]]) % 6];
+    const dark = isDark();
+    if (this.colour === "level") return (i) => levels[order.indexOf(run.levelOf(i)) % 6];
     if (this.colour === "model") return (i) => tones[run.model[run.job[i]] % TONES];
-    return (i) => tones[(run.job[i] * 7) % TONES];
+    return (i) => jobColour(run.job[i], dark);
   }
 
   #drawAxes(pen, box) {
@@ -130,8 +164,7 @@ class ClusterTimeline {
       pen.fillRect(0, Math.max(y - 0.5, box.top), box.right, 1);
       pen.fillText("rack " + index, 0, y + 12);
     });
-    const unit = [[86400, "days"], [3600, "hours"], [60, "min"], [1, "s"]]
-      .find(([size]) => (view.t1 - view.t0) * run.step >= 2 * size) || [1, "s"];
+    const unit = [DATA.units.time.seconds, DATA.units.time.name];
     const x = linear(view.t0 * run.step, view.t1 * run.step, box.left, box.right);
     const [from, to] = [view.t0 * run.step / unit[0], view.t1 * run.step / unit[0]];
     const step = niceTicks(to - from, Math.max(2, (box.right - box.left) / 90))[1];
@@ -174,32 +207,16 @@ class ClusterTimeline {
     });
   }
 
-  facts(i) {
-    const { run } = this;
-    const place = run.places[run.place[i]];
-    const machines = new Map();
-    for (let s = 0; s < place.length; s += 3) {
-      machines.set(place[s], (machines.get(place[s]) || 0) + place[s + 2]);
-    }
-    return {
-      row: i, job: run.jobs[run.job[i]], model: run.models[run.model[run.job[i]]],
-      gpus: [...machines.values()].reduce((a, b) => a + b, 0),
-      level: run.levels[run.level[i]],
-      placement: [...machines].map(([m, g]) => `${m}:${g}`).join(" "),
-      start: (run.ends[i] - run.length[i]) * run.step, length: run.length[i] * run.step,
-    };
-  }
-
   tell(event) {
     const i = this.find(event);
     const job = i < 0 ? null : this.run.job[i];
     if (job !== this.held) { this.held = job; this.draw(); }
     if (i < 0) { hideTooltip(); return; }
-    const f = this.facts(i);
+    const f = this.run.factsOf(i);
     const where = f.placement.length > 36 ? f.placement.slice(0, 35) + "…" : f.placement;
     showTooltip([`Job ${f.job}`, ["", "model", f.model], ["", "GPUs", String(f.gpus)],
-      ["", "level", f.level], ["", "machine:GPUs", where], ["", "from", duration(f.start)],
-      ["", "for", duration(f.length)], ["", "placements.parquet row", String(f.row)],
+      ["", "level", f.level], ["", "machine:GPUs", where], ["", "from", withUnit(f.start, "time")],
+      ["", "for", withUnit(f.length, "time")], ["", "placements.parquet row", String(f.row)],
     ], event.clientX, event.clientY);
   }
 }

@@ -13,7 +13,7 @@ import numpy as np
 
 from artist.errors import TraceError
 from artist.garbage_collector import many_objects
-from artist.trace.foreign.fill import UNIFORM, check_rule, fill_models, steps
+from artist.trace.foreign.fill import check_rules, fill_models, steps
 from artist.trace.foreign.fill_options import Fractional, Rules
 from artist.trace.foreign.formats import ForeignFormat
 from artist.trace.foreign.rows import (
@@ -38,8 +38,7 @@ def assemble_foreign(table: Table, format_: ForeignFormat, rules: Rules, digest:
         TraceError: a row is malformed, or no row is a job that ran on GPUs.
         ConfigError: an unknown model rule.
     """
-    rule = rules.model or UNIFORM
-    check_rule(rule)
+    check_rules(rules)
     with many_objects():
         kept, dropped = _sort_out(table, format_.read(table, rules), rules)
     if not kept:
@@ -48,7 +47,7 @@ def assemble_foreign(table: Table, format_: ForeignFormat, rules: Rules, digest:
             f"{table.path}: the trace has no jobs that ran on GPUs ({reasons}); give another file"
         )
     first_s = min(job.submit_s for job in kept) if format_.dated else 0.0
-    models, filled = fill_models([x.model for x in kept], [x.gpus for x in kept], rule, rules.seed)
+    models, filled, drawn = fill_models([x.model for x in kept], [x.gpus for x in kept], rules)
     with many_objects():
         jobs = [_job(table, *x, first_s) for x in zip(kept, models, strict=True)]
     sorted_jobs, numbers = in_order(
@@ -66,6 +65,7 @@ def assemble_foreign(table: Table, format_: ForeignFormat, rules: Rules, digest:
         path=table.path,
         filled=(*_fillings(kept, format_, rules), *filled),
         dropped=dict(dropped),
+        drawn=drawn,
     )
 
 

@@ -23,17 +23,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
+from artist.errors import ConfigError, shortened
 from artist.registry import UnknownNameError
 from artist.rng import stream
 from artist.trace.foreign.fill_options import Rules
-from artist.trace.native.formats import UNKNOWN_MODEL
-from artist.trace.native.trace import Trace
+from artist.trace.native.trace import UNKNOWN_MODEL, Trace
 from artist.trace.synthetic.families import BATCH, COMPUTE_S
 from artist.workload.models import canonical, catalogue
 
@@ -42,6 +43,8 @@ KEEP, UNIFORM, MIX = "keep", "uniform", "mix"
 _SIX = tuple(COMPUTE_S)
 
 _OTHER_STEP_S = 1.0
+
+_MOST_NAMED = 8
 
 
 def check_rule(rule: str) -> None:
@@ -55,40 +58,77 @@ def check_rule(rule: str) -> None:
         raise UnknownNameError("model rule", rule, rules, f"one of {', '.join(rules)}")
 
 
+def check_rules(rules: Rules) -> None:
+    """Refuse a rule or a model that there is not.
+
+    Raises:
+        ConfigError: names it, and a known one that is close to it.
+    """
+    if rules.model is not None:
+        check_rule(rules.model)
+    for name, model in rules.models.items():
+        try:
+            canonical(model)
+        except ConfigError as cause:
+            raise ConfigError(f"--models {shortened(f'{name}={model}')}: {cause}") from cause
+
+
+class Filled(NamedTuple):
+    """A model for each job. `notes` say in words what was filled in; `drawn`: what at random."""
+
+    models: list[str]
+    notes: tuple[str, ...]
+    drawn: tuple[str, ...]
+
+
 def with_models(trace: Trace, rules: Rules) -> Trace:
     """A trace of one of artist's own formats, with models where it had none, if a rule asks so."""
-    if rules.model is None or rules.model == KEEP:
-        return trace
     models = [job.model for job in trace.jobs]
     gpus = [job.gpus for job in trace.jobs]
-    filled, notes = fill_models(models, gpus, rules.model, rules.seed)
-    if filled == models:
+    filled = fill_models(models, gpus, replace(rules, model=rules.model or KEEP))
+    # What needs --backend none with `keep`, the reader of an own format has said already.
+    notes = filled.notes if rules.model not in (None, KEEP) else filled.notes[: bool(rules.models)]
+    trace = replace(trace, filled=(*trace.filled, *notes), drawn=filled.drawn)
+    if filled.models == models:
         return trace
-    jobs = (replace(job, model=model) for job, model in zip(trace.jobs, filled, strict=True))
+    jobs = (replace(job, model=model) for job, model in zip(trace.jobs, filled.models, strict=True))
+    if rules.model in (None, KEEP):
+        return replace(trace, jobs=tuple(jobs))
     # The reader warned that these jobs need --backend none: no longer.
     warnings = tuple(text for text in trace.warnings if "without a model" not in text)
-    return replace(trace, jobs=tuple(jobs), warnings=warnings, filled=(*trace.filled, *notes))
+    return replace(trace, jobs=tuple(jobs), warnings=warnings)
 
 
-def fill_models(
-    models: Sequence[str], gpus: Sequence[int], rule: str, seed: int
-) -> tuple[list[str], tuple[str, ...]]:
+def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Filled:
     """A model for each job, and notes on what was filled in or replaced, with numbers of jobs.
 
-    `models` are the names in the file: empty or `unknown` for a job without a model.
+    `models` are the names in the file: empty or `unknown` for a job without a model. Without a
+    rule it is `uniform`.
     """
-    check_rule(rule)
-    filled = [name if name != UNKNOWN_MODEL else "" for name in models]
+    check_rules(rules)
+    rule, seed = rules.model or UNIFORM, rules.seed
+    named = _named_by_hand(Counter(models), rules.models)
+    filled = [rules.models.get(name, name) for name in models]
+    filled = [name if name != UNKNOWN_MODEL else "" for name in filled]
     empty = [index for index, name in enumerate(filled) if not name]
     lacking = Counter(name for name in filled if name and not known_model(name))
     if rule == KEEP:
-        named = [name or UNKNOWN_MODEL for name in filled]
-        return named, (f"model (none, needs --backend none): {len(empty)} jobs",) * bool(empty)
+        kept = [name or UNKNOWN_MODEL for name in filled]
+        none = (f"model (none, needs --backend none): {len(empty)} jobs",) * bool(empty)
+        return Filled(kept, (*named, *none), ())
     for index, model in zip(empty, _draws(empty, gpus, rule, seed), strict=True):
         filled[index] = model
     stand_ins = {name: _stand_in(name, rule, seed) for name in sorted(lacking)}
     notes = _notes(rule, seed, len(empty), lacking, stand_ins)
-    return [stand_ins.get(name, name) for name in filled], notes
+    chosen = [stand_ins.get(name, name) for name in filled]
+    return Filled(chosen, (*named, *notes), notes if rule in (UNIFORM, MIX) else ())
+
+
+def _named_by_hand(jobs: Counter[str], models: Mapping[str, str]) -> tuple[str, ...]:
+    """What `--models` did, in words: nothing, or one note. A name that no job has is told too."""
+    pairs = [f"{shortened(name)} is {model}: {jobs[name]} jobs" for name, model in models.items()]
+    more = f"; and {len(pairs) - _MOST_NAMED} more" if len(pairs) > _MOST_NAMED else ""
+    return (f"model ({'; '.join(pairs[:_MOST_NAMED])}{more})",) if pairs else ()
 
 
 def steps(run_s: float, model: str) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -21,10 +22,12 @@ class Rules:
 
     `model` is `uniform`, `mix`, `keep` or a model of the catalogue (`fill.py` explains them).
     None means `uniform` for foreign formats and `keep` for artist's own. `seed` is the seed of
-    all random draws. `job_table` is the second file of a PAI trace.
+    all random draws. `job_table` is the second file of a PAI trace. `models` names the model that
+    a name in the file stands for.
     """
 
     seed: int = 0
     model: str | None = None
     fractional: Fractional = Fractional.ERROR
     job_table: Path | None = None
+    models: Mapping[str, str] = field(default_factory=dict)

@@ -23,10 +23,10 @@ from artist.trace.foreign.rows import (
     ForeignJob,
     JobOrReason,
     Row,
-    moment_s,
     rows,
 )
 from artist.trace.native.table import MAX_GPUS, Table
+from artist.trace.native.time_units import moment_s
 
 COLUMNS = ("jobid", "status", "attempts", "submitted_time", "user")
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from artist.errors import TraceError
 from artist.trace.foreign.fill_options import Rules
 from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
+from artist.trace.native.time_units import moment_s
 from artist.units import MAX_TIME_S
 
 # Reasons why a row is dropped; single formats add their own.
@@ -30,8 +30,6 @@ PART_OF_A_GPU = "part of a GPU"
 
 # How tables write that a value is not known.
 _ABSENT = frozenset({"", "none", "nan", "na", "n/a", "null"})
-
-_EPOCH = datetime(1970, 1, 1)
 
 
 class ForeignJob(NamedTuple):
@@ -120,12 +118,3 @@ class Row:
 def rows(table: Table) -> Iterator[Row]:
     """All rows of a table."""
     return (Row(table, index) for index in range(len(table)))
-
-
-def moment_s(text: str) -> float | None:
-    """Seconds since 1970 of a local time as in `2020-06-09 18:41:01`; None if it is none."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return None if moment.tzinfo else (moment - _EPOCH).total_seconds()

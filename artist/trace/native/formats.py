@@ -6,17 +6,19 @@ fields of jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from artist.errors import TraceError, nearest
+from artist.errors import TraceError, nearest, one_line, shortened
+from artist.trace.native.alike import alike, unit_in
 from artist.trace.native.table import HINT_PREFIX, MAX_GPUS, Table
-
-UNKNOWN_MODEL = "unknown"
+from artist.trace.native.trace import UNKNOWN_MODEL
 
 
 class Work(NamedTuple):
@@ -50,32 +52,69 @@ class OwnFormat:
         """
         known = {*self.required, *self.optional}
         extra = [n for n in table.columns if n not in known and not n.startswith(HINT_PREFIX)]
-        where = table.place(0) if not self.closed and len(table) else f"{table.path}: header"
-        check_columns(table, self.id, self.required, where, extra)
+        check_columns(table, self.id, self.required, extra)
         if self.closed and extra:
             raise TraceError(
-                f"{where}: unknown column {extra[0]!r}{_suggestion(extra[0], known)}; "
-                f"rename it to {HINT_PREFIX}* to hand it to policies, or remove it"
+                f"{table.header_place()}: unknown column {shortened(extra[0])}"
+                f"{_suggestion(extra[0], known)}; remove it, or hand it to policies with --columns "
+                f"{_pair(f'{HINT_PREFIX}{_as_name(extra[0])}', extra[0])}"
             )
 
 
 def check_columns(
-    table: Table, format_: str, required: tuple[str, ...], where: str, extra: list[str]
+    table: Table, format_: str, required: tuple[str, ...], extra: list[str], *, named: bool = True
 ) -> None:
     """Refuse a table that lacks a required column of `format_`.
 
-    `extra` are the columns that the format does not know: one of them may be a misspelling.
+    `extra` are the columns that the format does not know: some of them may hold what is missing.
+    `named`: the user named the format; else it is the one that comes closest.
 
     Raises:
-        TraceError: names the missing column, and the one of `extra` that is close to it.
+        TraceError: names the missing columns, those that look alike, and what to type.
     """
     missing = [name for name in required if name not in table.columns]
-    if missing:
-        raise TraceError(
-            f"{where}: column {missing[0]!r} of the {format_} format is missing"
-            f"{_suggestion(missing[0], extra)}; found {', '.join(table.columns)[:200]!r}; "
-            f"give {', '.join(required)}"
-        )
+    if not missing:
+        return
+    near = alike(missing, extra)
+    # Optional in simple, but a network cannot be simulated without it.
+    others = [name for name in extra if name not in near.values()]
+    model = alike(["model"] * (format_ == "simple"), others, spelled=True)
+    names = ", ".join(map(repr, missing))
+    one = len(missing) == 1
+    said = ", ".join(map(shortened, near.values()))
+    header = one_line(", ".join(table.names), most=200)
+    raise TraceError(
+        f"{table.header_place()}: column{'' if one else 's'} {names} of the {format_} format"
+        f"{'' if named else ', the closest,'} {'is' if one else 'are'} missing"
+        f"{f': did you mean {said}?' if near else ''}; the file has {header!r}; "
+        f"{_what_to_type(table, format_, [*missing, *model], {**near, **model})}"
+    )
+
+
+def _what_to_type(
+    table: Table, format_: str, missing: Sequence[str], near: Mapping[str, str]
+) -> str:
+    """The flags by which the file could be read; `COLUMN` stands for what nobody can guess."""
+    pairs = ",".join(f"{name}={near.get(name, 'COLUMN')}" for name in missing)
+    units = [f"{name}={unit}" for name, one in near.items() if (unit := unit_in(one))]
+    flags = f"--columns {shlex.quote(pairs)}"
+    if units := [one for one in units if one.partition("=")[0] in _TIMES]:
+        flags += f" --units {','.join(units)}"
+    if format_ in _MAPPED:
+        return f"name {'them' if len(missing) > 1 else 'it'} with {flags}"
+    path = shlex.quote(str(table.path))
+    return f"name {'them' if len(missing) > 1 else 'it'} with artist trace columns {path} " + (
+        f"--from {format_} {flags}"
+    )
+
+
+def _pair(target: str, source: str) -> str:
+    return shlex.quote(f"{target}={source}")
+
+
+def _as_name(text: str) -> str:
+    """A column's name as part of another: letters, digits and _ only."""
+    return re.sub(r"\W+", "_", text)[:40]
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:
@@ -105,7 +144,7 @@ def _simple(table: Table) -> Work:
         warnings.append(f"{len(table)} jobs without iterations run in steps of at most 1 s")
     models = table.texts_or("model", UNKNOWN_MODEL)
     if unnamed := models.count(UNKNOWN_MODEL):
-        warnings.append(f"{unnamed} jobs without a model need --backend none")
+        warnings.append(f"{unnamed} jobs without a model need --backend none or --model-rule")
     # Philly tables name no user: there the virtual cluster is the tenant.
     users = table.texts_or("user" if "user" in table.columns else "vc", "")
     return Work(
@@ -141,6 +180,12 @@ def _sensetime(table: Table) -> Work:
         warnings=warnings if uneven else (),
     )
 
+
+# Times among the columns above, for which a unit may be given.
+_TIMES = frozenset({"arrival_s", "submit_time", "duration", "compute_s"})
+
+# The formats that a mapping is for unless it names another.
+_MAPPED = frozenset({"native", "simple"})
 
 # Every own format may have these; `assemble` reads them.
 _COMMON = ("gpus_min", "gpus_max", "restart_s")

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from artist.errors import TraceError
+from artist.errors import TraceError, shortened
 from artist.units import MAX_TIME_S
 
 # Whole numbers up to here are exact in a double, whatever file they came from.
@@ -32,6 +32,14 @@ MAX_COLUMNS = 1_000
 HINT_PREFIX = "hint_"
 
 
+class Source(NamedTuple):
+    """A column as it stands in the file, where a mapping gave it another name or unit."""
+
+    name: str
+    cells: Any
+    unit: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """The columns of a file by name.
@@ -41,12 +49,16 @@ class Table:
 
     A column is a sequence of cells, of whatever types the file gave them, or an array of floats
     in which NaN stands for an empty cell.
+
+    `sources` and `header` tell of the file's own columns, where a mapping changed them.
     """
 
     path: Path
     unit: str
     numbers: Sequence[int]
     columns: Mapping[str, Any]
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    header: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -55,12 +67,25 @@ class Table:
         """Where a row stands in the file, as in `week.csv:17`."""
         return place(self.path, self.unit, self.numbers[index])
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns as the file calls them."""
+        return self.header or tuple(self.columns)
+
+    def header_place(self) -> str:
+        """Where the file names its columns."""
+        return f"{self.path}:1" if self.unit == "line" else f"{self.path}: header"
+
     def error(self, index: int, name: str, expected: str) -> TraceError:
         """An error about one bad cell: its place, its column, its value and what was `expected`."""
-        value = self.columns[name][index]
+        source = self.sources.get(name)
+        value = (source.cells if source else self.columns[name])[index]
         got = "missing" if value is None else repr(value)[:60]
+        unit = f" {source.unit}" if source and source.unit else ""
+        of = f" (column {shortened(source.name)})" if source and source.name != name else ""
         return TraceError(
-            f"{self.place(index)}: field {name!r} is {got}, expected {expected}; correct this row"
+            f"{self.place(index)}: field {name!r}{of} is {got}{unit}, expected {expected}; correct "
+            "this row"
         )
 
     def texts(self, name: str) -> list[str]:
@@ -130,22 +155,22 @@ class Table:
         if isinstance(cells, np.ndarray):
             empty = np.isnan(cells)
             filled = np.where(empty, np.asarray(default), cells) if empty.any() else cells
-            return Table(self.path, self.unit, self.numbers, {name: filled})
+            return replace(self, columns={name: filled})
         replaced = [
             other if cell is None or cell == "" else cell
             for cell, other in zip(cells, default, strict=True)
         ]
-        return Table(self.path, self.unit, self.numbers, {name: replaced})
+        return replace(self, columns={name: replaced})
 
 
 def _floats(cells: Sequence[object] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The cells as floats, with NaN for each cell that is no number."""
     if isinstance(cells, np.ndarray):
         return cells
-    return np.fromiter(map(_float, cells), np.float64, len(cells))
+    return np.fromiter(map(as_float, cells), np.float64, len(cells))
 
 
-def _float(cell: object) -> float:
+def as_float(cell: object) -> float:
     """A number, or NaN for a cell that is none. Python would accept `1_000` and True: we do not."""
     if isinstance(cell, bool) or (isinstance(cell, str) and "_" in cell):
         return np.nan

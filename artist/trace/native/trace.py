@@ -6,6 +6,7 @@ against the size of a cluster.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,9 @@ from artist.registry import UnknownNameError
 from artist.trace.native.table import place
 from artist.workload.job import Job
 
+UNKNOWN_MODEL = "unknown"
+"""The model of a job of which nobody said one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -25,6 +29,8 @@ class Trace:
     - `numbers`: where each job stands in the file: its line, or what `unit` says.
     - `warnings`: decisions of the reader that the user should know, with numbers of jobs.
     - `filled`: what was filled in, by which rule, and in how many jobs.
+    - `drawn`: those of `filled` that gave models at random.
+    - `mapped`: what a mapping of columns and models did.
     - `dropped`: reasons why rows were left out, with the number of rows.
     """
 
@@ -38,6 +44,8 @@ class Trace:
     warnings: tuple[str, ...] = ()
     filled: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
+    drawn: tuple[str, ...] = ()
+    mapped: tuple[str, ...] = ()
 
     def place(self, index: int) -> str:
         """Where a job stands in its file, as in `week.csv:17`."""
@@ -79,9 +87,17 @@ def check_models(trace: Trace) -> None:
         try:
             canonical(job.model)
         except UnknownNameError as error:
+            if job.model == UNKNOWN_MODEL:
+                raise TraceError(
+                    f"{trace.place(index)}: job {job.id!r} has no model; say which column holds it "
+                    "with --columns model=COLUMN, give all such jobs one with --model-rule MODEL, "
+                    "or run without communication: --backend none"
+                ) from error
             raise TraceError(
-                f"{trace.place(index)}: field 'model' of job {job.id!r}: {error}; "
-                "or run without communication: --backend none"
+                f"{trace.place(index)}: field 'model' of job {job.id!r}: {error}; say which model "
+                f"it is with --models {shlex.quote(f'{job.model}=MODEL')}, give all jobs without a "
+                "known model one with --model-rule MODEL, or run without communication: "
+                "--backend none"
             ) from error
         known.add(job.model)
 

@@ -19,7 +19,7 @@ from verdicts import DRAWN_JOBS, compared
 
 from artist.experiments.experiment import load_experiment, runs
 from artist.report.drawing import draw, style
-from artist.report.figure import TIME_TICKS
+from artist.report.figure import DAY, HOUR
 from artist.report.grouping import group
 from artist.report.page import figures
 from artist.report.reader import read_runs
@@ -41,6 +41,12 @@ STYLE: Any = {
 }  # fmt: skip
 
 CURVES = ("jct-cdf",)
+TIME_TICKS = (
+    (1.0, "1 s"), (10.0, "10 s"), (60.0, "1 min"), (600.0, "10 min"), (HOUR, "1 h"),
+    (10 * HOUR, "10 h"), (DAY, "1 d"), (10 * DAY, "10 d"), (100 * DAY, "100 d"),
+    (1000 * DAY, "1000 d"),
+)  # fmt: skip
+"""Ticks of a logarithmic axis of seconds."""
 
 
 def write_rows(evidence: Evidence, original: Original, folder: Path) -> None:

@@ -1,0 +1,123 @@
+"""`artist why`: why a job waited, and how it ran."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from artist.cli.options import FormatOption
+from artist.cli.output import Format, print_json, print_table, print_text
+
+
+class By(StrEnum):
+    """Value of `why --by`."""
+
+    WAIT = "wait"
+    SLOWDOWN = "slowdown"
+
+
+def why(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="A job_id.")] = None,
+    by: Annotated[By, typer.Option(help="Without JOB: which ten waits are the worst.")] = By.WAIT,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Say why a job waited and how it ran; without JOB, list the ten worst waits."""
+    from artist.errors import ConfigError
+    from artist.report.reader import find_runs
+    from artist.results.why import job_story, worst_waits
+
+    runs = find_runs(run)
+    if runs != [run]:
+        raise ConfigError(f"{run}: holds {len(runs)} runs; name one of them, e.g. {runs[0]}")
+    if job is None:
+        _print_waits(run, worst_waits(run, by), by, format_)
+    elif format_ is Format.JSON:
+        print_json(job_story(run, job))
+    else:
+        _print_story(job_story(run, job))
+
+
+def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format) -> None:
+    if format_ is Format.JSON:
+        print_json(waits)
+        return
+    worst = "the longest waits" if by is By.WAIT else "waits of the jobs with the largest slowdown"
+    columns = ("job", "from s", "wait s", "slowdown", "GPUs", "cause", "reason")
+    rows = [
+        (
+            wait["job_id"],
+            wait["start_s"],
+            wait["wait_s"],
+            wait["slowdown"],
+            wait["gpus"],
+            wait["cause"],
+            wait["reason"],
+        )
+        for wait in waits
+    ]
+    print_table(f"{run}: {worst}", columns, rows)
+    print_text(
+        f"artist why {run} JOB tells the whole story of a job."
+        if rows
+        else "No job waited: each got its GPUs at the instant of its arrival."
+    )
+
+
+def _print_story(story: dict[str, Any]) -> None:
+    gpus = "1 GPU" if story["gpus"] == 1 else f"{story['gpus']} GPUs"
+    title = f"job {story['job_id']}: {story['model']} on {gpus}"
+    events = [_wait_line(wait) for wait in story["waits"]]
+    events += [_stay_line(stay) for stay in story["stays"]]
+    events.sort(key=lambda event: event[0])
+    columns = ("from s", "to s", "took s", "what", "why, where")
+    print_table(f"{title}, arrived at {story['arrival_s']:,.3f} s", columns, events)
+    for text in _totals(story):
+        print_text(text)
+
+
+def _wait_line(wait: dict[str, Any]) -> tuple[Any, ...]:
+    began = "" if wait["began"] == "arrived" else f"({wait['began']}) "
+    texts = [f"{began}{wait['cause']}: {wait['reason']}"]
+    if wait["waited_for"]:
+        texts.append(f"most GPU time was held by {_jobs(wait['waited_for'])}")
+    if wait["overtaken_by"]:
+        more = wait["overtakers"] - len(wait["overtaken_by"])
+        texts.append(
+            f"overtaken by {_jobs(wait['overtaken_by'])}" + (f" and {more} more" * (more > 0))
+        )
+    return wait["start_s"], wait["end_s"], wait["wait_s"], "waits", "; ".join(texts)
+
+
+def _stay_line(stay: dict[str, Any]) -> tuple[Any, ...]:
+    slowdown = stay["slowdown"]
+    speed = "" if slowdown is None else f", {slowdown:.3f} x its time alone"
+    where = f"{stay['signature']}, tier {stay['level']}{speed}; {stay['ended']}"
+    length_s = stay["end_s"] - stay["start_s"]
+    return stay["start_s"], stay["end_s"], length_s, f"runs on {stay['gpus']}", where
+
+
+def _totals(story: dict[str, Any]) -> list[str]:
+    jct_s = story["jct_s"]
+    alone = (
+        ""
+        if story["slowdown"] is None
+        else f", {story['slowdown']:.3f} x the {story['alone_s']:,.3f} s that it would take alone"
+    )
+    parts = [("waited", "queue_delay_s"), ("ran", "run_s")]
+    spent = " and ".join(
+        f"{word} {story[key]:,.3f} s ({100 * story[key] / jct_s if jct_s else 0:.1f} %)"
+        for word, key in parts
+    )
+    return [
+        f"It finished at {story['finish_s']:,.3f} s, {jct_s:,.3f} s after its arrival{alone}.",
+        f"It {spent}; of this run time {story['comm_s']:,.3f} s was exposed communication and "
+        f"{story['stalled_s']:,.3f} s stood still; {story['lost_s']:,.3f} s of work was lost.",
+    ]
+
+
+def _jobs(names: list[str]) -> str:
+    return ("job " if len(names) == 1 else "jobs ") + ", ".join(names)

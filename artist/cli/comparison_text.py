@@ -1,0 +1,175 @@
+"""Prints a comparison: a table, sentences, and what the differences of the mean JCT are made of."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from math import isfinite, isnan
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+from artist.cli.output import print_table, print_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from artist.experiments.compare import Comparison
+    from artist.results.compare_values import ComparedValues
+
+CHIEF = ("jct_mean_s", "makespan_s")
+"""The metrics with sentences, unless `--metrics` asks for others."""
+
+
+def print_comparison(comparison: Comparison, in_words: Sequence[str] = CHIEF) -> None:
+    """Print the table, then sentences about the metrics `in_words`, then the parts."""
+    _print_table(comparison)
+    if comparison.until is not None:
+        print_text(_how_narrow(comparison, comparison.until))
+    _print_words(comparison, in_words)
+    if "jct_mean_s" in comparison.values[comparison.policies[0]]:
+        _print_parts(comparison)
+
+
+def _print_table(comparison: Comparison) -> None:
+    baseline = comparison.policies[0]
+    rows = []
+    for metric in comparison.values[baseline]:
+        rows.append((metric, baseline, _spread(comparison.values[baseline][metric]), "", ""))
+        for policy in comparison.policies[1:]:
+            compared = comparison.differences[policy][metric]
+            spread = _spread(comparison.values[policy][metric])
+            verdict = _verdict(compared, comparison.kind)
+            rows.append(("", policy, spread, _interval(compared), verdict))
+        if metric == "makespan_s" and comparison.bound_s:
+            rows.append(("", "(lower bound)", _spread(comparison.bound_s), "", ""))
+    columns = ("metric", "policy", "median [min .. max]", f"against {baseline}, 95 %", "verdict")
+    print_table(f"{comparison.design}, paired", columns, rows)
+
+
+def _print_words(comparison: Comparison, metrics: Sequence[str]) -> None:
+    from artist.results.verdict_words import sentences
+
+    baseline = comparison.policies[0]
+    for metric in metrics:
+        if metric not in comparison.values[baseline]:
+            continue
+        compared = {
+            policy: comparison.differences[policy][metric] for policy in comparison.policies[1:]
+        }
+        for sentence in sentences(metric, baseline, compared, comparison.equivalence):
+            print_text(f"{sentence.side.value}: {sentence.text}")
+    if "makespan_s" in metrics and comparison.bound_s:
+        print_text(
+            f"No policy can finish all jobs in less than {_range(comparison.bound_s)} s "
+            "(lower bound: artist explain makespan_bound_s)."
+        )
+
+
+def _range(values: tuple[float, ...]) -> str:
+    low, high = _plain(min(values)), _plain(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def _whole(seconds: float) -> str:
+    """A difference in whole seconds with its sign; what rounds to nothing is `+0`."""
+    return f"{round(seconds):+,d}"
+
+
+def _print_parts(comparison: Comparison) -> None:
+    """Of each policy: the difference of the mean JCT to the baseline, and its parts."""
+    from artist.results.compare_values import LESS, MORE
+    from artist.results.jct_parts import PARTS
+
+    baseline, *others = comparison.policies
+    rows = []
+    for policy in others:
+        parts = comparison.differences_of_parts(policy)
+        values = comparison.values
+        whole = fmean(values[policy]["jct_mean_s"]) - fmean(values[baseline]["jct_mean_s"])
+        sure = comparison.differences[policy]["jct_mean_s"].verdict in (LESS, MORE)
+        share = f"{parts['communication'] / whole:.0%}" if sure and whole else ""
+        rows.append((policy, _whole(whole), *(_whole(parts[one]) for one in PARTS), share))
+    columns = ("policy", "JCT mean (s)", *(f"{part} (s)" for part in PARTS), "communication's part")
+    print_table(
+        f"what the difference to {baseline} is made of, mean over replicates", columns, rows
+    )
+    print_text("The parts add up to the difference. A part has a share where the verdict is sure.")
+
+
+def _how_narrow(comparison: Comparison, until: float) -> str:
+    copies, every = comparison.without_interval, "every"
+    note = ""
+    if copies:
+        every = "every other"
+        note = f"; {copies} of the comparisons have no interval: their replicates are copies of one"
+    if comparison.missing == 0:
+        return f"{every} interval reaches at most {_percent(until)} from its middle{note}"
+    from artist.results.compare_values import MOST_REPLICATES
+
+    widest, missing = comparison.widest, comparison.missing
+    more = f"more than {MOST_REPLICATES:,}" if missing is None else f"about {missing:,} more"
+    return (
+        f"the budget ended: {widest.metric} of {widest.policy} reaches "
+        f"{_percent(widest.half_width)} from its middle; {more} "
+        f"{comparison.kind} would make it {_percent(until)}{note}"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+def _spread(values: tuple[float, ...]) -> str:
+    middle, low, high = (_plain(value) for value in (median(values), min(values), max(values)))
+    return f"{middle} [{low} .. {high}]"
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _interval(compared: ComparedValues) -> str:
+    """A share where there is a ratio, else seconds; empty where nothing differs."""
+    if compared.verdict == "identical":
+        return ""
+    if isnan(compared.ratio):
+        middle, low, high, form = compared.difference, compared.low, compared.high, "{:+,.0f} s"
+    else:
+        middle, low, high = (x - 1 for x in (compared.ratio, compared.low, compared.high))
+        form = "{:+.1%}"
+    if isnan(compared.low):
+        return form.format(middle)
+    return f"{form} [{form} .. {form}]".format(middle, low, high)
+
+
+def _verdict(compared: ComparedValues, kind: str) -> str:
+    from artist.results.compare_values import TOO_FEW, what_would_decide
+
+    if compared.verdict == TOO_FEW and compared.replicates == 1:
+        return f"{compared.verdict}: copies of one"
+    return "; ".join(text for text in (compared.verdict, what_would_decide(compared, kind)) if text)
+
+
+def as_json(comparison: Comparison) -> dict[str, Any]:
+    """The comparison as JSON can say it: numbers that are not finite are null."""
+    return {
+        "policies": list(comparison.policies),
+        "replicates": [{"seed": s, "permutation": p} for s, p in comparison.replicates],
+        "until": comparison.until,
+        "widest": _finite(comparison.widest._asdict()),
+        "missing": comparison.missing,
+        "values": {policy: dict(metrics) for policy, metrics in comparison.values.items()},
+        "differences": {
+            policy: [{"metric": metric} | _finite(asdict(one)) for metric, one in metrics.items()]
+            for policy, metrics in comparison.differences.items()
+        },
+        "jct_mean_parts_s": {policy: dict(parts) for policy, parts in comparison.parts.items()},
+        "makespan_bound_s": list(comparison.bound_s),
+    }
+
+
+def _finite(record: dict[str, Any]) -> dict[str, Any]:
+    """The record without what JSON cannot say: NaN and infinity become null."""
+    return {
+        key: None if isinstance(value, float) and not isfinite(value) else value
+        for key, value in record.items()
+    }

@@ -1,0 +1,178 @@
+"""`artist latency --sweep`: iteration times over a range of one setting of a level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from artist.cli.output import note, print_csv, print_json, print_table, print_text
+from artist.cli.query_options import fitted_before, workload_of
+from artist.errors import ConfigError
+
+if TYPE_CHECKING:
+    from artist.cluster.fabric import Fabric
+    from artist.estimates.calibration import CalibratedModels
+    from artist.estimates.query import Estimate, LatencyQuery
+    from artist.estimates.query_from_text import Question
+    from artist.estimates.sensitivity import Point, Sweep
+    from artist.workload.layers import Workload
+
+
+class SweepFormat(StrEnum):
+    """Value of `--format`; a sweep can also be CSV."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked at each value: options of `artist latency`."""
+
+    model: str | None
+    workload: Path | None
+    placements: Sequence[str]
+    fabric: Fabric
+    changes: str
+    """The fabric's changes by `--set`, in words."""
+    models: CalibratedModels
+    system: Sequence[str]
+    backend: str
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSweep:
+    """The options of the sweep itself."""
+
+    sweep: str | None
+    points: int
+    plot: Path | None
+    format: SweepFormat
+
+    def check(self, placements: int) -> None:
+        """Refuse options that need each other.
+
+        Raises:
+            ConfigError: says which one is missing.
+        """
+        if self.sweep is None:
+            if placements > 1:
+                raise ConfigError("several --placement need --sweep; give one")
+            if self.plot is not None or self.format is SweepFormat.CSV:
+                wanted = "--plot" if self.plot is not None else "--format csv"
+                raise ConfigError(f"{wanted} needs --sweep fabric.LEVEL.KEY=FROM..TO")
+        elif not placements:
+            raise ConfigError(
+                "--sweep needs --placement, such as 8/8: bare dimensions have no fabric"
+            )
+
+    def run(self, asked: Asked) -> None:
+        """Ask, print and draw.
+
+        Raises:
+            ConfigError: a bad setting, value or placement, or a plot that cannot be written.
+            BackendError: a query has no answer.
+        """
+        from artist.estimates.sensitivity import parse_sweep
+        from artist.io.figures import new_figure
+        from artist.io.writing import check_file
+
+        sweep = parse_sweep(self.sweep or "", self.points)
+        if self.plot is not None:  # before the backend works
+            check_file(self.plot, "--plot")
+            new_figure()
+        workload = workload_of(asked.model, asked.workload, asked.models)
+        points = _points(sweep, asked, workload)
+        self._print(sweep, points, asked, workload.name)
+        if self.plot is not None:
+            from artist.estimates.sensitivity_plot import plot_sweep
+
+            plot_sweep(sweep, points, workload.name, self.plot)
+            note(f"wrote {self.plot}")
+
+    def _print(self, sweep: Sweep, points: Sequence[Point], asked: Asked, workload: str) -> None:
+        from artist.estimates.sensitivity import where_it_hurts
+
+        if self.format is not SweepFormat.TABLE:
+            rows = [_row(sweep, point) for point in points]
+            facts = {"model": workload, "fabric": asked.fabric.name}
+            facts |= {"fabric_changes": asked.changes, "calibration": asked.models.name}
+            if self.format is SweepFormat.CSV:
+                print_csv(list(rows[0]), [_csv_cells(row) for row in rows])
+            else:
+                print_json({**facts, "points": rows})
+            return
+        columns = ("placement", sweep.setting, "iteration, ms", "communication, ms", "comm ratio")
+        print_table(
+            f"{workload} on fabric {asked.fabric.name}, one iteration",
+            (*columns, "slowdown", ""),
+            [_cells(point) for point in points],
+        )
+        for sentence in where_it_hurts(sweep, points):
+            print_text(sentence)
+        if asked.changes:
+            print_text(f"The fabric is changed: {asked.changes}.")
+        another = f"another {sweep.setting.partition(', ')[0]}"
+        every = ", ".join(filter(None, (asked.changes, another)))
+        if sentence := fitted_before(asked.models.name, every):
+            print_text(sentence)
+
+
+def _points(sweep: Sweep, asked: Asked, workload: Workload) -> list[Point]:
+    from artist.estimates.cache import open_store
+    from artist.estimates.query_from_text import on_placement, parse_system
+    from artist.estimates.sensitivity import Remembered, asking, sweep_fabric
+    from artist.run import open_backend
+
+    system = parse_system(list(asked.system))
+
+    def question_on(fabric: Fabric, placement: str) -> Question:
+        return on_placement(workload, placement, fabric, system)
+
+    complete = partial(_completed, asked)
+    with open_store() as store:
+        ask = asking(question_on, Remembered(open_backend(asked.backend), store), complete)
+        return sweep_fabric(sweep, asked.fabric, asked.placements, ask)
+
+
+def _completed(asked: Asked, query: LatencyQuery, answer: Estimate) -> Estimate:
+    return answer if asked.model is None else asked.models.complete(asked.model, query, answer)
+
+
+def _row(sweep: Sweep, point: Point) -> dict[str, Any]:
+    """A point for programs: plain numbers, seconds."""
+    setting, _, unit = sweep.setting.partition(", ")
+    own = asdict(point)
+    return {
+        "placement": own.pop("placement"),
+        "setting": setting,
+        "value": own.pop("value"),
+        "unit": unit,
+        "present": own.pop("present"),
+        "iteration_s": point.iteration_s,
+        "compute_s": point.compute_s,
+        "comm_s": point.comm_s,
+        "comm_ratio": point.comm_ratio,
+        "slowdown": point.slowdown,
+    }
+
+
+def _csv_cells(row: Mapping[str, Any]) -> list[Any]:
+    return [str(cell).lower() if isinstance(cell, bool) else cell for cell in row.values()]
+
+
+def _cells(point: Point) -> tuple[str | float, ...]:
+    return (
+        point.placement,
+        f"{float(f'{point.value:.4g}'):.12g}",
+        1000 * point.iteration_s,
+        1000 * point.comm_s,
+        point.comm_ratio,
+        point.slowdown,
+        "present value" if point.present else "",
+    )

@@ -1,0 +1,118 @@
+"""Changes of a fabric's levels that a scenario makes: `--set fabric.network.bandwidth=100Gbit/s`.
+
+A fabric file stays as it is. `with_options` makes the fabric that a run uses, once, where the
+fabric is loaded. Its digest, and every query about it, are those of the changed links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidatorFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from artist.cluster.fabric import AlgorithmName, Fabric, FabricLevel, TopologyName
+from artist.cluster.with_units import Bandwidth, Latency, WithUnits, with_unit
+from artist.errors import ConfigError, nearest, shortened
+from artist.io.documents import validate
+from artist.io.fields import NonNegative, Positive
+from artist.units import bandwidth_texts, latency_text
+
+
+class LevelOptions(WithUnits):
+    """What a scenario changes of one level. Keys and meanings are those of a fabric file."""
+
+    TAKE_UNITS: ClassVar[tuple[str, ...]] = ("bandwidth", "latency")
+
+    bandwidth: Bandwidth = with_unit("bandwidth")
+    latency: Latency = with_unit("latency")
+    bandwidth_gib_per_s: Positive | None = Field(default=None, description="GiB/s")
+    latency_ns: NonNegative | None = Field(default=None, description="ns per hop")
+    topology: TopologyName | None = None
+    collective: AlgorithmName | None = Field(default=None, description="ASTRA-sim's algorithm")
+    pair_share: Positive | None = Field(default=None, le=1)
+    shared_by: str | None = Field(default=None, description="an inner level, such as machine")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _a_mapping(cls, data: Any, handler: ValidatorFunctionWrapHandler) -> LevelOptions:
+        if not isinstance(data, Mapping | LevelOptions):
+            raise ValueError("expected KEY: VALUE, such as bandwidth: 100Gbit/s")
+        options: LevelOptions = handler(data)
+        return options
+
+    @model_serializer(mode="wrap")
+    def _given(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The settings that were given, so that a dump is what a user would write."""
+        return {key: value for key, value in serialise(self).items() if value is not None}
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The settings that were given, in the fabric's own units."""
+        return self.model_dump()
+
+
+def normal_form(options: Mapping[str, LevelOptions]) -> dict[str, LevelOptions]:
+    """The same changes, one form for all spellings: levels in order, none without a change."""
+    return {level: options[level] for level in sorted(options) if options[level].changes}
+
+
+def with_options(fabric: Fabric, options: Mapping[str, LevelOptions]) -> Fabric:
+    """A fabric with some settings of its levels replaced.
+
+    Raises:
+        ConfigError: the fabric has no such level, or its levels do not go together.
+    """
+    if not options:
+        return fabric
+    for name in options:
+        level_of(fabric, name)
+    changed = [
+        level.model_dump() | options[level.name].changes if level.name in options else level
+        for level in fabric.levels
+    ]
+    return validate(fabric.model_dump() | {"levels": changed}, Fabric, f"fabric {fabric.name!r}")
+
+
+def level_of(fabric: Fabric, name: str) -> FabricLevel:
+    """A level of a fabric by its name.
+
+    Raises:
+        ConfigError: the fabric has no such level; names those that it has.
+    """
+    for level in fabric.levels:
+        if level.name == name:
+            return level
+    near = nearest(name, fabric.level_names)
+    raise ConfigError(
+        f"fabric.{shortened(name)[1:-1]}: fabric {fabric.name!r} has the levels "
+        f"{', '.join(fabric.level_names)}" + (f"; did you mean {near!r}?" if near else "")
+    )
+
+
+def changes_text(options: Mapping[str, Any]) -> str:
+    """Changes in words: `network bandwidth 100 Gbit/s, rack shared_by machine`; empty if none.
+
+    `options` are those of a scenario, or of the scenario in a run's manifest.
+    """
+    return ", ".join(
+        f"{level} {_setting_text(key, value)}"
+        for level, changes in sorted(options.items())
+        for key, value in (
+            changes.changes if isinstance(changes, LevelOptions) else changes
+        ).items()
+    )
+
+
+def _setting_text(key: str, value: Any) -> str:
+    if key == "bandwidth_gib_per_s":
+        return f"bandwidth {bandwidth_texts(value)[0]}"
+    if key == "latency_ns":
+        return f"latency {latency_text(value)}"
+    return f"{key} {value}"

@@ -1,0 +1,126 @@
+"""Settings that a user may also write with a unit: `bandwidth: 100Gbit/s`, `latency: 2us`.
+
+A key whose name ends in its unit (`bandwidth_gib_per_s`) takes a number of that unit. The key
+without it (`bandwidth`) takes a number and a unit, and means the same setting. A document keeps
+only the first kind, so that two spellings of one setting are equal and have one digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import partial
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from artist.io.documents import Document
+from artist.units import BANDWIDTH_UNITS, LATENCY_UNITS, in_base_unit, quantity
+
+UNITS: Mapping[str, Mapping[str, Fraction]] = {
+    "bandwidth": BANDWIDTH_UNITS,
+    "rate": BANDWIDTH_UNITS,
+    "latency": LATENCY_UNITS,
+}
+"""Key that takes a unit -> its units."""
+
+OWN_UNIT: Mapping[str, str] = {
+    "bandwidth": "bandwidth_gib_per_s",
+    "rate": "rate_gib_per_s",
+    "latency": "latency_ns",
+}
+"""Key that takes a unit -> the key of the same setting that takes a plain number."""
+
+EXAMPLES = {"bandwidth": "100Gbit/s", "rate": "100Gbit/s", "latency": "2us"}
+
+SPELT = {
+    "bandwidth": "Gbit/s, Gbps, GB/s, GiB/s, MB/s",
+    "rate": "Gbit/s, Gbps, GB/s, GiB/s, MB/s",
+    "latency": "ns, us, ms",
+}
+"""Key that takes a unit -> the units that messages name."""
+
+
+def other_spelling(key: str) -> str | None:
+    """The other key of the same setting; None if there is only one."""
+    backwards = {own: key for key, own in OWN_UNIT.items()}
+    return OWN_UNIT.get(key) or backwards.get(key)
+
+
+def read_quantity(value: Any, key: str) -> float:
+    """A text such as `100Gbit/s` as a number of the key's base unit (GiB/s or ns).
+
+    Raises:
+        ValueError: no number, no unit, or one that is not known; says how to write it.
+    """
+    text = str(value) if isinstance(value, int | float) else value
+    read = quantity(text, UNITS[key]) if isinstance(text, str) and value is not True else None
+    if read is None:
+        raise ValueError(
+            f"expected a number with a unit ({SPELT[key]}), such as {key}={EXAMPLES[key]}"
+        )
+    number, unit = read
+    if not unit:
+        raise ValueError(
+            f"the number needs a unit ({SPELT[key]}), such as {key}={EXAMPLES[key]}; "
+            f"{OWN_UNIT[key]} takes a number without one"
+        )
+    return in_base_unit(number, unit, UNITS[key])
+
+
+def _schema(key: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "examples": [EXAMPLES[key]]})
+
+
+def _reader(key: str) -> BeforeValidator:
+    return BeforeValidator(partial(read_quantity, key=key))
+
+
+Bandwidth = Annotated[float, _reader("bandwidth"), _schema("bandwidth")]
+Rate = Annotated[float, _reader("rate"), _schema("rate")]
+Latency = Annotated[float, _reader("latency"), _schema("latency")]
+
+
+def with_unit(key: str) -> Any:
+    """The field of a key that takes a unit. It is None once the document is read."""
+    description = f"instead of {OWN_UNIT[key]}, with a unit: {EXAMPLES[key]}"
+    return Field(default=None, exclude=True, description=description)
+
+
+class WithUnits(Document):
+    """Base of documents with such keys. Of the fields that take a unit, all are None afterwards."""
+
+    TAKE_UNITS: ClassVar[tuple[str, ...]] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _into_own_units(cls, data: Any) -> Any:
+        """Replace what has a unit by a number in the setting's own unit.
+
+        What cannot be read stays where it is, and its own field reports it.
+        """
+        if not isinstance(data, Mapping):
+            return data
+        plain = dict(data)
+        for key in cls.TAKE_UNITS:
+            if key not in plain:
+                continue
+            if OWN_UNIT[key] in plain:
+                raise ValueError(f"{key} and {OWN_UNIT[key]} are one setting; give one of them")
+            try:
+                plain[OWN_UNIT[key]] = read_quantity(plain[key], key)
+            except ValueError:
+                plain[OWN_UNIT[key]] = 1.0  # of no use: the document is refused
+            else:
+                del plain[key]
+        return plain
+
+
+def either_spelling(schema: dict[str, Any], keys: tuple[str, ...]) -> None:
+    """Let a JSON Schema require one of a setting's two keys instead of the plain one."""
+    required = schema.get("required", [])
+    asked = [key for key in keys if OWN_UNIT[key] in required]
+    schema["required"] = [name for name in required if name not in map(OWN_UNIT.get, asked)]
+    schema["allOf"] = [
+        {"oneOf": [{"required": [key]}, {"required": [OWN_UNIT[key]]}]} for key in asked
+    ]

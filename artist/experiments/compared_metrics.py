@@ -1,0 +1,47 @@
+"""Metrics and policies of a comparison: those of the default, and those that may be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from artist.errors import ConfigError
+from artist.policies.table import POLICIES
+from artist.registry import UnknownNameError
+from artist.results import glossary
+from artist.results.glossary import Term
+
+METRICS = ("makespan_s", "jct_mean_s", "jct_p95_s", "queue_delay_mean_s", "comm_time_mean_s")
+"""What is compared unless other metrics are asked for."""
+
+BOUND = "makespan_bound_s"
+
+# These tell of the simulation, or are the same under every policy.
+_NOT_COMPARED = frozenset(
+    {"wall_s", "events", "latency_queries", "latency_backend_calls", "latency_fallback_uses", BOUND}
+)
+
+
+def comparable_metrics() -> list[Term]:
+    """The metrics that a comparison can have."""
+    return [term for term in glossary.METRICS if term.name not in _NOT_COMPARED]
+
+
+def check_metrics(metrics: Sequence[str]) -> None:
+    """Refuse metrics that are not known, and lists without or with repeated ones.
+
+    Raises:
+        UnknownNameError: the message lists all metrics with their units.
+        ConfigError: no metric, or one of them twice.
+    """
+    known = {term.name: term.unit for term in comparable_metrics()}
+    for metric in metrics:
+        if metric not in known:
+            listed = ", ".join(f"{name} ({unit})" for name, unit in known.items())
+            raise UnknownNameError("metric", metric, known, f"known, with units: {listed}")
+    if not metrics or len(set(metrics)) != len(metrics):
+        raise ConfigError(f"--metrics {','.join(metrics)}: give at least one metric, each once")
+
+
+def everyday_policies() -> list[str]:
+    """The policies that `artist compare` runs unasked, in the order of the table."""
+    return [entry.id for entry in POLICIES if entry.everyday and not entry.wraps]

@@ -1,0 +1,110 @@
+"""Reproduces an item of a paper: runs what is missing, compares, writes tables and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from artist.errors import ConfigError
+from artist.experiments.sweep import SweepResult
+from artist.experiments.task import Outcome
+from artist.io.folders import check_parent
+from artist.papers import pictures
+from artist.papers.comparing import claim_rows, judge, latency_rows, own_rows, value_rows
+from artist.papers.definition import Item, Paper
+from artist.papers.running import experiment_of, run_folders, run_missing, values_of
+from artist.results.table_files import write_table
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class Reproduced:
+    """What came of one item."""
+
+    item: Item
+    own: Rows = ()
+    """Our values: policy, racks, metric, mean and range over the seeds."""
+    beside: Rows = ()
+    """Ours and the paper's."""
+    files: list[Path] = field(default_factory=list)
+    failures: Sequence[Outcome] = ()
+    """Runs that failed, and why; then there is nothing else."""
+
+
+def check_out(items: Sequence[Item], out: Path, *, overwrite: bool) -> None:
+    """Refuse to replace the files of an earlier reproduction unasked; its runs are kept anyway.
+
+    Raises:
+        ConfigError: such files are there, or the folder cannot be written.
+    """
+    check_parent(out)
+    for item in items:
+        there = [*out.glob(f"{item.slug}.*"), *out.glob(f"{item.slug}-*")] if out.is_dir() else []
+        if there and not overwrite:
+            raise ConfigError(
+                f"--out {out}: holds {there[0].name} already; choose another folder, or replace "
+                "tables and pictures with --overwrite (runs are kept)"
+            )
+
+
+def reproduce(
+    paper: Paper,
+    item: Item,
+    out: Path,
+    command: Sequence[str],
+    *,
+    seeds: int,
+    workers: int | None = None,
+    on_done: Callable[[SweepResult], None] | None = None,
+) -> Reproduced:
+    """Run, compare and write one item. Pictures are left out without matplotlib.
+
+    Raises:
+        ArtistError: the folder cannot be written, or is another experiment's.
+    """
+    made = Reproduced(item)
+    if item.latencies:
+        base = paper.base
+        made.beside = latency_rows(item, str(base["fabric"]), str(base["calibration"]))
+        out.mkdir(parents=True, exist_ok=True)
+        _write(made, out)
+        unit = "iteration time / compute time" if item.id == "figure 1" else "percent of compute"
+        _draw(made, lambda: pictures.draw_pairs(
+            made.beside, "level", "model", unit, out / item.slug))  # fmt: skip
+        return made
+    experiment = experiment_of(paper, item, seeds)
+    result = run_missing(experiment, out, command, workers=workers, on_done=on_done)
+    if result.failures:
+        made.failures = result.failures
+        return made
+    values = values_of(result, item.metrics)
+    judged = judge(item, values)
+    made.own = own_rows(item, values)
+    made.beside = value_rows(item, values) or claim_rows(judged)
+    _write(made, out)
+    if item.drawn:
+        folders = run_folders(experiment, out)
+        _draw(made, lambda: pictures.draw_of_report(item, folders, out))
+    elif item.values:
+        stem = out / item.slug
+        _draw(made, lambda: pictures.draw_pairs(made.beside, "metric", "policy", "s", stem))
+    else:
+        _draw(made, lambda: pictures.draw_bars(item, values, judged, out))
+    return made
+
+
+def _write(made: Reproduced, out: Path) -> None:
+    """`ITEM.csv` has our values, `ITEM-paper.csv` ours beside the paper's."""
+    tables = {f"{made.item.slug}.csv": made.own, f"{made.item.slug}-paper.csv": made.beside}
+    for name, rows in tables.items():
+        if rows:
+            write_table(rows, out / name)
+            made.files.append(out / name)
+
+
+def _draw(made: Reproduced, draw: Callable[[], list[Path]]) -> None:
+    if pictures.can_draw():
+        made.files += draw()

@@ -1,0 +1,195 @@
+"""The section that opens the page: the verdict on several policies, or what one run was like."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from artist.report.grouping import Study
+from artist.report.job_packing import alone_column, slowdowns, waited_by_cause
+from artist.report.markup import Html, join, tag
+from artist.report.metric_units import in_words
+from artist.report.number_text import short
+from artist.report.quantities import Quantity
+from artist.report.reader import Run
+from artist.report.verdict import (
+    METRICS,
+    Best,
+    bests,
+    certainty,
+    listed,
+    shared_replicates,
+)
+from artist.results.compare_values import LEAST_REPLICATES, MORE, NO_DIFFERENCE, TOO_FEW
+
+
+def verdict_section(study: Study) -> Html:
+    """Heading and sentences."""
+    heading = tag("h2", "In short", id="verdict")
+    if len(study.runs) == 1:
+        sentences = list(_one_run(study, study.runs[0]))
+        return join(
+            [heading, tag("div", *(tag("p", text) for text in sentences), class_="verdict")]
+        )
+    return join([heading, tag("div", *_several(study), class_="verdict")])
+
+
+def _several(study: Study) -> list[Html]:
+    judged = bests(study)
+    if not judged:
+        return [tag("p", _nothing_to_compare(study)), _ranges(study)]
+    lines = [
+        tag("li", _over_settings(study, [best for best in judged if best.metric == metric]))
+        for metric in METRICS
+    ]
+    caveat = tag("p", _caveat(judged))
+    # Where nothing is sure, that comes first.
+    known = any(best.with_verdict(MORE, NO_DIFFERENCE) for best in judged)
+    parts = [tag("ul", *lines), caveat] if known else [caveat, tag("ul", *lines)]
+    if len(study.settings) > 1:
+        each = [tag("li", f"{best.setting.label}: {_of_setting(study, best)}") for best in judged]
+        parts.append(tag("details", tag("summary", "Each setting"), tag("ul", *each)))
+    return parts
+
+
+def _over_settings(study: Study, of_metric: list[Best]) -> str:
+    if len(of_metric) == 1:
+        return _of_setting(study, of_metric[0])
+    wins = Counter(policy for best in of_metric for policy in best.policies if best.others)
+    name = METRICS[of_metric[0].metric]
+    if not wins:
+        return f"{name}: equal under all policies in all {len(of_metric)} settings."
+    (first, count), *others = wins.most_common()
+    counts = [f"{first} in {count} of {len(of_metric)} settings"]
+    counts += [f"{policy} in {count}" for policy, count in others]
+    ties = any(len(best.policies) > 1 for best in of_metric)
+    text = f"{name} is lowest under {listed(counts)}{' (ties count for each)' if ties else ''}."
+    if all(best.with_verdict(TOO_FEW) or not best.others for best in of_metric):
+        return text
+    sure = Counter(best.policies[0] for best in of_metric if best.surely)
+    surely = listed([f"{policy} in {count}" for policy, count in sure.most_common()] or ["none"])
+    return f"{text} Surely lower than every other policy: {surely}."
+
+
+def _of_setting(study: Study, best: Best) -> str:
+    name, value = METRICS[best.metric], in_words(study, best.metric, best.value)
+    who = listed(best.policies)
+    if not best.others:
+        return f"{name}: equal under all policies, {value}."
+    share = 1 - best.value / best.next_value if best.next_value > 0 else 0.0
+    verb = "has the lowest" if len(best.policies) == 1 else "have the lowest"
+    gap = f", {100 * share:.2g} % below the next" if share > 0 else ""
+    return f"{name}: {who} {verb}, {value}{gap}; {'; '.join(certainty(best))}."
+
+
+def _caveat(judged: list[Best]) -> str:
+    counts = sorted({len(shared_replicates(best.setting)) for best in judged})
+    replicates = " to ".join(str(count) for count in sorted({counts[0], counts[-1]}))
+    if all(best.with_verdict(TOO_FEW) or not best.others for best in judged):
+        noun = "replicate" if counts[-1] == 1 else "replicates"
+        return (
+            f"The lowest number may be lowest by chance: the policies share {replicates} {noun} "
+            f"(seed x permutation) per setting, and a verdict needs {LEAST_REPLICATES} that are "
+            "independent. Run more seeds: artist compare --seeds 8, or a list of seeds in a sweep."
+        )
+    return (
+        f"Means over {replicates} replicates. The verdicts hold together at 95 % on these metrics, "
+        "for all pairs of policies and all settings (Holm); no difference is said of each pair "
+        "alone. They hold for replicates like these, not for other traces or clusters."
+    )
+
+
+def _nothing_to_compare(study: Study) -> str:
+    if len(study.policies) == 1:
+        return f"All runs have one policy, {study.policies[0]}: there is nothing to compare."
+    return "No two policies ran on the same setting and replicate, so none is better or worse."
+
+
+def _ranges(study: Study) -> Html:
+    """The range of each metric over all runs."""
+    lines = []
+    for metric, name in METRICS.items():
+        values = sorted(run.metric(metric) for run in study.runs)
+        ends = dict.fromkeys(in_words(study, metric, value) for value in (values[0], values[-1]))
+        lines.append(tag("li", f"{name}: {' to '.join(ends)}."))
+    return tag("ul", *lines)
+
+
+def _one_run(study: Study, run: Run) -> list[str]:
+    jobs = run.jobs
+    wait, jct = float(jobs["queue_delay_s"].mean()), float(jobs["jct_s"].mean())
+    waited = int(np.count_nonzero(jobs["queue_delay_s"] > 0))
+    done = (
+        f"{study.policies[0]} finished {jobs.count:,} jobs in "
+        f"{in_words(study, 'makespan_s', run.metric('makespan_s'))}. Jobs held "
+        f"{in_words(study, 'gpu_allocated_share', run.metric('gpu_allocated_share'))} of the GPU "
+        f"time and computed in "
+        f"{in_words(study, 'gpu_computing_share', run.metric('gpu_computing_share'))} of it."
+    )
+    if not waited:
+        return [done, "No job waited.", *_worst(study, run), _ONE_RUN]
+    waits = (
+        f"{waited:,} jobs waited. Over all jobs, waiting is {100 * wait / jct:.0f} % of the "
+        f"completion time: on average {in_words(study, 'queue_delay_mean_s', wait)} of "
+        f"{in_words(study, 'jct_mean_s', jct)}."
+    )
+    return [done, waits, *_why(run), *_worst(study, run), _ONE_RUN]
+
+
+_AS_LONG = 1.005
+"""A slowdown below it is 1 where three digits are shown."""
+
+_ONE_RUN = (
+    "One run shows what happened once. It does not tell this policy from another one, nor from "
+    "itself on another seed."
+)
+
+
+def _why(run: Run) -> list[str]:
+    causes = waited_by_cause(run)
+    total = sum(causes.values())
+    if not total:
+        return []
+    shares = [
+        f"{cause}, {100 * value / total:.0f} %"
+        for cause, value in causes.most_common()
+        if value >= total / 200  # less would be 0 %
+    ]
+    return [f"What the time waited was due to: {'; '.join(shares)}."]
+
+
+def _worst(study: Study, run: Run) -> list[str]:
+    """The job with the largest slowdown, and why it waited longest."""
+    ratios = slowdowns(run)
+    worst = int(np.argmax(ratios))
+    job = run.jobs.text["job_id"][worst]
+    against = "alone" if alone_column(run) == "alone_s" else "without communication"
+    jct = in_words(study, "jct_mean_s", float(run.jobs["jct_s"][worst]))
+    wait = float(run.jobs["queue_delay_s"][worst])
+    gpus = int(run.jobs["gpus"][worst])
+    if ratios[worst] < _AS_LONG:
+        return [f"No job took longer than {against}."]
+    waited = (
+        f"waited {in_words(study, 'queue_delay_mean_s', wait)} of it" if wait else "never waited"
+    )
+    text = (
+        f"Worst off is job {job} ({run.jobs.text['model'][worst]}, {gpus} GPU"
+        f"{'' if gpus == 1 else 's'}): it took {jct}, {short(ratios[worst])} times as long as "
+        f"{against}, and {waited}."
+    )
+    return [text, *_longest_wait(study, run, job)]
+
+
+def _longest_wait(study: Study, run: Run, job: str) -> list[str]:
+    if run.waits is None:
+        return []
+    rows = [row for row, name in enumerate(run.waits.text["job_id"]) if name == job]
+    if not rows:
+        return []
+    row = max(rows, key=lambda index: float(run.waits["wait_s"][index]) if run.waits else 0.0)
+    seconds, unit = study.units[Quantity.TIME]
+    start = short(float(run.waits["start_s"][row]) / seconds)
+    length = in_words(study, "queue_delay_mean_s", float(run.waits["wait_s"][row]))
+    reason = run.waits.text["reason"][row].rstrip(".")
+    return [f"Its longest wait began at {start} {unit} and took {length}: {reason}."]

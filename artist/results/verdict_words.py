@@ -1,0 +1,182 @@
+"""Verdicts of comparisons as sentences. A sentence claims what its verdict claims, and no more.
+
+    tiresias finishes jobs 12 % sooner than dally on average (JCT mean; 8 to 16 %, 5 replicates)
+    las and srtf cannot be told apart from dally (JCT mean; 5 replicates)
+
+Only `less` and `more` give a sentence about better or worse. Percentages and intervals are those of
+the ratio, so they agree with the table of a comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from artist.results import glossary
+from artist.results.compare_values import (
+    EQUIVALENCE,
+    IDENTICAL,
+    LEAST_REPLICATES,
+    LESS,
+    MORE,
+    NO_DIFFERENCE,
+    TOO_FEW,
+    ComparedValues,
+)
+
+_PHRASES = {
+    "makespan_s": ("finishes all jobs {by} sooner than {baseline}", "later"),
+    "jct_mean_s": ("finishes jobs {by} sooner than {baseline} on average", "later"),
+    "queue_delay_mean_s": ("keeps jobs waiting {by} shorter than {baseline} on average", "longer"),
+    "comm_time_mean_s": ("spends {by} less time on communication than {baseline}", "more"),
+}
+"""Metric -> what less of it means, and the word that takes the place of the comparative."""
+_COMPARATIVE = {"makespan_s": "sooner", "jct_mean_s": "sooner", "queue_delay_mean_s": "shorter",
+                "comm_time_mean_s": "less"}  # fmt: skip
+
+_MORE_IS_BETTER = frozenset({"gpu_computing_share", "jain_index"})
+_NEITHER = ("placements_", "gpu_allocated_share", "gpu_communicating_share", "latency_")
+"""Metrics of which neither less nor more is good for its own sake."""
+
+_NAMES = {
+    "makespan_s": "makespan",
+    "jct_mean_s": "JCT mean",
+    "jct_p50_s": "JCT median",
+    "queue_delay_mean_s": "queueing delay",
+    "queue_delay_p95_s": "queueing delay P95",
+    "queue_delay_p99_s": "queueing delay P99",
+    "comm_time_mean_s": "communication",
+}
+
+
+class Side(StrEnum):
+    """What a sentence says of its policy."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    LESS = "less"
+    MORE = "more"
+    EQUAL = "equal"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence about one metric of one or several policies, without a full stop."""
+
+    side: Side
+    text: str
+
+
+def metric_name(metric: str) -> str:
+    """A metric in words: `jct_p95_s` is the JCT P95."""
+    if metric in _NAMES:
+        return _NAMES[metric]
+    words = metric.removesuffix("_s").replace("_", " ")
+    return words.replace("jct", "JCT").replace(" p9", " P9")
+
+
+def sentences(
+    metric: str,
+    baseline: str,
+    compared: Mapping[str, ComparedValues],
+    equivalence: float = EQUIVALENCE,
+) -> list[Sentence]:
+    """What the comparisons of some policies with the baseline say of a metric.
+
+    Policies with less of the metric come first, then those with more, each with its own sentence.
+    Those of any other verdict share one.
+    """
+    sure = [policy for policy in compared if compared[policy].verdict in (LESS, MORE)]
+    sure.sort(key=lambda policy: _size(compared[policy]))
+    told = [_sure(metric, policy, baseline, compared[policy]) for policy in sure]
+    others: dict[str, list[str]] = {}
+    for policy, one in compared.items():
+        if policy not in sure:
+            others.setdefault(one.verdict, []).append(policy)
+    for verdict, policies in others.items():
+        count = min(compared[policy].replicates for policy in policies)
+        told.append(_unsure(metric, verdict, policies, baseline, count, equivalence))
+    return told
+
+
+def side(metric: str, verdict: str) -> Side:
+    """Whether a verdict of `less` or `more` is good or bad; for some metrics it is neither."""
+    if metric.startswith(_NEITHER):
+        return Side(verdict)
+    return Side.BETTER if (verdict == LESS) != (metric in _MORE_IS_BETTER) else Side.WORSE
+
+
+def _size(compared: ComparedValues) -> float:
+    return compared.difference if math.isnan(compared.ratio) else compared.ratio - 1
+
+
+def _sure(metric: str, policy: str, baseline: str, compared: ComparedValues) -> Sentence:
+    by, interval = _amounts(metric, compared)
+    form, opposite = _PHRASES.get(metric, ("has {by} less {name} than {baseline}", "more"))
+    if compared.verdict == MORE:
+        form = form.replace(_COMPARATIVE.get(metric, "less"), opposite)
+    said = form.format(by=by, baseline=baseline, name=metric_name(metric))
+    note = f"{metric_name(metric)}; {interval}, {_replicates(compared.replicates)}"
+    return Sentence(side(metric, compared.verdict), f"{policy} {said} ({note})")
+
+
+def _amounts(metric: str, compared: ComparedValues) -> tuple[str, str]:
+    """The difference and its interval without signs: the smaller end first."""
+    if math.isnan(compared.ratio):
+        unit = _unit(metric)
+        middle, *ends = (abs(x) for x in (compared.difference, compared.low, compared.high))
+        low, high = (f"{_plain(end)}" for end in sorted(ends))
+        return f"{_plain(middle)}{unit}", f"{low} to {high}{unit}"
+    middle, *ends = (abs(x - 1) for x in (compared.ratio, compared.low, compared.high))
+    low, high = (_percent(end) for end in sorted(ends))
+    return f"{_percent(middle)} %", f"{low} to {high} %"
+
+
+def _unit(metric: str) -> str:
+    term = glossary.find(metric)
+    return "" if term is None or term.unit in ("", "1") else f" {term.unit}"
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _percent(share: float) -> str:
+    """A share in percent: whole numbers from 10 on, two digits below."""
+    return f"{100 * share:,.0f}" if share >= 0.0995 else f"{100 * share:.2g}"
+
+
+def _unsure(
+    metric: str,
+    verdict: str,
+    policies: Sequence[str],
+    baseline: str,
+    count: int,
+    equivalence: float,
+) -> Sentence:
+    named = _listed(policies)
+    note = f"({metric_name(metric)}; {_replicates(count)})"
+    several = len(policies) > 1
+    if verdict == IDENTICAL:
+        be = "are" if several else "is"
+        return Sentence(Side.EQUAL, f"{named} {be} identical to {baseline} {note}")
+    if verdict == NO_DIFFERENCE:
+        differ = "differ" if several else "differs"
+        less = f"by less than {100 * equivalence:g} %"
+        return Sentence(Side.EQUAL, f"{named} {differ} from {baseline} {less} {note}")
+    if verdict == TOO_FEW:
+        why = f"a verdict needs {LEAST_REPLICATES} independent replicates"
+        return Sentence(Side.OPEN, f"nothing is said of {named} against {baseline}: {why} {note}")
+    return Sentence(Side.OPEN, f"{named} cannot be told apart from {baseline} {note}")
+
+
+def _replicates(count: int) -> str:
+    return f"{count} replicate{'' if count == 1 else 's'}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,226 @@
+"""The jobs around each wait: whose GPUs it waited for, and who got GPUs meanwhile.
+
+All pairs of a wait and a stay that overlap are looked at, in groups that fit into memory. A busy
+cluster has hundreds of pairs per wait, so most jobs are dropped before anything is sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from artist.results.stays import Stays, Whole
+
+MOST_NAMED = 5
+"""So many jobs of a kind are named for each wait."""
+
+# Pairs at once: ten arrays of 1 MiB, which fit a cache.
+_PAIRS = 1 << 17
+
+# Into so many pieces the jobs that run at an instant are cut, to find five large ones quickly.
+_PIECES = 32
+
+
+class Waits(NamedTuple):
+    """Stretches `[begin, end)` of time in which jobs waited, in ticks; sorted by `begin`."""
+
+    handle: Whole
+    begin: Whole
+    end: Whole
+
+
+class Neighbours(NamedTuple):
+    """Handles of jobs by wait, and numbers of jobs."""
+
+    holders: list[list[int]]
+    """The jobs that held most GPU time during the wait; at most `MOST_NAMED`, ties by handle."""
+    overtaking: list[list[int]]
+    """The first jobs that arrived later and got GPUs during the wait; at most `MOST_NAMED`."""
+    overtaken: list[int]
+    """How many jobs arrived later and got GPUs during the wait."""
+    served: list[int]
+    """How many other jobs got GPUs during the wait."""
+
+
+class _ByStart(NamedTuple):
+    """Stays of some length in the order of their starts."""
+
+    handle: Whole
+    start: Whole
+    end: Whole
+    gpus: Whole
+    before: Whole
+    """When the job's stay before this one began; -1 if it is the first."""
+
+
+class _Group(NamedTuple):
+    """Pairs of some consecutive waits: stays that ran when a wait began, and those that started."""
+
+    waits: Waits
+    running: Whole
+    running_counts: Whole
+    started: Whole
+    started_counts: Whole
+
+
+def neighbours(stays: Stays, waits: Waits) -> Neighbours:
+    """The neighbours of each wait."""
+    ordered = _by_start(stays)
+    around = Neighbours([], [], [], [])
+    if not len(ordered.handle):
+        return around
+    gpu_time = _GpuTime(ordered)
+    for group in _groups(ordered, waits):
+        around.holders.extend(gpu_time.holders(group))
+        overtaking, overtaken, served = _served(ordered, group)
+        around.overtaking.extend(overtaking)
+        around.overtaken.extend(overtaken)
+        around.served.extend(served)
+    return around
+
+
+def _by_start(stays: Stays) -> _ByStart:
+    same_job = stays.handle[1:] == stays.handle[:-1]
+    before = np.full(len(stays.handle), -1, dtype=np.int64)
+    before[1:][same_job] = stays.start[:-1][same_job]
+    order = np.lexsort((stays.handle, stays.start))
+    order = order[(stays.end > stays.start)[order]]
+    columns = (stays.handle, stays.start, stays.end, stays.gpus, before)
+    return _ByStart(*(column[order] for column in columns))
+
+
+def _groups(stays: _ByStart, waits: Waits) -> Iterator[_Group]:
+    first = np.searchsorted(stays.start, waits.begin)
+    after = np.searchsorted(stays.start, waits.end)
+    snapshots = _running_at(stays, waits.begin)
+    ended = np.searchsorted(np.sort(stays.end), waits.begin, side="right")
+    # Stays that began before the wait and have not ended, and those that begin in it.
+    pairs = np.cumsum(after - ended)
+    low = 0
+    while low < len(waits.begin):
+        done = int(pairs[low - 1]) if low else 0
+        high = max(low + 1, int(np.searchsorted(pairs, done + _PAIRS, side="right")))
+        running = [next(snapshots) for _ in range(low, high)]
+        counts = (after - first)[low:high]
+        yield _Group(
+            Waits(*(column[low:high] for column in waits)),
+            np.concatenate(running),
+            np.array([len(some) for some in running], dtype=np.int64),
+            _ranges(first[low:high], counts),
+            counts,
+        )
+        low = high
+
+
+def _running_at(stays: _ByStart, moments: Whole) -> Iterator[Whole]:
+    """Per moment, none before the last: the stays that began before it and end after it."""
+    start, end = stays.start.tolist(), stays.end.tolist()
+    by_end = np.argsort(stays.end, kind="stable").tolist()
+    running: dict[int, None] = {}
+    begun = over = 0
+    for moment in moments.tolist():
+        while begun < len(start) and start[begun] < moment:
+            running[begun] = None
+            begun += 1
+        while over < len(end) and end[by_end[over]] <= moment:
+            running.pop(by_end[over], None)
+            over += 1
+        yield np.fromiter(running, np.int64, len(running))
+
+
+def _ranges(first: Whole, counts: Whole) -> Whole:
+    """`first, first + 1, ...`, so many as counted, one range after the other."""
+    offsets = np.cumsum(counts) - counts
+    places = np.arange(int(counts.sum()), dtype=np.int64)
+    places += np.repeat(first - offsets, counts)
+    return places
+
+
+def _served(stays: _ByStart, group: _Group) -> tuple[list[list[int]], list[int], list[int]]:
+    """Who overtakes each wait, how many do, and how many jobs are served at all."""
+    count = len(group.started_counts)
+    wait = np.repeat(np.arange(count), group.started_counts)
+    job = stays.handle[group.started]
+    # A job that gets GPUs twice is counted at its first start in the wait.
+    once = stays.before[group.started] < group.waits.begin[wait]
+    later = once & (job > group.waits.handle[wait])
+    served = np.bincount(wait[once], minlength=count)
+    overtaken = np.bincount(wait[later], minlength=count)
+    named = _first_of_each(job[later], overtaken)
+    return named, overtaken.tolist(), served.tolist()
+
+
+def _first_of_each(values: Whole, counts: Whole) -> list[list[int]]:
+    """The first `MOST_NAMED` of each of some consecutive parts."""
+    kept = np.minimum(counts, MOST_NAMED)
+    chosen = values[_ranges(np.cumsum(counts) - counts, kept)].tolist()
+    ends = np.cumsum(kept).tolist()
+    return [chosen[end - size : end] for end, size in zip(ends, kept.tolist(), strict=True)]
+
+
+class _GpuTime:
+    """How much GPU time jobs held in each wait, in GPUs x ticks (or x a power of two of ticks)."""
+
+    def __init__(self, stays: _ByStart) -> None:
+        self._stays = stays
+        span = int(stays.end.max() - stays.start[0])
+        # The GPU time of one job must fit 62 bits.
+        self._shift = max(0, (int(stays.gpus.max()) * span).bit_length() - 62)
+        self._jobs = int(stays.handle.max()) + 1
+        self._total = np.zeros(self._jobs, dtype=np.int64)
+        np.add.at(self._total, stays.handle, stays.gpus * (stays.end - stays.start >> self._shift))
+        self._most_gpus = np.zeros(self._jobs, dtype=np.int64)
+        np.maximum.at(self._most_gpus, stays.handle, stays.gpus)
+
+    def holders(self, group: _Group) -> list[list[int]]:
+        """Handles of the jobs with most GPU time in each wait of a group."""
+        stays, waits = self._stays, group.waits
+        places = np.arange(len(waits.begin))
+        wait = np.concatenate(
+            [np.repeat(places, group.running_counts), np.repeat(places, group.started_counts)]
+        )
+        stay = np.concatenate([group.running, group.started])
+        time = np.minimum(stays.end[stay], waits.end[wait])
+        time -= np.maximum(stays.start[stay], waits.begin[wait])
+        held = stays.gpus[stay] * (time >> self._shift)
+        # `MOST_NAMED` jobs have at least `least`. A job that cannot have as much is none of them.
+        least = _low_bound(held[: len(group.running)], group.running_counts)
+        job, length = stays.handle[stay], waits.end - waits.begin >> self._shift
+        bound = np.minimum(self._total[job], self._most_gpus[job] * length[wait])
+        kept = bound >= least[wait]
+        return self._largest(wait[kept], job[kept], held[kept], least)
+
+    def _largest(self, wait: Whole, job: Whole, held: Whole, least: Whole) -> list[list[int]]:
+        """Sum by wait and job, and take the largest sums of each wait."""
+        key = wait * self._jobs + job
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        sums = np.add.reduceat(held[order], first) if len(first) else held
+        wait, job = np.divmod(key[first], self._jobs)
+        # No time at all: a stay of a nanosecond, where ticks are taken together.
+        kept = sums >= np.maximum(least[wait], 1)
+        wait, job, sums = wait[kept], job[kept], sums[kept]
+        ranked = np.lexsort((job, -sums, wait))
+        return _first_of_each(job[ranked], np.bincount(wait, minlength=len(least)))
+
+
+def _low_bound(held: Whole, counts: Whole) -> Whole:
+    """Per part: at least `MOST_NAMED` of its values are as large as this. Fast, seldom sharp.
+
+    A part is cut into pieces. The `MOST_NAMED`-th of the pieces' largest values is such a bound;
+    0 is one for a part that is too short to be cut.
+    """
+    bound = np.zeros(len(counts), dtype=np.int64)
+    enough = counts >= _PIECES
+    if not enough.any():
+        return bound
+    begins = (np.cumsum(counts) - counts)[enough, None]
+    cuts = begins + counts[enough, None] * np.arange(_PIECES + 1) // _PIECES
+    # `reduceat` takes pairs of a begin and an end; every second of its answers lies between pairs.
+    pairs = np.stack([cuts[:, :-1], cuts[:, 1:]], axis=2).ravel()
+    largest = np.maximum.reduceat(np.append(held, 0), pairs)[::2].reshape(-1, _PIECES)
+    bound[enough] = np.partition(largest, -MOST_NAMED, axis=1)[:, -MOST_NAMED]
+    return bound

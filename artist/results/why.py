@@ -1,0 +1,193 @@
+"""Why a job waited, and how it ran: the tables of one run directory, job by job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from artist.errors import TraceError, one_line
+from artist.io.reading import is_file
+from artist.registry import UnknownNameError
+
+Row: TypeAlias = dict[str, Any]
+"""Column name -> value, as in the file."""
+
+_TEXT, _NUMBER, _TEXTS = "text", "numbers", "lists of text"
+
+_COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "jobs": {
+        **dict.fromkeys(("job_id", "model"), _TEXT),
+        **dict.fromkeys(
+            (
+                "gpus", "iterations", "arrival_s", "start_s", "finish_s", "jct_s",
+                "queue_delay_s", "run_s", "ideal_s", "comm_s", "stalled_s", "lost_s",
+            ),
+            _NUMBER,
+        ),
+    },
+    "placements": {
+        **dict.fromkeys(("job_id", "level", "signature", "placement", "ended"), _TEXT),
+        **dict.fromkeys(("gpus", "start_s", "end_s", "iteration_s"), _NUMBER),
+    },
+    "waits": {
+        **dict.fromkeys(("job_id", "began", "cause", "reason"), _TEXT),
+        **dict.fromkeys(
+            ("start_s", "end_s", "wait_s", "gpus", "free_gpus_max", "left_free_s", "overtakers"),
+            _NUMBER,
+        ),
+        **dict.fromkeys(("waited_for", "overtaken_by"), _TEXTS),
+    },
+}  # fmt: skip
+_POSITIVE = frozenset({"gpus", "iterations", "jct_s", "alone_s", "iteration_s"})
+# Communication is a difference, and may be less than 0 by rounding.
+_LEAST = {"comm_s": -np.inf}
+# Left out of a run if the backend does not know the placement.
+_OPTIONAL = {"jobs": {"alone_s": _NUMBER}}
+
+
+def job_story(run: Path, job: str) -> Row:
+    """A job of a run: its totals, `waits` and `stays`, each in the order of time.
+
+    `slowdown` is jct_s / alone_s of the job, and the same per iteration of a stay; it is None if
+    the run has no alone_s.
+
+    Raises:
+        UnknownNameError: the run has no such job.
+        TraceError: a file is missing or damaged.
+    """
+    jobs = _table(run, "jobs")
+    names = jobs["job_id"].to_pylist()
+    if job not in names:
+        raise UnknownNameError("job", job, names, f"the run has {len(names):,} jobs")
+    totals: Row = jobs.slice(names.index(job), 1).to_pylist()[0]
+    alone_s = totals.setdefault("alone_s", None)
+    stays = _of_job(_table(run, "placements"), job)
+    for stay in stays:
+        stay["slowdown"] = _slowdown(_submitted_s(stay, totals), alone_s, totals["iterations"])
+    stays.sort(key=_start)
+    return {
+        **totals,
+        "slowdown": _slowdown(totals["jct_s"], alone_s, 1),
+        "waits": sorted(_of_job(_table(run, "waits"), job), key=_start),
+        "stays": stays,
+    }
+
+
+def worst_waits(run: Path, by: str, most: int = 10) -> list[Row]:
+    """The longest waits of a run, or those of the jobs with the largest slowdowns.
+
+    `by` is `wait` or `slowdown`; the other one comes next, then the order of begin. A wait has the
+    `slowdown` of its job. Jobs of a run without alone_s all come alike.
+
+    Raises:
+        TraceError: a file is missing or damaged.
+    """
+    jobs = _table(run, "jobs")
+    alone = jobs["alone_s"].to_pylist() if "alone_s" in jobs.column_names else [None] * len(jobs)
+    slowdowns = {
+        name: _slowdown(jct_s, alone_s, 1)
+        for name, jct_s, alone_s in zip(
+            jobs["job_id"].to_pylist(), jobs["jct_s"].to_pylist(), alone, strict=True
+        )
+    }
+    waits: list[Row] = _table(run, "waits").to_pylist()
+    for wait in waits:
+        wait["slowdown"] = slowdowns.get(wait["job_id"])
+    keys: Sequence[str] = ("slowdown", "wait_s") if by == "slowdown" else ("wait_s", "slowdown")
+    waits.sort(key=lambda wait: tuple(-(wait[key] or 0.0) for key in keys))
+    return waits[:most]
+
+
+def _start(row: Row) -> float:
+    start_s: float = row["start_s"]
+    return start_s
+
+
+def _submitted_s(stay: Row, totals: Row) -> float:
+    """Seconds per iteration of the job as submitted: on half of its GPUs one is worth half."""
+    iteration_s: float = stay["iteration_s"] * totals["gpus"] / stay["gpus"]
+    return iteration_s
+
+
+def _slowdown(took_s: float, alone_s: float | None, iterations: int) -> float | None:
+    return took_s * iterations / alone_s if alone_s else None
+
+
+def _of_job(table: Any, job: str) -> list[Row]:
+    names = table["job_id"].to_pylist()
+    mine = np.array([index for index, name in enumerate(names) if name == job], dtype=np.int64)
+    rows: list[Row] = table.take(mine).to_pylist()
+    return rows
+
+
+def _table(run: Path, name: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = run / f"{name}.parquet"
+    if name == "waits" and not path.exists():
+        raise TraceError(
+            f"{path}: is missing, since an earlier version wrote the run; simulate its scenario "
+            "again (artist sim --out DIR), which manifest.json holds"
+        )
+    if path.exists() and not is_file(path):  # on a pipe Arrow would wait forever
+        raise TraceError(f"{path}: cannot be read (not a file)")
+    try:
+        file = pq.ParquetFile(path)
+        known = file.schema_arrow.names
+        wanted = {**_COLUMNS[name]}
+        wanted |= {key: kind for key, kind in _OPTIONAL.get(name, {}).items() if key in known}
+        missing = [column for column in wanted if column not in known]
+        if missing:
+            raise TraceError(f"{path}: lacks the column {missing[0]!r}")
+        table = file.read(columns=list(wanted))
+        for column, kind in wanted.items():
+            _check(table[column], column, kind, path)
+    except (OSError, ValueError, pa.ArrowException) as cause:
+        reason = one_line(str(cause).splitlines()[0]) if str(cause) else type(cause).__name__
+        raise TraceError(f"{path}: cannot be read as Parquet ({reason})") from cause
+    return table
+
+
+def _check(column: Any, name: str, kind: str, path: Path) -> None:
+    if not len(column):
+        return
+    if column.null_count or not _KINDS[kind](column.type):
+        raise TraceError(f"{path}: the column {name!r} should hold {kind}")
+    if kind is _NUMBER:
+        values = column.to_numpy()
+        positive = name in _POSITIVE
+        bad = (values <= 0 if positive else values < _LEAST.get(name, 0)) | ~np.isfinite(values)
+        if bad.any():
+            expected = "more than 0" if positive else "0 or more"
+            raise TraceError(
+                f"{path}: the column {name!r} holds {values[bad][0]:g}, expected {expected}"
+            )
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind))
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _is_texts(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_list(kind) and _is_text(kind.value_type))
+
+
+_KINDS: Mapping[str, Callable[[Any], bool]] = {
+    _TEXT: _is_text,
+    _NUMBER: _is_number,
+    _TEXTS: _is_texts,
+}

@@ -1,0 +1,64 @@
+"""Times that are not in seconds: hours, milliseconds, dates. They become seconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal, TypeAlias, get_args
+
+Unit: TypeAlias = Literal["us", "ms", "s", "min", "h", "d", "date"]
+
+UNITS: tuple[str, ...] = get_args(Unit)
+
+DATE = "date"
+
+_SECONDS = {
+    "us": Decimal("1e-6"),
+    "ms": Decimal("1e-3"),
+    "s": Decimal(1),
+    "min": Decimal(60),
+    "h": Decimal(3600),
+    "d": Decimal(86400),
+}
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+def scaled(value: float, unit: str) -> float:
+    """So many of a unit, in seconds: 1.1 h are 3960 s, which floats would miss.
+
+    >>> scaled(1.1, "h"), 1.1 * 3600
+    (3960.0, 3960.0000000000005)
+    """
+    if not math.isfinite(value):
+        return value
+    return float(Decimal(repr(value)) * _SECONDS[unit])
+
+
+def moment_s(text: str) -> float | None:
+    """Seconds since 1970 of a local time as in `2020-06-09 18:41:01`; None if it is none."""
+    moment = _moment(text)
+    return None if moment is None or moment.tzinfo else (moment - _EPOCH).total_seconds()
+
+
+def zoned_s(text: str) -> float | None:
+    """Seconds since 1970 of a time with its zone, `2020-06-09T18:41:01Z`; None if it is none."""
+    moment = _moment(text)
+    try:
+        return None if moment is None or not moment.tzinfo else moment.timestamp()
+    except OverflowError:  # a zone can take the first and last day of time beyond it
+        return None
+
+
+def reader_of_dates(texts: Sequence[str]) -> Callable[[str], float | None]:
+    """How to read the dates of a column: with zones if the first has one, else without."""
+    return moment_s if not texts or zoned_s(texts[0]) is None else zoned_s
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None

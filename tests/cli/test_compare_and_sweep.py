@@ -1,0 +1,127 @@
+"""What `artist compare` and `artist sweep` print and write."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from artist.cli.commands.sweep import MOST_ROWS
+from artist.cli.comparison_text import print_comparison
+from artist.cli.progress_bar import duration
+from artist.config import Scenario
+from artist.experiments.compare import compare
+from artist.experiments.compared_metrics import everyday_policies
+
+SMALL = ("--racks", "1", "--trace", "tiny-batch", "--backend", "none")
+
+
+def test_without_policies_all_are_compared_and_the_work_is_announced(artist) -> None:
+    result = artist("compare", *SMALL, "--permutations", "1", "--format", "json")
+    told = json.loads(result.stdout)
+    assert told["policies"] == everyday_policies()
+    announced, forecast = result.stderr.splitlines()
+    assert announced.startswith(f"comparing all {len(everyday_policies())} policies that need no")
+    assert forecast.startswith(f"{len(everyday_policies())} runs on ")
+    assert " in all" in forecast
+
+
+def test_words_parts_and_the_bound_stand_below_the_table(capsys) -> None:
+    scenario = Scenario(racks=1, jobs=60)
+    print_comparison(compare(scenario, ["fifo", "fifo-backfill"], seeds=1, permutations=5))
+    shown = capsys.readouterr().out
+    assert "better: fifo-backfill finishes jobs " in shown
+    assert "(lower bound)" in shown
+    assert "No policy can finish all jobs in less than 722,238 s (lower bound" in shown
+    assert "preemption and restarts (s)" in shown
+    assert "-0 " not in shown
+
+
+def test_a_part_has_a_share_only_where_the_verdict_is_sure(capsys) -> None:
+    print_comparison(compare(Scenario(racks=1, jobs=60), ["fifo", "las"], seeds=1, permutations=2))
+    *_, row, _ = capsys.readouterr().out.splitlines()
+    assert row.split()[0] == "las"
+    assert "%" not in row
+
+
+def test_chosen_metrics_have_table_and_words(artist) -> None:
+    asked = ("--policies", "fifo,las", "--metrics", "preemptions")
+    shown = artist("compare", *SMALL, *asked).stdout
+    assert "(preemptions; " in shown
+    assert "makespan" not in shown
+    assert "JCT" not in shown
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_comparison_is_written_and_not_replaced_unasked(
+    artist, tmp_path: Path, suffix: str
+) -> None:
+    asked = ("compare", *SMALL, "--policies", "fifo,las", "--permutations", "1")
+    file = tmp_path / f"c.{suffix}"
+    assert artist(*asked, "-o", file).returncode == 0
+    rows = (
+        list(csv.DictReader(file.read_text().splitlines()))
+        if suffix == "csv"
+        else pq.read_table(file).to_pylist()
+    )
+    assert {row["policy"] for row in rows if row["metric"] == "jct_mean_s"} == {"fifo", "las"}
+    before = file.read_bytes()
+    again = artist(*asked, "-o", file)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "exists already; choose another name, or replace it with --overwrite" in again.stderr
+    assert file.read_bytes() == before
+    assert artist(*asked, "-o", file, "--overwrite").returncode == 0
+
+
+def test_a_file_of_another_kind_is_refused_before_any_run(artist) -> None:
+    result = artist("compare", *SMALL, "-o", "c.xlsx")
+    assert result.stderr == (
+        "artist: error: -o c.xlsx: expected a name that ends in .csv or .parquet\n"
+    )
+
+
+def test_a_sweep_prints_its_results(artist, tmp_path: Path) -> None:
+    grid = "grid:\n  policy: [fifo, las]\n  racks: [1, 2]\n"
+    base = "base: {trace: tiny-batch, backend: none}\n"
+    (tmp_path / "e.yaml").write_text(f"name: e\nversion: 1\n{base}{grid}")
+    shown = artist("sweep", "e.yaml", "--out", "o").stdout
+    heading = next(line for line in shown.splitlines() if "makespan (s)" in line)
+    assert heading.split()[:2] == ["policy", "racks"]
+    assert [line.split()[:2] for line in shown.splitlines() if line.split()[:1] == ["las"]] == [
+        ["las", "1"],
+        ["las", "2"],
+    ]
+    (tmp_path / "e.yaml").write_text(
+        f"name: e\nversion: 1\n{base}grid:\n  policy: [fifo]\n  racks: [1]\n"
+    )
+    resumed = artist("sweep", "e.yaml", "--out", "o", "--resume")
+    assert "3 finished runs in o/runs are not of this grid" in resumed.stderr
+
+
+def test_a_long_sweep_says_where_the_rest_is(artist, tmp_path: Path) -> None:
+    seeds = list(range(MOST_ROWS + 2))
+    base = "name: e\nversion: 1\nbase: {trace: tiny-batch, backend: none}\n"
+    (tmp_path / "e.yaml").write_text(f"{base}grid: {{seed: {seeds}}}\n")
+    shown = artist("sweep", "e.yaml", "--out", "o").stdout
+    assert (
+        f"The first {MOST_ROWS} of {len(seeds)} runs; o/results.csv has all of them, and every"
+        in shown
+    )
+
+
+def test_an_unknown_grid_key_is_one_sentence(artist, tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text("name: e\nversion: 1\ngrid:\n  polcy: [fifo]\n")
+    result = artist("sweep", "e.yaml", "--out", "o")
+    assert result.stderr == (
+        "artist: error: e.yaml:4: grid: unknown setting 'polcy' (did you mean 'policy'?)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.2, "1 s"), (99, "99 s"), (150, "2 min"), (7200, "2.0 h")]
+)
+def test_durations_are_rough(seconds: float, words: str) -> None:
+    assert duration(seconds) == words

@@ -1,0 +1,48 @@
+"""Is help where people look for it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from artist.cli.main import application
+
+
+def _paths(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _paths(inner, (*path, name))
+
+
+PATHS = list(_paths(get_command(application())))
+
+
+def test_there_are_commands_and_commands_of_commands() -> None:
+    assert {0, 1, 2} <= {len(path) for path in PATHS}
+
+
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+def test_h_is_help(path: tuple[str, ...]) -> None:
+    short, long = (CliRunner().invoke(application(), [*path, flag]) for flag in ("-h", "--help"))
+    assert short.exit_code == long.exit_code == 0
+    assert short.output == long.output
+    assert "Usage: " in short.output
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["permutation"], "order, without a meaning, in which machines"),
+        (["within", "noise"], "artist compare calls it undecided"),
+        (["within noise"], "artist compare calls it undecided"),
+        (["within-noise"], "artist compare calls it undecided"),
+        (["cycle"], "1 cycle = 1 ns"),
+    ],
+)
+def test_topics_of_help(words: list[str], meant: str) -> None:
+    shown = CliRunner().invoke(application(["explain", "sim"]), ["explain", *words])
+    assert meant in shown.output

@@ -1,0 +1,145 @@
+"""Do the commands read a trace in columns of its own, and say before they run what they read?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from artist.cli.trace_options import say_what_was_read
+from artist.trace.named import Given, open_trace
+
+OWN = """\
+id,submitted,n_gpus,run_hours,network
+a,0,8,0.5,ResNet-18 (batch size 32)
+b,60,4,0.2,"VGG, the old one"
+"""
+FLAGS = (
+    "--columns", "job_id=id,arrival_s=submitted,gpus=n_gpus", "--columns", "duration=run_hours",
+    "--columns", "model=network", "--units", "duration=h",
+)  # fmt: skip
+MODELS = ("--models", "ResNet-18 (batch size 32)=resnet18,VGG, the old one=vgg11")
+SIM = ("sim", "--trace", "jobs.csv", "--racks", "1")
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path: Path) -> Path:
+    (tmp_path / "jobs.csv").write_text(OWN)
+    return tmp_path
+
+
+def test_sim_takes_the_flags_and_keeps_them(artist, own: Path) -> None:
+    ran = artist(*SIM, *FLAGS, *MODELS, "--out", "run", "--format", "json")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["jobs_finished"] == 2
+    assert "trace jobs: mapping: --columns, --units, --models; columns: job_id from" in ran.stderr
+    manifest = json.loads((own / "run" / "manifest.json").read_text())
+    assert manifest["scenario"]["columns"]["gpus"] == "n_gpus"
+    assert manifest["scenario"]["models"]["VGG, the old one"] == "vgg11"
+    assert manifest["trace"]["mapped"][0] == "mapping: --columns, --units, --models"
+
+
+def test_a_file_that_columns_wrote_serves_every_command(artist, own: Path) -> None:
+    wrote = artist("trace", "columns", "jobs.csv", *FLAGS, *MODELS)
+    assert wrote.returncode == 0, wrote.stderr
+    assert (own / "jobs.csv.columns.yaml").is_file()
+    for command in (
+        SIM,
+        ("compare", "--trace", "jobs.csv", "--racks", "1", "--permutations", "2", "--policies",
+         "las,fifo", "--workers", "2"),
+        ("trace", "stats", "jobs.csv"),
+        ("trace", "validate", "jobs.csv"),
+        ("trace", "convert", "jobs.csv", "--out", "native.csv"),
+    ):  # fmt: skip
+        ran = artist(*command)
+        assert ran.returncode == 0, (command, ran.stderr)
+        assert "jobs.csv.columns.yaml" in ran.stdout + ran.stderr, command
+    converted = artist("sim", "--trace", "native.csv", "--racks", "1", "--format", "json")
+    direct = artist(*SIM, "--format", "json")
+    same = [json.loads(ran.stdout)["makespan_s"] for ran in (converted, direct)]
+    assert same[0] == same[1] > 0
+
+
+def test_a_scenario_and_a_grid_hold_the_mapping(artist, own: Path) -> None:
+    (own / "s.yaml").write_text(
+        "trace: jobs.csv\nracks: 1\nbackend: none\n"
+        "columns: {job_id: id, arrival_s: submitted, gpus: n_gpus, duration: run_hours}\n"
+        "units: {duration: h}\n"
+    )
+    ran = artist("sim", "s.yaml", "--format", "json")
+    assert json.loads(ran.stdout)["makespan_s"] == 1800, ran.stderr
+    (own / "e.yaml").write_text(
+        "name: e\nversion: 1\nbase: {trace: jobs.csv, racks: 1, backend: none, columns: "
+        "{job_id: id, arrival_s: submitted, gpus: n_gpus, duration: run_hours}}\n"
+        "grid: {units: [{duration: h}, {duration: min}]}\n"
+    )
+    ran = artist("sweep", "e.yaml", "--out", "out", "--workers", "2")
+    assert ran.returncode == 0, ran.stderr
+    assert "units: duration in min" in ran.stderr
+    assert len(list((own / "out" / "runs").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--columns", "gpus"), "--columns 'gpus': expected pairs"),
+        (("--columns", "=x"), "--columns '=x': expected pairs"),
+        (("--units", "duration=h,duration=min"), "--units: 'duration' is given twice"),
+        (("--columns", "a.yaml"), "a.yaml: cannot be read"),
+    ],
+)
+def test_flags_that_are_no_pairs(artist, flags: tuple[str, ...], words: str) -> None:
+    ran = artist(*SIM, *flags)
+    assert ran.returncode == 2
+    assert words in ran.stderr
+
+
+def test_a_models_settings_may_hold_commas(artist) -> None:
+    ran = artist(
+        *SIM, *FLAGS, "--models", "VGG, the old one=vgg11@batch=64,gpu=A100", "--models",
+        "ResNet-18 (batch size 32)=resnet18",
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_an_unknown_model_names_the_flags(artist) -> None:
+    ran = artist(*SIM, *FLAGS)
+    assert ran.returncode == 3
+    assert "--models 'ResNet-18 (batch size 32)=MODEL'" in ran.stderr
+    assert "--model-rule MODEL" in ran.stderr
+
+
+@pytest.mark.parametrize("command", ["sim", "compare", "sweep"])
+def test_models_drawn_at_random_are_told_first_whatever_follows(artist, own, command) -> None:
+    """A policy that does not exist ends the command; the note is there before."""
+    note = "trace jobs: models are drawn at random: model that the catalogue lacks (ResNet-18"
+    flags = (*FLAGS, "--model-rule", "uniform", "--quiet")
+    if command == "sweep":
+        artist("trace", "columns", "jobs.csv", *FLAGS, "--model-rule", "uniform")
+        (own / "e.yaml").write_text("name: e\nversion: 1\nbase: {trace: jobs.csv, racks: 1}\n")
+        ran = artist("sweep", "e.yaml", "--out", "out", "--quiet")
+    elif command == "compare":
+        ran = artist("compare", "--trace", "jobs.csv", "--racks", "1", *flags, "--policies",
+                     "las,nothing")  # fmt: skip
+    else:
+        ran = artist(*SIM, *flags)
+    assert note in ran.stderr.splitlines()[0]
+    assert "seed 0): 2 jobs; say which they are with --models" in ran.stderr.splitlines()[0]
+
+
+def test_quiet_leaves_the_models_that_were_drawn(own: Path, capsys) -> None:
+    columns = {"job_id": "id", "arrival_s": "submitted", "gpus": "n_gpus", "duration": "run_hours"}
+    given = Given(columns, model_rule="mix")
+    trace = open_trace(str(own / "jobs.csv"), given=given)
+    say_what_was_read(trace, quiet=True)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("trace jobs: models are drawn at random: model (as in Dally's batch for")
+    say_what_was_read(trace)
+    assert "mapping: --columns, --model-rule; columns: " in capsys.readouterr().err
+
+
+def test_the_schema_of_the_file(artist) -> None:
+    schema = json.loads(artist("schema", "columns").stdout)
+    assert schema["additionalProperties"] is False
+    assert {"columns", "units", "models", "format", "model_rule"} == schema["properties"].keys()

@@ -1,0 +1,172 @@
+"""Does `artist why` tell why a job waited, in words and as JSON, and refuse what it cannot read?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import artist as library
+from artist.errors import ArtistError
+from artist.results.why import job_story, worst_waits
+
+TINY = {"trace": "tiny-batch", "racks": 1, "policy": "fifo", "backend": "none"}
+
+STORY = """\
+# job 18: resnet50 on 4 GPUs, arrived at 0.000 s
+from s to s took s what why, where
+0.000 4,579 4,579 waits left-free: it wanted 4, and for 492.177 s of 4,578.925 s as many stayed \
+free (at most 64), but the policy's order or rule of placement left them unused; 18 other jobs got \
+GPUs meanwhile, 0 from further back in the trace; most GPU time was held by jobs 4, 10, 12, 13, 15
+4,579 50,097 45,518 runs on 4 4, tier machine, 1.000 x its time alone; finished
+It finished at 50,097.347 s, 50,097.347 s after its arrival, 1.101 x the 45,518.421 s that it \
+would take alone.
+It waited 4,578.925 s (9.1 %) and ran 45,518.421 s (90.9 %); of this run time 0.000 s was exposed \
+communication and 0.000 s stood still; 0.000 s of work was lost.
+"""
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "tiny"
+    library.simulate(library.Scenario(**TINY), cache=False).save(folder)  # type: ignore[arg-type]
+    return folder
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Callable[..., Path]:
+    """A copy of a run, one table of which is written anew."""
+
+    def damage(name: str, change: Callable[[pd.DataFrame], object]) -> Path:
+        folder = tmp_path / "damaged"
+        library.simulate(library.Scenario(**TINY), cache=False).save(folder)  # type: ignore[arg-type]
+        frame = pd.read_parquet(folder / f"{name}.parquet")
+        pq.write_table(
+            pa.Table.from_pandas(change(frame), preserve_index=False), folder / f"{name}.parquet"
+        )
+        return folder
+
+    return damage
+
+
+def plain(text: str) -> str:
+    """Without the blanks and the line that lay a table out."""
+    lines = (" ".join(line.split()) for line in text.splitlines() if not set(line) <= set(" ─"))
+    return "\n".join(lines) + "\n"
+
+
+def test_the_story_of_a_job_in_words(artist, tiny: Path) -> None:
+    ran = artist("why", tiny, "18")
+    assert (plain(ran.stdout), ran.stderr, ran.returncode) == (STORY, "", 0)
+
+
+def test_the_story_of_a_job_as_json(artist, tiny: Path) -> None:
+    story = json.loads(artist("why", tiny, "18", "--format", "json").stdout)
+    jobs = pd.read_parquet(tiny / "jobs.parquet").set_index("job_id")
+    assert story["queue_delay_s"] == jobs.loc["18", "queue_delay_s"]
+    assert story["slowdown"] == story["jct_s"] / story["alone_s"]
+    assert [(wait["start_s"], wait["cause"]) for wait in story["waits"]] == [(0.0, "left-free")]
+    assert story["waits"][0]["waited_for"] == ["4", "10", "12", "13", "15"]
+    assert [(stay["signature"], stay["slowdown"]) for stay in story["stays"]] == [("4", 1.0)]
+
+
+def test_the_worst_waits_are_the_longest_or_those_of_the_slowest_jobs(artist, tiny: Path) -> None:
+    shown = artist("why", tiny)
+    assert "the longest waits" in shown.stdout
+    longest = json.loads(artist("why", tiny, "--format", "json").stdout)
+    # The slowdown decides between 18 and 19, which wait equally long.
+    assert [wait["job_id"] for wait in longest] == ["19", "18", "17", "15", "16"]
+    ran = artist("why", tiny, "--by", "slowdown", "--format", "json")
+    assert [wait["job_id"] for wait in json.loads(ran.stdout)] == ["19", "18", "17", "15", "16"]
+    assert "largest slowdown" in artist("why", tiny, "--by", "slowdown").stdout
+
+
+def test_ten_waits_are_told_and_slowdown_goes_before_length(tmp_path: Path) -> None:
+    settings = {"trace": "tiny-poisson", "racks": 1, "machines_per_rack": 2, "policy": "las"}
+    scenario = library.Scenario(**settings, backend="none")  # type: ignore[arg-type]
+    result = library.simulate(scenario, cache=False)
+    result.save(tmp_path / "run")
+    slowdown = (result.jobs["jct_s"] / result.jobs["alone_s"]).set_axis(result.jobs["job_id"])
+    waits = result.waits.assign(slowdown=slowdown.loc[result.waits["job_id"]].to_numpy())
+    for by, keys in (("wait", ["wait_s", "slowdown"]), ("slowdown", ["slowdown", "wait_s"])):
+        expected = waits.sort_values(keys, ascending=False, kind="stable").head(10)
+        told = worst_waits(tmp_path / "run", by)
+        assert [(one["job_id"], one["start_s"]) for one in told] == list(
+            zip(expected["job_id"], expected["start_s"], strict=True)
+        )
+
+
+def test_an_iteration_on_half_the_gpus_is_worth_half(damaged) -> None:
+    run = damaged("placements", lambda frame: frame.assign(gpus=frame["gpus"].replace(4, 2)))
+    assert [stay["slowdown"] for stay in job_story(run, "18")["stays"]] == [2.0]
+
+
+def test_a_run_in_which_nobody_waits(artist, tmp_path: Path) -> None:
+    scenario = library.Scenario(**{**TINY, "racks": 16})  # type: ignore[arg-type]
+    library.simulate(scenario, cache=False).save(tmp_path / "empty")
+    assert "No job waited" in artist("why", "empty").stdout
+    assert job_story(tmp_path / "empty", "18")["waits"] == []
+    assert json.loads(artist("why", "empty", "--format", "json").stdout) == []
+
+
+def test_an_unknown_job_is_told_its_nearest_name(artist, tiny: Path) -> None:
+    ran = artist("why", tiny, "181")
+    assert ran.returncode == 2
+    assert ran.stderr == (
+        "artist: error: unknown job '181': did you mean '18'? (the run has 20 jobs)\n"
+    )
+
+
+def test_a_run_of_an_earlier_version_says_what_to_do(artist, tiny: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.mkdir()
+    for path in tiny.iterdir():
+        if path.name != "waits.parquet":
+            (old / path.name).write_bytes(path.read_bytes())
+    for arguments in (("why", "old"), ("why", "old", "18")):
+        ran = artist(*arguments)
+        assert ran.returncode == 3
+        assert ran.stderr == (
+            "artist: error: old/waits.parquet: is missing, since an earlier version wrote the run; "
+            "simulate its scenario again (artist sim --out DIR), which manifest.json holds\n"
+        )
+
+
+def test_a_folder_of_runs_is_no_run(artist, tiny: Path) -> None:
+    ran = artist("why", tiny.parent)
+    assert ran.returncode == 2
+    assert f"holds 1 runs; name one of them, e.g. {tiny}" in ran.stderr
+    assert artist("why", "nowhere").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("waits", lambda frame: frame.drop(columns="reason"), "lacks the column 'reason'"),
+        ("waits", lambda frame: frame.assign(wait_s="long"), "'wait_s' should hold numbers"),
+        ("waits", lambda frame: frame.assign(cause=3), "'cause' should hold text"),
+        ("waits", lambda frame: frame.assign(waited_for="4"), "'waited_for' should hold lists of"),
+        ("waits", lambda frame: frame.assign(reason=None), "'reason' should hold text"),
+        ("placements", lambda frame: frame.assign(gpus=0), "'gpus' holds 0, expected more than 0"),
+        ("jobs", lambda frame: frame.assign(jct_s=float("inf")), "'jct_s' holds inf, expected"),
+        ("jobs", lambda frame: frame.iloc[:0], "unknown job '18'"),
+    ],
+)
+def test_a_damaged_table_is_one_sentence(damaged, name: str, change, words: str) -> None:
+    with pytest.raises(ArtistError) as caught:
+        job_story(damaged(name, change), "18")
+    assert words in str(caught.value)
+
+
+def test_a_file_that_is_no_parquet_is_one_sentence(artist, damaged) -> None:
+    run = damaged("waits", lambda frame: frame)
+    (run / "waits.parquet").write_bytes(b"PAR1 and nothing more")
+    ran = artist("why", run)
+    assert ran.returncode == 3
+    assert "waits.parquet: cannot be read as Parquet" in ran.stderr
+    assert ran.stderr.count("\n") == 1

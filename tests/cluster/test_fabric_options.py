@@ -1,0 +1,227 @@
+"""Are a scenario's changes of its fabric what they say, in every spelling, and nothing else?"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artist.cluster.fabric import Fabric, FabricLevel, fabric_names, load_fabric, with_system
+from artist.cluster.fabric_options import LevelOptions, changes_text, with_options
+from artist.config import Scenario, assign, load_scenario
+from artist.errors import ConfigError
+from artist.experiments.experiment import Experiment, runs
+from artist.units import BANDWIDTH_UNITS, GIB, bandwidth_texts, from_base_unit, latency_text
+
+DALLY = load_fabric("dally2025")
+
+
+def changed(*sets: str) -> Fabric:
+    """The fabric `dally2025` with these assignments of `--set`."""
+    scenario = load_scenario(None, {}, [f"fabric.{text}" for text in sets])
+    return with_options(DALLY, scenario.fabric_options)
+
+
+def level(fabric: Fabric, name: str) -> FabricLevel:
+    return next(level for level in fabric.levels if level.name == name)
+
+
+# -- units -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_per_s"),
+    [
+        ("100Gbit/s", 12_500_000_000),
+        ("100Gb/s", 12_500_000_000),
+        ("100 Gbps", 12_500_000_000),
+        ("100000Mbit/s", 12_500_000_000),
+        ("0.1Tbit/s", 12_500_000_000),
+        ("1e2Gbit/s", 12_500_000_000),
+        ("12.5GB/s", 12_500_000_000),
+        ("12.5 GBps", 12_500_000_000),
+        ("12500MB/s", 12_500_000_000),
+        ("12GiB/s", 12 * 2**30),
+        ("512MiB/s", 2**29),
+    ],
+)
+def test_bandwidths_are_read_exactly(text: str, bytes_per_s: int) -> None:
+    read = level(changed(f"network.bandwidth={text}"), "network").bandwidth_gib_per_s
+    assert read == float(Fraction(bytes_per_s, GIB))
+
+
+def test_a_hundred_gigabits_in_the_unit_of_fabrics() -> None:
+    assert level(changed("rack.bandwidth=100Gbit/s"), "rack").bandwidth_gib_per_s == pytest.approx(
+        11.641532182693481, rel=1e-15
+    )
+    assert bandwidth_texts(11.641532182693481) == ("100 Gbit/s", "12.5 GB/s", "11.64 GiB/s")
+    assert bandwidth_texts(1e-9)[2] == "1e-09 GiB/s"
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [("500ns", 500.0), ("2us", 2000.0), ("2µs", 2000.0), ("2μs", 2000.0), ("1.5 ms", 1.5e6)],
+)
+def test_latencies_are_read_exactly(text: str, ns: float) -> None:
+    assert level(changed(f"rack.latency={text}"), "rack").latency_ns == ns
+
+
+def test_latencies_are_shown_short() -> None:
+    assert [latency_text(ns) for ns in (0, 936.25, 50_000, 2e6)] == [
+        "0 ns", "936.2 ns", "50 us", "2 ms",
+    ]  # fmt: skip
+
+
+@given(st.floats(1e-6, 1e6), st.sampled_from(sorted(BANDWIDTH_UNITS)))
+def test_a_bandwidth_in_any_unit_comes_back(gib_per_s: float, unit: str) -> None:
+    written = f"{from_base_unit(gib_per_s, unit, BANDWIDTH_UNITS):.17g}{unit}"
+    read = LevelOptions.model_validate({"bandwidth": written}).bandwidth_gib_per_s
+    assert read == pytest.approx(gib_per_s, rel=1e-14)
+
+
+# -- one change, one form --------------------------------------------------------------
+
+
+def test_only_what_is_named_changes() -> None:
+    fabric = changed("network.bandwidth=100Gbit/s", "rack.topology=Switch")
+    assert [one.name for one in fabric.levels] == [one.name for one in DALLY.levels]
+    assert level(fabric, "rack").topology == "Switch"
+    assert level(fabric, "network").latency_ns == 50_000
+    assert [level(fabric, name) for name in ("socket", "machine")] == list(DALLY.levels[:2])
+    assert (fabric.system, fabric.calibration) == (DALLY.system, DALLY.calibration)
+
+
+def test_two_spellings_are_one_scenario() -> None:
+    spellings = [
+        ["fabric.network.bandwidth=100Gbit/s", "fabric.machine.latency=1us"],
+        ["fabric.machine.latency_ns=1000", "fabric.network.bandwidth_gib_per_s=11.641532182693481"],
+        ["fabric.network.bandwidth=12.5GB/s", "fabric.machine.latency=0.001ms"],
+    ]
+    scenarios = [load_scenario(None, {}, sets) for sets in spellings]
+    assert len({scenario.model_dump_json() for scenario in scenarios}) == 1
+    assert scenarios[0] == scenarios[1] == scenarios[2]
+    again = Scenario.model_validate(scenarios[0].model_dump())
+    assert again == scenarios[0]
+
+
+def test_a_fabric_that_is_not_changed_leaves_no_trace() -> None:
+    """So that ids of runs, digests and bytes of manifests stay what they were."""
+    assert "fabric_options" not in Scenario().model_dump()
+    assert Scenario(fabric_options={"network": {}}) == Scenario()
+    assert with_options(DALLY, {}) is DALLY
+    for name in fabric_names():
+        assert "shared_by" not in load_fabric(name).model_dump_json()
+
+
+def test_a_changed_fabric_has_another_digest() -> None:
+    assert changed("network.bandwidth=100Gbit/s").digest != DALLY.digest
+    assert changed("network.bandwidth_gib_per_s=400").digest == DALLY.digest
+
+
+@pytest.mark.parametrize("base", [{"bandwidth": "1Gbit/s"}, {"bandwidth_gib_per_s": 3}])
+@pytest.mark.parametrize("key", ["bandwidth", "bandwidth_gib_per_s"])
+def test_the_later_setting_counts_in_any_spelling(base: dict, key: str) -> None:
+    value = "100Gbit/s" if key == "bandwidth" else 11.641532182693481
+    before = {"fabric_options": {"network": {**base, "latency": "1us"}}}
+    scenario = Scenario(**assign(before, f"fabric.network.{key}", value))
+    options = scenario.fabric_options["network"]
+    assert (options.bandwidth_gib_per_s, options.latency_ns) == (11.641532182693481, 1000)
+
+
+def test_a_grid_changes_the_base() -> None:
+    experiment = Experiment(
+        name="e",
+        version=1,
+        base={"fabric_options": {"network": {"bandwidth": "1Gbit/s", "latency": "1us"}}},
+        grid={"fabric.network.bandwidth": ["10Gbit/s", "100Gbit/s"]},
+    )
+    cells = runs(experiment)
+    texts = [changes_text(run.scenario.fabric_options) for run in cells]
+    assert texts == [f"network bandwidth {n} Gbit/s, network latency 1 us" for n in (10, 100)]
+    assert [run.point for run in cells] == [
+        (("fabric.network.bandwidth", text),) for text in ("10Gbit/s", "100Gbit/s")
+    ]
+    assert [run.id.split("_")[0] for run in cells] == ["10Gbit-s", "100Gbit-s"]
+
+
+# -- files -----------------------------------------------------------------------------
+
+
+def test_a_fabric_file_may_use_units() -> None:
+    plain = yaml.safe_load(DALLY.model_dump_json())
+    spelt = yaml.safe_load(DALLY.model_dump_json())
+    plain["levels"][2] |= {"bandwidth_gib_per_s": 12_500_000_000 / GIB, "latency_ns": 2000.0}
+    plain["levels"][1]["uplink"] |= {"rate_gib_per_s": 50_000_000_000 / GIB}
+    rack, uplink = spelt["levels"][2], spelt["levels"][1]["uplink"]
+    for settings, keys in (
+        (rack, ("bandwidth_gib_per_s", "latency_ns")),
+        (uplink, ("rate_gib_per_s",)),
+    ):
+        for key in keys:
+            del settings[key]
+    rack |= {"bandwidth": "100Gbit/s", "latency": "2us"}
+    uplink |= {"rate": "400Gbit/s"}
+    read = Fabric.model_validate(spelt)
+    assert read == Fabric.model_validate(plain)
+    assert read.digest == Fabric.model_validate(plain).digest
+
+
+# -- mistakes --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("network.bandwidth=100", ["needs a unit", "bandwidth=100Gbit/s", "per_s takes a number"]),
+        ("network.latency=5", ["needs a unit", "ns, us, ms", "latency=2us", "latency_ns takes"]),
+        ("network.bandwidth=100Gbit", ["a number with a unit", "'100Gbit'"]),
+        ("network.bandwidth=100us", ["a number with a unit", "'100us'"]),
+        ("network.bandwidth=-1Gbit/s", ["a number with a unit", "'-1Gbit/s'"]),
+        ("network.bandwidth=true", ["a number with a unit", "True"]),
+        ("network.bandwidth=", ["a number with a unit", "None"]),
+        ("network.bandwidth=0GB/s", ["greater than 0"]),
+        ("network.bandwidth_gib_per_s=3Gbit/s", ["valid number", "'3Gbit/s'"]),
+        ("network.bandwith=1Gbit/s", ["network.bandwith'", "did you mean 'bandwidth'"]),
+        ("network.colour=red", ["known: ", "bandwidth", "latency", "topology", "pair_share"]),
+        ("network.topology=Torus", ["'Ring', 'FullyConnected' or 'Switch'", "'Torus'"]),
+        ("network.pair_share=2", ["less than or equal to 1"]),
+        ("network.collective=magic", ["collective", "'magic'"]),
+        ("network=12", ["KEY: VALUE", "bandwidth: 100Gbit/s"]),
+        ("netwrk.latency=1us", ["socket, machine, rack, network", "did you mean 'network'?"]),
+        ("moon.latency=1us", ["'dally2025' has the levels socket, machine, rack, network"]),
+        ("rack.shared_by=network", ["rack: ", "no level inside it", "socket, machine"]),
+        ("socket.shared_by=machine", ["level socket", "none is"]),
+    ],
+)  # fmt: skip
+def test_each_mistake_has_its_sentence(text: str, words: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        changed(text)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_one_setting_in_two_spellings_is_refused() -> None:
+    with pytest.raises(ConfigError, match="bandwidth and bandwidth_gib_per_s are one setting"):
+        Scenario(fabric_options={"rack": {"bandwidth": "1GB/s", "bandwidth_gib_per_s": 1}})
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "words"),
+    [
+        ({}, {}, "needs system.rings=one, or system.collective_optimization=localBWAware"),
+        ({"rings": "one"}, {"collective": "direct"}, "take collective 'ring'"),
+        (
+            {"collective_optimization": "localBWAware"}, {"collective": "oneRing"},
+            "take collective 'ring'",
+        ),
+    ],
+)  # fmt: skip
+def test_what_would_count_a_shared_card_wrongly_is_refused(
+    system: dict, options: dict, words: str
+) -> None:
+    shared = LevelOptions(shared_by="machine", **options)
+    with pytest.raises(ConfigError, match=words):
+        with_system(with_options(DALLY, {"rack": shared}), system)

@@ -1,0 +1,194 @@
+"""Does a policy in a file of the user run, and does each of its mistakes get one sentence?"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from artist.config import Scenario
+from artist.errors import ConfigError, PolicyError
+from artist.policies.table import POLICIES
+from artist.registry import Entry
+from artist.results.result import Result
+from artist.run import open_policy, simulate
+
+HEAD = "from artist.contract import BasePolicy, Options, Start, WrapperPolicy\n"
+STARTS_ALL = '''
+class Mine(BasePolicy):
+    """Whatever fits."""
+
+    def decide(self, view):
+        free, decisions = view.free.copy(), []
+        for job in view.waiting.values():
+            placement = PLACER.place(free, job.job.gpus)
+            if placement is not None:
+                free.claim(placement)
+                decisions.append(Start(job.handle, placement))
+        return decisions
+'''
+PLACER = "from artist.policies.shared.placers import placer\nPLACER = placer('pack')\n"
+GOOD = HEAD + PLACER + STARTS_ALL
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def scenario(policy: str, **options: object) -> Scenario:
+    return Scenario(
+        policy=policy, trace="tiny-batch", racks=1, backend="none", policy_options=options
+    )
+
+
+def finishes(result: Result) -> list[float]:
+    return list(result.tables["jobs"]["finish_s"])
+
+
+def test_a_file_gives_the_rows_of_the_same_rule_in_the_table() -> None:
+    Path("mine.py").write_text(GOOD)
+    mine, shipped = simulate(scenario("mine.py:Mine")), simulate(scenario("fifo-backfill"))
+    assert mine.summary["policy"] == "mine.py:Mine"
+    assert finishes(mine) == finishes(shipped)
+
+
+def test_the_digest_of_the_file_is_among_the_inputs() -> None:
+    Path("mine.py").write_text(GOOD)
+    first = simulate(scenario("mine.py:Mine")).inputs["policy"]
+    Path("mine.py").write_text(GOOD + "\n# another remark\n")
+    assert first.startswith("sha256:")
+    assert simulate(scenario("mine.py:Mine")).inputs["policy"] != first
+
+
+def test_a_file_that_has_changed_is_loaded_anew() -> None:
+    Path("mine.py").write_text(GOOD + "    mark = 1\n")
+    first = open_policy("mine.py:Mine", {})
+    again = open_policy("mine.py:Mine", {})
+    Path("mine.py").write_text(GOOD + "    mark = 2\n")
+    other = open_policy("mine.py:Mine", {})
+    assert type(first) is type(again)
+    assert [one.mark for one in (first, other)] == [1, 2]  # type: ignore[attr-defined]
+    assert pickle.loads(pickle.dumps(first)).mark == 1  # noqa: S301
+
+
+def test_files_of_one_name_in_two_folders_are_two_policies() -> None:
+    for number in (1, 2):
+        Path(f"v{number}").mkdir()
+        Path(f"v{number}/mine.py").write_text(GOOD + f"    mark = {number}\n")
+    marks = [open_policy(f"v{number}/mine.py:Mine", {}).mark for number in (1, 2)]  # type: ignore[attr-defined]
+    assert marks == [1, 2]
+
+
+OPTIONS = (
+    GOOD
+    + """
+class MineOptions(Options):
+    share: float = 0.5
+
+class Tuned(Mine):
+    Options = MineOptions
+
+    def __init__(self, options, draws):
+        self.options, self.draws = options, draws
+"""
+)
+
+
+def test_a_class_takes_options_and_draws() -> None:
+    Path("mine.py").write_text(OPTIONS)
+    policy = open_policy("mine.py:Tuned", {"share": 0.25})
+    assert policy.options.share == 0.25  # type: ignore[attr-defined]
+    assert policy.draws.seed == 0  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match=r"mine\.py:Tuned: unknown setting 'shar': did you mean"):
+        open_policy("mine.py:Tuned", {"shar": 0.25})
+    with pytest.raises(ConfigError, match=r"mine\.py:Mine: unknown setting 'share'"):
+        open_policy("mine.py:Mine", {"share": 0.25})
+
+
+def test_a_wrapper_in_a_file_takes_a_policy_of_the_table_or_of_a_file() -> None:
+    Path("mine.py").write_text(GOOD)
+    Path("wrap.py").write_text(HEAD + "class Around(WrapperPolicy):\n    pass\n")
+    plain = simulate(scenario("las"))
+    wrapped = simulate(scenario("wrap.py:Around(las)"))
+    assert finishes(wrapped) == finishes(plain)
+    both = simulate(scenario("wrap.py:Around(mine.py:Mine)"))
+    assert both.inputs.keys() >= {"policy", "policy.1"}
+    with pytest.raises(ConfigError, match=r"write wrap\.py:Around\(POLICY\)"):
+        simulate(scenario("wrap.py:Around"))
+
+
+MISTAKES = {
+    "no file": (None, r"'mine\.py:Mine': there is no file mine\.py"),
+    "no class": (HEAD + "class Mien(BasePolicy):\n    def decide(self, view): return []\n",
+                 r"mine\.py has no class 'Mine' \(did you mean 'Mien'\?\)"),
+    "no class at all": ("x = 1\n", r"mine\.py has no class 'Mine' \(it has none\)"),
+    "no class but a function": ("def Mine(): pass\n", r"mine\.py has no class 'Mine'"),
+    "not Python": ("x = 1\ndef f(:\n", r"^mine\.py:2: not Python"),
+    "raises": ("x = 1\n\ny = x / 0\n", r"^mine\.py:3: the file raised ZeroDivisionError"),
+    "raises in a function": ("def f():\n    raise KeyError('a')\n\nf()\n",
+                             r"^mine\.py:2: the file raised KeyError: 'a'"),
+    "exits": ("import sys\nsys.exit(0)\n", r"^mine\.py:2: the file raised SystemExit: 0"),
+    "imports what is not there": ("import not_there\n", r"^mine\.py:1: .*ModuleNotFoundError"),
+    "no decide": (HEAD + "class Mine(BasePolicy): pass\n", r"has no method 'decide'"),
+    "no contests": ("class Mine:\n    def decide(self, view): return []\n",
+                    r"has no method 'contests'"),
+    "no lease": ("class Mine:\n    decide = contests = tables = lambda *a: {}\n",
+                 r"mine\.py:Mine has no lease"),
+    "odd options": (HEAD + "class Mine(BasePolicy):\n    Options = 3\n    def decide(s, v): ...\n",
+                    r"Options is 3"),
+    "other arguments": (GOOD + "    def __init__(self, a, b): pass\n",
+                        r"mine\.py:Mine cannot be made from its options \(TypeError"),
+    "raises when made": (GOOD + "    def __init__(self):\n        raise KeyError('b')\n",
+                         r"^mine\.py:17: policy mine\.py:Mine cannot be made .*KeyError: 'b'"),
+    "zero bytes": ("x = '\0'\n", r"mine\.py:1: "),
+    "too deep": ("(" * 5000 + ")" * 5000, r"mine\.py:1: "),
+    "empty": ("", r"mine\.py"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_in_the_file_gets_a_sentence(name: str) -> None:
+    text, words = MISTAKES[name]
+    if text is not None:
+        Path("mine.py").write_text(text)
+    with pytest.raises(ConfigError, match=words) as caught:
+        open_policy("mine.py:Mine", {})
+    assert str(caught.value).isprintable()
+
+
+def test_a_file_without_a_class_is_told_its_classes() -> None:
+    Path("mine.py").write_text(OPTIONS)
+    with pytest.raises(ConfigError, match=r"name the class too.* has Mine, Tuned$"):
+        open_policy("mine.py", {})
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for() -> None:
+    os.mkfifo("mine.py")
+    with pytest.raises(ConfigError, match="there is no file"):
+        open_policy("mine.py:Mine", {})
+
+
+def test_an_error_while_deciding_names_the_line_of_the_file() -> None:
+    Path("mine.py").write_text(HEAD + "class Mine(BasePolicy):\n    def decide(self, v): 1 / 0\n")
+    with pytest.raises(PolicyError, match=r"^mine\.py:3: policy mine\.py:Mine raised ZeroDivision"):
+        simulate(scenario("mine.py:Mine"))
+
+
+def test_an_entry_that_is_added_again_is_replaced_with_a_warning() -> None:
+    try:
+        POLICIES.add(Entry("twice", "nowhere:One", "first"))
+        with pytest.warns(UserWarning, match="policy 'twice' was added before: replaced"):
+            POLICIES.add(Entry("twice", "nowhere:Two", "second"))
+        assert POLICIES["twice"].summary == "second"
+    finally:
+        del POLICIES._entries["twice"]
+
+
+def test_a_policy_that_artist_ships_is_not_replaced() -> None:
+    with pytest.raises(ConfigError, match="policy 'las' is one of artist's own"):
+        POLICIES.add(Entry("las", "nowhere:Las", "another"))
+    assert POLICIES["las"].target.startswith("artist.")

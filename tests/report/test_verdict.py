@@ -1,0 +1,179 @@
+"""Does the page open with a verdict that claims no more than the replicates allow?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from run_making import make_run
+
+from artist.report.grouping import Setting, Study, group
+from artist.report.page import page
+from artist.report.quantities import Quantity, Unit
+from artist.report.reader import Rows, Run, read_run, read_runs
+from artist.report.verdict import METRICS, bests
+from artist.report.verdict_text import verdict_section
+
+UNITS = dict.fromkeys(Quantity, Unit(1.0, "s"))
+NOTHING = Rows({}, {}, 0)
+
+
+def run_with(jct_mean_s: float) -> Run:
+    """A run in which only the mean completion time matters."""
+    summary = {**dict.fromkeys(METRICS, 1.0), "jct_mean_s": jct_mean_s}
+    return Run("here", {}, {}, summary, NOTHING, NOTHING, NOTHING, None)
+
+
+def study_of(*settings: dict[str, list[float]]) -> Study:
+    """A study from the mean completion times of replicates (seeds)."""
+    made = []
+    for index, given in enumerate(settings):
+        runs = {p: {(s, 0): run_with(v) for s, v in enumerate(vs)} for p, vs in given.items()}
+        made.append(Setting(index, f"setting {index}", f"setting-{index}", {}, runs))
+    policies = tuple(dict.fromkeys(p for given in settings for p in given))
+    everything = [run for s in made for runs in s.runs.values() for run in runs.values()]
+    return Study(everything, policies, tuple(made), policies, UNITS)
+
+
+def words(study: Study) -> list[str]:
+    """The sentences of the verdict."""
+    parts = re.findall(r"<(?:li|p)>(.*?)</(?:li|p)>", verdict_section(study))
+    return [re.sub("<[^>]+>", "", part) for part in parts]
+
+
+def about_jct(study: Study) -> str:
+    return next(text for text in words(study) if text.startswith("Average JCT"))
+
+
+# Six seeds. `slow` takes twice as long on each, give or take 4 %.
+FAST = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]
+SLOW = [20.0, 22.4, 23.5, 26.3, 27.7, 30.6]
+
+
+def test_a_difference_on_every_seed_is_sure() -> None:
+    text = about_jct(study_of({"slow": SLOW, "fast": FAST}))
+    assert text == (
+        "Average JCT: fast has the lowest, 12.5 s, 50 % below the next; surely lower than every "
+        "other policy."
+    )
+
+
+def test_one_replicate_may_be_noise() -> None:
+    study = study_of({"slow": SLOW[:1], "fast": FAST[:1]})
+    text = words(study)
+    assert text[0].startswith("The lowest number may be lowest by chance: the policies share 1 ")
+    assert about_jct(study).endswith("50 % below the next; may be noise.")
+    assert not any("surely" in sentence.lower() for sentence in text)
+
+
+def test_four_replicates_may_be_noise_and_five_need_not() -> None:
+    four, five = (study_of({"slow": SLOW[:n], "fast": FAST[:n]}) for n in (4, 5))
+    assert "may be noise" in about_jct(four)
+    assert "surely lower" in about_jct(five)
+
+
+def test_what_varies_more_than_it_differs_is_undecided() -> None:
+    other = [11.0, 10.0, 13.5, 12.0, 15.5, 14.0]
+    text = about_jct(study_of({"other": other, "fast": FAST}))
+    assert "undecided against other (about " in text
+    assert "surely" not in text
+
+
+def test_within_2_percent_is_no_difference() -> None:
+    nearly = [value * share for value, share in zip(FAST, [1.001, 1.002] * 3, strict=True)]
+    text = about_jct(study_of({"nearly": nearly, "fast": FAST}))
+    # The smallest difference that never changes sign is sure, however small.
+    assert "surely lower than every other policy" in text
+    mixed = [value * share for value, share in zip(FAST, [1.002, 0.999] * 3, strict=True)]
+    text = about_jct(study_of({"mixed": mixed, "fast": FAST}))
+    assert "no difference beyond 2 % from mixed" in text
+
+
+def test_equal_policies_share_the_first_place() -> None:
+    text = about_jct(study_of({"one": FAST, "two": FAST, "slow": SLOW}))
+    assert text.startswith("Average JCT: one and two have the lowest, 12.5 s, 50 % below the next;")
+    text = about_jct(study_of({"one": FAST, "two": FAST}))
+    assert text == "Average JCT: equal under all policies, 12.5 s."
+
+
+def test_all_pairs_of_all_settings_are_one_family() -> None:
+    """A difference that is sure alone is not, if it was picked from many."""
+    shares = (1.09, 1.00, 1.08, 1.02, 1.10, 1.01)
+    pair = {"b": [a * share for a, share in zip(FAST, shares, strict=True)], "a": FAST}
+    alone = bests(study_of(pair))
+    sure = next(best for best in alone if best.metric == "jct_mean_s")
+    assert sure.surely
+    noise = [{"b": [10.5, 10.8, 12.1, 12.8, 14.9, 14.6], "a": FAST} for _ in range(30)]
+    many = [best for best in bests(study_of(pair, *noise)) if best.metric == "jct_mean_s"]
+    assert not many[0].surely
+
+
+def test_settings_are_counted() -> None:
+    study = study_of({"a": FAST, "b": SLOW}, {"a": SLOW, "b": FAST}, {"a": FAST, "b": SLOW})
+    assert about_jct(study) == (
+        "Average JCT is lowest under a in 2 of 3 settings and b in 1. Surely lower than every "
+        "other policy: a in 2 and b in 1."
+    )
+
+
+def test_policies_without_a_common_replicate_are_not_compared() -> None:
+    study = study_of({"a": FAST})
+    other = Setting(1, "there", "there", {}, {"b": {(9, 0): run_with(1.0)}})
+    apart = Study(study.runs, ("a", "b"), (*study.settings, other), ("a", "b"), UNITS)
+    assert words(apart)[0].startswith("No two policies ran on the same setting and replicate")
+    assert words(study)[0] == "All runs have one policy, a: there is nothing to compare."
+
+
+def test_one_run_says_who_waited_most_and_why(busy: Path) -> None:
+    study = group(read_runs([busy]))
+    jobs, waits = (pd.read_parquet(busy / f"{name}.parquet") for name in ("jobs", "waits"))
+    text = " ".join(words(study))
+    worst = jobs.loc[(jobs["jct_s"] / jobs["alone_s"]).idxmax()]
+    assert f"Worst off is job {worst['job_id']} ({worst['model']}, {worst['gpus']} GPU" in text
+    theirs = waits[waits["job_id"] == worst["job_id"]]
+    assert theirs.loc[theirs["wait_s"].idxmax()]["reason"] in text
+    share = 100 * jobs["queue_delay_s"].sum() / jobs["jct_s"].sum()
+    assert f"waiting is {share:.0f} % of the completion time" in text
+    assert text.endswith("nor from itself on another seed.")
+
+
+def test_the_causes_of_waiting_have_their_shares(busy: Path) -> None:
+    waits = pd.read_parquet(busy / "waits.parquet")
+    shares = 100 * waits.groupby("cause")["wait_s"].sum() / waits["wait_s"].sum()
+    text = " ".join(words(group(read_runs([busy]))))
+    shown = [float(number) for number in re.findall(r", (\d+) %", text.split("due to:")[1])]
+    assert shown == sorted(shown, reverse=True)
+    assert shown == [round(v) for v in sorted(shares, reverse=True) if v >= 0.5]
+
+
+def test_a_run_without_waits_says_so(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "fifo", policy="fifo", racks=1, machines_per_rack=8)
+    assert not np.any(read_run(run).jobs["queue_delay_s"])
+    text = words(group(read_runs([run])))
+    assert "No job waited." in text
+
+
+def test_titles_carry_the_shape_of_an_irregular_cluster(tmp_path: Path) -> None:
+    tree = [[[4, 4], [4, 4]], [[4, 4], [4], [4]]]
+    run = make_run(tmp_path / "fifo", policy="fifo", tree=tree)
+    text = page(group(read_runs([run]))).decode()
+    assert "<h1>fifo on tiny-poisson, cluster [2x2x4, [2x4, 1x4, 1x4]]</h1>" in text
+    assert "24 jobs on 32 GPUs ([2x2x4, [2x4, 1x4, 1x4]])" in text
+
+
+def test_titles_of_regular_clusters_are_short(one: Path) -> None:
+    text = page(group(read_runs([one]))).decode()
+    assert "<h1>dally on tiny-poisson</h1>" in text
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_page_opens_with_the_verdict(runs: Path, count: int) -> None:
+    names = ["dally-1-0", "gandiva-1-0"][:count]
+    text = page(group(read_runs([runs / name for name in names]))).decode()
+    first = re.search(r"<h2[^>]*>([^<]*)</h2>", text)
+    assert first and first[1] == "In short"
+    links = re.findall(r'<a href="#([a-z-]+)">', text)
+    assert ["verdict", *links] == re.findall(r'<h2 id="([a-z-]+)">', text)

@@ -1,0 +1,107 @@
+"""What a wait is and why, straight from the definitions: one instant and one pair at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from artist.engine.rows import EndReason, Rows
+from artist.units import Tick, seconds
+from artist.workload.job import Job
+
+Stay = tuple[Tick, Tick, int]
+"""Begin, end and GPUs."""
+
+
+def naive_waits(rows: Rows, gpus: int, jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    """The rows of the table, without the sentence."""
+    stays = [_stays(rows, handle) for handle in range(len(jobs))]
+    arrival = {row.handle: row.arrival for row in rows.jobs}
+    waits = []
+    for handle, own in enumerate(stays):
+        begin = arrival[handle]
+        for start, end, _ in own:
+            if start > begin:
+                waits.append((begin, handle, start))
+            begin = end
+    return [_row(rows, gpus, jobs, stays, *wait) for wait in sorted(waits)]
+
+
+def _stays(rows: Rows, handle: int) -> list[Stay]:
+    stays, begin = [], None
+    for row in rows.placements:
+        if row.handle == handle:
+            begin = row.start if begin is None else begin
+            if row.reason not in (EndReason.RE_RATED, EndReason.HELD):
+                stays.append((begin, row.end, row.placement.gpus))
+                begin = None
+    return stays
+
+
+def _row(
+    rows: Rows,
+    gpus: int,
+    jobs: Sequence[Job],
+    stays: Sequence[Sequence[Stay]],
+    begin: Tick,
+    handle: int,
+    end: Tick,
+) -> dict[str, Any]:
+    moments = {begin, *(tick for own in stays for stay in own for tick in stay[:2])}
+    moments |= {row.tick for row in rows.withdrawn}
+    inside = sorted(tick for tick in moments if begin <= tick < end)
+    after = [gpus - _held(stays, tick) - _away(rows, tick) for tick in inside]
+    most = max([*after, *(gpus - _kept(stays, tick) - _most_away(rows, tick) for tick in inside)])
+    least = jobs[handle].gpus_min
+    ends = [*inside[1:], end]
+    left = sum(ends[i] - tick for i, tick in enumerate(inside) if after[i] >= least)
+    told = [row for row in rows.told if row.handle == handle and begin <= row.tick < end]
+    cause = "left-free" if left else "order" if most >= least else "gpus"
+    held = {other: _gpu_time(own, begin, end) for other, own in enumerate(stays)}
+    started = sorted(
+        (min(first), other)
+        for other, own in enumerate(stays)
+        if other > handle and (first := [a for a, b, _ in own if begin <= a < end and a < b])
+    )
+    return {
+        "job_id": jobs[handle].id,
+        "start_s": seconds(begin),
+        "end_s": seconds(end),
+        "wait_s": seconds(end - begin),
+        "gpus": jobs[handle].gpus,
+        "cause": "policy" if told else cause,
+        "free_gpus_max": most,
+        "left_free_s": seconds(left),
+        "waited_for": [
+            jobs[other].id for other in sorted(held, key=lambda other: -held[other]) if held[other]
+        ][:5],
+        "overtaken_by": [jobs[other].id for _, other in started][:5],
+        "overtakers": len(started),
+    }
+
+
+def _held(stays: Sequence[Sequence[Stay]], tick: Tick) -> int:
+    return sum(gpus for own in stays for begin, end, gpus in own if begin <= tick < end)
+
+
+def _kept(stays: Sequence[Sequence[Stay]], tick: Tick) -> int:
+    """GPUs that jobs hold before and after an instant; of a job that moves, the smaller number."""
+    kept = 0
+    for own in stays:
+        before = sum(gpus for begin, end, gpus in own if begin < tick <= end)
+        after = sum(gpus for begin, end, gpus in own if begin <= tick < end)
+        kept += min(before, after)
+    return kept
+
+
+def _away(rows: Rows, tick: Tick) -> int:
+    known = [row.gpus for row in rows.withdrawn if row.tick <= tick]
+    return known[-1] if known else 0
+
+
+def _most_away(rows: Rows, tick: Tick) -> int:
+    return max(_away(rows, tick), _away(rows, tick - 1))
+
+
+def _gpu_time(own: Sequence[Stay], begin: Tick, end: Tick) -> int:
+    return sum(gpus * max(0, min(b, end) - max(a, begin)) for a, b, gpus in own)

@@ -1,0 +1,69 @@
+"""Is the bound on the makespan what it says? By hand; `test_properties.py` attacks it."""
+
+from __future__ import annotations
+
+import pytest
+from support import run
+
+from artist.cluster.tree import nested
+from artist.config import Scenario
+from artist.policies.classic import Classic, ClassicOptions
+from artist.results.lower_bound import makespan_bound
+from artist.run import simulate
+from artist.units import TICKS_PER_S
+from artist.workload.job import Job
+
+TREE = nested(("machine", "rack", "network"), [[2, 2]])
+
+
+def bound_s(*jobs: Job, share: float = 0.0) -> float:
+    rows = run(TREE, jobs, Classic(ClassicOptions()))
+    first, end = makespan_bound(rows.jobs, TREE.gpus, lambda _: share)
+    return (end - first) / TICKS_PER_S
+
+
+def test_the_job_that_must_end_last_counts_from_its_arrival() -> None:
+    # long ends at 5 + 10 at the earliest; the work is 2 x 10 + 1 GPU-seconds on 4 GPUs.
+    assert bound_s(Job("early", 5, 1, "m", 1, 1.0), Job("long", 10, 2, "m", 10, 1.0)) == 15
+
+
+def test_all_work_needs_all_gpus() -> None:
+    # Three jobs of 2 GPUs and 10 s: 60 GPU-seconds on 4 GPUs, though no two can share one.
+    assert bound_s(*(Job(f"j{i}", 3, 2, "m", 10, 1.0) for i in range(3))) == 15
+
+
+def test_what_every_placement_of_several_gpus_pays_counts() -> None:
+    assert bound_s(Job("two", 0, 2, "m", 10, 1.0), share=0.5) == 15
+    assert bound_s(Job("one", 0, 1, "m", 10, 1.0), share=0.5) == 10
+
+
+def test_an_elastic_job_may_choose() -> None:
+    # On 1 GPU 20 s of computing; on 4, 5 s x 1.5.
+    elastic = Job("e", 0, 2, "m", 10, 1.0, gpus_min=1, gpus_max=4)
+    assert bound_s(elastic, share=0.5) == pytest.approx(7.5, abs=2e-9)
+    # All of its work on one GPU communicates nothing: 20 GPU-seconds, 5 s on 4 GPUs. It takes 10.
+    assert bound_s(elastic, share=9.0) == pytest.approx(20, abs=2e-9)
+
+
+@pytest.mark.parametrize("policy", ["dally", "tiresias", "gandiva", "srtf", "themis"])
+def test_calibration_and_restarts_only_make_a_makespan_longer(policy: str) -> None:
+    # ResNet50's calibration has a constant share; restarts cost ten minutes.
+    scenario = Scenario(racks=1, machines_per_rack=4, jobs=40, policy=policy, restart_s=600)
+    summary = simulate(scenario).summary
+    assert summary["calibration"] == "dally2025-table1"
+    free = simulate(scenario.model_copy(update={"backend": "none"})).summary
+    assert free["makespan_bound_s"] <= summary["makespan_bound_s"] <= summary["makespan_s"]
+
+
+def test_it_is_the_same_under_every_policy() -> None:
+    bounds = {
+        simulate(Scenario(racks=1, jobs=40, policy=policy)).summary["makespan_bound_s"]
+        for policy in ("dally", "fifo", "srtf")
+    }
+    assert len(bounds) == 1
+
+
+def test_a_lone_job_without_communication_reaches_it() -> None:
+    rows = run(TREE, [Job("lone", 2.5, 4, "m", 7, 1 / 3)], Classic(ClassicOptions()))
+    first, end = makespan_bound(rows.jobs, TREE.gpus, lambda _: 0.0)
+    assert (first, rows.jobs[0].finish - end) in [(2_500_000_000, 0), (2_500_000_000, 1)]

@@ -1,0 +1,107 @@
+"""Do sentences claim what the verdicts claim, and no more?"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from artist.results.compare_values import ComparedValues, compare_values
+from artist.results.glossary import METRICS
+from artist.results.verdict_words import Side, metric_name, sentences, side
+
+
+def compared(verdict: str, ratio: float = 0.88, low: float = 0.84, high: float = 0.92):
+    return ComparedValues(ratio, -12.0, low, high, verdict, 5, 0.01, None)
+
+
+def texts(metric: str, **others: ComparedValues) -> list[tuple[str, str]]:
+    return [(str(one.side), one.text) for one in sentences(metric, "fifo", others)]
+
+
+def test_less_of_a_time_is_better() -> None:
+    assert texts("jct_mean_s", dally=compared("less")) == [
+        (
+            "better",
+            "dally finishes jobs 12 % sooner than fifo on average "
+            "(JCT mean; 8 to 16 %, 5 replicates)",
+        )
+    ]
+
+
+def test_more_of_a_time_is_worse() -> None:
+    assert texts("makespan_s", las=compared("more", 1.5, 1.25, 1.8)) == [
+        ("worse", "las finishes all jobs 50 % later than fifo (makespan; 25 to 80 %, 5 replicates)")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "less", "more"),
+    [
+        ("queue_delay_mean_s", "keeps jobs waiting 12 % shorter", "keeps jobs waiting 50 % longer"),
+        ("comm_time_mean_s", "spends 12 % less time", "spends 50 % more time"),
+        ("preemptions", "has 12 % less preemptions", "has 50 % more preemptions"),
+    ],
+)
+def test_each_metric_has_its_words(metric: str, less: str, more: str) -> None:
+    one, other = texts(metric, a=compared("less"), b=compared("more", 1.5, 1.25, 1.8))
+    assert less in one[1]
+    assert more in other[1]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "word"),
+    [
+        ("undecided", "las and srtf cannot be told apart from fifo (JCT mean; 5 replicates)"),
+        ("identical", "las and srtf are identical to fifo"),
+        ("no difference", "las and srtf differ from fifo by less than 2 %"),
+        ("too few replicates", "nothing is said of las and srtf against fifo: a verdict needs 5"),
+    ],
+)
+def test_no_other_verdict_claims_a_direction(verdict: str, word: str) -> None:
+    ((told, text),) = texts("jct_mean_s", las=compared(verdict), srtf=compared(verdict))
+    assert text.startswith(word)
+    assert told in ("equal", "open")
+    assert not any(claim in text for claim in ("sooner", "later", "12 %"))
+
+
+def test_policies_come_from_the_best_to_the_worst_and_the_unsure_last() -> None:
+    told = texts(
+        "jct_mean_s",
+        open=compared("undecided"),
+        worst=compared("more", 3.0, 2.0, 4.0),
+        best=compared("less"),
+        worse=compared("more", 2.0, 1.5, 2.5),
+    )
+    assert [text.split()[0] for _, text in told] == ["best", "worse", "worst", "open"]
+
+
+def test_where_there_is_no_ratio_the_unit_is_told() -> None:
+    one = ComparedValues(math.nan, -12.0, -15.0, -9.0, "less", 5, 0.01, None)
+    assert texts("comm_time_mean_s", dally=one)[0][1] == (
+        "dally spends 12 s less time on communication than fifo "
+        "(communication; 9 to 15 s, 5 replicates)"
+    )
+
+
+def test_more_computing_is_better_and_placements_are_neither() -> None:
+    assert side("gpu_computing_share", "more") is Side.BETTER
+    assert side("jain_index", "less") is Side.WORSE
+    assert side("placements_rack", "less") is Side.LESS
+    assert side("comm_time_mean_s", "less") is Side.BETTER
+
+
+def test_every_metric_has_a_sentence_without_underscores() -> None:
+    for term in METRICS:
+        assert "_" not in metric_name(term.name)
+        for verdict in ("less", "more"):
+            ((_, text),) = texts(term.name, dally=compared(verdict))
+            assert "{" not in text
+
+
+def test_a_real_comparison_speaks_as_its_verdict() -> None:
+    base = [100.0, 110.0, 90.0, 105.0, 95.0]
+    sure = compare_values(base, [value * (0.8 + 0.001 * i) for i, value in enumerate(base)])
+    noise = compare_values(base, [95.0, 120.0, 80.0, 110.0, 93.0])
+    told = {text.split()[0]: kind for kind, text in texts("makespan_s", sure=sure, noise=noise)}
+    assert told == {"sure": "better", "noise": "open"}

@@ -1,0 +1,317 @@
+"""Does the table say why jobs waited? Worked out by hand, and against the definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from naive_waits import naive_waits
+from strategies import trees
+from support import (
+    EstimateByLevel,
+    Outage,
+    S,
+    Script,
+    cluster,
+    job,
+    make_policy,
+    on,
+    run,
+    simulator,
+)
+
+from artist.cluster.tree import ClusterTree
+from artist.contract import Migrate, Preempt, Restore, Start, Wait, Wake, Withdraw
+from artist.engine.rows import Rows
+from artist.network.iteration_time_alone import AloneRates
+from artist.policies.table import POLICIES
+from artist.results import wait_neighbours
+from artist.results.stays import facts
+from artist.results.waits import CAUSES, wait_table
+from artist.rng import stream
+from artist.units import seconds
+from artist.workload.job import Job
+
+examples = settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+
+
+def simulated(policy: str, tree: ClusterTree, jobs: Sequence[Job], **options: Any) -> Rows:
+    chosen = make_policy(policy, **options)
+    rates = AloneRates(tree, EstimateByLevel(tree, rack=0.5, network=1.0))
+    lease_s = None if chosen.lease is None else seconds(chosen.lease)
+    return run(tree, jobs, chosen, rates, lease_s=lease_s)
+
+
+def table(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    columns = wait_table(facts(rows, tree.gpus, jobs))
+    lists = [values if isinstance(values, list) else values.tolist() for values in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
+
+def some(rows: Sequence[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[column] for column in columns) for row in rows]
+
+
+# -- by hand -------------------------------------------------------------------------
+
+
+def test_waits_under_fifo_by_hand() -> None:
+    # wide holds 3 of 4 GPUs until 10. pair wants 2 and there is 1. thin would fit, but stands
+    # behind pair. all comes when pair and thin get what wide leaves at 10; it starts after both.
+    jobs = [
+        job("wide", 3, 10),
+        job("pair", 2, 5, arrival_s=1.0),
+        job("thin", 1, 4, arrival_s=2.0),
+        job("all", 4, 1, arrival_s=3.0),
+    ]
+    tree = cluster([4])
+    waits = table(simulated("fifo", tree, jobs), tree, jobs)
+    assert some(waits, "job_id", "start_s", "end_s", "wait_s", "gpus", "began", "cause") == [
+        ("pair", 1.0, 10.0, 9.0, 2, "arrived", "gpus"),
+        ("thin", 2.0, 10.0, 8.0, 1, "arrived", "left-free"),
+        ("all", 3.0, 15.0, 12.0, 4, "arrived", "order"),
+    ]
+    assert some(waits, "free_gpus_max", "left_free_s", "overtaken_by") == [
+        (1, 0.0, []),
+        (1, 8.0, []),
+        (4, 0.0, []),
+    ]
+    # all: wide held 3 x 7 GPU-seconds, pair 2 x 5, thin 1 x 4.
+    assert some(waits, "waited_for") == [(["wide"],), (["wide"],), (["wide", "pair", "thin"],)]
+    assert [wait["reason"] for wait in waits] == [
+        "at most 1 GPU was free, and it wanted 2",
+        "it wanted 1, and for 8 s of 8 s as many stayed free (at most 1), but the policy's order "
+        "or rule of placement left them unused; 0 other jobs got GPUs meanwhile, 0 from further "
+        "back in the trace",
+        "at most 4 GPUs were free, but other jobs got them at once, and it wanted 4; 2 other jobs "
+        "got GPUs meanwhile, 0 from further back in the trace",
+    ]
+
+
+def test_waits_under_las_by_hand() -> None:
+    # The lease of old ends at 10. It has had service and new has not, so new takes its GPUs.
+    jobs = [job("old", 2, 20), job("new", 2, 5, arrival_s=4.0)]
+    tree = cluster([2])
+    waits = table(simulated("las", tree, jobs, lease_s=10.0), tree, jobs)
+    assert some(waits, "job_id", "start_s", "end_s", "began", "cause", "free_gpus_max") == [
+        ("new", 4.0, 10.0, "arrived", "gpus", 0),
+        ("old", 10.0, 15.0, "lease-ended", "order", 2),
+    ]
+    assert waits[0]["reason"] == "no GPU was free, and it wanted 2"
+    assert some(waits, "waited_for", "overtaken_by", "overtakers") == [
+        (["old"], [], 0),
+        (["new"], ["new"], 1),
+    ]
+
+
+def test_waits_under_dally_by_hand() -> None:
+    # One GPU is free in each machine. Dally's machine timer keeps pair from taking both until 11.
+    jobs = [job("a", 2, 100), job("b", 2, 100), job("pair", 2, 10, arrival_s=1.0)]
+    tree = cluster([3, 3])
+    timers = {"machine_timer_s": 10.0, "rack_timer_s": 30.0, "lease_s": 1000.0}
+    waits = table(simulated("dally-manual", tree, jobs, **timers), tree, jobs)
+    assert some(waits, "job_id", "start_s", "end_s", "cause", "free_gpus_max", "left_free_s") == [
+        ("pair", 1.0, 11.0, "policy", 2, 10.0)
+    ]
+    assert waits[0]["reason"] == (
+        "the closest 2 free GPUs spanned the rack level, which its delay timers accept from 11 s "
+        "on; it wanted 2, and at most 2 GPUs were free"
+    )
+
+
+def test_a_job_that_moves_keeps_its_gpus() -> None:
+    # At 5 mover goes from machine 0 to machine 1. Nobody could have had its GPUs for waiting.
+    jobs = [job("mover", 2, 10), job("waiting", 2, 1, arrival_s=1.0)]
+    tree = cluster([2, 1], [1])
+    answers = {0: [Start(0, on({0: 2})), Wake(5 * S)], 5: [Migrate(0, on({1: 1, 2: 1}))]}
+    rows = run(tree, jobs, Script({**answers, 10: [Start(1, on({0: 2}))]}))
+    assert some(table(rows, tree, jobs), "job_id", "cause", "free_gpus_max") == [
+        ("waiting", "left-free", 2)
+    ]
+    # In 4 GPUs there are always 2 free; with a third GPU wanted it is short, also at 5.
+    jobs[1] = job("waiting", 3, 1, arrival_s=1.0)
+    rows = run(tree, jobs, Script({**answers, 10: [Start(1, on({0: 2, 1: 1}))]}))
+    assert some(table(rows, tree, jobs), "cause", "free_gpus_max") == [("gpus", 2)]
+
+
+def test_an_elastic_job_waits_for_the_fewest_gpus_that_it_runs_on() -> None:
+    jobs = [job("a", 3, 10), job("b", 3, 5, gpus_min=1, arrival_s=2.0)]
+    tree = cluster([4])
+    waits = table(simulated("fifo", tree, jobs), tree, jobs)
+    assert some(waits, "cause", "free_gpus_max", "left_free_s") == [("left-free", 1, 8.0)]
+    assert waits[0]["reason"].startswith("it wanted 3 (at least 1), and for 8 s of 8 s")
+
+
+def test_gpus_out_of_service_are_not_free() -> None:
+    # Machine 1 leaves at 2 and comes back at 8; b needs both machines, and a holds one GPU.
+    jobs = [job("a", 1, 20), job("b", 3, 1, arrival_s=1.0), job("c", 2, 1, arrival_s=3.0)]
+    tree = cluster([2, 2])
+    events = Outage(Withdraw(2 * S, on({1: 2})), Restore(8 * S, on({1: 2})))
+    answers = {
+        0: [Start(0, on({0: 1}))],
+        8: [Start(2, on({1: 2}))],
+        20: [Start(1, on({0: 2, 1: 1}))],
+    }
+    rows = simulator(tree, jobs, events=events).run(Script(answers))
+    assert some(table(rows, tree, jobs), "job_id", "cause", "free_gpus_max", "left_free_s") == [
+        ("b", "left-free", 3, 12.0),  # at 1 and from 9 on, when c has finished
+        ("c", "gpus", 1, 0.0),
+    ]
+
+
+def test_a_job_that_nobody_keeps_waiting_has_no_wait() -> None:
+    jobs = [job("a"), job("b", arrival_s=3.0)]
+    tree = cluster([2])
+    assert table(simulated("fifo", tree, jobs), tree, jobs) == []
+
+
+# -- what a policy tells -------------------------------------------------------------
+
+
+def test_the_last_words_of_a_wait_are_its_reason() -> None:
+    jobs = [job("a", 1, 10), job("b", 1, 5)]
+    answers = {
+        0: [Start(0, on({0: 1})), Wait(1, "first words"), Wake(2 * S)],
+        2: [Wait(1, "last words"), Wake(4 * S)],
+        4: [Wait(1, "last words")],
+        10: [Start(1, on({0: 1})), Wake(12 * S)],
+        12: [Preempt(1), Wake(13 * S)],
+        13: [Start(1, on({0: 1}))],
+    }
+    tree = cluster([1])
+    rows = run(tree, jobs, Script(answers))
+    assert [(row.tick, row.reason) for row in rows.told] == [
+        (0, "first words"),
+        (2 * S, "last words"),
+    ]
+    waits = table(rows, tree, jobs)
+    assert some(waits, "start_s", "cause") == [(0.0, "policy"), (12.0, "left-free")]
+    assert waits[0]["reason"] == "last words; it wanted 1, and at most 1 GPU was free"
+
+
+# -- against the definitions ---------------------------------------------------------
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[ClusterTree, list[Job]]:
+    tree = draw(trees())
+    arrivals = sorted(
+        draw(st.lists(st.sampled_from([0.0, 0.5, 40.0, 90.0]), min_size=1, max_size=9))
+    )
+    jobs = []
+    for index, arrival_s in enumerate(arrivals):
+        gpus = draw(st.integers(1, tree.gpus))
+        jobs.append(
+            Job(
+                id=f"job-{index}",
+                arrival_s=arrival_s,
+                gpus=gpus,
+                gpus_min=draw(st.integers(1, gpus)),
+                gpus_max=draw(st.integers(gpus, tree.gpus)),
+                model="any",
+                iterations=draw(st.integers(1, 100)),
+                compute_s=draw(st.sampled_from([0.1, 1 / 3, 2.5, 20.0])),
+                restart_s=draw(st.sampled_from([0.0, 7.5])),
+            )
+        )
+    return tree, jobs
+
+
+def short_leases(policy: str) -> dict[str, float]:
+    return {"lease_s": 60.0} if "lease_s" in POLICIES[policy].load().Options.model_fields else {}
+
+
+@pytest.mark.parametrize("policy", [entry.id for entry in POLICIES])
+@examples
+@given(case=cases())
+def test_waits_are_what_the_definitions_say(
+    policy: str, case: tuple[ClusterTree, list[Job]]
+) -> None:
+    tree, jobs = case
+    rows = simulated(policy, tree, jobs, **short_leases(policy))
+    assert_as_defined(rows, tree, jobs)
+    assert_lawful(rows, tree, jobs)
+    renamed = [replace(job, id=f"{len(jobs) - index}-x") for index, job in enumerate(jobs)]
+    plain = ("start_s", "end_s", "cause", "reason", "free_gpus_max", "left_free_s", "overtakers")
+    others = simulated(policy, tree, renamed, **short_leases(policy))
+    assert some(table(rows, tree, jobs), *plain) == some(table(others, tree, renamed), *plain)
+
+
+def assert_as_defined(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> None:
+    waits = table(rows, tree, jobs)
+    expected = naive_waits(rows, tree.gpus, jobs)
+    assert [{key: wait[key] for key in row} for wait, row in zip(waits, expected, strict=True)] == (
+        expected
+    )
+
+
+def assert_lawful(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> None:
+    """Waits and stays fill the time from arrival to finish; the cause fits the figures."""
+    waits = table(rows, tree, jobs)
+    for row in rows.jobs:
+        waited_s = sum(wait["wait_s"] for wait in waits if wait["job_id"] == row.job.id)
+        assert waited_s == pytest.approx(seconds(row.finish - row.arrival - row.run))
+    for wait in waits:
+        assert wait["cause"] in CAUSES
+        assert wait["wait_s"] > 0
+        assert 0 <= wait["free_gpus_max"] <= tree.gpus
+        assert wait["cause"] != "gpus" or wait["free_gpus_max"] < wait["gpus"]
+        assert wait["job_id"] not in wait["waited_for"] + wait["overtaken_by"]
+
+
+def busy(jobs: int) -> tuple[ClusterTree, list[Job]]:
+    """So many jobs on 64 GPUs that some 40 run at a time, and many wait."""
+    rng = stream(3, "test.waits")
+    arrivals = sorted(rng.integers(0, 4000, jobs).tolist())
+    sizes = rng.choice([1, 1, 1, 2, 4, 16], jobs).tolist()
+    lengths = rng.integers(50, 900, jobs).tolist()
+    rows = zip(arrivals, sizes, lengths, strict=True)
+    return cluster([8] * 4, [8] * 4), [
+        job(f"j{index}", gpus, length, arrival_s=float(arrival_s))
+        for index, (arrival_s, gpus, length) in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize("policy", ["las", "dally", "fifo-backfill"])
+@pytest.mark.parametrize(("pairs", "pieces"), [(1 << 17, 32), (50, 6)])
+def test_a_busy_cluster_is_looked_at_in_groups(
+    policy: str, pairs: int, pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wait_neighbours, "_PAIRS", pairs)
+    monkeypatch.setattr(wait_neighbours, "_PIECES", pieces)
+    tree, jobs = busy(160)
+    rows = simulated(policy, tree, jobs, **short_leases(policy))
+    assert len(table(rows, tree, jobs)) > 60
+    assert_as_defined(rows, tree, jobs)
+
+
+def test_outages_are_looked_at_as_defined() -> None:
+    tree, jobs = busy(120)
+    events = [
+        event
+        for at in range(300, 5000, 700)
+        for event in (Withdraw(at * S, on({0: 8, 5: 8})), Restore((at + 350) * S, on({0: 8, 5: 8})))
+    ]
+    policy = make_policy("las", lease_s=60.0)
+    rows = simulator(tree, jobs, lease_s=60.0, events=Outage(*events)).run(policy)
+    assert any(row.preemptions for row in rows.jobs)
+    assert_as_defined(rows, tree, jobs)
+
+
+def test_gpu_time_of_a_century_does_not_overflow() -> None:
+    # 4 GPUs for 3e9 s are 1.2e19 GPU-nanoseconds, more than 63 bits hold.
+    jobs = [job("long", 4, 1, compute_s=3e9), job("next", 4, 1, arrival_s=1.0), job("last", 4, 1)]
+    jobs = sorted(jobs, key=lambda one: one.arrival_s)
+    tree = cluster([4])
+    waits = table(simulated("fifo", tree, jobs), tree, jobs)
+    assert some(waits, "job_id", "waited_for") == [("last", ["long"]), ("next", ["long", "last"])]
+
+
+def test_the_same_run_gives_the_same_table() -> None:
+    tree, jobs = busy(60)
+    one, other = (simulated("dally", tree, jobs, lease_s=60.0) for _ in range(2))
+    assert table(one, tree, jobs) == table(other, tree, jobs)

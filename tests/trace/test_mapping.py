@@ -1,0 +1,349 @@
+"""Does a trace with columns, units and models of its own become the same jobs?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artist.config import Scenario
+from artist.errors import ConfigError, TraceError
+from artist.run import simulate
+from artist.trace.foreign.fill_options import Rules
+from artist.trace.mapping_file import write_mapping
+from artist.trace.named import Given, open_trace
+from artist.trace.native.alike import alike, unit_in
+from artist.trace.native.mapping import beside, mapping_for
+from artist.trace.native.trace import Trace, check_models
+from artist.workload.job import Job
+
+OWN = """\
+id,submitted,n_gpus,run_hours,network,team
+a,0,8,2,ResNet-18 (batch size 32),red
+b,10,4,1.1,VGG-Net,blue
+c,10,2,0.5,ResNet-18 (batch size 32),red
+"""
+COLUMNS = {
+    "job_id": "id", "arrival_s": "submitted", "gpus": "n_gpus", "duration": "run_hours",
+    "model": "network",
+}  # fmt: skip
+MODELS = {"ResNet-18 (batch size 32)": "resnet18", "VGG-Net": "vgg11"}
+SIMPLE = """\
+job_id,submit_time,num_gpus,duration,model
+a,0,8,7200,resnet18
+b,600,4,3960,vgg11
+c,600,2,1800,resnet18
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    path = tmp_path / "jobs.csv"
+    path.write_text(OWN)
+    return path
+
+
+def read(path: Path, **given: Any) -> Trace:
+    rules = given.pop("rules", None)
+    return open_trace(str(path), rules=rules, given=Given(**given))
+
+
+def jobs(tmp_path: Path, text: str = SIMPLE) -> tuple[Job, ...]:
+    path = tmp_path / "plain.csv"
+    path.write_text(text)
+    return open_trace(str(path)).jobs
+
+
+def test_columns_units_and_models_give_the_jobs_of_the_plain_file(own: Path, tmp_path) -> None:
+    units = {"duration": "h", "arrival_s": "min"}
+    trace = read(own, columns=COLUMNS, units=units, models=MODELS)
+    assert trace.jobs == jobs(tmp_path)
+    assert trace.format == "simple"
+    assert [trace.place(i).rpartition(":")[2] for i in range(3)] == ["2", "3", "4"]
+
+
+def test_either_name_of_a_column_will_do(own: Path, tmp_path: Path) -> None:
+    simple = {
+        "job_id": "id", "submit_time": "submitted", "num_gpus": "n_gpus", "model": "network",
+        "duration": "run_hours",
+    }  # fmt: skip
+    units = {"duration": "h", "submit_time": "min"}
+    assert read(own, columns=simple, units=units, models=MODELS).jobs == jobs(tmp_path)
+    mixed = {"arrival_s": "min", "duration": "h"}
+    assert read(own, columns=simple, units=mixed, models=MODELS).jobs == jobs(tmp_path)
+
+
+def test_only_the_columns_with_other_names_need_a_pair(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(SIMPLE.replace("num_gpus", "cards").replace("submit_time", "arrival_s"))
+    assert read(path, columns={"gpus": "cards"}).jobs == jobs(tmp_path)
+
+
+def test_a_native_trace_and_hints(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,t,gpus,net,steps,step_ms,prio\na,5,4,vgg11,100,20,3\n")
+    columns = {
+        "job_id": "id", "arrival_s": "t", "model": "net", "iterations": "steps",
+        "compute_s": "step_ms", "hint_prio": "prio",
+    }  # fmt: skip
+    (job,) = read(path, columns=columns, units={"compute_s": "ms"}).jobs
+    assert (job.compute_s, job.iterations, job.gpus) == (0.02, 100, 4)
+    assert dict(job.hints) == {"hint_prio": "3"}
+
+
+def test_a_json_and_a_parquet_trace(tmp_path: Path, own: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names, *rows = [line.split(",") for line in OWN.splitlines()]
+    records = [dict(zip(names, row, strict=True)) for row in rows]
+    (tmp_path / "t.json").write_text(json.dumps(records))
+    pq.write_table(pa.Table.from_pylist(records), tmp_path / "t.parquet")
+    units = {"duration": "h", "arrival_s": "min"}
+    for name in ("t.json", "t.parquet"):
+        given: dict[str, Any] = {"columns": COLUMNS, "units": units, "models": MODELS}
+        assert read(tmp_path / name, **given).jobs == jobs(tmp_path)
+
+
+def test_a_foreign_format_with_another_column(tmp_path: Path) -> None:
+    head = "job_id,num_gpu,submit_time,iterations,model_name,duration\n"
+    row = "a,4,60,100,vgg11,50\n"
+    plain, other = tmp_path / "plain.csv", tmp_path / "t.csv"
+    plain.write_text(head + row)
+    other.write_text(head.replace("num_gpu", "cards").replace("job_id", "name") + row)
+    beside(other).write_text("format: tiresias\ncolumns: {num_gpu: cards, job_id: name}\n")
+    assert read(other).jobs == read(plain).jobs
+    assert read(other).format == "tiresias"
+
+
+def test_hours_are_exact() -> None:
+    from artist.trace.native.time_units import scaled
+
+    assert [scaled(1.1, unit) for unit in ("us", "ms", "s", "min", "h", "d")] == [
+        1.1e-6, 1.1e-3, 1.1, 66, 3960, 95040,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("zone", ["", "Z", "+02:00"])
+def test_dates_count_from_the_first(tmp_path: Path, zone: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "job_id,when,num_gpus,duration\n"
+        f"a,2020-06-09 00:00:30{zone},1,60\nb,2020-06-08 23:59:00{zone},1,60\n"
+    )
+    trace = read(path, columns={"arrival_s": "when"}, units={"arrival_s": "date"})
+    assert [(job.id, job.arrival_s) for job in trace.jobs] == [("b", 0.0), ("a", 90.0)]
+
+
+MIXED = "job_id,when,num_gpus,duration\na,2020-06-09 00:00:30Z,1,60\nb,2020-06-08 23:59:00,1,60\n"
+
+
+def test_dates_with_and_without_a_zone_do_not_mix(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(MIXED)
+    with pytest.raises(TraceError, match=r"t\.csv:3: field 'submit_time' \(column 'when'\) is '20"):
+        read(path, columns={"arrival_s": "when"}, units={"arrival_s": "date"})
+
+
+def test_a_bad_cell_is_named_as_the_file_has_it(own: Path) -> None:
+    own.write_text(OWN.replace("1.1", "-1.1"))
+    with pytest.raises(TraceError) as caught:
+        read(own, columns=COLUMNS, units={"duration": "h"})
+    assert ":3: field 'duration' (column 'run_hours') is '-1.1' h, expected sec" in str(
+        caught.value
+    )
+    own.write_text(OWN.replace("1.1", "long"))
+    with pytest.raises(
+        TraceError, match=r":3: field 'duration' \(column 'run_hours'\) is 'long' h"
+    ):
+        read(own, columns=COLUMNS, units={"duration": "h"})
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown column of the file": (
+        {"columns": {**COLUMNS, "gpus": "n_gpu"}},
+        r"jobs\.csv:1: columns gpus=n_gpu \(--columns\): the file has no column 'n_gpu' \(did you "
+        r"mean 'n_gpus'\?\)",
+    ),
+    "unknown column of artist": (
+        {"columns": {**COLUMNS, "gpu": "n_gpus"}}, r"'columns': column 'n_gpus' is given twice",
+    ),
+    "misspelt column of artist": (
+        {"columns": {"gpuss": "n_gpus"}}, r"no column of artist is called 'gpuss' \(did you",
+    ),
+    "the wrong way round": (
+        {"columns": {"n_gpus": "gpus"}}, r"called 'n_gpus' \(write gpus=n_gpus\)",
+    ),
+    "two names of one column": (
+        {"columns": {"gpus": "n_gpus", "num_gpus": "id"}}, "num_gpus and gpus are one column",
+    ),
+    "a unit that there is not": ({"columns": COLUMNS, "units": {"duration": "mn"}}, "'mn'"),
+    "a unit of no time": ({"columns": COLUMNS, "units": {"gpus": "h"}}, "gpus is no time"),
+    "a length that is a date": (
+        {"columns": COLUMNS, "units": {"duration": "date"}}, "only arrivals can be dates",
+    ),
+    "a unit of a missing column": (
+        {"columns": COLUMNS, "units": {"restart_s": "h"}}, "the trace has no such column",
+    ),
+    "a model that there is not": (
+        {"columns": COLUMNS, "models": {"VGG-Net": "vgg111"}},
+        r"--models 'VGG-Net=vgg111': unknown model 'vgg111': did you mean 'vgg11",
+    ),
+    "a rule that there is not": (
+        {"columns": COLUMNS, "model_rule": "unform"}, "unknown model rule 'unform'",
+    ),
+    "a column that is still missing": (
+        {"columns": {"gpus": "n_gpus", "job_id": "id", "duration": "run_hours"}},
+        r"column 'submit_time' of the simple format is missing: did you mean 'submitted'\?; the "
+        r"file has 'id, submitted, .*--columns submit_time=submitted,model=network",
+    ),
+    "no mapping file": ({"columns": "nowhere.yaml"}, r"nowhere\.yaml: cannot be read"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_mistake_gets_a_sentence(own: Path, name: str) -> None:
+    given, words = BAD[name]
+    with pytest.raises((ConfigError, TraceError), match=words) as caught:
+        read(own, **given)
+    assert str(caught.value).isprintable()
+
+
+def test_the_file_beside_the_trace_is_read_and_named(own: Path, tmp_path: Path) -> None:
+    units = {"duration": "h", "arrival_s": "min"}
+    written = write_mapping(own, None, {"columns": COLUMNS, "units": units, "models": MODELS})
+    assert written == own.with_name("jobs.csv.columns.yaml")
+    trace = read(own)
+    assert trace.jobs == jobs(tmp_path)
+    assert trace.mapped == (
+        f"mapping: {written}",
+        "columns: job_id from 'id', arrival_s from 'submitted', gpus from 'n_gpus', "
+        "duration from 'run_hours', model from 'network'",
+        "units: duration in h, arrival_s in min",
+        "columns that are not read: team",
+    )
+    assert trace.filled[0] == (
+        "model ('ResNet-18 (batch size 32)' is resnet18: 2 jobs; 'VGG-Net' is vgg11: 1 jobs)"
+    )
+
+
+def test_flags_replace_single_entries_of_the_file(own: Path) -> None:
+    beside(own).write_text("columns: {gpus: n_gpus, job_id: id}\nunits: {duration: h}\n")
+    mapping, place = mapping_for(own, {"gpus": "team"}, units={"duration": "min"})
+    assert mapping.columns == {"gpus": "team", "job_id": "id"}
+    assert mapping.units == {"duration": "min"}
+    assert place == f"{beside(own)}, --columns, --units"
+
+
+def test_a_named_mapping_file_goes_before_the_one_beside_the_trace(own: Path, tmp_path) -> None:
+    beside(own).write_text("columns: {gpus: n_gpus}\n")
+    other = tmp_path / "other.yaml"
+    other.write_text("columns: {gpus: cards}\n")
+    mapping, place = mapping_for(own, str(other))
+    assert (mapping.columns, place) == ({"gpus": "cards"}, str(other))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "columns: {gpus: n_gpus}\nunit: {}\n",
+            r":2: unknown setting 'unit': did you mean 'units'",
+        ),
+        ("columns: [gpus]\n", r":1: 'columns'"),
+        ("format: helois\n", "unknown trace format 'helois'"),
+        ("- a\n", "expected a mapping of settings"),
+        ("columns: {gpus: 3}\n", r":1: 'columns.gpus'"),
+    ],
+)
+def test_a_bad_mapping_file_has_file_and_line(own: Path, text: str, words: str) -> None:
+    beside(own).write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        read(own)
+
+
+def test_nothing_is_written_over_a_mapping_file(own: Path) -> None:
+    beside(own).write_text("precious: 1\n")
+    with pytest.raises(ConfigError, match="exists already"):
+        write_mapping(own, None, {"columns": COLUMNS})
+    assert beside(own).read_text() == "precious: 1\n"
+    write_mapping(own, None, {"columns": COLUMNS}, overwrite=True)
+    assert read(own).mapped
+
+
+def test_a_mapping_by_which_the_trace_cannot_be_read_is_not_written(own: Path) -> None:
+    with pytest.raises(TraceError, match="'submit_time'"):
+        write_mapping(own, None, {"columns": {"gpus": "n_gpus"}})
+    assert not beside(own).exists()
+
+
+def test_a_built_in_trace_takes_no_columns() -> None:
+    with pytest.raises(ConfigError, match="'tiny-batch' is no file"):
+        open_trace("tiny-batch", given=Given(columns={"gpus": "n"}))
+
+
+# -- models ------------------------------------------------------------------------------
+
+
+def test_an_unknown_model_is_told_with_the_flags_that_help(own: Path) -> None:
+    trace = read(own, columns=COLUMNS)
+    with pytest.raises(TraceError) as caught:
+        check_models(trace)
+    assert "--models 'ResNet-18 (batch size 32)=MODEL'" in str(caught.value)
+    assert "--model-rule MODEL" in str(caught.value)
+    without = {key: value for key, value in COLUMNS.items() if key != "model"}
+    with pytest.raises(TraceError, match=r"job 'a' has no model; .*--columns model=COLUMN.*-rule"):
+        check_models(read(own, columns=without))
+
+
+def test_named_models_go_before_the_rule_and_only_the_rest_is_drawn(own: Path) -> None:
+    given: dict[str, Any] = {"columns": COLUMNS, "models": {"VGG-Net": "vgg19"}}
+    trace = read(own, **given, model_rule="uniform")
+    assert trace.jobs[1].model == "vgg19"
+    assert len(trace.drawn) == 1
+    assert "ResNet-18 (batch size 32) by " in trace.drawn[0]
+    assert trace.drawn[0].endswith("seed 0): 2 jobs")
+    assert read(own, **given, model_rule="resnet50").drawn == ()
+    assert read(own, **given, rules=Rules(model="resnet50")).jobs[0].model == "resnet50"
+
+
+def test_a_name_that_no_job_has_is_told(own: Path) -> None:
+    trace = read(own, columns=COLUMNS, models={"VGG-Net": "vgg11", "VGGNet": "vgg11"})
+    assert "'VGGNet' is vgg11: 0 jobs" in trace.filled[0]
+
+
+def test_scenarios_without_a_mapping_are_as_they_were() -> None:
+    dumped = Scenario(trace="tiny-batch").model_dump()
+    assert not {"columns", "units", "models", "model_rule"} & dumped.keys()
+
+
+def test_the_manifest_holds_the_digest_of_the_mapping_file(own: Path) -> None:
+    beside(own).write_text("{columns: " + json.dumps(COLUMNS) + ", units: {duration: h}}\n")
+    settings: dict[str, Any] = {"trace": str(own), "racks": 1, "backend": "none"}
+    result = simulate(Scenario(**settings))
+    assert result.inputs["mapping"].startswith("sha256:")
+    assert result.trace_mapped[0] == f"mapping: {beside(own)}"
+    assert result.summary["makespan_s"] == 7200
+    beside(own).unlink()
+    given = simulate(Scenario(**settings, columns=COLUMNS, units={"duration": "min"}))
+    assert "mapping" not in given.inputs
+    assert given.summary["makespan_s"] == 120
+
+
+# -- columns that look alike ---------------------------------------------------------------
+
+
+def test_each_column_of_the_file_serves_once() -> None:
+    pairs = alike(["num_gpus", "submit_time", "duration"], ["gpu_num", "Submitted At", "durashun"])
+    assert pairs == {
+        "num_gpus": "gpu_num", "submit_time": "Submitted At", "duration": "durashun",
+    }  # fmt: skip
+    assert alike(["gpus", "gpus_max"], ["gpu"]) == {"gpus": "gpu"}
+    assert alike(["gpus"], ["colour"]) == {}
+
+
+def test_a_name_tells_its_unit() -> None:
+    named = {"run_hours": "h", "durationH": None, "t_ms": "ms", "Days": "d", "seconds": None}
+    assert {name: unit_in(name) for name in named} == named
