@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz attack examples reproduction reference measured clean
+.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -121,6 +121,17 @@ FABRICS ?=
 measured: OUT = measured.csv
 measured: $(STAMP)
 	$(BIN)/python -m validation.measured --steps "$(STEPS)" --fabrics "$(FABRICS)" \
+	  --out "$(OUT)" --page "$(PAGE)"
+
+# Jobs that share links, against packets and a fluid simulator (docs/contention.md). MODEL is phase,
+# fluid or mean. Without TRUTH the results beside CASES count. OUT has columns case,job,ours,truth.
+MODEL ?= phase
+TRUTH ?=
+
+contention: CASES = ../shared/groundwork/contention/cases.jsonl
+contention: OUT = contention.csv
+contention: $(STAMP)
+	$(BIN)/python -m validation.contention --cases "$(CASES)" --truth "$(TRUTH)" --model "$(MODEL)" \
 	  --out "$(OUT)" --page "$(PAGE)"
 
 $(READY): pyproject.toml constraints.txt

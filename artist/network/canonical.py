@@ -1,0 +1,240 @@
+"""A contention without labels: jobs, flows and links in one order, whatever order they came in.
+
+Two contentions that differ only in names get the same canonical form. So it is a key for what was
+computed before, and random numbers drawn in its order do not depend on names.
+
+Jobs, flows and links are the vertices of a graph. Colours start from their numbers (volumes,
+capacities) and are refined by the colours of neighbours until nothing changes. Vertices that are
+still alike are told apart one at a time, and of all ways to do that the least result counts (McKay,
+Practical Graph Isomorphism, 1981). Of vertices with the same neighbours one stands for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from artist.network.patterns import Contention, Flow, Member, Pattern, Step
+from artist.network.slowed import Slowed
+
+# Far more than placements of real jobs need. Beyond it the given order breaks ties: the result is
+# right, and only its random numbers depend on names.
+MOST_LEAVES = 64
+
+
+class Canonical(NamedTuple):
+    """The canonical form. Its job i is `order[i]` of the original.
+
+    Jobs with one number in `alike` cannot be told apart. Which of them is which depends on names.
+    """
+
+    contention: Contention
+    order: tuple[int, ...]
+    alike: tuple[int, ...]
+
+    def in_place(self, answers: Sequence[Slowed]) -> tuple[Slowed, ...]:
+        """Answers about the jobs of the form, for those of the original.
+
+        Jobs that are alike get the mean of their answers, so names do not matter.
+        """
+        groups: dict[int, list[Slowed]] = {}
+        for group, answer in zip(self.alike, answers, strict=True):
+            groups.setdefault(group, []).append(answer)
+        means = {
+            group: Slowed(_mean(x.iteration_s for x in same), _mean(x.alone_s for x in same))
+            for group, same in groups.items()
+        }
+        placed = {job: means[group] for job, group in zip(self.order, self.alike, strict=True)}
+        return tuple(placed[job] for job in range(len(placed)))
+
+
+def _mean(values: Iterable[float]) -> float:
+    """The mean; of equal values exactly this value."""
+    every = list(values)
+    return every[0] if min(every) == max(every) else math.fsum(every) / len(every)
+
+
+def canonical(contention: Contention) -> Canonical:
+    """The canonical form of a contention, without links that hold nobody back."""
+    return _Graph(contention_that_binds(contention)).canonical()
+
+
+def contention_that_binds(contention: Contention) -> Contention:
+    """The same without links that can limit nobody; a link of one flow becomes its cap."""
+    crossing: list[list[Flow]] = [[] for _ in contention.links]
+    owners: list[set[int]] = [set() for _ in contention.links]
+    for job, member in enumerate(contention.members):
+        for flow in member.pattern.flows:
+            for link in flow.links:
+                crossing[link].append(flow)
+                owners[link].add(job)
+    binding: dict[int, int] = {}
+    for index, shared in enumerate(contention.links):
+        usable = shared.capacity_bytes_per_s * (shared.eta if len(owners[index]) > 1 else 1.0)
+        offered = sum(sorted(flow.cap_bytes_per_s for flow in crossing[index]))
+        if len(crossing[index]) > 1 and offered > usable:
+            binding[index] = len(binding)
+
+    def limited(flow: Flow) -> Flow:
+        single = (
+            contention.links[link].capacity_bytes_per_s
+            for link in flow.links
+            if len(crossing[link]) == 1
+        )
+        links = tuple(binding[link] for link in flow.links if link in binding)
+        return replace(
+            flow, links=links, cap_bytes_per_s=min(flow.cap_bytes_per_s, *single, float("inf"))
+        )
+
+    members = tuple(
+        replace(
+            member,
+            pattern=Pattern(tuple(map(limited, member.pattern.flows)), member.pattern.steps),
+        )
+        for member in contention.members
+    )
+    return Contention(tuple(contention.links[link] for link in binding), members)
+
+
+class _Graph:
+    """The vertices: jobs first, then their flows job by job, then links."""
+
+    def __init__(self, contention: Contention) -> None:
+        self._contention = contention
+        jobs = len(contention.members)
+        flows = [
+            (job, index)
+            for job, member in enumerate(contention.members)
+            for index in range(len(member.pattern.flows))
+        ]
+        self._flows = flows
+        self._first_link = jobs + len(flows)
+        count = self._first_link + len(contention.links)
+        # A neighbour, and where on a flow's way it is: 0 its job, 1 its first link, and so on.
+        self._near: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+        for number, (job, index) in enumerate(flows, start=jobs):
+            flow = contention.members[job].pattern.flows[index]
+            for at, other in enumerate((job, *(self._first_link + link for link in flow.links))):
+                self._near[number].append((at, other))
+                self._near[other].append((at, number))
+        self._leaves = 0
+
+    def canonical(self) -> Canonical:
+        """The contention in canonical order."""
+        alike = self._refined(_ranks(self._numbers()))
+        _, colours = self._least(alike)
+        return self._in_order(colours, alike)
+
+    def _numbers(self) -> list[Any]:
+        """What each vertex is, apart from its neighbours."""
+        members = self._contention.members
+        jobs = [
+            (0, (*(step.down_s for step in x.pattern.steps),), x.offset_s, x.down_factors)
+            for x in members
+        ]
+        flows = []
+        for job, index in self._flows:
+            flow = members[job].pattern.flows[index]
+            volumes = (*(step.volumes_bytes[index] for step in members[job].pattern.steps),)
+            flows.append((1, volumes, flow.cap_bytes_per_s, flow.weight))
+        links = [
+            (2, link.capacity_bytes_per_s, link.fair_queued, link.eta)
+            for link in self._contention.links
+        ]
+        return [*jobs, *flows, *links]
+
+    def _refined(self, colours: list[int]) -> list[int]:
+        kinds = len(set(colours))
+        while True:
+            colours = _ranks(
+                [
+                    (colours[x], sorted([(at, colours[y]) for at, y in near]))
+                    for x, near in enumerate(self._near)
+                ]
+            )
+            now = len(set(colours))
+            if now == kinds:
+                return colours
+            kinds = now
+
+    def _least(self, colours: list[int]) -> tuple[Any, list[int]]:
+        """The least of the ways to tell all vertices apart: a text of the graph, and colours."""
+        alike = self._first_alike(colours)
+        if not alike:
+            self._leaves += 1
+            return self._text(colours), colours
+        best: tuple[Any, list[int]] | None = None
+        tried: list[Any] = []
+        for vertex in alike:
+            place = self._place(vertex, colours)
+            if place in tried or (best is not None and self._leaves >= MOST_LEAVES):
+                continue
+            tried.append(place)
+            apart = [2 * colour + 1 for colour in colours]
+            apart[vertex] -= 1
+            leaf = self._least(self._refined(_ranks(apart)))
+            if best is None or leaf[0] < best[0]:
+                best = leaf
+        assert best is not None
+        return best
+
+    def _first_alike(self, colours: list[int]) -> list[int]:
+        groups: dict[int, list[int]] = {}
+        for vertex, colour in enumerate(colours):
+            groups.setdefault(colour, []).append(vertex)
+        return min((group for group in groups.items() if len(group[1]) > 1), default=(0, []))[1]
+
+    def _place(self, vertex: int, colours: list[int]) -> Any:
+        """Two vertices of one colour and place may change places without changing the graph."""
+        if vertex >= len(self._contention.members):
+            return sorted(self._near[vertex])
+        return sorted((colours[flow], self._near[flow][1:]) for _, flow in self._near[vertex])
+
+    def _text(self, colours: list[int]) -> Any:
+        order = sorted(range(len(colours)), key=colours.__getitem__)
+        return [sorted((at, colours[y]) for at, y in self._near[x]) for x in order]
+
+    def _in_order(self, colours: list[int], alike: list[int]) -> Canonical:
+        members = self._contention.members
+        jobs = sorted(range(len(members)), key=colours.__getitem__)
+        link_order = sorted(
+            range(len(self._contention.links)), key=lambda x: colours[self._first_link + x]
+        )
+        place = {link: index for index, link in enumerate(link_order)}
+        colour_of = {
+            flow: colours[number] for number, flow in enumerate(self._flows, start=len(members))
+        }
+
+        def ordered(job: int) -> Member:
+            pattern = members[job].pattern
+            order = sorted(range(len(pattern.flows)), key=lambda index: colour_of[job, index])
+            flows = [pattern.flows[index] for index in order]
+            return replace(
+                members[job],
+                pattern=Pattern(
+                    tuple(
+                        replace(flow, links=tuple(place[link] for link in flow.links))
+                        for flow in flows
+                    ),
+                    tuple(
+                        Step(step.down_s, tuple(step.volumes_bytes[index] for index in order))
+                        for step in pattern.steps
+                    ),
+                ),
+            )
+
+        links = tuple(self._contention.links[link] for link in link_order)
+        form = Contention(links, tuple(ordered(job) for job in jobs))
+        return Canonical(form, tuple(jobs), tuple(alike[job] for job in jobs))
+
+
+def _ranks(keys: Sequence[Any]) -> list[int]:
+    """Equal numbers for equal keys, in the order of the keys."""
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    ranks = [0] * len(keys)
+    for before, now in pairwise(order):
+        ranks[now] = ranks[before] + (keys[now] != keys[before])
+    return ranks

@@ -1,0 +1,183 @@
+"""What an iteration takes at a share of the bandwidth of some levels: the same query, asked again.
+
+A model of contention decides shares. What a share means is for the backend to say, because much of
+the time that a dimension is busy is latency, and much of it hides behind computation:
+
+    comm ratio at share phi   of the query with the bandwidth of these dimensions times phi
+    busy ratio at share phi   the time in which any of these dimensions is busy, over compute time
+
+Both are asked at geometrically spaced shares. Between them they are linear in 1 / phi, as the time
+of bytes is. At share 1 it is the estimate itself.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from artist.cluster.fabric import Fabric
+from artist.cluster.shape import Shape, gpus_of
+from artist.errors import ConfigError
+from artist.estimates.asked import as_sent, asked_dimensions, query, slowest
+from artist.estimates.calibration import with_constant_share
+from artist.estimates.latency_service import EstimateStore, answer
+from artist.estimates.query import Burst, Dimension, Estimate, LatencyBackend
+from artist.network.traffic import Traffic
+from artist.units import TICKS_PER_S
+from artist.workload.layers import Workload, quantised
+
+SHARES = tuple(2.0 ** (-power / 2) for power in range(9))
+"""From 1 to 1/16 by the root of 2. Between two of them, the comm ratio of the catalogue's models
+is interpolated within 1 % of an iteration (tests/network/test_curves.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Iteration and busy time over the share, as multiples of the compute time.
+
+    All three tuples are in the order of falling shares, which start at 1. Beyond the smallest
+    share, the last two points are extended.
+    """
+
+    shares: tuple[float, ...]
+    comm_ratios: tuple[float, ...]
+    busy_ratios: tuple[float, ...]
+    traffic: Traffic
+    """Bytes do not depend on the share."""
+    compute_s: float
+    """Compute time of the query's iteration; times and bytes are of this one."""
+    source: str
+
+    def comm_ratio(self, share: float) -> float:
+        """Exposed communication over compute time."""
+        return self._at(self.comm_ratios, share)
+
+    def busy_ratio(self, share: float) -> float:
+        """Time in which a contended dimension is busy, over compute time."""
+        return self._at(self.busy_ratios, share)
+
+    def share_at(self, busy_ratio: float) -> float:
+        """The share at which a contended dimension is busy for so long; 1 if it is even at 1."""
+        if busy_ratio <= self.busy_ratios[0] or len(self.shares) == 1:
+            return 1.0
+        spans = [1.0 / x for x in self.shares]
+        right = min(bisect_left(self.busy_ratios, busy_ratio), len(spans) - 1)
+        rise = self.busy_ratios[right] - self.busy_ratios[right - 1]
+        part = (busy_ratio - self.busy_ratios[right - 1]) / rise
+        return 1.0 / (spans[right - 1] + part * (spans[right] - spans[right - 1]))
+
+    def _at(self, values: tuple[float, ...], share: float) -> float:
+        if not 0 < share <= 1:
+            raise ConfigError(f"share {share}: a share of the bandwidth is above 0 and at most 1")
+        if share == 1 or len(values) == 1:
+            return values[0]
+        spans = [1.0 / x for x in self.shares]
+        right = min(max(bisect_left(spans, 1.0 / share), 1), len(spans) - 1)
+        part = (1.0 / share - spans[right - 1]) / (spans[right] - spans[right - 1])
+        return values[right - 1] + part * (values[right] - values[right - 1])
+
+
+class Curves:
+    """Curves on one fabric by one backend. Each is asked for once.
+
+    The arguments are those of `artist.estimates.latency_service.LatencyService`.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        backend: LatencyBackend,
+        workload_of: Callable[[str], Workload],
+        store: EstimateStore | None = None,
+        constant_share_of: Callable[[str], float] | None = None,
+        shares: tuple[float, ...] = SHARES,
+    ) -> None:
+        self._fabric, self._backend, self._store = fabric, backend, store
+        self._workload_of, self._constant_share_of = workload_of, constant_share_of
+        self._shares = shares
+        self._workloads: dict[str, Workload] = {}
+        self._known: dict[tuple[str, Shape, frozenset[str]], Curve] = {}
+
+    def curve(self, model: str, shape: Shape, contended: frozenset[str]) -> Curve:
+        """The curve of a model on a shape, over the share of the levels named `contended`.
+
+        Raises:
+            BackendError: the backend cannot answer.
+        """
+        key = (model, shape, contended)
+        if key not in self._known:
+            self._known[key] = self._asked(*key)
+        return self._known[key]
+
+    def _asked(self, model: str, shape: Shape, contended: frozenset[str]) -> Curve:
+        constant = 0.0
+        if self._constant_share_of is not None and gpus_of(shape) > 1:
+            constant = self._constant_share_of(model)
+        dims, first = self._slowest(model, shape, contended, 1.0)
+        crossed = {index for index, dim in enumerate(dims) if dim.level in contended}
+        sends = any((first.bytes_per_dimension or ())[index] for index in crossed)
+        shares = self._shares if sends else (1.0,)
+        points = [first, *(self._slowest(model, shape, contended, x)[1] for x in shares[1:])]
+        asked = query(self._workload(model), dims, self._fabric)
+        return Curve(
+            shares,
+            tuple(with_constant_share(point, constant).comm_ratio for point in points),
+            tuple(busy_ns(point.profile or (), crossed) / point.compute_ns for point in points),
+            Traffic(dims, asked.system.all_reduce, first.bytes_per_dimension or ()),
+            first.compute_ns / TICKS_PER_S,
+            first.source,
+        )
+
+    def _slowest(
+        self, model: str, shape: Shape, contended: frozenset[str], share: float
+    ) -> tuple[tuple[Dimension, ...], Estimate]:
+        every = asked_dimensions(shape, self._fabric)
+        answers = slowest(
+            [partial(self._ask, model, at_share(dims, contended, share)) for dims in every]
+        )
+        return every[answers.index], answers.estimate
+
+    def _ask(self, model: str, dims: tuple[Dimension, ...]) -> Estimate:
+        asked = query(self._workload(model), dims, self._fabric)
+        store = self._store if dims else None
+        kept = store.get(asked, self._backend.source, profile=True) if store is not None else None
+        if kept is not None:
+            return kept
+        estimate = answer(self._backend, asked, profile=True)
+        if store is not None:
+            store.put(asked, estimate, profile=True)
+        return estimate
+
+    def _workload(self, model: str) -> Workload:
+        if model not in self._workloads:
+            sent = as_sent(self._workload_of(model), self._fabric.system)
+            self._workloads[model] = quantised(sent)
+        return self._workloads[model]
+
+
+def at_share(
+    dims: tuple[Dimension, ...], contended: frozenset[str], share: float
+) -> tuple[Dimension, ...]:
+    """The dimensions with a share of the bandwidth on the contended levels."""
+    if share == 1:
+        return dims
+    return tuple(
+        replace(dim, bandwidth_gib_per_s=dim.bandwidth_gib_per_s * share)
+        if dim.level in contended
+        else dim
+        for dim in dims
+    )
+
+
+def busy_ns(profile: Iterable[Burst], dimensions: Iterable[int]) -> int:
+    """Nanoseconds in which any of these dimensions is busy. Bursts come by start."""
+    wanted = set(dimensions)
+    total = until_ns = 0
+    for burst in profile:
+        if burst.dimension in wanted:
+            end_ns = burst.offset_ns + burst.duration_ns
+            total += max(end_ns - max(burst.offset_ns, until_ns), 0)
+            until_ns = max(until_ns, end_ns)
+    return total

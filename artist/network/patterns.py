@@ -1,0 +1,144 @@
+"""What jobs do on links: an iteration's traffic over time, and which links it shares.
+
+    iteration of a job = its steps in order
+    step               = Down for `down_s` seconds, then Up: every flow sends its volume
+
+All flows of a step start at once, and the step ends when the last one has sent everything (CASSINI,
+section 2.2: Up and Down phases). The next iteration starts at once. Numbers are plain: seconds,
+bytes, bytes per second.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from artist.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLink:
+    """A link in one direction.
+
+    A fair-queued link serves its connections in turn, as the queue pairs of a NIC. On others
+    packets wait in one queue, and who gets how much varies from one iteration to the next.
+    """
+
+    capacity_bytes_per_s: float
+    fair_queued: bool = False
+    eta: float = 1.0
+    """Share of the capacity that is used while jobs queue for each other (`queues`)."""
+
+    def __post_init__(self) -> None:
+        _need("capacity_bytes_per_s", self.capacity_bytes_per_s, above=0)
+        if not 0 < self.eta <= 1:
+            raise ConfigError(
+                f"eta {self.eta:g}: the efficiency of a shared link is above 0 and at most 1"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Connections of a job that are alike, and the links that they cross.
+
+    `links` are positions in a contention's links, in the order of the way. `weight` is the number
+    of connections: links are shared fairly among connections, not among jobs.
+    """
+
+    links: tuple[int, ...]
+    cap_bytes_per_s: float
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        _need("cap_bytes_per_s", self.cap_bytes_per_s, above=0)
+        _need("weight", self.weight, above=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Down, then Up. `volumes_bytes` holds a number per flow of the job; 0 sends nothing."""
+
+    down_s: float
+    volumes_bytes: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _need("down_s", self.down_s)
+        for volume in self.volumes_bytes:
+            _need("volumes_bytes", volume)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """The traffic of one iteration, again and again."""
+
+    flows: tuple[Flow, ...]
+    steps: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        for step in self.steps:
+            if len(step.volumes_bytes) != len(self.flows):
+                raise ConfigError(
+                    f"a step has {len(step.volumes_bytes)} volumes for {len(self.flows)} flows; "
+                    "give one per flow"
+                )
+        if not any(step.down_s or any(step.volumes_bytes) for step in self.steps):
+            raise ConfigError("an iteration takes no time; give it a Down time or a volume")
+
+    @classmethod
+    def simple(cls, down_s: float, volume_bytes: float, *flows: Flow) -> Pattern:
+        """Down once, then the same volume on every flow."""
+        return cls(flows, (Step(down_s, (volume_bytes,) * len(flows)),))
+
+    @property
+    def down_s(self) -> float:
+        """Seconds of an iteration in which the job sends nothing."""
+        return math.fsum(step.down_s for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A job in a contention.
+
+    Iteration 0 starts at `offset_s`. If that is negative, the job is so far into its iteration,
+    counted in time as if it were alone. `down_factors` stretches the Down times of iteration n by
+    `down_factors[n % len(down_factors)]`; without any, none is stretched.
+    """
+
+    pattern: Pattern
+    offset_s: float = 0.0
+    down_factors: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.offset_s):
+            raise ConfigError(f"offset_s {self.offset_s}: expected a finite number")
+        for factor in self.down_factors:
+            _need("down_factors", factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Contention:
+    """Jobs, and the links that they share."""
+
+    links: tuple[SharedLink, ...]
+    members: tuple[Member, ...]
+
+    def __post_init__(self) -> None:
+        for index, member in enumerate(self.members):
+            for flow in member.pattern.flows:
+                if any(not 0 <= link < len(self.links) for link in flow.links):
+                    raise ConfigError(
+                        f"job {index}: a flow crosses links {flow.links}, expected numbers from 0 "
+                        f"to {len(self.links) - 1}"
+                    )
+
+    def alone(self, index: int) -> Contention:
+        """The same links with one of the jobs. It starts its iteration at 0, unstretched."""
+        return Contention(self.links, (Member(self.members[index].pattern),))
+
+
+def _need(name: str, value: float, above: float | None = None) -> None:
+    good = value >= 0 if above is None else value > above
+    if not good or not math.isfinite(value):
+        raise ConfigError(
+            f"{name} {value}: expected a finite number {'above' if above is not None else 'from'} 0"
+        )

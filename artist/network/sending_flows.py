@@ -1,0 +1,192 @@
+"""Rates of the few flows of one contention that send at an instant.
+
+The same fairness as `max_min`, without arrays: for ten flows it is faster by far, and the rates of
+a set of flows that recurs are kept. Two corrections may be asked for. Both are what packets do on
+links with one queue; a fluid does not (docs/contention.md):
+
+    weights          of each flow, drawn anew for each iteration
+    two bottlenecks  a flow that meets different competitors on two full links gets less than its
+                     max-min share, because both links hold it back
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from artist.network.patterns import Contention, Flow, SharedLink
+from artist.network.queues import queue_for_each_other, sources
+
+# The middle job of a chain got .3 of each of its two full links instead of .5 (ns-3, DCTCP). Over
+# all cases .25 came closest: mean absolute error of the slowdown .045, and .046 with .45.
+TWO_BOTTLENECK_WEIGHT = 0.25
+
+FULL = 1 - 1e-9
+"""A link is full if it carries this share of its capacity; the rest is rounding."""
+
+Crossing = tuple[float, tuple[int, ...]]
+"""A link's usable capacity, and the positions of the flows that cross it."""
+
+
+@dataclass(slots=True)
+class _Sending:
+    """A set of flows that send at once. Sequences are by position in the set."""
+
+    links: tuple[Crossing, ...]
+    caps: tuple[float, ...]
+    weights: tuple[float, ...]
+    varying: tuple[bool, ...]
+    """Whether a flow waits in one queue with another job."""
+    last: tuple[tuple[float, ...], list[float]] | None = None
+    """The weights with which rates were last asked for, and the rates."""
+
+
+class SendingFlows:
+    """The flows of a contention, numbered job by job, and their rates while some of them send."""
+
+    def __init__(self, contention: Contention, two_bottleneck_weight: float = 1.0) -> None:
+        self.flows: tuple[Flow, ...] = tuple(
+            flow for member in contention.members for flow in member.pattern.flows
+        )
+        self._owner = [
+            job for job, member in enumerate(contention.members) for _ in member.pattern.flows
+        ]
+        self._links = contention.links
+        self._sources = sources(contention.links, self.flows)
+        self._two_bottleneck_weight = two_bottleneck_weight
+        crossing: dict[int, set[int]] = {}
+        for number, flow in enumerate(self.flows):
+            for link in flow.links:
+                crossing.setdefault(link, set()).add(number)
+        self._near = [set().union(*[crossing[x] for x in flow.links]) for flow in self.flows]
+        self._known: dict[tuple[int, ...], _Sending] = {}
+
+    def rates(self, sending: tuple[int, ...], noise: Sequence[float] | None) -> Sequence[float]:
+        """Bytes per second of the flows `sending`, which ascend, in their order.
+
+        `noise` holds a factor on the weight of each flow of the contention, or is None for a fluid.
+        """
+        rates: dict[int, float] = {}
+        for group in self._groups(sending):
+            rates.update(zip(group, self._of_group(group, noise), strict=True))
+        return [rates[flow] for flow in sending]
+
+    def _groups(self, sending: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """The flows that share links, directly or by way of others. Each group is independent."""
+        left = set(sending)
+        for first in sending:
+            if first not in left:
+                continue
+            left.remove(first)
+            group = [first]
+            for flow in group:
+                new = self._near[flow] & left
+                left -= new
+                group += new
+            yield tuple(sorted(group))
+
+    def _of_group(self, group: tuple[int, ...], noise: Sequence[float] | None) -> Sequence[float]:
+        now = self._known.get(group)
+        if now is None:
+            now = self._known[group] = self._of(group)
+        if noise is None:
+            weights = now.weights
+        else:
+            weights = tuple(
+                [
+                    weight * noise[flow] if varies else weight
+                    for flow, weight, varies in zip(group, now.weights, now.varying, strict=True)
+                ]
+            )
+        if now.last is None or now.last[0] != weights:
+            now.last = weights, fill(weights, now.caps, now.links)
+        return now.last[1]
+
+    def _of(self, sending: tuple[int, ...]) -> _Sending:
+        at: dict[int, list[int]] = {}
+        for position, flow in enumerate(sending):
+            for link in self.flows[flow].links:
+                at.setdefault(link, []).append(position)
+        jobs = {
+            link: frozenset([self._owner[sending[x]] for x in there]) for link, there in at.items()
+        }
+        queued = {
+            link
+            for link, there in at.items()
+            if queue_for_each_other(
+                self._links[link], jobs[link], [self._sources[sending[x]][link] for x in there]
+            )
+        }
+        links = {
+            link: (_usable(self._links[link], link in queued), tuple(there))
+            for link, there in at.items()
+        }
+        flows = [self.flows[flow] for flow in sending]
+        caps = tuple([flow.cap_bytes_per_s for flow in flows])
+        weights = tuple([flow.weight for flow in flows])
+        met = [[jobs[link] for link in flow.links if link in queued] for flow in flows]
+        if self._two_bottleneck_weight != 1.0 and any(len(set(x)) > 1 for x in met):
+            rates = fill(weights, caps, tuple(links.values()))
+            full = {
+                link
+                for link in queued
+                if sum([rates[x] for x in at[link]]) >= FULL * links[link][0]
+            }
+            weights = tuple(
+                [
+                    flow.weight * self._two_bottleneck_weight
+                    if rate < FULL * flow.cap_bytes_per_s and self._held_twice(flow, full, jobs)
+                    else flow.weight
+                    for flow, rate in zip(flows, rates, strict=True)
+                ]
+            )
+        return _Sending(tuple(links.values()), caps, weights, tuple([bool(x) for x in met]))
+
+    def _held_twice(self, flow: Flow, full: set[int], jobs: dict[int, frozenset[int]]) -> bool:
+        """Whether two full links on a flow's way have different competitors."""
+        return len({jobs[link] for link in flow.links if link in full}) > 1
+
+
+def fill(weights: Sequence[float], caps: Sequence[float], links: Sequence[Crossing]) -> list[float]:
+    """Max-min rates of a few flows: weights and caps of each, and the links with their flows."""
+    rates = list(caps)
+    if all(sum([caps[x] for x in there]) <= capacity for capacity, there in links):
+        return rates
+    crossed: list[list[int]] = [[] for _ in rates]
+    for number, (_, there) in enumerate(links):
+        for flow in there:
+            crossed[flow].append(number)
+    left = [capacity for capacity, _ in links]
+    capped = [cap / weight for cap, weight in zip(caps, weights, strict=True)]
+    waiting = {number: tuple(there) for number, (_, there) in enumerate(links) if there}
+    unsettled = list(range(len(rates)))
+    while unsettled:
+        levels = {
+            number: left[number] / math.fsum([weights[x] for x in there])
+            for number, there in waiting.items()
+        }
+        least = {
+            flow: min([capped[flow], *[levels[number] for number in crossed[flow]]])
+            for flow in unsettled
+        }
+        settled = {flow for flow in unsettled if least[flow] == capped[flow]}
+        for number, there in waiting.items():
+            level = levels[number]
+            if all(least[flow] == level for flow in there):
+                settled.update(there)
+        for flow in settled:
+            rates[flow] = min(caps[flow], weights[flow] * least[flow])
+        unsettled = [flow for flow in unsettled if flow not in settled]
+        for number, there in list(waiting.items()):
+            gone = [rates[flow] for flow in there if flow in settled]
+            if len(gone) == len(there):
+                del waiting[number]
+            elif gone:
+                left[number] = max(left[number] - math.fsum(gone), 0.0)
+                waiting[number] = tuple([flow for flow in there if flow not in settled])
+    return rates
+
+
+def _usable(link: SharedLink, queued: bool) -> float:
+    return link.capacity_bytes_per_s * (link.eta if queued else 1.0)

@@ -1,0 +1,99 @@
+"""Iterations of jobs that share links: a model of contention decides shares, curves read them.
+
+A model sees jobs that are Down and Up. What overlaps with computation makes an iteration longer by
+less than the Up phase, and a curve says by how much. With B the Up time beside the others,
+
+    share phi      busy(phi) = B: so long does the query take to send at that share
+    iteration      iteration(phi), the same query's
+    Down time      iteration(phi) - B, for the model's next round
+
+Rounds go on until Down times stay. Without overlap the first round is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from artist.network.components import Model
+from artist.network.curves import Curve
+from artist.network.ways import JobOnLinks, Way, contention
+
+# A Down time that changes by a thousandth of an iteration changes no answer by a percent.
+SETTLED = 1e-3
+MOST_ROUNDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class CurvedJob:
+    """A job for a model of contention. `compute_s` is the compute time of its iteration.
+
+    Only ratios come from a backend (Dally, section IV-C). So if the job computes k times as long as
+    the query's iteration, it also sends k times as long and as much: rates are the query's.
+    """
+
+    ways: tuple[Way, ...]
+    curve: Curve
+    compute_s: float
+    offset_s: float = 0.0
+
+    def iteration_s(self, share: float) -> float:
+        """An iteration at a share of the bandwidth: compute time x (1 + comm ratio)."""
+        return self.compute_s * (1.0 + self.curve.comm_ratio(share))
+
+    def busy_s(self, share: float) -> float:
+        """The time of an iteration in which the job sends over contended levels, at a share."""
+        return self.compute_s * self.curve.busy_ratio(share)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A job's share of the bandwidth, and its iterations at this share and alone."""
+
+    share: float
+    iteration_s: float
+    alone_s: float
+
+
+def shared(
+    jobs: Sequence[CurvedJob],
+    model: Model,
+    *,
+    eta: float = 1.0,
+    fair_queued: frozenset[str] = frozenset(),
+) -> tuple[Shared, ...]:
+    """Iterations of jobs on the links that their ways cross; arguments as in `contention`."""
+    shares = [1.0] * len(jobs)
+    seen = [_seen(job, 1.0) for job in jobs]
+    for _ in range(MOST_ROUNDS):
+        before = seen
+        slowed = model(contention(before, eta=eta, fair_queued=fair_queued))
+        for index, (job, answer) in enumerate(zip(jobs, slowed, strict=True)):
+            if answer.slowdown != 1.0:
+                longer_s = answer.iteration_s - answer.alone_s
+                busy_s = before[index].busy_s + longer_s
+                shares[index] = job.curve.share_at(busy_s / job.compute_s)
+            else:
+                shares[index] = 1.0
+        seen = [_seen(job, share) for job, share in zip(jobs, shares, strict=True)]
+        if all(
+            abs(now.iteration_s - then.iteration_s) <= SETTLED * then.iteration_s
+            for now, then in zip(seen, before, strict=True)
+        ):
+            break
+    return tuple(
+        Shared(share, job.iteration_s(share), job.iteration_s(1.0))
+        for job, share in zip(jobs, shares, strict=True)
+    )
+
+
+def _down_s(job: CurvedJob, share: float) -> float:
+    return max(job.iteration_s(share) - job.busy_s(share), 0.0)
+
+
+def _seen(job: CurvedJob, share: float) -> JobOnLinks:
+    """The job as a model sees it: Down and Up, alone."""
+    busy_s = job.busy_s(1.0)
+    times = job.compute_s / job.curve.compute_s
+    ways = tuple(replace(way, volume_bytes=times * way.volume_bytes) for way in job.ways)
+    return JobOnLinks(ways if busy_s else (), _down_s(job, share) + busy_s, busy_s, job.offset_s)

@@ -1,0 +1,173 @@
+"""Bytes that a job's GPUs in a unit send to those in other units, in one iteration.
+
+An estimate says how many bytes an NPU sends on each dimension of its query. The NPUs are the job's
+GPUs in the order of its leaves, innermost dimension first, as ASTRA-sim numbers them; the algorithm
+of a dimension says to whom a position sends (`peers`). For even shapes the bytes that leave a unit
+are then
+
+    (GPUs inside) x (bytes per NPU of all dimensions that span more than the unit)
+
+A flattened shape has a dimension that lies partly inside a unit. A ring in visiting order leaves a
+contiguous unit once; direct sends go to every peer outside.
+
+Under the rule `bounded` an uneven placement costs as a regular shape that is not its own
+(`artist.estimates.dimensions`). There each part of a unit sends what a part of that regular shape
+sends, to the other parts of the unit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.astra.messages.groups import Algorithm, Family, algorithm_of
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree, units_holding
+from artist.errors import ConfigError
+from artist.estimates.query import Dimension
+from artist.network.peers import sendings
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What the GPUs of a job in one unit send to those in another, in one iteration."""
+
+    source: int
+    target: int
+    volume_bytes: float
+    connections: float
+    """Pairs of GPUs that send; a pair that sends on two dimensions counts twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """A query's answer, as far as links go: dimensions, algorithms, and bytes per NPU."""
+
+    dimensions: tuple[Dimension, ...]
+    algorithms: tuple[str, ...]
+    bytes_per_dimension: tuple[float, ...]
+
+    @property
+    def npus(self) -> int:
+        """The NPUs of the query."""
+        return math.prod(dimension.npus for dimension in self.dimensions)
+
+    def spans(self) -> Iterator[tuple[Algorithm, int, int, float, str]]:
+        """Of each group of NPUs: algorithm, size, stride, bytes per NPU, outermost level.
+
+        Raises:
+            ConfigError: an algorithm over all dimensions stands beside others.
+        """
+        algorithms = [algorithm_of(name) for name in self.algorithms]
+        if algorithms and algorithms[0].flat:
+            total = math.fsum(self.bytes_per_dimension)
+            yield algorithms[0], self.npus, 1, total, self.dimensions[-1].level
+            return
+        stride = 1
+        for dimension, algorithm, sent in zip(
+            self.dimensions, algorithms, self.bytes_per_dimension, strict=True
+        ):
+            if algorithm.flat:
+                raise ConfigError(
+                    f"collectives {', '.join(self.algorithms)}: what an algorithm over all "
+                    "dimensions sends beside others on single ones is not known; give all levels "
+                    "one of them"
+                )
+            yield algorithm, dimension.npus, stride, sent, dimension.level
+            stride *= dimension.npus
+
+
+def sent_between(
+    tree: ClusterTree, placement: Placement, traffic: Traffic, level: int
+) -> list[Sent]:
+    """What units of a level of the tree send each other, by source and target.
+
+    Raises:
+        ConfigError: as `Traffic.spans`.
+    """
+    if traffic.npus == placement.gpus:
+        return between_npus(_units_of_gpus(tree, placement, level), traffic)
+    return _between_parts(tree, placement, traffic, level)
+
+
+def between_npus(units: Sequence[int] | Ints, traffic: Traffic) -> list[Sent]:
+    """What units send each other, if NPU i lies in `units[i]`."""
+    names, unit_of = np.unique(np.asarray(units, dtype=np.int64), return_inverse=True)
+    volumes = np.zeros((len(names), len(names)))
+    counts = np.zeros((len(names), len(names)))
+    npus = np.arange(traffic.npus)
+    for algorithm, nodes, stride, sent, _ in traffic.spans():
+        if not sent:
+            continue
+        firsts = npus[npus // stride % nodes == 0]
+        for sending in sendings(algorithm, nodes):
+            source = unit_of[(firsts[:, None] + sending.sources * stride).ravel()]
+            target = unit_of[(firsts[:, None] + sending.targets * stride).ravel()]
+            np.add.at(volumes, (source, target), sending.part * sent)
+            np.add.at(counts, (source, target), 1.0)
+    np.fill_diagonal(volumes, 0.0)
+    return [
+        Sent(int(names[x]), int(names[y]), float(volumes[x, y]), float(counts[x, y]))
+        for x, y in zip(*np.nonzero(volumes), strict=True)
+    ]
+
+
+def _units_of_gpus(tree: ClusterTree, placement: Placement, level: int) -> Ints:
+    units = [tree.ancestor(0, leaf, level) for leaf in placement.leaves]
+    return np.repeat(units, placement.counts)
+
+
+def _between_parts(
+    tree: ClusterTree, placement: Placement, traffic: Traffic, level: int
+) -> list[Sent]:
+    """What the parts of an uneven placement send each other, as the parts of a regular one do.
+
+    What a part sends is spread evenly over the part's units of `level`, pair by pair.
+    """
+    volumes: dict[tuple[int, int], float] = {}
+    counts: dict[tuple[int, int], float] = {}
+    for algorithm, nodes, stride, sent, name in traffic.spans():
+        outer = tree.level_names.index(name)
+        if outer <= level or not sent:
+            continue
+        for parts in _parts(tree, placement, outer, level):
+            fitting = algorithm if nodes == len(parts) else _any_size(algorithm)
+            for sending in sendings(fitting, len(parts)) if len(parts) > 1 else ():
+                for x, y in zip(sending.sources.tolist(), sending.targets.tolist(), strict=True):
+                    pairs = list(_pairs(parts[x], parts[y]))
+                    for pair in pairs:
+                        volume = stride * sent * sending.part / len(pairs)
+                        volumes[pair] = volumes.get(pair, 0.0) + volume
+                        counts[pair] = counts.get(pair, 0.0) + stride / len(pairs)
+    return [Sent(*pair, volumes[pair], counts[pair]) for pair in sorted(volumes)]
+
+
+def _parts(
+    tree: ClusterTree, placement: Placement, outer: int, level: int
+) -> Iterator[list[list[int]]]:
+    """Of each unit of level `outer`: the units of `level` in each of its children."""
+    within: dict[int, dict[int, list[int]]] = {}
+    for unit in units_holding(tree, placement.leaves, level):
+        child = tree.ancestor(level, unit, outer - 1)
+        parent = tree.ancestor(level, unit, outer)
+        within.setdefault(parent, {}).setdefault(child, []).append(unit)
+    for children in within.values():
+        yield list(children.values())
+
+
+def _pairs(sources: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[int, int]]:
+    for index in range(max(len(sources), len(targets))):
+        yield sources[index % len(sources)], targets[index % len(targets)]
+
+
+def _any_size(algorithm: Algorithm) -> Algorithm:
+    """The algorithm, or direct sends in place of one that needs a power of two."""
+    if algorithm.family in (Family.RING, Family.DIRECT):
+        return algorithm
+    return Algorithm(Family.DIRECT)

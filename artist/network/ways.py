@@ -1,0 +1,125 @@
+"""From placements to contentions: which links the traffic of each job crosses.
+
+Traffic between two machines goes up to the smallest unit that holds both, and down again. It
+crosses the uplink of every unit on the way whose level states one in the fabric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from artist.cluster.fabric import Fabric
+from artist.cluster.links import Link
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
+from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
+from artist.network.traffic import Traffic, sent_between
+from artist.units import GIB
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Traffic of a job that takes the same links: volume of an iteration, and connections."""
+
+    links: tuple[Link, ...]
+    volume_bytes: float
+    connections: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobOnLinks:
+    """A job for a model of contention: what it sends on which way, and for how long.
+
+    `busy_s` of an iteration of `iteration_s` the job sends, alone. `offset_s` as in `Member`.
+    """
+
+    ways: tuple[Way, ...]
+    iteration_s: float
+    busy_s: float
+    offset_s: float = 0.0
+
+
+def ways(
+    tree: ClusterTree, fabric: Fabric, placement: Placement, traffic: Traffic
+) -> tuple[Way, ...]:
+    """The ways of a job's traffic between the units of the innermost level with an uplink.
+
+    Raises:
+        ConfigError: as `Traffic.spans`.
+    """
+    stated = [index for index, level in enumerate(fabric.levels) if level.uplink is not None]
+    if not stated:
+        return ()
+    innermost = stated[0]
+    return tuple(
+        Way(
+            _links(tree, fabric, stated, sent.source, sent.target),
+            sent.volume_bytes,
+            sent.connections,
+        )
+        for sent in sent_between(tree, placement, traffic, innermost)
+    )
+
+
+def _links(
+    tree: ClusterTree, fabric: Fabric, stated: Sequence[int], source: int, target: int
+) -> tuple[Link, ...]:
+    up: list[Link] = []
+    down: list[Link] = []
+    for level in stated:
+        here = tree.ancestor(stated[0], source, level)
+        there = tree.ancestor(stated[0], target, level)
+        if here == there:
+            break
+        uplink = fabric.levels[level].uplink
+        assert uplink is not None
+        name, capacity = fabric.levels[level].name, uplink.capacity_gib_per_s
+        up.append(Link(name, here, "up", capacity))
+        down.append(Link(name, there, "down", capacity))
+    return (*up, *reversed(down))
+
+
+def bytes_on_links(of_job: Sequence[Way]) -> dict[Link, float]:
+    """Bytes of an iteration on each link."""
+    total: dict[Link, float] = {}
+    for way in of_job:
+        for link in way.links:
+            total[link] = total.get(link, 0.0) + way.volume_bytes
+    return total
+
+
+def contention(
+    jobs: Sequence[JobOnLinks], *, eta: float = 1.0, fair_queued: frozenset[str] = frozenset()
+) -> Contention:
+    """The jobs on their links, in the order of the links' levels and units.
+
+    Links of the levels `fair_queued` serve connections in turn; `eta` is the efficiency of the
+    others. While a job sends alone, each way sends its volume in `busy_s`.
+    """
+    crossed = {link for job in jobs for way in job.ways for link in way.links}
+    links = sorted(crossed, key=lambda link: (link.level, link.unit, link.direction))
+    number = {link: index for index, link in enumerate(links)}
+
+    def member(job: JobOnLinks) -> Member:
+        flows = tuple(
+            Flow(
+                tuple(number[link] for link in way.links),
+                way.volume_bytes / job.busy_s,
+                way.connections,
+            )
+            for way in job.ways
+        )
+        down_s = job.iteration_s - job.busy_s if flows else job.iteration_s
+        step = Step(down_s, tuple(way.volume_bytes for way in job.ways))
+        return Member(Pattern(flows, (step,)), job.offset_s)
+
+    shared = tuple(
+        SharedLink(
+            link.capacity_gib_per_s * GIB,
+            link.level in fair_queued,
+            1.0 if link.level in fair_queued else eta,
+        )
+        for link in links
+    )
+    return Contention(shared, tuple(member(job) for job in jobs))

@@ -1,0 +1,169 @@
+"""The event simulation: closed forms, laws, and the fluid's own memory of offsets."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from contentions import LINE, contentions, line_rate, on_one_link
+from hypothesis import given
+from hypothesis import strategies as st
+
+from artist.errors import ConfigError
+from artist.network.max_min import Network, max_min
+from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
+from artist.network.phase import fluid, iterations_s
+from artist.network.sending_flows import SendingFlows, fill
+from artist.network.simulation import Simulation, alone_s
+
+TICK_S = 1e-9
+
+
+@pytest.mark.parametrize(
+    ("down_s", "up_s", "offset_s"),
+    [(0.03, 0.03, 0.0), (0.03, 0.03, 0.01), (0.042, 0.018, 0.0175), (0.018, 0.042, 0.005)],
+)
+def test_two_equal_jobs_that_overlap_take_down_and_twice_up_less_the_offset(
+    down_s: float, up_s: float, offset_s: float
+) -> None:
+    pattern = line_rate(down_s, up_s)
+    both = on_one_link(Member(pattern), Member(pattern, offset_s))
+    for slowed in fluid(both):
+        assert slowed.iteration_s == pytest.approx(down_s + 2 * up_s - offset_s, abs=TICK_S)
+        assert slowed.alone_s == pytest.approx(down_s + up_s, abs=TICK_S)
+
+
+def test_the_offset_of_equal_jobs_stays_for_ever() -> None:
+    pattern = line_rate(0.03, 0.03)
+    simulation = Simulation(on_one_link(Member(pattern), Member(pattern, 0.01)))
+    simulation.run(lambda now: now.jobs[1].iterations == 500)
+    one, other = simulation.jobs
+    for early, late in zip(one.ends_s[1:], other.ends_s[1:], strict=False):
+        assert late - early == pytest.approx(0.01, abs=TICK_S)
+
+
+def test_jobs_that_never_meet_lose_nothing() -> None:
+    pattern = line_rate(0.05, 0.01)
+    slowed = fluid(on_one_link(Member(pattern), Member(pattern, 0.03)))
+    assert [x.slowdown for x in slowed] == pytest.approx([1.0, 1.0], abs=1e-12)
+
+
+def test_a_shared_link_of_efficiency_eta_is_slower_only_while_it_is_shared() -> None:
+    # Both Up for 2u / eta if they start together; alone the link runs at its full rate.
+    pattern = line_rate(0.03, 0.03)
+    slowed = fluid(on_one_link(Member(pattern), Member(pattern), eta=0.8))
+    assert slowed[0].iteration_s == pytest.approx(0.03 + 2 * 0.03 / 0.8, abs=TICK_S)
+    assert slowed[0].alone_s == pytest.approx(0.06, abs=TICK_S)
+
+
+def test_an_iteration_ends_with_its_slowest_flow_and_steps_follow_each_other() -> None:
+    flows = (Flow((0,), LINE), Flow((1,), LINE / 2))
+    pattern = Pattern(flows, (Step(0.1, (0.1 * LINE, 0.1 * LINE)), Step(0.3, (0.1 * LINE, 0.0))))
+    contention = Contention((SharedLink(LINE), SharedLink(LINE)), (Member(pattern),))
+    assert alone_s(contention, 0) == pytest.approx(0.1 + 0.2 + 0.3 + 0.1, abs=TICK_S)
+
+
+def test_a_job_in_the_middle_of_its_iteration_goes_on_from_there() -> None:
+    # Its Up phase starts at .03 of its time alone. After .04 it has a third of its volume left.
+    pattern = line_rate(0.03, 0.015)
+    simulation = Simulation(on_one_link(Member(pattern, -0.04)))
+    simulation.run(lambda now: now.jobs[0].iterations == 2)
+    assert simulation.jobs[0].ends_s == pytest.approx([-0.04, 0.005, 0.05], abs=TICK_S)
+
+
+def test_a_job_that_starts_later_waits_for_its_offset() -> None:
+    simulation = Simulation(on_one_link(Member(line_rate(0.03, 0.015), 0.1)))
+    simulation.run(lambda now: now.jobs[0].iterations == 1)
+    assert simulation.jobs[0].ends_s == pytest.approx([0.1, 0.145], abs=TICK_S)
+
+
+def test_down_times_are_stretched_iteration_by_iteration() -> None:
+    member = Member(line_rate(0.03, 0.01), 0.0, (1.0, 2.0))
+    simulation = Simulation(on_one_link(member))
+    simulation.run(lambda now: now.jobs[0].iterations == 4)
+    assert iterations_s(simulation.jobs[0]) == pytest.approx([0.04, 0.07, 0.04, 0.07], abs=TICK_S)
+
+
+@given(contentions())
+def test_no_iteration_is_faster_than_alone(contention: Contention) -> None:
+    for slowed in fluid(contention):
+        assert slowed.slowdown >= 1 - 1e-9
+
+
+@given(contentions())
+def test_every_byte_is_sent_and_no_link_carries_more_than_it_can(contention: Contention) -> None:
+    simulation = Simulation(contention)
+    simulation.run(lambda now: all(job.iterations >= 5 for job in now.jobs))
+    sent = [0.0] * len(contention.links)
+    for job in simulation.jobs:
+        if job.member.offset_s < 0:
+            return  # the first iteration began before the simulation
+        for index, flow in enumerate(job.pattern.flows):
+            volume = sum(step.volumes_bytes[index] for step in job.pattern.steps)
+            for link in flow.links:
+                sent[link] += volume * job.iterations
+    for link, bytes_ in zip(contention.links, sent, strict=True):
+        assert bytes_ <= link.capacity_bytes_per_s * simulation.now_s * (1 + 1e-9)
+
+
+@given(contentions())
+def test_time_never_goes_back(contention: Contention) -> None:
+    simulation = Simulation(contention)
+    for _ in range(50):
+        before_s = simulation.now_s
+        simulation.next_event()
+        assert simulation.now_s >= before_s
+    for job in simulation.jobs:
+        assert all(start < end for start, end in pairwise(job.ends_s))
+
+
+@given(st.data())
+def test_few_flows_have_the_rates_of_many(data: st.DataObject) -> None:
+    numbers = st.sampled_from([0.1, 0.3, 1.0, 2.0, 7.0])
+    count = data.draw(st.integers(1, 5))
+    capacities = data.draw(st.lists(numbers, min_size=count, max_size=count))
+    path = st.lists(st.integers(0, count - 1), min_size=1, unique=True)
+    paths = data.draw(st.lists(path, min_size=1, max_size=8))
+    size = len(paths)
+    caps = data.draw(st.lists(numbers, min_size=size, max_size=size))
+    weights = data.draw(st.lists(numbers, min_size=size, max_size=size))
+    links = [
+        (capacity, tuple(flow for flow, path in enumerate(paths) if link in path))
+        for link, capacity in enumerate(capacities)
+    ]
+    expected = max_min(Network.of(capacities, paths, caps, weights))
+    assert fill(weights, caps, links) == pytest.approx(expected.tolist(), rel=1e-9)
+
+
+def test_a_flow_held_by_two_full_links_with_different_competitors_gets_its_smaller_weight() -> None:
+    # A chain: job 1 shares link 0 with job 0, and link 1 with job 2.
+    links = (SharedLink(1.0), SharedLink(1.0))
+    chain = [(0,), (0, 1), (1,)]
+    members = tuple(Member(Pattern.simple(1.0, 1.0, Flow(path, 1.0))) for path in chain)
+    flows = SendingFlows(Contention(links, members), 0.25)
+    assert flows.rates((0, 1, 2), None) == pytest.approx([0.8, 0.2, 0.8])
+    # With one neighbour silent only one of its links is full.
+    assert flows.rates((0, 1), None) == pytest.approx([0.5, 0.5])
+    # The same two jobs meet on both links: one bottleneck, though two links are full.
+    pair = tuple(Member(Pattern.simple(1.0, 1.0, Flow((0, 1), 1.0))) for _ in range(2))
+    assert SendingFlows(Contention(links, pair), 0.25).rates((0, 1), None) == pytest.approx(
+        [0.5] * 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SharedLink(0.0), "capacity_bytes_per_s 0.0: expected a finite number above 0"),
+        (lambda: SharedLink(1.0, eta=0.0), "eta 0: the efficiency"),
+        (lambda: Flow((0,), 0.0), "cap_bytes_per_s 0.0"),
+        (lambda: Step(-1.0, ()), "down_s -1.0: expected a finite number from 0"),
+        (lambda: Pattern((), (Step(1.0, (1.0,)),)), "1 volumes for 0 flows"),
+        (lambda: Pattern((), (Step(0.0, ()),)), "an iteration takes no time"),
+        (lambda: on_one_link(Member(Pattern.simple(1.0, 1.0, Flow((1,), 1.0)))), r"links \(1,\)"),
+        (lambda: Member(line_rate(1.0, 1.0), float("inf")), "offset_s inf"),
+    ],
+)
+def test_what_cannot_be_is_refused(make: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make()  # type: ignore[operator]

@@ -1,0 +1,118 @@
+"""`mean` against the closed form of a processor-sharing server, `phase`, and other names."""
+
+from __future__ import annotations
+
+from math import perm
+
+import numpy as np
+import pytest
+from contentions import LINE, contentions, line_rate, on_one_link, renamed
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from artist.network.mean import CROWD, MOST_TOGETHER, mean
+from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
+from artist.network.phase import fluid, iterations_s
+from artist.network.simulation import Simulation
+from artist.network.states import FlowsOfJobs, rates_in_states
+
+
+def closed_network_s(jobs: int, down_s: float, up_s: float) -> float:
+    """An iteration of one of several equal jobs at a processor-sharing server.
+
+    Baskett et al. 1975: P(k are Up) is proportional to jobs! / (jobs - k)! x (up / down)^k.
+    """
+    chances = [perm(jobs, up) * (up_s / down_s) ** up for up in range(jobs + 1)]
+    return jobs * up_s / (1 - chances[0] / sum(chances))
+
+
+@pytest.mark.parametrize("jobs", range(1, MOST_TOGETHER + 1))
+@pytest.mark.parametrize("up_s", [0.1, 0.5, 0.9])
+def test_few_equal_jobs_are_a_closed_network(jobs: int, up_s: float) -> None:
+    member = Member(line_rate(1 - up_s, up_s))
+    slowed = mean(on_one_link(*[member] * jobs))
+    expected = closed_network_s(jobs, 1 - up_s, up_s)
+    assert [x.iteration_s for x in slowed] == pytest.approx([expected] * jobs, rel=1e-9)
+
+
+@pytest.mark.parametrize(("jobs", "up_s"), [(8, 0.3), (12, 0.05), (12, 0.1), (24, 0.05), (16, 0.3)])
+def test_many_equal_jobs_come_close_to_it(jobs: int, up_s: float) -> None:
+    assert jobs > MOST_TOGETHER > CROWD
+    slowed = mean(on_one_link(*[Member(line_rate(1 - up_s, up_s))] * jobs))
+    assert slowed[0].iteration_s == pytest.approx(closed_network_s(jobs, 1 - up_s, up_s), rel=0.04)
+
+
+def test_two_equal_jobs_at_all_offsets_take_as_long_on_average() -> None:
+    # Offsets delta in [0, period) are equally likely where both are alone, so where they overlap
+    # an offset lasts as long as its iteration: T(delta) = d + 2u - |delta|.
+    pattern = line_rate(0.7, 0.3)
+    offsets = (np.arange(200) + 0.5) / 200
+    slowed = [fluid(on_one_link(Member(pattern), Member(pattern, x)))[0] for x in offsets]
+    sampled = float(np.mean([x.iteration_s for x in slowed]))
+    assert mean(on_one_link(Member(pattern), Member(pattern)))[0].iteration_s == pytest.approx(
+        sampled, rel=0.01
+    )
+
+
+def test_a_job_that_always_sends_leaves_the_others_the_rest() -> None:
+    steady = Member(Pattern.simple(0.0, 0.25 * LINE, Flow((0,), LINE / 4)))
+    slowed = mean(on_one_link(steady, Member(line_rate(0.5, 0.5))))
+    # The second job has .75 of the link whenever it is Up; the first is never held back.
+    assert slowed[1].iteration_s == pytest.approx(0.5 + 0.5 / 0.75)
+    assert slowed[0].slowdown == pytest.approx(1.0)
+
+
+def test_offsets_and_jobs_without_traffic_do_not_matter() -> None:
+    quiet = Member(Pattern((), (Step(1.0, ()),)))
+    pair = [Member(line_rate(0.5, 0.5)), Member(line_rate(0.5, 0.5), 0.3)]
+    moved = [Member(line_rate(0.5, 0.5), 0.7), Member(line_rate(0.5, 0.5))]
+    assert mean(on_one_link(*pair, quiet))[:2] == mean(on_one_link(*moved))
+    assert mean(on_one_link(quiet))[0].slowdown == 1.0
+
+
+@settings(max_examples=60)
+@given(contentions(), st.randoms(use_true_random=False))
+def test_names_change_no_bit(contention: Contention, random: object) -> None:
+    jobs, links = list(range(len(contention.members))), list(range(len(contention.links)))
+    random.shuffle(jobs)  # type: ignore[attr-defined]
+    random.shuffle(links)  # type: ignore[attr-defined]
+    slowed = mean(contention)
+    assert mean(renamed(contention, jobs, links)) == tuple(slowed[job] for job in jobs)
+
+
+@given(contentions())
+def test_nobody_gains_from_sharing(contention: Contention) -> None:
+    assert all(slowed.slowdown >= 1 for slowed in mean(contention))
+
+
+def test_states_side_by_side_are_the_states_one_by_one() -> None:
+    links = (SharedLink(1.0), SharedLink(2.0, eta=0.5), SharedLink(3.0, fair_queued=True))
+    flows = [Flow((0, 1), 1.0), Flow((1, 2), 2.0), Flow((0,), 0.3), Flow((2, 0), 5.0, 2.0)]
+    owners = np.array([0, 1, 1, 2])
+    up = np.array([[x >> y & 1 for y in range(3)] for x in range(8)], dtype=bool)
+    together = rates_in_states(FlowsOfJobs(links, flows, owners), up, 0.25)
+    for state, row in zip(up, together, strict=True):
+        single = rates_in_states(FlowsOfJobs(links, flows, owners), state[None, :], 0.25)
+        assert single[0].tolist() == row.tolist()
+    assert (together[0] == 0).all()
+
+
+# The P95 of an earlier prototype, which took phases for independent.
+@pytest.mark.parametrize(("jobs", "p95"), [(2, 0.029), (3, 0.040), (4, 0.040)])
+def test_unequal_jobs_whose_computation_jitters_take_as_long(jobs: int, p95: float) -> None:
+    random = np.random.default_rng(jobs)
+    errors = []
+    for _ in range(6):
+        members = []
+        for _ in range(jobs):
+            period_s, up = random.uniform(0.5, 2.0), random.uniform(0.1, 0.5)
+            factors = tuple(np.exp(random.normal(0.0, 0.05, 5000)).tolist())
+            pattern = line_rate(period_s * (1 - up), period_s * up)
+            members.append(Member(pattern, 0.0, factors))
+        contention = on_one_link(*members)
+        simulation = Simulation(contention)
+        simulation.run(lambda now: min(job.iterations for job in now.jobs) >= 1000)
+        for job, slowed in zip(simulation.jobs, mean(contention), strict=True):
+            errors.append(slowed.iteration_s / float(np.mean(iterations_s(job, 20))) - 1)
+    assert abs(np.mean(errors)) < 0.005
+    assert np.quantile(np.abs(errors), 0.95) < p95

@@ -1,0 +1,107 @@
+"""Do shares and curves fit together: linear curves, hidden communication, real placements?"""
+
+from __future__ import annotations
+
+import pytest
+from support import on
+
+from artist.cluster.fabric import Fabric, load_fabric
+from artist.cluster.links import Link
+from artist.cluster.shape import shape
+from artist.network.components import Model
+from artist.network.curves import Curve, Curves
+from artist.network.mean import mean
+from artist.network.phase import PhaseModel, fluid
+from artist.network.sharing import CurvedJob, shared
+from artist.network.traffic import Traffic
+from artist.network.ways import Way, ways
+from artist.run import open_backend
+from artist.workload.models import workload
+
+GIB = 2**30
+LINK = Link("rack", 0, "up", 1.0)
+NOTHING = Traffic((), (), ())
+
+
+def job(comm: tuple[float, ...], busy: tuple[float, ...], volume_gib: float) -> CurvedJob:
+    """A second of computation per iteration; points at shares 1, 1/2 and 1/4."""
+    curve = Curve((1.0, 0.5, 0.25), comm, busy, NOTHING, 1.0, "hand")
+    return CurvedJob((Way((LINK,), volume_gib * GIB, 1.0),), curve, 1.0)
+
+
+def test_without_overlap_the_first_round_is_the_answer() -> None:
+    # One second of computation, then one second at the link's rate: d + 2u beside an equal job.
+    equal = job((1.0, 2.0, 4.0), (1.0, 2.0, 4.0), 1.0)
+    for answer in shared([equal, equal], fluid):
+        assert answer.iteration_s == pytest.approx(3.0)
+        assert answer.alone_s == 2.0
+        assert answer.share == pytest.approx(0.5)
+
+
+def test_communication_that_hides_behind_computation_costs_nothing_until_it_shows() -> None:
+    # Half a second of sending hides behind a second of computation, down to half the bandwidth.
+    hidden = job((0.0, 0.0, 1.0), (0.5, 1.0, 2.0), 0.5)
+    for answer in shared([hidden, hidden], fluid):
+        assert answer.iteration_s == pytest.approx(1.0)
+        assert answer.share == pytest.approx(0.5, abs=0.01)
+    # Three of them need a second and a half of the link: it shows.
+    for answer in shared([hidden, hidden, hidden], fluid):
+        assert answer.iteration_s == pytest.approx(1.5, abs=0.02)
+
+
+def test_sending_for_longer_leaves_less_time_without_sending() -> None:
+    # Alone each job sends for half of an iteration. Beside the other it takes longer, hidden, so it
+    # is silent for less time. Together they need all of the link, and end up with half each.
+    hidden = job((0.0, 0.0, 1.0), (0.5, 1.0, 2.0), 0.5)
+    for answer in shared([hidden, hidden], mean):
+        assert answer.iteration_s == pytest.approx(1.0)
+        assert 0.5 <= answer.share < 0.56
+
+
+def test_a_job_that_computes_longer_sends_longer_at_the_same_rate() -> None:
+    once = job((1.0, 2.0, 4.0), (1.0, 2.0, 4.0), 0.75)
+    thrice = CurvedJob(once.ways, once.curve, 3.0)
+    one, two = shared([once, once], fluid), shared([thrice, thrice], fluid)
+    assert one[0].share == pytest.approx(1 / 1.5)
+    assert two[0].share == pytest.approx(one[0].share)
+    assert two[0].iteration_s == pytest.approx(3 * one[0].iteration_s)
+
+
+def test_a_job_that_shares_nothing_is_unchanged_to_the_byte() -> None:
+    alone = job((0.1, 0.7, 1.9), (0.3, 0.9, 2.1), 0.3)
+    other = Link("rack", 1, "up", 1.0)
+    apart = CurvedJob((Way((other,), 0.7 * GIB, 1.0),), alone.curve, 1.7)
+    for model in (fluid, mean, PhaseModel()):
+        one, two = shared([alone, apart], model)
+        assert one.iteration_s == alone.iteration_s(1.0) == one.alone_s
+        assert two.iteration_s == apart.iteration_s(1.0) == two.alone_s
+
+
+@pytest.mark.parametrize("model", [fluid, mean, PhaseModel()])
+def test_two_real_jobs_on_one_uplink(model: Model) -> None:
+    # Racks of 16 GPUs, each with a port of 46.57 GiB/s, and half as much out of a rack. Two jobs
+    # of 8 GPUs in each of two racks: one of them fits the uplink.
+    fabric = oversubscribed("h100-quantum2-spectrum4", uplinks=4)
+    tree = fabric.cluster(racks=2, machines_per_rack=2, gpus_per_machine=8)
+    curves = Curves(fabric, open_backend("analytical"), workload)
+    jobs = []
+    for first in (0, 1):
+        placement = on({first: 8, first + 2: 8})
+        curve = curves.curve("vgg11", shape(tree, placement), frozenset({"network"}))
+        jobs.append(CurvedJob(ways(tree, fabric, placement, curve.traffic), curve, 0.05))
+    answers = shared(jobs, model)
+    for curved, answer in zip(jobs, answers, strict=True):
+        assert answer.alone_s == curved.iteration_s(1.0)
+        assert answer.iteration_s == curved.iteration_s(answer.share)
+        assert 0.4 < answer.share < 1.0
+
+
+def oversubscribed(name: str, uplinks: int) -> Fabric:
+    fabric = load_fabric(name)
+    levels = [
+        level
+        if level.name != "rack" or level.uplink is None
+        else level.model_copy(update={"uplink": level.uplink.model_copy(update={"count": uplinks})})
+        for level in fabric.levels
+    ]
+    return fabric.model_copy(update={"levels": tuple(levels)})

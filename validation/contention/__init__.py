@@ -1,0 +1,1 @@
+"""Compares models of contention with two simulators of networks (`make contention`)."""
