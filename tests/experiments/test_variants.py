@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import fmean
 
 import pytest
 
+from artist.cli.comparison_text import print_comparison
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.compare import compare
@@ -68,18 +68,23 @@ def test_one_policy_runs_all_values() -> None:
     assert again.values["lease_s=36000"] != twin.values["las"]
 
 
-def test_each_size_of_the_cluster_has_its_bound() -> None:
-    scenario = SMALL.model_copy(update={"trace": "sensetime-batch-500", "jobs": 60})
+def test_each_size_of_the_cluster_has_its_bound(capsys, tmp_path: Path) -> None:
+    # Four jobs of 1000 iterations, 1 s each, on one GPU: one GPU needs 4000 s, two need 2000 s.
+    rows = [f"{i},0,1,vgg16,1000,1.0" for i in range(4)]
+    (tmp_path / "four.csv").write_text("\n".join([ONE_JOB.splitlines()[0], *rows, ""]))
+    scenario = Scenario(
+        racks=1, machines_per_rack=1, gpus_per_machine=1, trace=str(tmp_path / "four.csv"),
+        backend="none",
+    )  # fmt: skip
     comparison = compare(scenario, vary={"racks": [1, 2]}, seeds=1, permutations=1)
-    small, large = (fmean(comparison.bounds_s[label]) for label in ("racks=1", "racks=2"))
-    assert small >= large
-    rows = comparison_rows(comparison)
-    bounds = {row["racks"]: row["mean"] for row in rows if row["metric"] == "makespan_bound_s"}
-    if small > large:
-        assert comparison.bound_s == ()
-        assert bounds == {"racks=1": small, "racks=2": large}
-    else:
-        assert bounds == {"": small}
+    assert comparison.bounds_s == {"racks=1": (4000.0,), "racks=2": (2000.0,)}
+    assert comparison.bound_s == ()
+    told = [row for row in comparison_rows(comparison) if row["metric"] == "makespan_bound_s"]
+    assert {row["racks"]: row["mean"] for row in told} == {"racks=1": 4000.0, "racks=2": 2000.0}
+    print_comparison(comparison)
+    shown = capsys.readouterr().out
+    assert "(lower bound of racks=2)" in shown
+    assert "in less than 4,000 s with racks=1, 2,000 s with racks=2 (lower bound" in shown
 
 
 @pytest.mark.parametrize(
