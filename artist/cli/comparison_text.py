@@ -25,43 +25,59 @@ def print_comparison(comparison: Comparison, in_words: Sequence[str] = CHIEF) ->
     if comparison.until is not None:
         print_text(_how_narrow(comparison, comparison.until))
     _print_words(comparison, in_words)
-    if "jct_mean_s" in comparison.values[comparison.policies[0]]:
+    if "jct_mean_s" in comparison.values[comparison.variants[0]]:
         _print_parts(comparison)
 
 
 def _print_table(comparison: Comparison) -> None:
-    baseline = comparison.policies[0]
+    baseline = comparison.variants[0]
     rows = []
     for metric in comparison.values[baseline]:
         rows.append((metric, baseline, _spread(comparison.values[baseline][metric]), "", ""))
-        for policy in comparison.policies[1:]:
+        for policy in comparison.variants[1:]:
             compared = comparison.differences[policy][metric]
             spread = _spread(comparison.values[policy][metric])
             verdict = _verdict(compared, comparison.kind)
             rows.append(("", policy, spread, _interval(compared), verdict))
-        if metric == "makespan_s" and comparison.bound_s:
-            rows.append(("", "(lower bound)", _spread(comparison.bound_s), "", ""))
-    columns = ("metric", "policy", "median [min .. max]", f"against {baseline}, 95 %", "verdict")
+        if metric == "makespan_s":
+            rows += [("", name, _spread(bound), "", "") for name, bound in _bounds(comparison)]
+    columns = (
+        "metric",
+        comparison.setting,
+        "median [min .. max]",
+        f"against {baseline}, 95 %",
+        "verdict",
+    )
     print_table(f"{comparison.design}, paired", columns, rows)
 
 
 def _print_words(comparison: Comparison, metrics: Sequence[str]) -> None:
     from artist.results.verdict_words import sentences
 
-    baseline = comparison.policies[0]
+    baseline = comparison.variants[0]
     for metric in metrics:
         if metric not in comparison.values[baseline]:
             continue
         compared = {
-            policy: comparison.differences[policy][metric] for policy in comparison.policies[1:]
+            policy: comparison.differences[policy][metric] for policy in comparison.variants[1:]
         }
         for sentence in sentences(metric, baseline, compared, comparison.equivalence):
             print_text(f"{sentence.side.value}: {sentence.text}")
-    if "makespan_s" in metrics and comparison.bound_s:
+    if "makespan_s" in metrics and comparison.bounds_s:
+        limits = [f"{_range(comparison.bound_s)} s"] if comparison.bound_s else [
+            f"{_range(bound)} s with {label}" for label, bound in comparison.bounds_s.items()
+        ]  # fmt: skip
         print_text(
-            f"No policy can finish all jobs in less than {_range(comparison.bound_s)} s "
+            f"No policy can finish all jobs in less than {', '.join(limits)} "
             "(lower bound: artist explain makespan_bound_s)."
         )
+
+
+def _bounds(comparison: Comparison) -> list[tuple[str, tuple[float, ...]]]:
+    """Names and values of the bounds' rows: one row where all variants have the same bound."""
+    if comparison.bound_s:
+        return [("(lower bound)", comparison.bound_s)]
+    return [(f"(lower bound of {one})", bound) for one, bound in comparison.bounds_s.items()]
 
 
 def _range(values: tuple[float, ...]) -> str:
@@ -79,7 +95,7 @@ def _print_parts(comparison: Comparison) -> None:
     from artist.results.compare_values import LESS, MORE
     from artist.results.jct_parts import PARTS
 
-    baseline, *others = comparison.policies
+    baseline, *others = comparison.variants
     rows = []
     for policy in others:
         parts = comparison.differences_of_parts(policy)
@@ -88,7 +104,12 @@ def _print_parts(comparison: Comparison) -> None:
         sure = comparison.differences[policy]["jct_mean_s"].verdict in (LESS, MORE)
         share = f"{parts['communication'] / whole:.0%}" if sure and whole else ""
         rows.append((policy, _whole(whole), *(_whole(parts[one]) for one in PARTS), share))
-    columns = ("policy", "JCT mean (s)", *(f"{part} (s)" for part in PARTS), "communication's part")
+    columns = (
+        comparison.setting,
+        "JCT mean (s)",
+        *(f"{part} (s)" for part in PARTS),
+        "communication's part",
+    )
     print_table(
         f"what the difference to {baseline} is made of, mean over replicates", columns, rows
     )
@@ -108,7 +129,7 @@ def _how_narrow(comparison: Comparison, until: float) -> str:
     widest, missing = comparison.widest, comparison.missing
     more = f"more than {MOST_REPLICATES:,}" if missing is None else f"about {missing:,} more"
     return (
-        f"the budget ended: {widest.metric} of {widest.policy} reaches "
+        f"the budget ended: {widest.metric} of {widest.variant} reaches "
         f"{_percent(widest.half_width)} from its middle; {more} "
         f"{comparison.kind} would make it {_percent(until)}{note}"
     )
@@ -152,7 +173,8 @@ def _verdict(compared: ComparedValues, kind: str) -> str:
 def as_json(comparison: Comparison) -> dict[str, Any]:
     """The comparison as JSON can say it: numbers that are not finite are null."""
     return {
-        "policies": list(comparison.policies),
+        "setting": comparison.setting,
+        "variants": list(comparison.variants),
         "replicates": [{"seed": s, "permutation": p} for s, p in comparison.replicates],
         "until": comparison.until,
         "widest": _finite(comparison.widest._asdict()),
@@ -163,7 +185,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
             for policy, metrics in comparison.differences.items()
         },
         "jct_mean_parts_s": {policy: dict(parts) for policy, parts in comparison.parts.items()},
-        "makespan_bound_s": list(comparison.bound_s),
+        "makespan_bound_s": {label: list(bound) for label, bound in comparison.bounds_s.items()},
     }
 
 

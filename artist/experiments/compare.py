@@ -1,8 +1,9 @@
-"""Compares policies on the same work, and tells their differences from noise.
+"""Compares variants of a scenario, and tells their differences from noise.
 
-Every policy runs on the same **replicates**. A replicate is a seed (for a trace that is drawn) and
+A **variant** is a policy, or a value of one setting (`variants.py`). The first one is the baseline.
+Every variant runs on the same **replicates**. A replicate is a seed (for a trace that is drawn) and
 a permutation of the order in which machines and simultaneous arrivals are visited. That order has
-no meaning, yet it changes a makespan by tens of percent. So a difference between two policies
+no meaning, yet it changes a makespan by tens of percent. So a difference between two variants
 counts only if it is larger than the effect of the order.
 
 Where several seeds and one permutation are asked for, replicate i has seed i **and** permutation i.
@@ -10,12 +11,12 @@ Else all of them would have the natural order, in which clocks start at the firs
 seeds and permutations make a grid.
 
 Differences are paired by replicate and judged by `artist.results.compare_values`. Replicates of one
-seed are a cluster where several seeds are drawn. The verdicts on all policies and metrics hold
-together (Holm): if no policy differed, one `less` or `more` would appear in at most 5 % of cases.
+seed are a cluster where several seeds are drawn. The verdicts on all variants and metrics hold
+together (Holm): if no variant differed, one `less` or `more` would appear in at most 5 % of cases.
 A `no difference` is said of each comparison alone.
 
-`Comparison.parts` says what the mean JCT of each policy consists of, `Comparison.bound_s` what no
-policy can beat.
+`Comparison.parts` says what the mean JCT of each variant consists of, `Comparison.bounds_s` what no
+policy can beat in it.
 
 With `until`, replicates are added until all intervals are that narrow (`until.py`).
 """
@@ -25,14 +26,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from artist.config import Scenario
+from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.errors import ConfigError
 from artist.experiments.compared_metrics import BOUND, METRICS, check_metrics
 from artist.experiments.executors import run_all
 from artist.experiments.experiment import MAX_RUNS
 from artist.experiments.until import BUDGET, FIRST_LOOK, enough_for, half_width, next_count
+from artist.experiments.variants import POLICY, Variant, of_policies, of_setting
 from artist.results.compare_values import (
     EQUIVALENCE,
     TOO_FEW,
@@ -49,15 +52,15 @@ from artist.trace.named import is_trace_file
 Replicate: TypeAlias = tuple[int, int]
 """Seed and permutation."""
 Values: TypeAlias = Mapping[str, Mapping[str, tuple[float, ...]]]
-"""Policy -> metric -> value on each replicate."""
+"""Variant -> metric -> value on each replicate."""
 Differences: TypeAlias = Mapping[str, Mapping[str, ComparedValues]]
-"""Policy, except the first -> metric -> how it compares with the first policy."""
+"""Variant, except the first -> metric -> how it compares with the first one."""
 
 
 class Widest(NamedTuple):
     """The widest interval of a comparison."""
 
-    policy: str
+    variant: str
     metric: str
     half_width: float
     """As in `until.py`: 0.02 is two percent."""
@@ -65,26 +68,38 @@ class Widest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The metrics of all policies on all replicates, and the differences to the first policy."""
+    """The metrics of all variants on all replicates, and the differences to the first one."""
 
-    policies: tuple[str, ...]
+    variants: tuple[str, ...]
+    """Labels, the baseline's first: names of policies, or `bandwidth=100Gbit/s`."""
     replicates: tuple[Replicate, ...]
     """(seed, permutation) of each replicate."""
     values: Values
-    """Policy -> metric -> value on each replicate."""
+    """Variant -> metric -> value on each replicate."""
     differences: Differences
-    """Policy, except the first -> metric -> how it compares with the first policy."""
+    """Variant, except the first -> metric -> how it compares with the first one."""
     widest: Widest
     independent: int
     """Independent replicates: seeds if there are several, else permutations."""
     until: float | None = None
     """The half-width that was asked for."""
     parts: Values = field(default_factory=dict)
-    """Policy -> part of the mean JCT (`jct_parts.PARTS`) -> seconds on each replicate."""
-    bound_s: tuple[float, ...] = ()
-    """Of each replicate: the makespan that no policy can beat."""
+    """Variant -> part of the mean JCT (`jct_parts.PARTS`) -> seconds on each replicate."""
+    bounds_s: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Variant -> makespan that no policy can beat, on each replicate."""
     equivalence: float = EQUIVALENCE
     """Differences within this share are called none."""
+    setting: str = POLICY
+    """What varies, as `--set` spells it: `policy`, `racks`, `fabric.network.bandwidth`."""
+
+    @property
+    def bound_s(self) -> tuple[float, ...]:
+        """The bound of each replicate where all variants have the same bounds; else empty.
+
+        Policies do. The size of the cluster, the trace and the calibration move the bound.
+        """
+        bounds = set(self.bounds_s.values())
+        return next(iter(bounds)) if len(bounds) == 1 else ()
 
     @property
     def missing(self) -> int | None:
@@ -112,12 +127,12 @@ class Comparison:
         made = f"{_counted(seeds, 'seed')} x {_counted(orders, 'permutation')}"
         return f"{made} = {independent}"
 
-    def differences_of_parts(self, policy: str) -> Mapping[str, float]:
-        """Part -> mean over replicates of the policy's seconds minus the baseline's.
+    def differences_of_parts(self, variant: str) -> Mapping[str, float]:
+        """Part -> mean over replicates of the variant's seconds minus the baseline's.
 
         The sum is the mean difference of `jct_mean_s`.
         """
-        ours, theirs = self.parts[policy], self.parts[self.policies[0]]
+        ours, theirs = self.parts[variant], self.parts[self.variants[0]]
         return {part: fmean(ours[part]) - fmean(theirs[part]) for part in PARTS}
 
     @property
@@ -129,8 +144,9 @@ class Comparison:
 
 def compare(
     scenario: Scenario,
-    policies: Sequence[str],
+    policies: Sequence[str] = (),
     *,
+    vary: Mapping[str, Sequence[Any]] = MappingProxyType({}),
     seeds: int,
     permutations: int,
     metrics: Sequence[str] = METRICS,
@@ -141,11 +157,14 @@ def compare(
     on_done: Callable[[int, int], None] | None = None,
     on_trace: OnTrace | None = None,
 ) -> Comparison:
-    """Run every policy on every replicate. The first policy is the baseline.
+    """Run every variant on every replicate. The first variant is the baseline.
+
+    `policies` are the variants. With `vary`, such as `{"racks": [2, 4]}`, the variants are the
+    values of that one setting, under the scenario's policy or the only one of `policies`.
 
     The verdicts on all `metrics` hold together, so fewer metrics need fewer replicates.
 
-    Policies that surely differ by less than `equivalence`, a share, get `no difference`.
+    Variants that surely differ by less than `equivalence`, a share, get `no difference`.
 
     With several seeds and one permutation, replicate i has seed i and permutation i.
 
@@ -158,9 +177,11 @@ def compare(
 
     Raises:
         UnknownNameError: a metric is not known.
-        ConfigError: fewer than two policies, a policy or a metric twice, a metric that the runs
-            do not have, no replicate, too many runs, several seeds for a trace of which no seed
-            draws anything, a share out of bounds, or a budget below the replicates to begin with.
+        ConfigError: fewer than two variants, a variant or a metric twice, several policies and
+            `vary`, several settings in `vary`, an unknown setting or bad value of it, a metric that
+            the runs do not have, no replicate, too many runs, several seeds for a trace of which no
+            seed draws anything, a share out of bounds, or a budget below the replicates to begin
+            with.
     """
     _check_sizes(seeds, permutations)
     check_metrics(metrics)
@@ -172,14 +193,18 @@ def compare(
     if until is not None:
         begin = _grown(begin, max(FIRST_LOOK, _independent(begin)))
         _check_until(until, budget, _independent(begin))
-    _check(policies, *(begin if until is None else _grown(begin, budget)))
-    if seeds > 1:
-        _check_seeds(scenario, seeds)
-    if on_trace is not None and is_trace_file(scenario.trace):
-        on_trace(build_trace(scenario, build_cluster(scenario, build_fabric(scenario))))
-    runs = _Runs(scenario, policies, metrics, workers, on_done)
+    setting, variants = _variants(scenario, policies, vary)
+    _check_count(len(variants), *(begin if until is None else _grown(begin, budget)))
+    for one in _of_each_trace(variants):
+        if seeds > 1:
+            _check_seeds(one, seeds)
+        if on_trace is not None and is_trace_file(one.trace):
+            on_trace(build_trace(one, build_cluster(one, build_fabric(one))))
+    runs = _Runs(variants, metrics, workers, on_done)
     while True:
-        comparison = _compared(runs.values(*begin), runs.replicates(*begin), equivalence, until)
+        comparison = _compared(
+            setting, runs.values(*begin), runs.replicates(*begin), equivalence, until
+        )
         count = _independent(begin)
         if until is None:
             return runs.with_parts(comparison)
@@ -187,6 +212,38 @@ def compare(
         if wanted == count:
             return runs.with_parts(comparison)
         begin = _grown(begin, wanted)
+
+
+def _variants(
+    scenario: Scenario, policies: Sequence[str], vary: Mapping[str, Sequence[Any]]
+) -> tuple[str, list[Variant]]:
+    """The setting that varies, and the variants."""
+    if not vary:
+        return POLICY, of_policies(scenario, policies)
+    if len(vary) > 1:
+        raise ConfigError(
+            f"--vary {', '.join(vary)}: one setting at a time; run a grid of settings with artist "
+            "sweep"
+        )
+    ((setting, values),) = vary.items()
+    if len(policies) > 1 or (policies and setting == POLICY):
+        raise ConfigError(
+            f"--policies {','.join(policies)} --vary {setting}: one question at a time; give one "
+            "policy and --vary SETTING=A,B, or several policies without --vary"
+        )
+    if policies:
+        scenario = scenario.model_copy(update={POLICY: policies[0]})
+    return setting, of_setting(scenario, setting, values)
+
+
+def _of_each_trace(variants: Sequence[Variant]) -> list[Scenario]:
+    """The first scenario of each different trace: all policies share one."""
+    names = ("trace", "arrivals", "jobs", "restart_s", *ABOUT_THE_TRACE)
+    by_trace: dict[str, Scenario] = {}
+    for one in variants:
+        about = repr([getattr(one.scenario, name) for name in names])
+        by_trace.setdefault(about, one.scenario)
+    return list(by_trace.values())
 
 
 def _independent(size: tuple[int, int]) -> int:
@@ -206,22 +263,20 @@ class _Runs:
 
     def __init__(
         self,
-        scenario: Scenario,
-        policies: Sequence[str],
+        variants: Sequence[Variant],
         metrics: Sequence[str],
         workers: int,
         on_done: Callable[[int, int], None] | None,
     ) -> None:
-        self._scenario = scenario
-        self._policies = tuple(policies)
+        self._scenarios = dict(variants)
         self._metrics = tuple(metrics)
         self._workers = workers
         self._on_done = on_done
         self._summaries: dict[tuple[str, Replicate], Mapping[str, Any]] = {}
 
     def replicates(self, seeds: int, permutations: int) -> tuple[Replicate, ...]:
-        """Seed by seed, from those of the scenario on; one permutation each where one is asked."""
-        base = self._scenario
+        """Seed by seed, from those of the scenarios on; one permutation each where one is asked."""
+        base = next(iter(self._scenarios.values()))
         if permutations == 1:
             return tuple((base.seed + step, base.permutation + step) for step in range(seeds))
         return tuple(
@@ -239,35 +294,35 @@ class _Runs:
         replicates = self.replicates(seeds, permutations)
         self._run(replicates)
         return {
-            policy: {metric: self._column(policy, metric, replicates) for metric in self._metrics}
-            for policy in self._policies
+            label: {metric: self._column(label, metric, replicates) for metric in self._metrics}
+            for label in self._scenarios
         }
 
     def with_parts(self, comparison: Comparison) -> Comparison:
         """The comparison with what its runs tell beside the metrics."""
         replicates = comparison.replicates
         parts = {
-            policy: {part: self._column(policy, name, replicates) for part, name in PARTS.items()}
-            for policy in self._policies
+            label: {part: self._column(label, name, replicates) for part, name in PARTS.items()}
+            for label in self._scenarios
         }
-        bound_s = self._column(self._policies[0], BOUND, replicates)
-        return replace(comparison, parts=parts, bound_s=bound_s)
+        bounds_s = {label: self._column(label, BOUND, replicates) for label in self._scenarios}
+        return replace(comparison, parts=parts, bounds_s=bounds_s)
 
     def _column(
-        self, policy: str, metric: str, replicates: Sequence[Replicate]
+        self, label: str, metric: str, replicates: Sequence[Replicate]
     ) -> tuple[float, ...]:
-        return tuple(self._summaries[policy, one][metric] for one in replicates)
+        return tuple(self._summaries[label, one][metric] for one in replicates)
 
     def _run(self, replicates: Sequence[Replicate]) -> None:
         missing = [
-            (policy, replicate)
-            for policy in self._policies
+            (label, replicate)
+            for label in self._scenarios
             for replicate in replicates
-            if (policy, replicate) not in self._summaries
+            if (label, replicate) not in self._summaries
         ]
         tasks = [
-            self._scenario.model_copy(update={"policy": policy, "seed": seed, "permutation": order})
-            for policy, (seed, order) in missing
+            self._scenarios[label].model_copy(update={"seed": seed, "permutation": order})
+            for label, (seed, order) in missing
         ]
         total = len(self._summaries) + len(tasks)
         for index, summary in run_all(_summary, tasks, self._workers):
@@ -278,16 +333,20 @@ class _Runs:
 
 
 def _compared(
-    values: Values, replicates: tuple[Replicate, ...], equivalence: float, until: float | None
+    setting: str,
+    values: Values,
+    replicates: tuple[Replicate, ...],
+    equivalence: float,
+    until: float | None,
 ) -> Comparison:
     baseline, *others = values
     metrics = tuple(values[baseline])
     clusters = clusters_of(replicates)
     single = {
-        (policy, metric): compare_values(
-            values[baseline][metric], values[policy][metric], clusters, equivalence=equivalence
+        (label, metric): compare_values(
+            values[baseline][metric], values[label][metric], clusters, equivalence=equivalence
         )
-        for policy in others
+        for label in others
         for metric in metrics
     }
     together = holm(list(single.values()), equivalence=equivalence)
@@ -300,12 +359,12 @@ def _compared(
         key=lambda width: width.half_width,
     )
     differences = {
-        policy: {metric: verdicts[policy, metric] for metric in metrics} for policy in others
+        label: {metric: verdicts[label, metric] for metric in metrics} for label in others
     }
     independent = len(set(clusters)) if clusters else len(replicates)
     return Comparison(
         tuple(values), replicates, values, differences, widest, independent, until,
-        equivalence=equivalence,
+        equivalence=equivalence, setting=setting,
     )  # fmt: skip
 
 
@@ -313,13 +372,8 @@ def _counted(count: int, name: str) -> str:
     return f"{count} {name}{'' if count == 1 else 's'}"
 
 
-def _check(policies: Sequence[str], seeds: int, permutations: int) -> None:
-    if len(set(policies)) < 2 or len(set(policies)) != len(policies):
-        raise ConfigError(
-            f"--policies {','.join(policies)}: give at least two different policies, "
-            "the first is the baseline"
-        )
-    if (count := len(policies) * seeds * permutations) > MAX_RUNS:
+def _check_count(variants: int, seeds: int, permutations: int) -> None:
+    if (count := variants * seeds * permutations) > MAX_RUNS:
         raise ConfigError(
             f"--seeds {seeds} --permutations {permutations}: {count} runs, at most {MAX_RUNS}"
         )

@@ -1,4 +1,4 @@
-"""A comparison as rows: one per metric and policy, for files."""
+"""A comparison as rows: one per metric and variant, for files."""
 
 from __future__ import annotations
 
@@ -8,28 +8,36 @@ from statistics import fmean, median
 from typing import Any
 
 from artist.experiments.compare import Comparison
+from artist.experiments.compared_metrics import BOUND
 from artist.results import glossary
 from artist.results.jct_parts import PARTS
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """One row per metric and policy, then the parts of the mean JCT, then the makespan's bound.
+    """One row per metric and variant, then the parts of the mean JCT, then the makespan's bound.
+
+    The column of the variants is named as the setting that varies, such as `policy`. Where variants
+    have different bounds, each has its row.
 
     `ratio`, `difference`, `low` and `high` are against the baseline, as in `ComparedValues`. They
     are empty for the baseline, and where there is no number.
     """
-    baseline = comparison.policies[0]
+    baseline = comparison.variants[0]
     rows = []
     for metric in comparison.values[baseline]:
-        for policy in comparison.policies:
-            row = _row(policy, metric, _unit(metric), comparison.values[policy][metric])
-            rows.append({**row, **_against(comparison, policy, metric)})
-    for policy in comparison.policies:
-        differences = comparison.differences_of_parts(policy)
+        for variant in comparison.variants:
+            row = _row(
+                comparison, variant, metric, _unit(metric), comparison.values[variant][metric]
+            )
+            rows.append({**row, **_against(comparison, variant, metric)})
+    for variant in comparison.variants:
+        differences = comparison.differences_of_parts(variant)
         for part in PARTS:
-            row = _row(policy, f"jct_mean_s: {part}", "s", comparison.parts[policy][part])
+            values = comparison.parts[variant][part]
+            row = _row(comparison, variant, f"jct_mean_s: {part}", "s", values)
             rows.append({**row, "baseline": baseline, "difference": differences[part]})
-    rows.append(_row("", "makespan_bound_s", "s", comparison.bound_s))
+    bounds = {"": comparison.bound_s} if comparison.bound_s else comparison.bounds_s
+    rows += [_row(comparison, variant, BOUND, "s", bound) for variant, bound in bounds.items()]
     return rows
 
 
@@ -38,21 +46,23 @@ def _unit(metric: str) -> str:
     return term.unit if term else ""
 
 
-def _row(policy: str, metric: str, unit: str, values: tuple[float, ...]) -> dict[str, Any]:
+def _row(
+    comparison: Comparison, variant: str, metric: str, unit: str, values: tuple[float, ...]
+) -> dict[str, Any]:
     spread = {"median": median(values), "min": min(values), "max": max(values)}
     return {
         "metric": metric,
         "unit": unit,
-        "policy": policy,
+        comparison.setting: variant,
         "mean": fmean(values),
         **{name: float(value) for name, value in spread.items()},
     }
 
 
-def _against(comparison: Comparison, policy: str, metric: str) -> Mapping[str, Any]:
-    if policy == comparison.policies[0]:
+def _against(comparison: Comparison, variant: str, metric: str) -> Mapping[str, Any]:
+    if variant == comparison.variants[0]:
         return {}
-    compared = comparison.differences[policy][metric]
+    compared = comparison.differences[variant][metric]
     numbers = {
         "ratio": compared.ratio,
         "difference": compared.difference,
@@ -61,7 +71,7 @@ def _against(comparison: Comparison, policy: str, metric: str) -> Mapping[str, A
         "p_value": compared.p_value,
     }
     return {
-        "baseline": comparison.policies[0],
+        "baseline": comparison.variants[0],
         **{name: None if math.isnan(value) else value for name, value in numbers.items()},
         "verdict": compared.verdict,
         "replicates": compared.replicates,

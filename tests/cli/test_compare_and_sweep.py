@@ -22,7 +22,7 @@ SMALL = ("--racks", "1", "--trace", "tiny-batch", "--backend", "none")
 def test_without_policies_all_are_compared_and_the_work_is_announced(artist) -> None:
     result = artist("compare", *SMALL, "--permutations", "1", "--format", "json")
     told = json.loads(result.stdout)
-    assert told["policies"] == everyday_policies()
+    assert told["variants"] == everyday_policies()
     announced, forecast = result.stderr.splitlines()
     assert announced.startswith(f"comparing all {len(everyday_policies())} policies that need no")
     assert forecast.startswith(f"{len(everyday_policies())} runs on ")

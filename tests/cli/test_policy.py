@@ -95,7 +95,7 @@ def test_workers_of_compare_and_sweep_load_the_file(artist, tmp_path: Path) -> N
         "compare", "--policies", "patience.py:Patience,las", *TINY, "--workers", "2",
         "--permutations", "2", "--format", "json",
     )  # fmt: skip
-    assert json.loads(ran.stdout)["policies"] == ["patience.py:Patience", "las"], ran.stderr
+    assert json.loads(ran.stdout)["variants"] == ["patience.py:Patience", "las"], ran.stderr
     (tmp_path / "e.yaml").write_text(
         "name: e\nversion: 1\nbase: {trace: tiny-batch, backend: none, racks: 1}\n"
         "grid: {policy: [las, 'patience.py:Patience'], seed: [0, 1]}\n"

@@ -150,7 +150,7 @@ def test_everyday_policies_are_all_but_those_of_the_original() -> None:
 
 def test_every_everyday_policy_runs_without_options_or_files() -> None:
     comparison = compare(SMALL, everyday_policies(), seeds=1, permutations=1)
-    assert comparison.policies == tuple(everyday_policies())
+    assert comparison.variants == tuple(everyday_policies())
 
 
 def test_rows_say_what_the_comparison_says() -> None:

@@ -1,10 +1,10 @@
-"""`artist compare`: compares policies, and tells their differences from noise."""
+"""`artist compare`: compares policies or values of a setting; tells differences from noise."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +25,12 @@ def compare(
         typer.Option(
             metavar="A,B,...",
             help="Names, or FILE.py:CLASS; the first is the baseline (default: all policies).",
+        ),
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SETTING=A,B,...", help="Compare values of one setting; keys as in --set."
         ),
     ] = None,
     metrics: Annotated[
@@ -71,7 +77,7 @@ def compare(
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
 ) -> None:
-    """Compare policies on the same work; says which differences are more than noise."""
+    """Compare policies, or values of a setting; says which differences are more than noise."""
     chosen = options.scenario_of(context.params)
     from artist.cli.comparison_text import CHIEF, as_json, print_comparison
     from artist.errors import ConfigError
@@ -86,14 +92,17 @@ def compare(
         raise ConfigError(f"--budget {budget}: needs --until SHARE, which it ends")
     if output is not None:
         check_table_file(output, "-o", overwrite=overwrite)
-    names = everyday_policies() if policies is None else _listed(policies)
+    varied = _varied(vary or [])
+    unasked = policies is None and not varied
+    names = everyday_policies() if unasked else _listed(policies or "")
     asked = METRICS if metrics is None else _listed(metrics)
-    if policies is None and not quiet:
+    if unasked and not quiet:
         note(f"comparing all {len(names)} policies that need no training: {', '.join(names)}")
     with bar_of_runs(quiet=quiet) as show:
         comparison = run(
             chosen,
             names,
+            vary=varied,
             seeds=seeds,
             permutations=permutations,
             metrics=asked,
@@ -110,16 +119,36 @@ def compare(
         print_json(as_json(comparison))
     else:
         print_comparison(comparison, CHIEF if metrics is None else asked)
-        _print_changes(chosen)
+        if varied and comparison.setting != "policy":
+            policy = names[0] if names else chosen.policy
+            print_text(f"Every run has policy {policy}; only {comparison.setting} differs.")
+        _print_changes(chosen, comparison.setting)
 
 
-def _print_changes(scenario: Scenario) -> None:
+def _varied(texts: list[str]) -> dict[str, list[Any]]:
+    """Setting -> values of `--vary`."""
+    from artist.errors import ConfigError
+    from artist.experiments.variants import parse_vary
+
+    if len(texts) > 1:
+        raise ConfigError(
+            f"--vary {' --vary '.join(texts)}: one setting at a time; run a grid of settings with "
+            "artist sweep"
+        )
+    return dict(parse_vary(text) for text in texts)
+
+
+def _print_changes(scenario: Scenario, setting: str) -> None:
     """Say below the table what was changed of the fabric, and by which fit its models run."""
     from artist.cluster.fabric_options import changes_text
     from artist.run import build_calibration, build_fabric
 
-    if changes := changes_text(scenario.fabric_options):
+    changes = changes_text(scenario.fabric_options)
+    if changes:
         print_text(f"Fabric {scenario.fabric} is changed: {changes}.")
+    if setting.startswith("fabric."):
+        changes = ", ".join(filter(None, [changes, setting]))
+    if changes:
         calibration = build_calibration(scenario, build_fabric(scenario))
         if sentence := fitted_before(calibration.name if calibration else "", changes):
             print_text(sentence)
