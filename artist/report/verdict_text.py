@@ -123,9 +123,10 @@ def _one_run(study: Study, run: Run) -> list[str]:
     done = (
         f"{study.policies[0]} finished {jobs.count:,} jobs in "
         f"{in_words(study, 'makespan_s', run.metric('makespan_s'))}. Jobs held "
-        f"{in_words(study, 'gpu_allocated_share', run.metric('gpu_allocated_share'))} of the GPU "
-        f"time and computed in "
-        f"{in_words(study, 'gpu_computing_share', run.metric('gpu_computing_share'))} of it."
+        f"{in_words(study, 'gpu_allocated_share', run.metric('gpu_allocated_share'))} of the "
+        f"cluster's GPU time. In "
+        f"{in_words(study, 'gpu_computing_share', run.metric('gpu_computing_share'))} of the "
+        "cluster's GPU time they computed."
     )
     if not waited:
         return [done, "No job waited.", *_worst(study, run), _ONE_RUN]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from artist.cli.commands.sim import communication_sentence
 from artist.results.glossary import METRICS
 
 SUMMARY_KEYS = [
@@ -225,3 +226,13 @@ def test_strict_fifo_agrees_with_an_independent_simulator(artist) -> None:
         "--backend", "none", "--format", "json",
     )  # fmt: skip
     assert round(json.loads(ran.stdout)["jct_mean_s"]) == 189_649
+
+
+def test_the_share_of_communication_is_that_of_the_gpu_time_that_jobs_held() -> None:
+    """Jobs hold 80 % of the cluster's GPU time and communicate in 20 %: a quarter of it."""
+    summary = {
+        "gpu_allocated_share": 0.8, "gpu_communicating_share": 0.2, "comm_time_share": 0.9,
+    }  # fmt: skip
+    sentence = communication_sentence(summary)
+    assert sentence.startswith("Of the GPU time that jobs held, 25.0 % is communication ")
+    assert "(gpu_communicating_share / gpu_allocated_share)" in sentence

@@ -140,6 +140,14 @@ def test_one_run_says_who_waited_most_and_why(busy: Path) -> None:
     assert text.endswith("nor from itself on another seed.")
 
 
+def test_both_shares_of_one_run_are_of_all_gpu_time(busy: Path) -> None:
+    text = " ".join(words(group(read_runs([busy]))))
+    summary = read_run(busy).summary
+    held, computed = (100 * summary[f"gpu_{what}_share"] for what in ("allocated", "computing"))
+    assert f"Jobs held {held:.1f} % of the cluster" in text
+    assert f"In {computed:.1f} % of the cluster" in text
+
+
 def test_the_causes_of_waiting_have_their_shares(busy: Path) -> None:
     waits = pd.read_parquet(busy / "waits.parquet")
     shares = 100 * waits.groupby("cause")["wait_s"].sum() / waits["wait_s"].sum()
