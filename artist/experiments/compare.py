@@ -33,6 +33,7 @@ from artist.experiments.compared_metrics import BOUND, METRICS, check_metrics
 from artist.experiments.executors import run_all
 from artist.experiments.experiment import MAX_RUNS
 from artist.experiments.until import BUDGET, FIRST_LOOK, enough_for, half_width, next_count
+from artist.results.best_policy import HEADLINES, Best, Measured, bests
 from artist.results.compare_values import (
     EQUIVALENCE,
     TOO_FEW,
@@ -119,6 +120,19 @@ class Comparison:
         """
         ours, theirs = self.parts[policy], self.parts[self.policies[0]]
         return {part: fmean(ours[part]) - fmean(theirs[part]) for part in PARTS}
+
+    def best_policies(self) -> list[Best]:
+        """The best policy of each headline metric that was compared, among all policies.
+
+        All pairs of policies on these metrics are one family, since the best one is picked from
+        the data. So a verdict here may be `undecided` where that against the baseline is not.
+        """
+        measured = [
+            Measured(metric, {p: self.values[p][metric] for p in self.policies}, self.replicates)
+            for metric in HEADLINES
+            if metric in self.values[self.policies[0]]
+        ]
+        return bests(measured, self.equivalence)
 
     @property
     def without_interval(self) -> int:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from page_reading import unpack
 from run_making import edit_json, make_run
 
-from artist.report.comparison_table import compare_setting, replicate_count
+from artist.report.comparison_table import compare_setting
 from artist.report.figure import time_unit
 from artist.report.figures_across_settings import overview
 from artist.report.figures_over_time import binned
@@ -132,7 +132,7 @@ def test_comparison_is_paired(study) -> None:
     assert cell.difference == compare_values(theirs, ours, [0, 1])
     assert cell.against.endswith(" too few replicates")
     assert not cell.sure
-    assert replicate_count(study.settings[0]) == 2
+    assert len(study.settings[0].shared_replicates) == 2
     assert rows[term]["dally"].against == ""
 
 
