@@ -183,7 +183,7 @@ def test_both_tables_of_a_setting_are_one_family() -> None:
     assert [term.name for term, _ in (*main, *others)] == list(names)
     for cells in (main[0][1], others[0][1]):
         assert cells["las"].difference.verdict == "undecided"
-        assert cells["las"].against.endswith("more permutations would decide")
+        assert cells["las"].against.endswith("undecided; 1 more permutation would decide")
 
 
 def test_where_the_baseline_is_zero_a_difference_has_its_unit() -> None:
