@@ -8,6 +8,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import print_table, print_text
+from artist.results.number_text import short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,10 +21,12 @@ CHIEF = ("jct_mean_s", "makespan_s")
 
 
 def print_comparison(comparison: Comparison, in_words: Sequence[str] = CHIEF) -> None:
-    """Print the table, then sentences about the metrics `in_words`, then the parts."""
+    """Print the table, the best policies, sentences about the metrics `in_words`, the parts."""
     _print_table(comparison)
+    _print_why_undecided(comparison)
     if comparison.until is not None:
         print_text(_how_narrow(comparison, comparison.until))
+    _print_best(comparison)
     _print_words(comparison, in_words)
     if "jct_mean_s" in comparison.values[comparison.variants[0]]:
         _print_parts(comparison)
@@ -49,6 +52,31 @@ def _print_table(comparison: Comparison) -> None:
         "verdict",
     )
     print_table(f"{comparison.design}, paired", columns, rows)
+
+
+def _print_why_undecided(comparison: Comparison) -> None:
+    """Say so where a difference is beyond noise alone, but not among all that are judged."""
+    from artist.results.compare_values import judged_together, undecided_together
+
+    every = [one for metrics in comparison.differences.values() for one in metrics.values()]
+    if any(map(undecided_together, every)):
+        print_text(
+            f"{judged_together(every)} comparisons are judged together (Holm), so some are "
+            "undecided that would not be alone: fewer policies or metrics need fewer replicates."
+        )
+
+
+def _print_best(comparison: Comparison) -> None:
+    from artist.results.verdict_words import best_sentence
+
+    best_variants = comparison.best_variants()
+    for best in best_variants:
+        print_text(best_sentence(best, f"{short(best.value)} s", comparison.equivalence))
+    if any(best.others for best in best_variants):
+        print_text(
+            "These are means; their verdicts hold together over all pairs (Holm). "
+            f"Those below are against {comparison.variants[0]} only."
+        )
 
 
 def _print_words(comparison: Comparison, metrics: Sequence[str]) -> None:
@@ -81,7 +109,7 @@ def _bounds(comparison: Comparison) -> list[tuple[str, tuple[float, ...]]]:
 
 
 def _range(values: tuple[float, ...]) -> str:
-    low, high = _plain(min(values)), _plain(max(values))
+    low, high = short(min(values)), short(max(values))
     return low if low == high else f"{low} to {high}"
 
 
@@ -140,12 +168,8 @@ def _percent(share: float) -> str:
 
 
 def _spread(values: tuple[float, ...]) -> str:
-    middle, low, high = (_plain(value) for value in (median(values), min(values), max(values)))
+    middle, low, high = (short(value) for value in (median(values), min(values), max(values)))
     return f"{middle} [{low} .. {high}]"
-
-
-def _plain(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _interval(compared: ComparedValues) -> str:

@@ -36,6 +36,7 @@ from artist.experiments.executors import run_all
 from artist.experiments.experiment import MAX_RUNS
 from artist.experiments.until import BUDGET, FIRST_LOOK, enough_for, half_width, next_count
 from artist.experiments.variants import POLICY, Variant, of_policies, of_setting
+from artist.results.best_policy import HEADLINES, Best, Measured, bests
 from artist.results.compare_values import (
     EQUIVALENCE,
     TOO_FEW,
@@ -134,6 +135,19 @@ class Comparison:
         """
         ours, theirs = self.parts[variant], self.parts[self.variants[0]]
         return {part: fmean(ours[part]) - fmean(theirs[part]) for part in PARTS}
+
+    def best_variants(self) -> list[Best]:
+        """The best variant of each headline metric that was compared.
+
+        All pairs of variants on these metrics are one family, since the best one is picked from
+        the data. So a verdict here may be `undecided` where that against the baseline is not.
+        """
+        measured = [
+            Measured(metric, {v: self.values[v][metric] for v in self.variants}, self.replicates)
+            for metric in HEADLINES
+            if metric in self.values[self.variants[0]]
+        ]
+        return bests(measured, self.equivalence)
 
     @property
     def without_interval(self) -> int:

@@ -16,7 +16,6 @@ from typing import TypeAlias
 import numpy as np
 
 from artist.report.grouping import Replicate, Setting
-from artist.report.number_text import plain
 from artist.report.quantities import Unit
 from artist.results.compare_values import (
     IDENTICAL,
@@ -30,6 +29,7 @@ from artist.results.compare_values import (
     what_would_decide,
 )
 from artist.results.glossary import METRICS, Term
+from artist.results.number_text import plain
 
 MAIN = (
     "makespan_s", "jct_mean_s", "jct_p50_s", "jct_p95_s", "jct_p99_s", "queue_delay_mean_s",
@@ -150,11 +150,6 @@ def _table(setting: Setting, baseline: str, terms: Sequence[Term]) -> Table:
 
 def _judged(cell: Cell, together: Iterator[ComparedValues]) -> Cell:
     return cell if cell.difference is None else replace(cell, difference=next(together))
-
-
-def replicate_count(setting: Setting) -> int:
-    """The number of replicates that all policies of a setting have."""
-    return len(set.intersection(*(set(replicates) for replicates in setting.runs.values())))
 
 
 def _cell(setting: Setting, policy: str, baseline: str, term: Term) -> Cell:

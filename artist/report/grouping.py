@@ -45,6 +45,11 @@ class Setting:
     runs: Mapping[str, Mapping[Replicate, Run]]
     """Policy label -> replicate -> run."""
 
+    @property
+    def shared_replicates(self) -> list[Replicate]:
+        """The replicates that all policies have."""
+        return sorted(set.intersection(*(set(replicates) for replicates in self.runs.values())))
+
     def first(self, policy: str) -> Run:
         """The first replicate of a policy, for figures that can show only one."""
         return next(iter(self.runs[policy].values()))

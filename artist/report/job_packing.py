@@ -14,17 +14,10 @@ import numpy as np
 
 from artist.report.packing import coded, packed, short
 from artist.report.reader import Rows, Run
-from artist.results.waits import GPUS, LEFT_FREE, ORDER, POLICY
+from artist.results.why import cause_words
 
 SHAPES_NAMED = 4
 """The table names the shapes of this many stays of a job; the opened row lists all stays."""
-
-_CAUSES = {
-    POLICY: "the policy's reason",
-    LEFT_FREE: "GPUs were left free",
-    ORDER: "other jobs came first",
-    GPUS: "too few GPUs",
-}
 
 
 def alone_column(run: Run) -> str:
@@ -129,11 +122,6 @@ def _packed_waits(
         "groups": groups,
         "holders": holders,
     })  # fmt: skip
-
-
-def cause_words(cause: str) -> str:
-    """A cause of waits.parquet in words."""
-    return _CAUSES.get(cause, cause)
 
 
 def _stays(run: Run) -> Mapping[str, list[tuple[str, str]]]:

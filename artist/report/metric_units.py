@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from artist.report.grouping import Study
-from artist.report.number_text import plain, short
 from artist.report.quantities import Quantity, Unit
 from artist.results.glossary import Term
+from artist.results.number_text import plain, short
 
 # By the beginning of the metric's name.
 _QUANTITIES = (

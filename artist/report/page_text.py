@@ -7,8 +7,8 @@ from collections.abc import Container
 from artist.config import SIZES
 from artist.report.grouping import Study, fabric_changes
 from artist.report.metric_units import in_words
-from artist.report.number_text import plain
 from artist.report.reader import Run
+from artist.results.number_text import plain
 
 _HEADLINES = (
     ("makespan_s", "Makespan"),

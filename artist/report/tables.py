@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from artist.report.comparison_table import Cell, compare_setting, replicate_count, scaled
+from artist.report.comparison_table import Cell, compare_setting, scaled
 from artist.report.grouping import Setting, Study
 from artist.report.markup import Html, join, table, tag
 from artist.report.metric_units import term_unit
-from artist.report.number_text import plain
 from artist.report.reader import Run
 from artist.results.glossary import Term
+from artist.results.number_text import plain
 
 _FOLDED = 6
 """Tables with more rows than this are closed at first."""
@@ -58,7 +58,7 @@ def _term(term: Term, unit: str) -> Html:
 
 
 def _how_compared(setting: Setting, baseline: str) -> str:
-    count = replicate_count(setting)
+    count = len(setting.shared_replicates)
     if len(setting.runs) == 1:
         return setting.label
     if count < 2:

@@ -6,22 +6,16 @@ from collections import Counter
 
 import numpy as np
 
-from artist.report.grouping import Study
+from artist.report.grouping import Setting, Study
 from artist.report.job_packing import alone_column, slowdowns, waited_by_cause
 from artist.report.markup import Html, join, tag
 from artist.report.metric_units import in_words
-from artist.report.number_text import short
 from artist.report.quantities import Quantity
 from artist.report.reader import Run
-from artist.report.verdict import (
-    METRICS,
-    Best,
-    bests,
-    certainty,
-    listed,
-    shared_replicates,
-)
+from artist.results.best_policy import HEADLINES, Best, Measured, bests
 from artist.results.compare_values import LEAST_REPLICATES, MORE, NO_DIFFERENCE, TOO_FEW
+from artist.results.number_text import short
+from artist.results.verdict_words import best_sentence, listed
 
 
 def verdict_section(study: Study) -> Html:
@@ -36,28 +30,42 @@ def verdict_section(study: Study) -> Html:
 
 
 def _several(study: Study) -> list[Html]:
-    judged = bests(study)
-    if not judged:
+    settings = [s for s in study.settings if len(s.runs) > 1 and s.shared_replicates]
+    if not settings:
         return [tag("p", _nothing_to_compare(study)), _ranges(study)]
+    judged = bests([_measured(setting, metric) for metric in HEADLINES for setting in settings])
     lines = [
         tag("li", _over_settings(study, [best for best in judged if best.metric == metric]))
-        for metric in METRICS
+        for metric in HEADLINES
     ]
-    caveat = tag("p", _caveat(judged))
+    caveat = tag("p", _caveat(settings, judged))
     # Where nothing is sure, that comes first.
     known = any(best.with_verdict(MORE, NO_DIFFERENCE) for best in judged)
     parts = [tag("ul", *lines), caveat] if known else [caveat, tag("ul", *lines)]
     if len(study.settings) > 1:
-        each = [tag("li", f"{best.setting.label}: {_of_setting(study, best)}") for best in judged]
+        labels = [setting.label for _ in HEADLINES for setting in settings]
+        each = [
+            tag("li", f"{label}: {_of_setting(study, best)}")
+            for label, best in zip(labels, judged, strict=True)
+        ]
         parts.append(tag("details", tag("summary", "Each setting"), tag("ul", *each)))
     return parts
+
+
+def _measured(setting: Setting, metric: str) -> Measured:
+    shared = setting.shared_replicates
+    values = {
+        policy: [runs[key].metric(metric) for key in shared]
+        for policy, runs in setting.runs.items()
+    }
+    return Measured(metric, values, shared)
 
 
 def _over_settings(study: Study, of_metric: list[Best]) -> str:
     if len(of_metric) == 1:
         return _of_setting(study, of_metric[0])
     wins = Counter(policy for best in of_metric for policy in best.policies if best.others)
-    name = METRICS[of_metric[0].metric]
+    name = HEADLINES[of_metric[0].metric]
     if not wins:
         return f"{name}: equal under all policies in all {len(of_metric)} settings."
     (first, count), *others = wins.most_common()
@@ -73,18 +81,11 @@ def _over_settings(study: Study, of_metric: list[Best]) -> str:
 
 
 def _of_setting(study: Study, best: Best) -> str:
-    name, value = METRICS[best.metric], in_words(study, best.metric, best.value)
-    who = listed(best.policies)
-    if not best.others:
-        return f"{name}: equal under all policies, {value}."
-    share = 1 - best.value / best.next_value if best.next_value > 0 else 0.0
-    verb = "has the lowest" if len(best.policies) == 1 else "have the lowest"
-    gap = f", {100 * share:.2g} % below the next" if share > 0 else ""
-    return f"{name}: {who} {verb}, {value}{gap}; {'; '.join(certainty(best))}."
+    return best_sentence(best, in_words(study, best.metric, best.value))
 
 
-def _caveat(judged: list[Best]) -> str:
-    counts = sorted({len(shared_replicates(best.setting)) for best in judged})
+def _caveat(settings: list[Setting], judged: list[Best]) -> str:
+    counts = sorted({len(setting.shared_replicates) for setting in settings})
     replicates = " to ".join(str(count) for count in sorted({counts[0], counts[-1]}))
     if all(best.with_verdict(TOO_FEW) or not best.others for best in judged):
         noun = "replicate" if counts[-1] == 1 else "replicates"
@@ -109,7 +110,7 @@ def _nothing_to_compare(study: Study) -> str:
 def _ranges(study: Study) -> Html:
     """The range of each metric over all runs."""
     lines = []
-    for metric, name in METRICS.items():
+    for metric, name in HEADLINES.items():
         values = sorted(run.metric(metric) for run in study.runs)
         ends = dict.fromkeys(in_words(study, metric, value) for value in (values[0], values[-1]))
         lines.append(tag("li", f"{name}: {' to '.join(ends)}."))
@@ -123,9 +124,10 @@ def _one_run(study: Study, run: Run) -> list[str]:
     done = (
         f"{study.policies[0]} finished {jobs.count:,} jobs in "
         f"{in_words(study, 'makespan_s', run.metric('makespan_s'))}. Jobs held "
-        f"{in_words(study, 'gpu_allocated_share', run.metric('gpu_allocated_share'))} of the GPU "
-        f"time and computed in "
-        f"{in_words(study, 'gpu_computing_share', run.metric('gpu_computing_share'))} of it."
+        f"{in_words(study, 'gpu_allocated_share', run.metric('gpu_allocated_share'))} of the "
+        f"cluster's GPU time. In "
+        f"{in_words(study, 'gpu_computing_share', run.metric('gpu_computing_share'))} of the "
+        "cluster's GPU time they computed."
     )
     if not waited:
         return [done, "No job waited.", *_worst(study, run), _ONE_RUN]

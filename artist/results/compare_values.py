@@ -176,13 +176,30 @@ def kind_of(replicates: Sequence[tuple[int, int]]) -> str:
     return "permutations" if clusters_of(replicates) is None else "seeds"
 
 
+def undecided_together(compared: ComparedValues) -> bool:
+    """Whether a comparison is undecided only since it is judged together with others.
+
+    Its own interval does not contain a ratio of 1, or a difference of 0.
+    """
+    same = 0.0 if math.isnan(compared.ratio) else 1.0
+    return compared.verdict == UNDECIDED and not compared.low <= same <= compared.high
+
+
+def judged_together(compared: Sequence[ComparedValues]) -> int:
+    """How many comparisons are in Holm's family."""
+    return sum(one.verdict not in _UNTESTED for one in compared)
+
+
 def what_would_decide(compared: ComparedValues, kind: str = "replicates") -> str:
     """How many more would decide, in words; empty unless undecided. `kind`: more of what."""
     if compared.verdict != UNDECIDED:
         return ""
     if compared.enough is None:
         return f"more than {MOST_REPLICATES:,} {kind} would be needed"
-    return f"about {compared.enough - compared.replicates:,} more {kind} would decide"
+    more = compared.enough - compared.replicates
+    if more == 1:
+        return f"1 more {kind.removesuffix('s')} would decide"
+    return f"about {more:,} more {kind} would decide"
 
 
 def mean_interval(

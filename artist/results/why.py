@@ -15,6 +15,14 @@ from artist.registry import UnknownNameError
 Row: TypeAlias = dict[str, Any]
 """Column name -> value, as in the file."""
 
+CAUSE_WORDS: Mapping[str, str] = {
+    "policy": "the policy's reason",
+    "left-free": "GPUs were left free",
+    "order": "other jobs came first",
+    "gpus": "too few GPUs",
+}
+"""Cause of `waits.parquet` (`waits.py`) -> how terminal and report say it."""
+
 _TEXT, _NUMBER, _TEXTS = "text", "numbers", "lists of text"
 
 _COLUMNS: Mapping[str, Mapping[str, str]] = {
@@ -99,6 +107,11 @@ def worst_waits(run: Path, by: str, most: int = 10) -> list[Row]:
     keys: Sequence[str] = ("slowdown", "wait_s") if by == "slowdown" else ("wait_s", "slowdown")
     waits.sort(key=lambda wait: tuple(-(wait[key] or 0.0) for key in keys))
     return waits[:most]
+
+
+def cause_words(cause: str) -> str:
+    """A cause of `waits.parquet` in words; one that is not known as it is."""
+    return CAUSE_WORDS.get(cause, cause)
 
 
 def _start(row: Row) -> float:

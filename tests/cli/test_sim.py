@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from artist.cli.commands.sim import communication_sentence
 from artist.results.glossary import METRICS
 
 SUMMARY_KEYS = [
@@ -233,3 +234,13 @@ def test_jobs_that_can_be_over_at_once_have_no_bound_to_compare_with(artist, tmp
     ran = artist("sim", "--trace", "t.csv", "--racks", "1", "--backend", "none")
     assert (ran.returncode, ran.stderr.count("Traceback")) == (0, 0), ran.stderr
     assert "lower bound" not in ran.stdout
+
+
+def test_the_share_of_communication_is_that_of_the_gpu_time_that_jobs_held() -> None:
+    """Jobs hold 80 % of the cluster's GPU time and communicate in 20 %: a quarter of it."""
+    summary = {
+        "gpu_allocated_share": 0.8, "gpu_communicating_share": 0.2, "comm_time_share": 0.9,
+    }  # fmt: skip
+    sentence = communication_sentence(summary)
+    assert sentence.startswith("Of the GPU time that jobs held, 25.0 % is communication ")
+    assert "(gpu_communicating_share / gpu_allocated_share)" in sentence

@@ -13,16 +13,18 @@ import pytest
 
 import artist as library
 from artist.errors import ArtistError
-from artist.results.why import job_story, worst_waits
+from artist.results.waits import CAUSES
+from artist.results.why import CAUSE_WORDS, job_story, worst_waits
 
 TINY = {"trace": "tiny-batch", "racks": 1, "policy": "fifo", "backend": "none"}
 
 STORY = """\
 # job 18: resnet50 on 4 GPUs, arrived at 0.000 s
 from s to s took s what why, where
-0.000 4,579 4,579 waits left-free: it wanted 4, and for 492.177 s of 4,578.925 s as many stayed \
-free, but the policy's order or rule of placement left them unused; 18 other jobs got \
-GPUs meanwhile, 0 from further back in the trace; most GPU time was held by jobs 4, 10, 12, 13, 15
+0.000 4,579 4,579 waits GPUs were left free: it wanted 4, and for 492.177 s of 4,578.925 s as \
+many stayed free (at most 64), but the policy's order or rule of placement left them unused; \
+18 other jobs got GPUs meanwhile, 0 from further back in the trace; most GPU time was held by \
+jobs 4, 10, 12, 13, 15
 4,579 50,097 45,518 runs on 4 4, tier machine, 1.000 x its time alone; finished
 It finished at 50,097.347 s, 50,097.347 s after its arrival, 1.101 x the 45,518.421 s that it \
 would take alone.
@@ -78,12 +80,18 @@ def test_the_story_of_a_job_as_json(artist, tiny: Path) -> None:
 def test_the_worst_waits_are_the_longest_or_those_of_the_slowest_jobs(artist, tiny: Path) -> None:
     shown = artist("why", tiny)
     assert "the longest waits" in shown.stdout
+    assert f"artist why {tiny} --by slowdown lists waits of the jobs with the" in shown.stdout
+    assert "--by wait lists the longest waits." in artist("why", tiny, "--by", "slowdown").stdout
     longest = json.loads(artist("why", tiny, "--format", "json").stdout)
     # The slowdown decides between 18 and 19, which wait equally long.
     assert [wait["job_id"] for wait in longest] == ["19", "18", "17", "15", "16"]
     ran = artist("why", tiny, "--by", "slowdown", "--format", "json")
     assert [wait["job_id"] for wait in json.loads(ran.stdout)] == ["19", "18", "17", "15", "16"]
     assert "largest slowdown" in artist("why", tiny, "--by", "slowdown").stdout
+
+
+def test_every_cause_has_words() -> None:
+    assert tuple(CAUSE_WORDS) == CAUSES
 
 
 def test_ten_waits_are_told_and_slowdown_goes_before_length(tmp_path: Path) -> None:

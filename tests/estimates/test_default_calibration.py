@@ -112,7 +112,7 @@ def test_the_command_says_it_on_stdout_and_scripts_get_no_noise(tmp_path: Path) 
 
     table, scripted = sim(), sim("--format", "json", "--quiet")
     assert "Calibration dally2025-table1 lacks gpt2" in table.stdout
-    assert "is communication that computing does not hide" in table.stdout
+    assert "% is communication that computing does not hide" in table.stdout
     assert "gpt2" not in table.stderr
     assert scripted.stderr == ""
     assert json.loads(scripted.stdout)["models_not_calibrated"] == "gpt2"

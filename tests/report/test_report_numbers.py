@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from page_reading import unpack
 from run_making import edit_json, make_run
 
-from artist.report.comparison_table import compare_setting, replicate_count
+from artist.report.comparison_table import compare_setting
 from artist.report.figure import time_unit
 from artist.report.figures_across_settings import overview
 from artist.report.figures_over_time import binned
@@ -132,7 +132,7 @@ def test_comparison_is_paired(study) -> None:
     assert cell.difference == compare_values(theirs, ours, [0, 1])
     assert cell.against.endswith(" too few replicates")
     assert not cell.sure
-    assert replicate_count(study.settings[0]) == 2
+    assert len(study.settings[0].shared_replicates) == 2
     assert rows[term]["dally"].against == ""
 
 
@@ -183,7 +183,7 @@ def test_both_tables_of_a_setting_are_one_family() -> None:
     assert [term.name for term, _ in (*main, *others)] == list(names)
     for cells in (main[0][1], others[0][1]):
         assert cells["las"].difference.verdict == "undecided"
-        assert cells["las"].against.endswith("more permutations would decide")
+        assert cells["las"].against.endswith("undecided; 1 more permutation would decide")
 
 
 def test_where_the_baseline_is_zero_a_difference_has_its_unit() -> None:

@@ -14,8 +14,8 @@ from artist.report.grouping import Setting, Study, group
 from artist.report.page import page
 from artist.report.quantities import Quantity, Unit
 from artist.report.reader import Rows, Run, read_run, read_runs
-from artist.report.verdict import METRICS, bests
 from artist.report.verdict_text import verdict_section
+from artist.results.best_policy import HEADLINES
 
 UNITS = dict.fromkeys(Quantity, Unit(1.0, "s"))
 NOTHING = Rows({}, {}, 0)
@@ -23,7 +23,7 @@ NOTHING = Rows({}, {}, 0)
 
 def run_with(jct_mean_s: float) -> Run:
     """A run in which only the mean completion time matters."""
-    summary = {**dict.fromkeys(METRICS, 1.0), "jct_mean_s": jct_mean_s}
+    summary = {**dict.fromkeys(HEADLINES, 1.0), "jct_mean_s": jct_mean_s}
     return Run("here", {}, {}, summary, NOTHING, NOTHING, NOTHING, None)
 
 
@@ -103,12 +103,9 @@ def test_all_pairs_of_all_settings_are_one_family() -> None:
     """A difference that is sure alone is not, if it was picked from many."""
     shares = (1.09, 1.00, 1.08, 1.02, 1.10, 1.01)
     pair = {"b": [a * share for a, share in zip(FAST, shares, strict=True)], "a": FAST}
-    alone = bests(study_of(pair))
-    sure = next(best for best in alone if best.metric == "jct_mean_s")
-    assert sure.surely
+    assert "surely lower" in about_jct(study_of(pair))
     noise = [{"b": [10.5, 10.8, 12.1, 12.8, 14.9, 14.6], "a": FAST} for _ in range(30)]
-    many = [best for best in bests(study_of(pair, *noise)) if best.metric == "jct_mean_s"]
-    assert not many[0].surely
+    assert "Surely lower than every other policy: none." in about_jct(study_of(pair, *noise))
 
 
 def test_settings_are_counted() -> None:
@@ -138,6 +135,14 @@ def test_one_run_says_who_waited_most_and_why(busy: Path) -> None:
     share = 100 * jobs["queue_delay_s"].sum() / jobs["jct_s"].sum()
     assert f"waiting is {share:.0f} % of the completion time" in text
     assert text.endswith("nor from itself on another seed.")
+
+
+def test_both_shares_of_one_run_are_of_all_gpu_time(busy: Path) -> None:
+    text = " ".join(words(group(read_runs([busy]))))
+    summary = read_run(busy).summary
+    held, computed = (100 * summary[f"gpu_{what}_share"] for what in ("allocated", "computing"))
+    assert f"Jobs held {held:.1f} % of the cluster" in text
+    assert f"In {computed:.1f} % of the cluster" in text
 
 
 def test_the_causes_of_waiting_have_their_shares(busy: Path) -> None:

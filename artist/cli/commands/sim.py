@@ -81,12 +81,22 @@ def sim(
         note("hint: --out DIR keeps jobs, placements and timeline as Parquet files")
 
 
+def communication_sentence(summary: Mapping[str, Any]) -> str:
+    """The share of the GPU time that jobs held which communication took.
+
+    GPU time weighs a job by its GPUs; `comm_time_share` counts large and small jobs alike.
+    """
+    share = summary["gpu_communicating_share"] / summary["gpu_allocated_share"]
+    return (
+        f"Of the GPU time that jobs held, {100 * share:.1f} % is communication that computing "
+        "does not hide, inside machines and between them "
+        "(gpu_communicating_share / gpu_allocated_share)."
+    )
+
+
 def _print_sentences(summary: Mapping[str, Any]) -> None:
     """Say below the table what a newcomer looks for: what communication costs, and by which fit."""
-    print_text(
-        f"Of the jobs' running time, {100 * summary['comm_time_share']:.1f} % is "
-        "communication that computing does not hide: the price of spreading jobs over the network."
-    )
+    print_text(communication_sentence(summary))
     bound_s, makespan_s = summary["makespan_bound_s"], summary["makespan_s"]
     if bound_s > 0:  # jobs of nanoseconds have none
         print_text(

@@ -42,6 +42,8 @@ def why(
 
 
 def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format) -> None:
+    from artist.results.why import cause_words
+
     if format_ is Format.JSON:
         print_json(waits)
         return
@@ -54,17 +56,22 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
             wait["wait_s"],
             wait["slowdown"],
             wait["gpus"],
-            wait["cause"],
+            cause_words(wait["cause"]),
             wait["reason"],
         )
         for wait in waits
     ]
     print_table(f"{run}: {worst}", columns, rows)
-    print_text(
-        f"artist why {run} JOB tells the whole story of a job."
-        if rows
-        else "No job waited: each got its GPUs at the instant of its arrival."
+    if not rows:
+        print_text("No job waited: each got its GPUs at the instant of its arrival.")
+        return
+    other, lists = (
+        (By.SLOWDOWN, "waits of the jobs with the largest slowdown")
+        if by is By.WAIT
+        else (By.WAIT, "the longest waits")
     )
+    print_text(f"artist why {run} --by {other.value} lists {lists}.")
+    print_text(f"artist why {run} JOB tells the whole story of a job.")
 
 
 def _print_story(story: dict[str, Any]) -> None:
@@ -80,8 +87,10 @@ def _print_story(story: dict[str, Any]) -> None:
 
 
 def _wait_line(wait: dict[str, Any]) -> tuple[Any, ...]:
+    from artist.results.why import cause_words
+
     began = "" if wait["began"] == "arrived" else f"({wait['began']}) "
-    texts = [f"{began}{wait['cause']}: {wait['reason']}"]
+    texts = [f"{began}{cause_words(wait['cause'])}: {wait['reason']}"]
     if wait["waited_for"]:
         texts.append(f"most GPU time was held by {_jobs(wait['waited_for'])}")
     if wait["overtaken_by"]:

@@ -208,7 +208,7 @@ const counted = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "
 
 // What the page does not hold, in words.
 function leftOut(runs, jobs) {
-  const texts = ["Times have five significant digits."];
+  const texts = ["The page holds times with five significant digits; the table rounds them further."];
   if (jobs.some((job) => job.measure !== "alone_s")) {
     texts.push("These runs lack alone_s: slowdown is relative to the time without communication.");
   }

@@ -1,4 +1,4 @@
-"""Numbers as the page writes them."""
+"""Numbers as the page and the sentences of verdicts write them."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ def plain(value: float) -> str:
 
 def short(value: float) -> str:
     """A number with three significant digits, e.g. `3.5` or `1,230`."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,115 @@
+"""Which policy is best on which metric, and whether that may be noise.
+
+The best policy is picked from the data. So all pairs of policies are compared, on all metrics and
+in all settings, and the verdicts hold together (Holm). `verdict_words.py` makes sentences of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from artist.results.compare_values import (
+    EQUIVALENCE,
+    IDENTICAL,
+    LESS,
+    MORE,
+    ComparedValues,
+    clusters_of,
+    compare_values,
+    holm,
+    kind_of,
+)
+
+HEADLINES = {
+    "jct_mean_s": "Average JCT",
+    "makespan_s": "Makespan",
+    "queue_delay_p95_s": "P95 queueing delay",
+    "comm_time_mean_s": "Communication per job",
+}
+"""The metrics that a best policy is named for, and their names; less is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One headline metric of several policies on the same replicates."""
+
+    metric: str
+    values: Mapping[str, Sequence[float]]
+    """Policy -> value on each replicate."""
+    replicates: Sequence[tuple[int, int]]
+    """(seed, permutation) of each value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The policy with the least mean of a metric, and how sure that is."""
+
+    metric: str
+    policies: tuple[str, ...]
+    """Those that share the least value; usually one."""
+    value: float
+    next_value: float
+    """The least mean of the other policies; the value itself if there is no other."""
+    others: Mapping[str, ComparedValues]
+    """Each other policy against the first of the best."""
+    kind: str
+    """What independent replicates are, in words."""
+
+    def with_verdict(self, *verdicts: str) -> list[str]:
+        """The other policies that got one of these verdicts."""
+        return [policy for policy, one in self.others.items() if one.verdict in verdicts]
+
+    @property
+    def surely(self) -> bool:
+        """Whether every other policy has surely more."""
+        return bool(self.others) and len(self.with_verdict(MORE)) == len(self.others)
+
+
+def bests(measured: Sequence[Measured], equivalence: float = EQUIVALENCE) -> list[Best]:
+    """The best policies of each, in the same order; all pairs of all of them are one family."""
+    pairs = [
+        (index, base, other)
+        for index, one in enumerate(measured)
+        for base, other in combinations(one.values, 2)
+    ]
+    single = [
+        compare_values(
+            measured[index].values[base],
+            measured[index].values[other],
+            clusters_of(measured[index].replicates),
+            equivalence=equivalence,
+        )
+        for index, base, other in pairs
+    ]
+    judged = holm(single, equivalence=equivalence)
+    verdicts = dict(zip(pairs, judged, strict=True))
+    return [_best(one, index, verdicts) for index, one in enumerate(measured)]
+
+
+def _best(
+    measured: Measured, index: int, verdicts: Mapping[tuple[int, str, str], ComparedValues]
+) -> Best:
+    means = {policy: float(np.mean(values)) for policy, values in measured.values.items()}
+    first = min(means, key=lambda policy: means[policy])
+
+    def against(other: str) -> ComparedValues:
+        one = verdicts.get((index, first, other))
+        return one or _turned(verdicts[index, other, first])
+
+    others = {policy: against(policy) for policy in means if policy != first}
+    ties = [policy for policy, one in others.items() if one.verdict == IDENTICAL]
+    worse = [means[policy] for policy in others if policy not in ties]
+    return Best(
+        measured.metric, (first, *ties), means[first], min(worse, default=means[first]),
+        {policy: one for policy, one in others.items() if policy not in ties},
+        kind_of(measured.replicates),
+    )  # fmt: skip
+
+
+def _turned(one: ComparedValues) -> ComparedValues:
+    """The same comparison with the two policies exchanged: only its verdict is used."""
+    return replace(one, verdict={LESS: MORE, MORE: LESS}.get(one.verdict, one.verdict))

@@ -1,0 +1,92 @@
+"""Is the best policy named, and is no more claimed of it than all pairs together allow?"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from artist.results.best_policy import Measured, bests
+from artist.results.compare_values import (
+    ComparedValues,
+    compare_values,
+    holm,
+    judged_together,
+    undecided_together,
+    what_would_decide,
+)
+from artist.results.verdict_words import best_sentence
+
+FAST = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]
+SLOW = [20.0, 22.4, 23.5, 26.3, 27.7, 30.6]
+NEAR = [11.0, 10.0, 13.5, 12.0, 15.5, 14.0]
+NEARER = [10.5, 10.6, 12.5, 12.4, 14.6, 14.5]
+
+
+def sentence(**values: list[float]) -> str:
+    count = len(next(iter(values.values())))
+    (best,) = bests([Measured("jct_mean_s", values, [(seed, 0) for seed in range(count)])])
+    return best_sentence(best, "12.5 s")
+
+
+def test_the_best_is_named_whatever_the_order_of_policies() -> None:
+    told = "Average JCT: fast has the lowest, 12.5 s, 50 % below the next; surely lower than every "
+    assert sentence(slow=SLOW, fast=FAST).startswith(told)
+    assert sentence(fast=FAST, slow=SLOW).startswith(told)
+
+
+def test_sure_and_undecided_pairs_are_told_apart() -> None:
+    told = sentence(near=NEAR, slow=SLOW, fast=FAST)
+    assert "; surely lower than slow; undecided against near (about " in told
+
+
+def test_of_several_undecided_pairs_the_nearest_verdict_is_told() -> None:
+    told = sentence(near=NEAR, nearer=NEARER, fast=FAST)
+    assert "undecided against near and nearer (about " in told
+    verdicts = holm([
+        compare_values(one, other)
+        for one, other in ((NEAR, NEARER), (NEAR, FAST), (NEARER, FAST))
+    ])  # fmt: skip
+    near, nearer = (one.enough or math.inf for one in verdicts[1:])
+    assert f"against {'near' if near < nearer else 'nearer'})" in told
+
+
+def test_all_metrics_are_one_family() -> None:
+    """A difference that is sure alone is not among many pairs."""
+    shares = (1.09, 1.00, 1.08, 1.02, 1.10, 1.01)
+    pair = {"b": [a * share for a, share in zip(FAST, shares, strict=True)], "a": FAST}
+    replicates = [(seed, 0) for seed in range(6)]
+    one = Measured("jct_mean_s", pair, replicates)
+    noise = Measured("makespan_s", {"b": NEAR, "a": FAST}, replicates)
+    assert bests([one])[0].surely
+    assert not bests([one, *[noise] * 30])[0].surely
+
+
+def open_(ratio: float, low: float, high: float, more: int = 1) -> ComparedValues:
+    return ComparedValues(ratio, 1.0, low, high, "undecided", 5, 0.04, 5 + more)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (1, "1 more permutation would decide"),
+        (2, "about 2 more permutations would decide"),
+        (1200, "about 1,200 more permutations would decide"),
+    ],
+)
+def test_one_more_is_not_about_one(more: int, words: str) -> None:
+    assert what_would_decide(open_(1.1, 1.01, 1.2, more), "permutations") == words
+
+
+def test_undecided_since_many_are_judged_is_told_from_undecided_alone() -> None:
+    assert undecided_together(open_(1.1, 1.01, 1.2))
+    assert not undecided_together(open_(1.1, 0.99, 1.2))
+    assert undecided_together(open_(math.nan, 0.5, 2.0))
+    assert not undecided_together(open_(math.nan, -0.5, 2.0))
+    sure = ComparedValues(1.1, 1.0, 1.01, 1.2, "more", 5, 0.001, None)
+    assert not undecided_together(sure)
+
+
+def test_what_no_test_judges_is_not_counted() -> None:
+    same, few = compare_values(FAST, FAST), compare_values(FAST[:3], SLOW[:3])
+    assert judged_together([same, few, compare_values(FAST, SLOW), open_(1.1, 0.9, 1.2)]) == 2
