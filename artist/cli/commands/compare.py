@@ -120,9 +120,9 @@ def _print_changes(scenario: Scenario) -> None:
 
     if changes := changes_text(scenario.fabric_options):
         print_text(f"Fabric {scenario.fabric} is changed: {changes}.")
-        calibration = build_calibration(scenario, build_fabric(scenario))
-        if sentence := fitted_before(calibration.name if calibration else "", changes):
-            print_text(sentence)
+    fabric = build_fabric(scenario)
+    if sentence := fitted_before(build_calibration(scenario, fabric), fabric, changes):
+        print_text(sentence)
 
 
 def _listed(names: str) -> list[str]:

@@ -85,7 +85,8 @@ def latency(
     }
     title = f"{slowest.query.workload.name}, one iteration (1 cycle = 1 ns)"
     print_facts(title, facts, Format(format_))
-    if format_ is SweepFormat.TABLE and (sentence := query.fitted_before(models.name, changes)):
+    sentence = query.fitted_before(models.calibration, on_fabric, changes)
+    if format_ is SweepFormat.TABLE and sentence:
         print_text(sentence)
 
 
