@@ -44,6 +44,21 @@ def check_file(path: Path, option: str) -> None:
         raise ConfigError(f"{option} {path}: {folder} is not a writable folder; choose another")
 
 
+def check_new_file(path: Path, option: str, *, overwrite: bool) -> None:
+    """Refuse a file that may not or cannot be written, before the work on its content begins.
+
+    One rule for every file of results or inputs: it is new, or `overwrite` replaces it.
+
+    Raises:
+        ConfigError: a file that is there already, or a place that cannot be written.
+    """
+    check_file(path, option)
+    if path.exists() and not overwrite:
+        raise ConfigError(
+            f"{option} {path}: exists already; choose another name, or replace it with --overwrite"
+        )
+
+
 def special_kind(path: Path) -> str:
     """What a path is that is neither a file nor a folder, in words; empty for anything else.
 
