@@ -75,6 +75,7 @@ def stats(
 
     trace = _open(context.params, Rules(seed, None, fractional, job_table))
     _show(source, stats(trace), format_)
+    _say_what_is_unknown(trace)
 
 
 @app.command()
@@ -170,6 +171,17 @@ def _open(parameters: Mapping[str, Any], rules: Rules) -> Trace:
     # stdout has the rest.
     trace_options.say_what_was_read(trace, quiet=True)
     return trace
+
+
+def _say_what_is_unknown(trace: Trace) -> None:
+    """Say before `artist sim` does that it will refuse models of this trace."""
+    from artist.errors import TraceError
+    from artist.trace.native.trace import check_models
+
+    try:
+        check_models(trace)
+    except TraceError as refusal:
+        note(f"note: artist sim will refuse this trace: {refusal}")
 
 
 def _show(title: str, facts: Mapping[str, object], format_: Format) -> None:
