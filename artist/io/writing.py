@@ -36,6 +36,8 @@ def check_file(path: Path, option: str) -> None:
             writable.
     """
     folder = path.absolute().parent
+    if str(path) == "-":
+        raise ConfigError(f"{option} -: nothing is written to standard output; give a file name")
     if kind := special_kind(path):
         raise ConfigError(f"{option} {path}: is {kind}; give the name of a new or a plain file")
     if path.is_dir():

@@ -47,7 +47,7 @@ def compare(
     equivalence: Annotated[
         str, typer.Option(metavar="SHARE", help="Differences within it are no difference.")
     ] = "2%",
-    workers: Annotated[int | None, typer.Option(help="Processes (default: cores).")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
     racks: options.Racks = None,
     machines_per_rack: options.MachinesPerRack = None,
     gpus_per_machine: options.GpusPerMachine = None,
