@@ -88,6 +88,16 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return near[0] if near else None
 
 
+def closest_three(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name of many: `closest: a, b, c`.
+
+    >>> closest_three("jct", ["jct_s", "jct_mean_s", "gpus", "jct_p95_s", "wall_s"])
+    'closest: jct_s, jct_p95_s, jct_mean_s'
+    """
+    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.0)
+    return "closest: " + ", ".join(near)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the nearest known name, or all of them.
 

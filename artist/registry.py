@@ -28,9 +28,9 @@ class UnknownNameError(ConfigError):
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], remedy: str) -> None:
-        near = nearest(name, known)
-        hint = f"did you mean {near!r}? " if near else ""
-        super().__init__(f"unknown {kind} {shortened(name)}: {hint}({remedy})")
+        near = nearest(name.casefold(), known) or nearest(name, known)
+        hint = f": did you mean {near!r}?" if near else ""
+        super().__init__(f"unknown {kind} {shortened(name)}{hint} ({remedy})")
         self.name = name
 
     # Errors cross processes. An exception is unpickled by calling its class with `args`, which

@@ -119,7 +119,7 @@ class NetworkSweep:
             print_text(f"The fabric is changed: {asked.changes}.")
         another = f"another {sweep.setting.partition(', ')[0]}"
         every = ", ".join(filter(None, (asked.changes, another)))
-        if sentence := fitted_before(asked.models.name, every):
+        if sentence := fitted_before(asked.models.calibration, asked.fabric, every):
             print_text(sentence)
         if sentence := uncalibrated(asked.model, asked.models.name, asked.fabric):
             print_text(sentence)

@@ -12,7 +12,7 @@ from artist.errors import ConfigError
 
 if TYPE_CHECKING:
     from artist.cluster.fabric import Fabric
-    from artist.estimates.calibration import CalibratedModels
+    from artist.estimates.calibration import CalibratedModels, Calibration
     from artist.estimates.query_from_text import Question
     from artist.workload.layers import Workload
 
@@ -69,13 +69,24 @@ def fabric_of(name: str, sets: Sequence[str] | None, *, placed: bool) -> tuple[F
     return build_fabric(scenario), changes_text(scenario.fabric_options)
 
 
-def fitted_before(calibration: str, changes: str) -> str:
-    """A sentence that a calibration was fitted to other links; empty where it need not be said."""
-    if calibration in ("", "none") or not changes:
+def fitted_before(calibration: Calibration | None, fabric: Fabric | None, changes: str) -> str:
+    """A sentence that a calibration was fitted to other links; empty where it need not be said.
+
+    `fabric` is the one that is used, None for bare dimensions; `changes` are its changes in words.
+    A calibration that does not name its fabric says nothing about it.
+    """
+    if calibration is None or fabric is None:
+        return ""
+    if calibration.fabric not in ("", fabric.name):
+        return (
+            f"Calibration {calibration.name} was fitted on fabric {calibration.fabric}, not on "
+            f"{fabric.name}; it is used as it is (--calibration none leaves it out)."
+        )
+    if not changes:
         return ""
     return (
-        f"Calibration {calibration} was fitted on the fabric as it is in its file, not on the "
-        f"changed one ({changes}); it is used as it is."
+        f"Calibration {calibration.name} was fitted on the fabric as it is in its file, not on "
+        f"the changed one ({changes}); it is used as it is."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from artist.errors import ConfigError
+from artist.errors import ConfigError, closest_three
 from artist.policies.table import POLICIES
 from artist.registry import UnknownNameError
 from artist.results import glossary
@@ -30,14 +30,14 @@ def check_metrics(metrics: Sequence[str]) -> None:
     """Refuse metrics that are not known, and lists without or with repeated ones.
 
     Raises:
-        UnknownNameError: the message lists all metrics with their units.
+        UnknownNameError: the message names the closest metrics, and the command that lists all.
         ConfigError: no metric, or one of them twice.
     """
-    known = {term.name: term.unit for term in comparable_metrics()}
+    known = [term.name for term in comparable_metrics()]
     for metric in metrics:
         if metric not in known:
-            listed = ", ".join(f"{name} ({unit})" for name, unit in known.items())
-            raise UnknownNameError("metric", metric, known, f"known, with units: {listed}")
+            remedy = f"{closest_three(metric, known)}; artist list metrics has all"
+            raise UnknownNameError("metric", metric, known, remedy)
     if not metrics or len(set(metrics)) != len(metrics):
         raise ConfigError(f"--metrics {','.join(metrics)}: give at least one metric, each once")
 

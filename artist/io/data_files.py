@@ -23,6 +23,8 @@ def read_bytes(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise TraceError(f"{path}: cannot be read ({reason}); give a readable file") from error
+    if not data and path.is_fifo():
+        raise TraceError(f"{path}: a pipe without a writer, or one that wrote nothing; give a file")
     if not data.strip():
         raise TraceError(f"{path}: the file is empty; give one with data in it")
     return data

@@ -89,14 +89,50 @@ def validate(data: Mapping[str, Any], model: type[Model], where: str) -> Model:
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """The most useful problem of a validation error, in one sentence."""
     problem = _worst(error)
-    key = one_line(".".join(str(part) for part in problem["loc"]))
+    # pydantic names the kinds of a union like keys: `dict[str,str]`.
+    parts = [str(part) for part in problem["loc"] if "[" not in str(part)]
+    key = one_line(".".join(parts))
     if problem["type"] == "extra_forbidden":
         known = _fields(model, problem["loc"][:-1])
         return f"unknown setting '{key}': {did_you_mean(str(problem['loc'][-1]), known)}"
     if problem["type"] == "missing":
         return f"setting '{key}' is missing"
+    if expected := _expected(problem):
+        return f"'{key}' is {shortened(problem['input'])}, expected {expected}"
     message = one_line(problem["msg"].removeprefix("Value error, "), most=300)
     return f"'{key}': {message}, got {shortened(problem['input'])}" if key else message
+
+
+_EXPECTED = {
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "less than {lt}",
+    "too_short": "at least {min_length} of them",
+    "too_long": "at most {max_length} of them",
+    "string_too_short": "at least {min_length} characters",
+    "finite_number": "a finite number",
+    "int_type": "an integer",
+    "int_parsing": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "a text",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping (KEY: VALUE)",
+    "model_type": "a mapping (KEY: VALUE)",
+    "literal_error": "{expected}",
+}
+"""pydantic's types of errors, in the words of our messages; others keep pydantic's sentence."""
+
+
+def _expected(problem: ErrorDetails) -> str:
+    """What was expected in the place of a bad value; empty where pydantic has to say it."""
+    words = _EXPECTED.get(problem["type"], "")
+    return words.format(**problem.get("ctx", {})) if problem["loc"] else ""
 
 
 def _worst(error: ValidationError) -> ErrorDetails:

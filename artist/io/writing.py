@@ -36,12 +36,29 @@ def check_file(path: Path, option: str) -> None:
             writable.
     """
     folder = path.absolute().parent
+    if str(path) == "-":
+        raise ConfigError(f"{option} -: nothing is written to standard output; give a file name")
     if kind := special_kind(path):
         raise ConfigError(f"{option} {path}: is {kind}; give the name of a new or a plain file")
     if path.is_dir():
         raise ConfigError(f"{option} {path}: is a folder; give a file name")
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(f"{option} {path}: {folder} is not a writable folder; choose another")
+
+
+def check_new_file(path: Path, option: str, *, overwrite: bool) -> None:
+    """Refuse a file that may not or cannot be written, before the work on its content begins.
+
+    One rule for every file of results or inputs: it is new, or `overwrite` replaces it.
+
+    Raises:
+        ConfigError: a file that is there already, or a place that cannot be written.
+    """
+    check_file(path, option)
+    if path.exists() and not overwrite:
+        raise ConfigError(
+            f"{option} {path}: exists already; choose another name, or replace it with --overwrite"
+        )
 
 
 def special_kind(path: Path) -> str:

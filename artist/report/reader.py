@@ -221,7 +221,9 @@ def _read_rows(folder: Path, name: str) -> Rows | None:
         table = file.read(columns=[*_TEXT[name], *numbers, *lists])
     except (OSError, ValueError, pa.ArrowException) as cause:
         reason = str(cause).splitlines()[0] if str(cause) else type(cause).__name__
-        raise TraceError(f"{path}: cannot be read as Parquet ({reason})") from cause
+        raise TraceError(
+            f"{path}: cannot be read as Parquet ({reason}); simulate the run again"
+        ) from cause
     text = {column: _texts(table[column], path, column) for column in _TEXT[name]}
     return Rows(
         text,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from artist.errors import ConfigError
-from artist.io.writing import check_file, whole_file, write_whole
+from artist.io.writing import check_new_file, whole_file, write_whole
 from artist.results.arrow_tables import arrow_table
 
 SUFFIXES = (".csv", ".parquet")
@@ -25,11 +25,7 @@ def check_table_file(path: Path, option: str, *, overwrite: bool) -> None:
     """
     if path.suffix not in SUFFIXES:
         raise ConfigError(f"{option} {path}: expected a name that ends in .csv or .parquet")
-    check_file(path, option)
-    if path.exists() and not overwrite:
-        raise ConfigError(
-            f"{option} {path}: exists already; choose another name, or replace it with --overwrite"
-        )
+    check_new_file(path, option, overwrite=overwrite)
 
 
 def write_table(rows: Sequence[Mapping[str, Any]], path: Path) -> None:

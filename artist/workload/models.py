@@ -108,7 +108,7 @@ def _resolved(name: str) -> tuple[str, Model, Settings]:
     spelling, at, text = name.partition("@")
     identity = _SPELLINGS.get(_normalised(spelling))
     if identity is None:
-        raise UnknownNameError("model", spelling.casefold(), catalogue, "artist list models")
+        raise UnknownNameError("model", spelling, catalogue, "artist list models")
     row = catalogue[identity]
     chosen = parse(name, text, row.settings) if at else row.settings
     _check(name, row, chosen)

@@ -74,6 +74,33 @@ def test_a_fabric_from_a_log(artist: Run, write_log: Callable[..., Path]) -> Non
     assert done.returncode == 0, done.stderr
 
 
+def test_a_calibration_is_replaced_only_when_asked(artist: Run, tmp_path: Path) -> None:
+    path = tmp_path / "astra_configs/calibrations/mine.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    asked = ("calibrate", "--model", "ResNet50", "--name", "mine")
+    done = artist(*asked)
+    assert done.returncode == 2
+    assert "mine.yaml: exists already" in done.stderr
+    assert path.read_text() == "mine"
+    assert artist(*asked, "--overwrite").returncode == 0
+    assert path.read_text() != "mine"
+
+
+def test_a_fabric_gets_another_level_unasked_but_no_other_base(
+    artist: Run, write_log: Callable[..., Path]
+) -> None:
+    log = write_log(alpha_us=60.0, beta_us_per_byte=4e-5, hosts=(8, 8))
+    new = ("calibrate", "--fabric", "ours", "--level", "rack", "--nccl-tests", log)
+    based = (*new, "--base", "h100-quantum2-spectrum4")
+    assert artist(*based).returncode == 0
+    assert artist(*new).returncode == 0
+    done = artist(*based)
+    assert done.returncode == 2
+    assert "ours.yaml: exists already" in done.stderr
+    assert artist(*based, "--overwrite").returncode == 0
+
+
 def test_a_bad_log_ends_with_exit_code_3(artist: Run, write_log: Callable[..., Path]) -> None:
     log = write_log(lambda text: text[:3000])
     done = artist("calibrate", "--fabric", "dally2025", "--level", "machine", "--nccl-tests", log)

@@ -96,6 +96,30 @@ def test_latency_and_render_ask_about_the_changed_fabric(artist, tmp_path: Path)
     assert "50000" not in network
 
 
+ELSEWHERE = (
+    "Calibration dally2025-table1 was fitted on fabric dally2025, not on hgx-h100; it is used as "
+    "it is"
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sim", *SMALL),
+        ("compare", *SMALL, "--policies", "fifo,las", "--permutations", "2"),
+        ("latency", "--model", "resnet50", "--placement", "4,4"),
+        (
+            *("latency", "--model", "resnet50", "--placement", "4,4"),
+            *("--sweep", "fabric.machine.latency=1us..2us", "--points", "2"),
+        ),
+    ],
+)
+def test_a_calibration_of_another_fabric_is_told(artist, trace: Path, command) -> None:
+    asked = (*command, "--calibration", "dally2025-table1")
+    assert ELSEWHERE in artist(*asked, "--fabric", "hgx-h100").stdout.replace("\n", " ")
+    assert "was fitted on fabric" not in artist(*asked).stdout
+
+
 def test_compare_says_that_the_fabric_is_changed(artist, trace: Path) -> None:
     shown = artist(
         "compare", *SMALL, "--set", SLOW, "--policies", "fifo,las", "--permutations", "2", "--quiet"

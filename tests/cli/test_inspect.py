@@ -101,6 +101,23 @@ def test_trace_commands(artist, tmp_path) -> None:
     assert artist("sim", "--trace", "t.csv", "--racks", "1", "--check").returncode == 0
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("trace", "synth", "--jobs", "5", "--load", "0.9", "--gpus", "64"),
+        ("trace", "convert", "tiny-batch"),
+    ],
+)
+def test_a_trace_is_replaced_only_when_asked(artist, tmp_path, command) -> None:
+    (tmp_path / "t.csv").write_text("mine")
+    refused = artist(*command, "--out", "t.csv")
+    assert refused.returncode == 2
+    assert "--out t.csv: exists already" in refused.stderr
+    assert (tmp_path / "t.csv").read_text() == "mine"
+    assert artist(*command, "--out", "t.csv", "--overwrite").returncode == 0
+    assert (tmp_path / "t.csv").read_text() != "mine"
+
+
 def test_version_and_help(artist) -> None:
     assert artist("--version").stdout.startswith("artist ")
     assert "sim" in artist("--help").stdout

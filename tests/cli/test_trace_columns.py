@@ -143,3 +143,38 @@ def test_the_schema_of_the_file(artist) -> None:
     schema = json.loads(artist("schema", "columns").stdout)
     assert schema["additionalProperties"] is False
     assert {"columns", "units", "models", "format", "model_rule"} == schema["properties"].keys()
+
+
+def test_the_proposal_for_look_alikes_reads_the_file(artist, own: Path) -> None:
+    (own / "o.csv").write_text("id,submitted,n_gpus,runtime_h,net\na,0,8,0.5,vgg11\n")
+    ran = artist("trace", "stats", "o.csv")
+    assert ran.returncode == 3
+    columns = "job_id=id,submit_time=submitted,num_gpus=n_gpus,duration=runtime_h,model=net"
+    flags = ("--columns", columns, "--units", "duration=h")
+    assert " ".join(flags) in ran.stderr
+    ran = artist("trace", "stats", "o.csv", *flags, "--format", "json")
+    assert json.loads(ran.stdout)["ideal_jct_p50_s"] == 1800
+    assert "will refuse" not in ran.stderr
+
+
+def test_stats_and_sim_name_all_unknown_models_as_spelt(artist, own: Path) -> None:
+    ran = artist("trace", "stats", "jobs.csv", *FLAGS)
+    assert ran.returncode == 0
+    assert "artist sim will refuse this trace: jobs.csv:2:" in ran.stderr
+    refused = artist(*SIM, *FLAGS)
+    assert refused.returncode == 3
+    for words in (
+        "unknown model 'ResNet-18 (batch size 32)' (artist list models); "
+        "unknown as well: 'VGG, the old one'; say which models they are",
+        "--models 'ResNet-18 (batch size 32)=MODEL',...",
+    ):
+        assert words in ran.stderr
+        assert words in refused.stderr
+
+
+@pytest.mark.parametrize(("sign", "shown"), [(";", "';'"), ("\t", "'\\t'"), ("|", "'|'")])
+def test_another_separator_is_named(artist, own: Path, sign: str, shown: str) -> None:
+    (own / "o.csv").write_text(sign.join(("id", "submitted", "n_gpus")) + "\n")
+    ran = artist("trace", "stats", "o.csv")
+    assert ran.returncode == 3
+    assert f"o.csv:1: the separator is {shown}, expected ','" in ran.stderr

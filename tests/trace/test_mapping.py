@@ -345,5 +345,5 @@ def test_each_column_of_the_file_serves_once() -> None:
 
 
 def test_a_name_tells_its_unit() -> None:
-    named = {"run_hours": "h", "durationH": None, "t_ms": "ms", "Days": "d", "seconds": None}
+    named = {"run_hours": "h", "durationH": "h", "t_ms": "ms", "Days": "d", "seconds": None}
     assert {name: unit_in(name) for name in named} == named

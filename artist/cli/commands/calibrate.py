@@ -55,6 +55,9 @@ def calibrate(
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the calibration to write.")] = None,
     plot: Figure = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a calibration or fabric of this name.")
+    ] = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Fit models to measured communication shares, or a fabric's level to a log."""
@@ -62,16 +65,46 @@ def calibrate(
         _refuse_given({"--model": model, "--all": all_, "--measured": measured, "--kineto": kineto})
         if fabric is None or level is None:
             raise ConfigError("--nccl-tests needs --fabric NAME (to write) and --level LEVEL")
-        _calibrate_fabric(nccl_tests, operation, fabric, base, level, backend, plot, format_)
+        target = _fabric_file(fabric, base, overwrite=overwrite)
+        _calibrate_fabric(
+            nccl_tests, operation, fabric, base, level, backend, plot, format_, target
+        )
         return
     _refuse_given({"--level": level, "--base": base, "--operation": operation, "--plot": plot})
     if kineto is not None and model is None:
         _refuse_given({"--all": all_, "--measured": measured, "--placement": placement})
         _print_breakdown(kineto, format_)
         return
+    from artist.calibrate.output_files import document_file
+
     measurements = _measurements(model, all_, measured, kineto, placement)
     names = measurements.models() if model is None else [model]
-    _calibrate_models(measurements, names, fabric or DEFAULT_FABRIC, backend, name, format_)
+    if name is None:
+        name = _name_of(measurements, names)
+    target = document_file("calibrations", name, overwrite=overwrite)
+    _calibrate_models(measurements, names, fabric or DEFAULT_FABRIC, backend, name, format_, target)
+
+
+def _name_of(measurements: MeasurementSet, names: list[str]) -> str:
+    """The name of a calibration that the user did not name."""
+    from artist.workload.models import canonical
+
+    if names == measurements.models():
+        return measurements.name
+    return f"{canonical(names[0])}-{measurements.name}"
+
+
+def _fabric_file(name: str, base: str | None, *, overwrite: bool) -> Path:
+    """The file to write. Without a base it is the fabric's own, which gets one level anew."""
+    from artist.calibrate.output_files import document_file
+    from artist.cluster.fabric import fabric_names
+
+    if base is None and name not in fabric_names():
+        raise ConfigError(
+            f"fabric {name!r} is new: say with --base which one to take its other levels from "
+            f"({', '.join(fabric_names())})"
+        )
+    return document_file("fabrics", name, overwrite=overwrite or base is None)
 
 
 def _refuse_given(options: dict[str, Any]) -> None:
@@ -126,8 +159,9 @@ def _calibrate_models(
     names: list[str],
     fabric: str,
     backend: str,
-    name: str | None,
+    name: str,
     format_: Format,
+    target: Path,
 ) -> None:
     from artist.calibrate.fit_models import calibrate as calibrate_model
     from artist.calibrate.fit_models import calibration_of
@@ -138,13 +172,8 @@ def _calibrate_models(
     on_fabric = load_fabric(fabric)
     by_backend = open_backend(backend)
     fitted = [calibrate_model(model, measurements, on_fabric, by_backend) for model in names]
-    if name is None:
-        all_models = names == measurements.models()
-        name = measurements.name if all_models else f"{fitted[0].model}-{measurements.name}"
     document = calibration_of(name, fitted, measurements, on_fabric, by_backend)
-    path = write_document(
-        document, "calibrations", name, "Written by `artist calibrate`; shares are percentages."
-    )
+    write_document(document, target, "Written by `artist calibrate`; shares are percentages.")
     if format_ is Format.JSON:
         print_json(_as_json(name, fitted))
     else:
@@ -155,7 +184,7 @@ def _calibrate_models(
             f"note: no compute scale and constant come within {100 * CONTRADICTED:.0f} % of the "
             f"measured shares of {', '.join(missed)}; check these measurements and the fabric"
         )
-    note(f"wrote {path}; use it with --calibration {name}")
+    note(f"wrote {target}; use it with --calibration {name}")
 
 
 def _calibrate_fabric(
@@ -167,19 +196,14 @@ def _calibrate_fabric(
     backend: str,
     plot: Path | None,
     format_: Format,
+    target: Path,
 ) -> None:
     from artist.calibrate.fit_fabric import calibrate_fabric
     from artist.calibrate.nccl_log_reader import read_log
     from artist.calibrate.output_files import write_document
-    from artist.cluster.fabric import fabric_names, load_fabric
+    from artist.cluster.fabric import load_fabric
     from artist.run import open_backend
 
-    known = name in fabric_names()
-    if base is None and not known:
-        raise ConfigError(
-            f"fabric {name!r} is new: say with --base which one to take its other levels from "
-            f"({', '.join(fabric_names())})"
-        )
     fit = calibrate_fabric(
         read_log(log, operation), name, load_fabric(base or name), level, open_backend(backend)
     )
@@ -190,14 +214,14 @@ def _calibrate_fabric(
     header = (
         f"Level {level} was fitted by `artist calibrate` to {log.name}; the rest is {base or name}."
     )
-    path = write_document(fit.fabric, "fabrics", name, header)
+    write_document(fit.fabric, target, header)
     print_facts(f"level {level} of fabric {name}", fit.facts, format_)
     if fit.level.smallest_error > 0.01:
         note(
             f"note: small messages take {100 * fit.level.smallest_error:.0f} % longer than in the "
             "log, because of the levels inside: calibrate those first, innermost to outermost"
         )
-    note(f"wrote {path}; use it with --fabric {name}")
+    note(f"wrote {target}; use it with --fabric {name}")
 
 
 def _as_json(name: str, fitted: list[FittedModel]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def compare(
     equivalence: Annotated[
         str, typer.Option(metavar="SHARE", help="Differences within it are no difference.")
     ] = "2%",
-    workers: Annotated[int | None, typer.Option(help="Processes (default: cores).")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
     racks: options.Racks = None,
     machines_per_rack: options.MachinesPerRack = None,
     gpus_per_machine: options.GpusPerMachine = None,
@@ -148,10 +148,9 @@ def _print_changes(scenario: Scenario, setting: str) -> None:
         print_text(f"Fabric {scenario.fabric} is changed: {changes}.")
     if setting.startswith("fabric."):
         changes = ", ".join(filter(None, [changes, setting]))
-    if changes:
-        calibration = build_calibration(scenario, build_fabric(scenario))
-        if sentence := fitted_before(calibration.name if calibration else "", changes):
-            print_text(sentence)
+    fabric = build_fabric(scenario)
+    if sentence := fitted_before(build_calibration(scenario, fabric), fabric, changes):
+        print_text(sentence)
 
 
 def _listed(names: str) -> list[str]:

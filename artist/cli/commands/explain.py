@@ -17,6 +17,7 @@ def explain(
 ) -> None:
     """Say what a metric, a column, a word or a fabric means, with units and formulas."""
     from artist.cluster.fabric import fabric_names, load_fabric
+    from artist.errors import closest_three
     from artist.io.shipped import document_path
     from artist.registry import UnknownNameError
     from artist.results import columns, glossary
@@ -30,7 +31,8 @@ def explain(
         _explain_fabric(load_fabric(asked))
     else:
         known = list(dict.fromkeys([*glossary.names(), *columns.names(), *fabric_names()]))
-        raise UnknownNameError("term", asked, known, "known: " + ", ".join(known))
+        remedy = f"{closest_three(asked, known)}; artist list metrics and docs/manual have all"
+        raise UnknownNameError("term", asked, known, remedy)
 
 
 def _explain_fabric(fabric: Fabric) -> None:

@@ -88,7 +88,7 @@ def latency(
     print_facts(title, facts, Format(format_))
     if format_ is SweepFormat.TABLE:
         for sentence in (
-            query.fitted_before(models.name, changes),
+            query.fitted_before(models.calibration, on_fabric, changes),
             query.uncalibrated(model, models.name, on_fabric),
         ):
             if sentence:

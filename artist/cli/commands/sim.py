@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,9 @@ from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_text
 from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
+
+if TYPE_CHECKING:
+    from artist.config import Scenario
 
 
 def sim(
@@ -77,6 +80,7 @@ def sim(
     print_facts(title, summary if format_ is Format.JSON else facts, format_)
     if format_ is Format.TABLE and not quiet:
         _print_sentences(summary)
+        _print_other_fabric(chosen)
     if out is None and not quiet and format_ is Format.TABLE:
         note("hint: --out DIR keeps jobs, placements and timeline as Parquet files")
 
@@ -108,7 +112,15 @@ def _print_sentences(summary: Mapping[str, Any]) -> None:
             f"Calibration {summary['calibration']} lacks {', '.join(lacking.split())}: compute "
             "times are the catalogue's."
         )
-    if sentence := fitted_before(summary["calibration"], summary.get("fabric_changes", "")):
+
+
+def _print_other_fabric(scenario: Scenario) -> None:
+    """Say that the calibration was fitted to other links than those of this run."""
+    from artist.cluster.fabric_options import changes_text
+    from artist.run import build_calibration, build_fabric
+
+    fabric, changes = build_fabric(scenario), changes_text(scenario.fabric_options)
+    if sentence := fitted_before(build_calibration(scenario, fabric), fabric, changes):
         print_text(sentence)
 
 

@@ -29,6 +29,7 @@ From = Annotated[
     ),
 ]
 Parts = Annotated[Fractional, typer.Option(help="What to do with jobs that use part of a GPU.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out.")]
 JobTable = Annotated[
     Path | None, typer.Option(help="PAI's pai_job_table.csv: users and submission times.")
 ]
@@ -74,6 +75,7 @@ def stats(
 
     trace = _open(context.params, Rules(seed, None, fractional, job_table))
     _show(source, stats(trace), format_)
+    _say_what_is_unknown(trace)
 
 
 @app.command()
@@ -93,12 +95,15 @@ def convert(
     model_rule: trace_options.ModelRule = None,
     fractional: Parts = Fractional.ERROR,
     job_table: JobTable = None,
+    overwrite: Overwrite = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Write a trace in another format; says what was filled in, dropped and lost."""
+    from artist.io.writing import check_new_file
     from artist.trace.write import output_format, write_trace
 
     chosen = output_format(out, to)
+    check_new_file(out, "--out", overwrite=overwrite)
     trace = _open(context.params, Rules(seed, None, fractional, job_table))
     lost = write_trace(trace, out, chosen)
     facts = {
@@ -143,11 +148,14 @@ def synth(
     gpus: Annotated[int, typer.Option(help="GPUs of the cluster that the load refers to.")],
     out: Annotated[Path, typer.Option(help="File to write, native CSV (or .parquet).")],
     seed: Seed = 0,
+    overwrite: Overwrite = False,
 ) -> None:
     """Generate a trace with Poisson arrivals and the default trace's mix of jobs."""
+    from artist.io.writing import check_new_file
     from artist.trace.native.writer import write_csv, write_parquet
     from artist.trace.synthetic.generate import synth_jobs
 
+    check_new_file(out, "--out", overwrite=overwrite)
     write = write_parquet if out.suffix == ".parquet" else write_csv
     write(synth_jobs(jobs, load, gpus, seed), out)
     note(f"wrote {jobs} jobs to {out}")
@@ -163,6 +171,17 @@ def _open(parameters: Mapping[str, Any], rules: Rules) -> Trace:
     # stdout has the rest.
     trace_options.say_what_was_read(trace, quiet=True)
     return trace
+
+
+def _say_what_is_unknown(trace: Trace) -> None:
+    """Say before `artist sim` does that it will refuse models of this trace."""
+    from artist.errors import TraceError
+    from artist.trace.native.trace import check_models
+
+    try:
+        check_models(trace)
+    except TraceError as refusal:
+        note(f"note: artist sim will refuse this trace: {refusal}")
 
 
 def _show(title: str, facts: Mapping[str, object], format_: Format) -> None:

@@ -21,8 +21,12 @@ _SAME = (
     {
         "duration", "durations", "durationh", "durationhours", "runtime", "elapsed", "elapsedtime",
         "length", "hours", "minutes", "runhours", "runs", "walltime", "servicetime",
+        "jobduration", "jobruntime", "executiontime",
     },
-    {"model", "modelname", "network", "application", "jobtype", "workload", "arch"},
+    {
+        "model", "modelname", "modeltype", "net", "network", "networkname", "nn", "dnn",
+        "application", "jobtype", "workload", "arch", "architecture",
+    },
     {
         "iterations", "iters", "steps", "numsteps", "totalsteps", "numiterations",
         "totaliterations",
@@ -32,12 +36,16 @@ _SAME = (
 )  # fmt: skip
 
 _UNITS = {
+    "s": {"s", "sec", "secs", "second", "seconds"},
     "us": {"us", "micros", "microseconds"},
     "ms": {"ms", "msec", "millis", "milliseconds"},
     "min": {"min", "mins", "minute", "minutes"},
     "h": {"h", "hr", "hrs", "hour", "hours"},
     "d": {"d", "day", "days"},
 }
+
+# Columns that hold times, without signs: of these, a name may end in a unit.
+_TIMES = {"submittime", "arrivals", "duration", "computes"}
 
 # Comparing texts takes a time that grows with the product of their lengths.
 _LONGEST = 60
@@ -59,6 +67,8 @@ def alike(
         own = _plain(target)
         names = next((group for group in _SAME if own in group), {own})
         same = next((name for name, plain in left.items() if plain in names), None)
+        if same is None and own in _TIMES:
+            same = next((name for name in left if _without_unit(name) in names), None)
         if same is not None:
             pairs[target] = same
             del left[same]
@@ -71,9 +81,26 @@ def alike(
 
 
 def unit_in(column: str) -> str | None:
-    """The unit that a column's name ends in: `run_hours` is in `h`; None if it says none."""
-    words = re.split(r"[^a-z]+", column[:_LONGEST].casefold())
-    return next((unit for unit, names in _UNITS.items() if words[-1] in names), None)
+    """The unit that a column's name ends in, unless it is seconds; None if it says none.
+
+    >>> unit_in("run_hours"), unit_in("runtimeMs"), unit_in("length_s")
+    ('h', 'ms', None)
+    """
+    last = _words(column)[-1]
+    unit = next((unit for unit, names in _UNITS.items() if last in names), None)
+    return None if unit == "s" else unit
+
+
+def _without_unit(column: str) -> str:
+    """A name without signs and without the unit at its end: `runtime` of `runtime_h`."""
+    *stem, last = _words(column)
+    return "".join(stem) if any(last in names for names in _UNITS.values()) else ""
+
+
+def _words(column: str) -> list[str]:
+    """The words of a name in lower case: of `runtime_h` and of `runtimeH` the same two."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column[:_LONGEST])
+    return re.split(r"[^a-z]+", apart.casefold())
 
 
 def _plain(name: str) -> str:

@@ -92,13 +92,16 @@ def _columns(data: bytes, header: list[str]) -> dict[str, Any] | None:
 
 
 def _header(line: bytes) -> list[str] | None:
-    """The names of the columns; None if there are too many, or one is empty, repeated or padded."""
+    """The names of the columns; None if there is one, or too many, or an odd one.
+
+    Odd is an empty, repeated or padded name.
+    """
     try:
         names = line.decode().rstrip("\r").split(",")
     except UnicodeDecodeError:
         return None
     odd = (
-        len(names) > MAX_COLUMNS
+        not 1 < len(names) <= MAX_COLUMNS
         or len(set(names)) < len(names)
         or any(not x or x != x.strip() for x in names)
     )

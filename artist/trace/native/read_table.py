@@ -49,6 +49,8 @@ def read_csv(path: Path, data: bytes, header: Sequence[str] | None = None) -> Ta
     lines: list[int] = []
     try:
         names = list(header) if header else [name.strip() for name in next(reader, [])]
+        if not header:
+            _check_separator(f"{path}:1", names)
         _check_header(f"{path}:1", names)
         columns: list[list[object]] = [[] for _ in names]
         rows = _rows(path, reader, names, lines)
@@ -127,6 +129,21 @@ def _check_header(place: str, names: list[str]) -> None:
         if name in seen:
             raise TraceError(f"{place}: column {name!r} appears twice; keep one")
         seen.add(name)
+
+
+def _check_separator(place: str, names: Sequence[str]) -> None:
+    """Refuse a header whose names stand between other signs than commas."""
+    if len(names) != 1:
+        return
+    used = (one for one in _OTHER_SEPARATORS if one in names[0] and all(names[0].split(one)))
+    if separator := next(used, None):
+        raise TraceError(
+            f"{place}: the separator is {separator!r}, expected ','; write the file with commas"
+        )
+
+
+# What programs write in the place of the comma.
+_OTHER_SEPARATORS = (";", "\t", "|")
 
 
 def _check_width(place: str, columns: int) -> None:

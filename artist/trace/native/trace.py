@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from artist.errors import ConfigError, TraceError
+from artist.errors import ConfigError, TraceError, shortened
 from artist.io.digests import PREFIX, sha256
 from artist.registry import UnknownNameError
 from artist.trace.native.table import place
@@ -75,14 +75,15 @@ def check_models(trace: Trace) -> None:
     """Refuse models that the catalogue lacks. Needed only where communication is estimated.
 
     Raises:
-        TraceError: names the first such job, with its file and line.
+        TraceError: names the first such job, with its file and line, and at most `_NAMED` models.
     """
     # Imported here, because a run without communication does not need the catalogue.
     from artist.workload.models import canonical
 
     known: set[str] = set()
+    unknown: dict[str, tuple[int, UnknownNameError]] = {}
     for index, job in enumerate(trace.jobs):
-        if job.model in known:
+        if job.model in known or job.model in unknown:
             continue
         try:
             canonical(job.model)
@@ -93,13 +94,35 @@ def check_models(trace: Trace) -> None:
                     "with --columns model=COLUMN, give all such jobs one with --model-rule MODEL, "
                     "or run without communication: --backend none"
                 ) from error
-            raise TraceError(
-                f"{trace.place(index)}: field 'model' of job {job.id!r}: {error}; say which model "
-                f"it is with --models {shlex.quote(f'{job.model}=MODEL')}, give all jobs without a "
-                "known model one with --model-rule MODEL, or run without communication: "
-                "--backend none"
-            ) from error
-        known.add(job.model)
+            unknown[job.model] = index, error
+        else:
+            known.add(job.model)
+    if unknown:
+        raise _unknown_models(trace, unknown)
+
+
+# Names of models in a message, at most.
+_NAMED = 10
+
+
+def _unknown_models(
+    trace: Trace, unknown: Mapping[str, tuple[int, UnknownNameError]]
+) -> TraceError:
+    """The error about models that the catalogue lacks: each with the job that has it first."""
+    first, *others = unknown
+    index, error = unknown[first]
+    also, which = "", "which model it is"
+    if others:
+        named = ", ".join(map(shortened, others[: _NAMED - 1]))
+        rest = len(others) - (_NAMED - 1)
+        more = f" and {rest} more" if rest > 0 else ""
+        also, which = f"; unknown as well: {named}{more}", "which models they are"
+    return TraceError(
+        f"{trace.place(index)}: field 'model' of job {trace.jobs[index].id!r}: {error}{also}; say "
+        f"{which} with --models {shlex.quote(f'{first}=MODEL')}{',...' * bool(others)}, give all "
+        "jobs without a known model one with --model-rule MODEL, or run without communication: "
+        "--backend none"
+    )
 
 
 def check_sizes(trace: Trace, gpus: int) -> None:
