@@ -263,6 +263,10 @@ class ClusterView(NamedTuple):
 # -- policies ------------------------------------------------------------------------
 
 
+CORE_TABLES = ("jobs", "placements", "timeline", "waits")
+"""The tables of every run; no policy may give tables of these names."""
+
+
 class Policy(Protocol):
     """A scheduler. State that it keeps must survive pickling and deep copies.
 
@@ -288,7 +292,10 @@ class Policy(Protocol):
         ...
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Extra result tables by name (rows as dicts), written to NAME.parquet."""
+        """Extra result tables by name, written to NAME.parquet when all jobs have finished.
+
+        A table is a list of rows, dicts with the same keys. None of `CORE_TABLES` may be a name.
+        """
         ...
 
 

@@ -37,6 +37,7 @@ from artist.estimates.query import LatencyBackend
 from artist.io.digests import sha256
 from artist.io.documents import validate
 from artist.network.iteration_time_alone import AloneRates
+from artist.policies.lease_and_tables import check_lease, tables_of
 from artist.policies.own_file import cannot_be_made, entry_in_file, in_a_sentence, is_in_a_file
 from artist.policies.table import POLICIES
 from artist.registry import Entry
@@ -154,7 +155,7 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
     """The result of a simulator that has come to its end. `wall_s` goes into the summary.
 
     Raises:
-        PolicyError: some jobs have not finished.
+        PolicyError: some jobs have not finished, or the policy's tables are none.
     """
     scenario, trace, simulator = prepared.scenario, prepared.trace, prepared.simulator
     rows, tree, estimates = simulator.rows, simulator.tree, prepared.estimates
@@ -188,8 +189,7 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
         "placements": placement_table(rows, tree, [job.id for job in trace.jobs]),
         "timeline": timeline,
     }
-    for name, dicts in prepared.policy.tables().items():
-        tables[name] = {key: [row[key] for row in dicts] for key in (dicts[0] if dicts else {})}
+    tables.update(tables_of(prepared.policy, scenario.policy))
     run_facts = facts(rows, tree.gpus, trace.jobs)
     return Result(
         scenario,
@@ -297,6 +297,7 @@ def open_policy(name: str, options: Mapping[str, Any], draws: Draws = FIRST_DRAW
     Raises:
         ConfigError: unknown name or option, brackets where there is nothing to wrap, or a file that
             holds no such policy.
+        PolicyError: its lease is no number of ticks.
     """
     if name.count("(") > MOST_WRAPPERS:
         raise ConfigError(f"policy {shortened(name)}: more than {MOST_WRAPPERS} wrappers")
@@ -339,6 +340,7 @@ def _made(
         raise ConfigError(
             f"policy {entry.id} has no lease; derive it from artist.contract.BasePolicy"
         )
+    check_lease(policy, entry.id)
     return policy
 
 

@@ -24,6 +24,7 @@ from artist.contract import BasePolicy, ClusterView, Decision, JobView, Policy, 
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import PolicyError
+from artist.policies.lease_and_tables import check_lease, tables_of
 from artist.rng import stream
 from artist.units import Tick
 from artist.workload.job import Job
@@ -99,7 +100,7 @@ def check_policy(make: Callable[[], Policy], *, seed: int = 0) -> None:
         PolicyError: naming the situation and the clause that is broken.
     """
     for situation in situations(seed):
-        rows = _clause(situation, "lawful", partial(_run, situation, make()))
+        rows = _clause(situation, "lawful", partial(_run_with_tables, situation, make()))
         _same(situation, "deterministic", rows, _run(situation, make()))
         _same(situation, "insensitive to names", rows, _run(_renamed(situation), make()))
         watched = partial(_run, situation, _Watched(make()))
@@ -146,6 +147,15 @@ def _run(situation: Situation, policy: Policy, rates: LevelRates | None = None) 
             raise PolicyError(f"no end after {limit} questions")
 
     return simulator.run(policy, watch)
+
+
+def _run_with_tables(situation: Situation, policy: Policy) -> Rows:
+    """What `artist sim` asks of a policy: its lease, its decisions, and its tables at the end."""
+    name = type(policy).__name__
+    check_lease(policy, name)
+    rows = _run(situation, policy)
+    tables_of(policy, name)
+    return rows
 
 
 def _simulator(situation: Situation, policy: Policy, rates: LevelRates | None) -> Simulator:

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from artist.config import Scenario
+from artist.contract import CORE_TABLES
 from artist.errors import ConfigError, PolicyError
+from artist.policies.own_file import entry_in_file
 from artist.policies.table import POLICIES
 from artist.registry import Entry
 from artist.results.result import Result
 from artist.run import open_policy, simulate
+from artist.testing import check_policy
 
 HEAD = "from artist.contract import BasePolicy, Options, Start, WrapperPolicy\n"
 STARTS_ALL = '''
@@ -176,6 +179,56 @@ def test_an_error_while_deciding_names_the_line_of_the_file() -> None:
     Path("mine.py").write_text(HEAD + "class Mine(BasePolicy):\n    def decide(self, v): 1 / 0\n")
     with pytest.raises(PolicyError, match=r"^mine\.py:3: policy mine\.py:Mine raised ZeroDivision"):
         simulate(scenario("mine.py:Mine"))
+
+
+TABLES = {
+    "a table of the run": ("{'jobs': [{'a': 1}]}", r"replace the run's own table 'jobs'"),
+    "one that comes later": ("{'waits': []}", r"replace the run's own table 'waits'"),
+    "one name in two spellings": ("{'mine': [], 'Mine': []}", r"replace its table 'mine'"),
+    "no name of a file": ("{'../mine': []}", r"names a table '\.\./mine', expected up to 64"),
+    "no text": ("{3: []}", r"names a table 3, expected"),
+    "nothing": ("None", r"gave None, expected rows by the table's name"),
+    "a list": ("[{'a': 1}]", r"expected rows by the table's name"),
+    "no rows": ("{'mine': 3}", r"table 'mine' is 3, expected a list of rows"),
+    "rows that are no dicts": ("{'mine': [(1, 2)]}", r"table 'mine' is \[\(1, 2\)\], expected"),
+    "ragged rows": (
+        "{'mine': [{'a': 1}, {'b': 1}]}",
+        r"table 'mine': row 1 has the columns \['b'\]",
+    ),
+    "a row with more": ("{'mine': [{'a': 1}, {'a': 1, 'b': 1}]}", r"row 1 has the columns"),
+    "columns without names": ("{'mine': [{1: 1}]}", r"has a column 1, expected a text"),
+    "an exception": ("1 / 0", r"mine\.py:18: policy \S+ raised ZeroDivisionError"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_bad_tables_get_a_sentence_from_a_run_and_from_the_check(name: str) -> None:
+    given, words = TABLES[name]
+    Path("mine.py").write_text(f"{GOOD}\n    def tables(self):\n        return {given}\n")
+    with pytest.raises(PolicyError, match=words) as caught:
+        simulate(scenario("mine.py:Mine"))
+    assert str(caught.value).isprintable()
+    with pytest.raises(PolicyError, match=words):
+        check_policy(lambda: open_policy("mine.py:Mine", {}))
+
+
+def test_tables_with_other_names_stand_beside_those_of_the_run() -> None:
+    rows = "[{'a': 1, 'b': None}, {'b': 'x', 'a': 2}]"
+    Path("mine.py").write_text(
+        f"{GOOD}\n    def tables(self):\n        return {{'mine': {rows}, 'empty': []}}\n"
+    )
+    tables = simulate(scenario("mine.py:Mine")).tables
+    assert set(tables) == {*CORE_TABLES, "mine", "empty"}
+    assert tables["mine"] == {"a": [1, 2], "b": [None, "x"]}
+
+
+@pytest.mark.parametrize("lease", ["1h", 3.6e12, True, []])
+def test_a_lease_that_is_no_number_of_ticks_gets_a_sentence(lease: object) -> None:
+    Path("mine.py").write_text(f"{GOOD}\n    lease = {lease!r}\n")
+    with pytest.raises(PolicyError, match=r"^policy mine\.py:Mine: its lease is .*, expected None"):
+        open_policy("mine.py:Mine", {})
+    with pytest.raises(PolicyError, match=r"not lawful .*policy Mine: its lease is"):
+        check_policy(entry_in_file("mine.py:Mine").load())
 
 
 def test_an_entry_that_is_added_again_is_replaced_with_a_warning() -> None:

@@ -1,0 +1,80 @@
+"""What a policy says besides its decisions, checked: its lease, and its tables of results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from artist.contract import CORE_TABLES, Policy
+from artist.errors import PolicyError, shortened
+from artist.policies.own_file import in_a_sentence
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+"""Names of files on every system."""
+
+_EXAMPLE = "rows by the table's name, as in {'queue': [{'time_s': 0.0, 'jobs': 3}]}"
+
+
+def check_lease(policy: Policy, name: str) -> None:
+    """Refuse a lease that is no number of ticks. The simulator says which are too short.
+
+    Raises:
+        PolicyError: names the policy and its lease.
+    """
+    lease: object = policy.lease
+    if lease is not None and type(lease) is not int:
+        raise PolicyError(
+            f"policy {name}: its lease is {shortened(lease)}, expected None or whole nanoseconds, "
+            "such as artist.units.ticks(3600)"
+        )
+
+
+def tables_of(policy: Policy, name: str) -> Mapping[str, dict[str, Any]]:
+    """The tables that a policy adds to a run's: table -> column -> cells.
+
+    Raises:
+        PolicyError: the name of a table that every run has or that no file can have, rows that
+            differ in their keys, something else than rows, or the policy's file raised.
+    """
+    try:
+        return _columns_by_table(policy.tables(), f"policy {name}: tables()")
+    except Exception as cause:
+        if error := in_a_sentence(cause, name):
+            raise error from cause
+        raise
+
+
+def _columns_by_table(tables: object, place: str) -> dict[str, dict[str, Any]]:
+    if not isinstance(tables, Mapping):
+        raise PolicyError(f"{place} gave {shortened(tables)}, expected {_EXAMPLE}; {{}} if none")
+    taken: dict[str, str] = {table: f"the run's own table {table!r}" for table in CORE_TABLES}
+    columns = {}
+    for table, rows in tables.items():
+        if not isinstance(table, str) or not _NAME.fullmatch(table):
+            raise PolicyError(
+                f"{place} names a table {shortened(table)}, expected up to 64 letters, digits, "
+                "_, - and ., the first a letter or a digit"
+            )
+        same = table.lower()  # as some systems compare names of files
+        if same in taken:
+            raise PolicyError(f"{place} would replace {taken[same]}; name the table otherwise")
+        taken[same] = f"its table {table!r}"
+        columns[table] = _columns(rows, f"{place}: table {table!r}")
+    return columns
+
+
+def _columns(rows: object, place: str) -> dict[str, list[Any]]:
+    if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
+        raise PolicyError(f"{place} is {shortened(rows)}, expected a list of rows, each a dict")
+    keys = list(rows[0]) if rows else []
+    for key in keys:
+        if not isinstance(key, str):
+            raise PolicyError(f"{place} has a column {shortened(key)}, expected a text as its name")
+    for index, row in enumerate(rows):
+        if row.keys() != rows[0].keys():
+            raise PolicyError(
+                f"{place}: row {index} has the columns {shortened(list(row))}, expected those of "
+                f"row 0, {shortened(keys)}; use None for a cell without a value"
+            )
+    return {key: [row[key] for row in rows] for key in keys}
