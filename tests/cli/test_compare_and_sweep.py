@@ -35,7 +35,7 @@ def test_words_parts_and_the_bound_stand_below_the_table(capsys) -> None:
     shown = capsys.readouterr().out
     best, against = "Average JCT: fifo-backfill has the lowest, ", "better: fifo-backfill finishes"
     assert 0 < shown.index(best) < shown.index(against)
-    assert shown.split(best)[1].splitlines()[0].endswith("surely lower than every other policy.")
+    assert shown.split(best)[1].splitlines()[0].endswith("surely lower than all others.")
     assert "(lower bound)" in shown
     assert "No policy can finish all jobs in less than 722,238 s (lower bound" in shown
     assert "preemption and restarts (s)" in shown

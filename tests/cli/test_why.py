@@ -22,7 +22,7 @@ STORY = """\
 # job 18: resnet50 on 4 GPUs, arrived at 0.000 s
 from s to s took s what why, where
 0.000 4,579 4,579 waits GPUs were left free: it wanted 4, and for 492.177 s of 4,578.925 s as \
-many stayed free (at most 64), but the policy's order or rule of placement left them unused; \
+many stayed free, but the policy's order or rule of placement left them unused; \
 18 other jobs got GPUs meanwhile, 0 from further back in the trace; most GPU time was held by \
 jobs 4, 10, 12, 13, 15
 4,579 50,097 45,518 runs on 4 4, tier machine, 1.000 x its time alone; finished

@@ -140,10 +140,10 @@ levels:
     ("old", "new", "message"),
     [
         ("levels:", "sytem: {}\nlevels:", ":3: unknown setting 'sytem': did you mean 'system'"),
-        ("topology: Ring", "topology: Rign", ":5: 'levels.0.topology': .*got 'Rign'"),
-        ("_s: 10\n", "_s: -10\n", ":11: 'levels.1.bandwidth_gib_per_s': .*got -10"),
-        ("_s: 10\n", "_s: .inf\n", ":11: 'levels.1.bandwidth_gib_per_s': .*got inf"),
-        ("_s: 10\n", "_s: ten\n", ":11: 'levels.1.bandwidth_gib_per_s': .*got 'ten'"),
+        ("topology: Ring", "topology: Rign", ":5: 'levels.0.topology' is 'Rign', expected 'Ring'"),
+        ("_s: 10\n", "_s: -10\n", ":11: 'levels.1.bandwidth_gib_per_s' is -10, expected more than 0"),
+        ("_s: 10\n", "_s: .inf\n", ":11: 'levels.1.bandwidth_gib_per_s' is inf, expected a finite number"),
+        ("_s: 10\n", "_s: ten\n", ":11: 'levels.1.bandwidth_gib_per_s' is 'ten', expected a number"),
         ("    latency_ns: 100\n", "", ":9: setting 'levels.1.latency_ns' is missing"),
         ("name: network", "name: machine", "levels machine, machine: names must differ"),
         ("name: machine", "name: socket", "levels socket, network: names must differ"),
@@ -161,7 +161,7 @@ levels:
         (
             "    latency_ns: 10\n",
             "    latency_ns: 10\n    uplink: {rate_gib_per_s: 1, count: 0, source: me}\n",
-            ":8: 'levels.0.uplink.count': .*got 0",
+            ":8: 'levels.0.uplink.count' is 0, expected at least 1",
         ),
     ],
 )

@@ -22,8 +22,8 @@ LATENCY = ("latency", "--model", "resnet50", "--topology", "Ring", "--bandwidth"
         (("sim", "--jobs", BILLION), 2, "500 jobs"),
         (("sim", "--set", "policy.lease_s=1e300"), 2, "at most 4e+09"),
         (("sim", "--set", "policy.lease_s=1.0e-6"), 2, "expected at least 0.001"),
-        (("sim", "--policy", "gandiva", "--set", "policy.quantum_s=1.0e-6"), 2, "equal to 0.001"),
-        (("sim", "--policy", "themis", "--set", "policy.period_s=1.0e-6"), 2, "equal to 0.001"),
+        (("sim", "--policy", "gandiva", "--set", "policy.quantum_s=1.0e-6"), 2, "at least 0.001"),
+        (("sim", "--policy", "themis", "--set", "policy.period_s=1.0e-6"), 2, "at least 0.001"),
         (
             ("sim", "--policy", "fifo", "--set", f"system.endpoint_delay_ns={BILLION}000"),
             4, "endpoint_delay_ns is 1000000000000, expected at most 1000000000",

@@ -30,7 +30,7 @@ def sentence(**values: list[float]) -> str:
 
 
 def test_the_best_is_named_whatever_the_order_of_policies() -> None:
-    told = "Average JCT: fast has the lowest, 12.5 s, 50 % below the next; surely lower than every "
+    told = "Average JCT: fast has the lowest, 12.5 s, 50 % below the next; surely lower than all "
     assert sentence(slow=SLOW, fast=FAST).startswith(told)
     assert sentence(fast=FAST, slow=SLOW).startswith(told)
 

@@ -190,7 +190,7 @@ def test_the_traces_spellings_are_understood(spelling: str, name: str) -> None:
 
 
 def test_an_unknown_model_is_a_named_error_with_a_suggestion() -> None:
-    with pytest.raises(ConfigError, match=r"model 'resnet51'.*'resnet50'.*artist list models"):
+    with pytest.raises(ConfigError, match=r"model 'ResNet51'.*'resnet50'.*artist list models"):
         workload("ResNet51")
 
 
