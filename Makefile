@@ -85,8 +85,8 @@ attack: $(STAMP)
 examples: $(STAMP)
 	$(BIN)/python tests/examples/expected.py
 
-# Repeats the 2,680 runs behind docs/reproduction.md and writes the page, its tables and figures.
-# Half an hour of CPU time.
+# Repeats the 8,040 runs behind docs/reproduction.md and writes the page, its tables and figures.
+# An hour and a quarter of CPU time.
 reproduction: $(STAMP)
 	$(BIN)/python studies/dally-paper/reproduction run --again
 	$(BIN)/python studies/dally-paper/reproduction page
