@@ -195,13 +195,16 @@ def _facts(
             "iteration_beside_ms": shared.iteration_s * 1e3,
             "slowdown": shared.iteration_s / shared.alone_s,
             "bandwidth_share": shared.share,
+            "own_share": shared.own_share,
         }
         for job, shared in zip(jobs, answer.jobs, strict=True)
     ]
     return {
         **{key: rows[0][key] for key in list(rows[0])[3:]},
         "contention": contention.value,
-        "source": f"{answer.sources[0]}, contention {contention.value}",
+        "source": answer.sources[0]
+        + (", own uplinks" if answer.jobs[0].own_share < 1 else "")
+        + f", contention {contention.value}",
         "calibration": calibration,
         "cluster": tree.text,
         "jobs": rows,
@@ -221,9 +224,15 @@ def _link(use: LinkUse) -> dict[str, Any]:
 
 def _print(facts: Mapping[str, Any]) -> None:
     rows = facts["jobs"]
+    own_share = facts["own_share"]
     others = ", ".join(f"{row['model']} on {row['placement']}" for row in rows[1:])
     title = f"{rows[0]['model']} on {rows[0]['placement']} beside {others} ({facts['source']})"
     print_table(title, list(rows[0]), [list(row.values()) for row in rows])
+    if own_share < 1:
+        print_text(
+            f"Its own uplinks carry {own_share:.1%} of the bandwidth that its levels grant, so it "
+            "is slower than its levels say even alone."
+        )
     if not facts["links"]:
         print_text(
             "It shares no link with them, so it loses nothing. Its iteration is the one alone."

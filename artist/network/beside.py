@@ -18,7 +18,7 @@ from artist.cluster.tree import ClusterTree
 from artist.network.components import Model
 from artist.network.curves import Curves
 from artist.network.sharing import CurvedJob, Shared, shared
-from artist.network.ways import Way, bytes_on_links, ways
+from artist.network.ways import bytes_on_links, ways
 from artist.units import GIB
 
 
@@ -76,7 +76,7 @@ def beside(
     """
     outermost = len(fabric.levels) - 1
     first = [_curved(tree, fabric, job, curves, _innermost_uplink(fabric)) for job in jobs]
-    contended = _contended([job.ways for job in first])
+    contended = _contended(first)
     curved: list[CurvedJob] = []
     for job, at_first in zip(jobs, first, strict=True):
         mine = {link for way in at_first.ways for link in way.links} & contended
@@ -108,13 +108,20 @@ def _curved(
     return CurvedJob(way, curve, curve.compute_s, job.offset_s)
 
 
-def _contended(of_jobs: Sequence[Sequence[Way]]) -> set[Link]:
+def _contended(jobs: Sequence[CurvedJob]) -> set[Link]:
+    """Links that several jobs send over, or that one alone can fill."""
     seen: set[Link] = set()
     contended: set[Link] = set()
-    for way in of_jobs:
-        mine = set(bytes_on_links(way))
-        contended |= seen & mine
-        seen |= mine
+    for job in jobs:
+        volumes = bytes_on_links(job.ways)
+        contended |= seen & set(volumes)
+        seen |= set(volumes)
+        busy_s = job.busy_s(1.0)
+        contended |= {
+            link
+            for link, volume in volumes.items()
+            if volume > link.capacity_gib_per_s * GIB * busy_s
+        }
     return contended
 
 
