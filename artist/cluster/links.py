@@ -13,7 +13,11 @@ from typing import Literal
 
 from artist.cluster.fabric import Fabric, FabricLevel
 from artist.cluster.placement import Placement
-from artist.cluster.tree import ClusterTree, units_holding
+from artist.cluster.tree import ClusterTree, Nested, nested, units_holding
+from artist.units import ratio_text
+
+# As the defaults of a scenario's cluster (Dally, section V-B).
+USUAL_CHILDREN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,28 @@ def oversubscription(tree: ClusterTree, fabric: Fabric, level: int, unit: int) -
     if capacity is None:
         return None
     return granted_gib_per_s(tree, fabric, level, unit) / capacity
+
+
+def usual_oversubscriptions(fabric: Fabric) -> tuple[float | None, ...]:
+    """The oversubscription of a unit of each level, as runs have them unless told otherwise.
+
+    Machines have 8 GPUs, racks 8 machines, and so on outwards.
+    """
+    inside = fabric.levels[0].gpus or USUAL_CHILDREN
+    unit: Nested = inside
+    for level in range(1, len(fabric.levels)):
+        children = USUAL_CHILDREN
+        if fabric.levels[level].name == "machine":
+            children = max(USUAL_CHILDREN // inside, 1)
+        unit = [unit] * (children if level < len(fabric.levels) - 1 else 1)
+    tree = nested(fabric.level_names, unit)
+    return tuple(oversubscription(tree, fabric, level, 0) for level in range(len(fabric.levels)))
+
+
+def oversubscription_text(fabric: Fabric) -> str:
+    """The same in words: `machine 1:1, rack 2:1`; empty if the fabric states no uplink."""
+    ratios = zip(fabric.level_names, usual_oversubscriptions(fabric), strict=True)
+    return ", ".join(f"{name} {ratio_text(ratio)}" for name, ratio in ratios if ratio is not None)
 
 
 def granted_gib_per_s(tree: ClusterTree, fabric: Fabric, level: int, unit: int) -> float:

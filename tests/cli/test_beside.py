@@ -105,6 +105,39 @@ def test_three_jobs_on_one_link_lose_more_than_two(artist, folder: Path) -> None
     assert [job["placement"] for job in answers[1]["jobs"]] == ["1/1"] * 3
 
 
+# CASSINI, section 2.2 and figure 2: two data-parallel VGG19, each on two servers, share a link of
+# 50 Gbit/s. Its axes give iterations of 348 ms, of which each sends for 118: the gradients of VGG19
+# (143,667,240 numbers of four bytes, once in a ring of two) at 39 Gbit/s.
+VGG19 = "DATA\n1\nall -1 230000 NONE 0 0 NONE 0 0 ALLREDUCE 574668960 0\n"
+TESTBED = (
+    "latency", "--workload", "vgg19.txt", "--placement", "1/1", "--beside", "vgg19.txt:1/1",
+    "--fabric", "cassini-testbed", "--racks", "6", "--machines-per-rack", "4",
+    "--gpus-per-machine", "1", "--set", "fabric.network.bandwidth=39Gbit/s",
+    # One link of 50 Gbit/s for four servers that send at 39.
+    "--set", "fabric.rack.oversubscription=3.12", "--format", "json",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("contention", ["fluid", "phase"])
+def test_two_vgg19_on_one_link_as_cassini_measured(artist, tmp_path: Path, contention: str) -> None:
+    (tmp_path / "vgg19.txt").write_text(VGG19)
+    answer = json.loads(artist(*TESTBED, "--contention", contention).stdout)
+    assert answer["links"][0]["capacity_gib_per_s"] == pytest.approx(50e9 / 8 / 2**30)
+    for job in answer["jobs"]:
+        assert job["iteration_alone_ms"] == pytest.approx(348, abs=1)
+        assert 1.2 <= job["slowdown"] <= 1.35  # the paper: 1.26
+    # Each sends its gradients in what the iteration now takes, less 230 ms of computation.
+    sends_ms = answer["iteration_beside_ms"] - 230
+    gbit_per_s = 574_668_960 * 8 / 1e6 / sends_ms
+    assert gbit_per_s == pytest.approx(22.0, abs=0.5)
+
+
+def test_a_shift_of_120_ms_interleaves_them_as_cassini_measured(artist, tmp_path: Path) -> None:
+    (tmp_path / "vgg19.txt").write_text(VGG19)
+    shifted = ("--contention", "fluid", "--offset", "120ms")
+    assert json.loads(artist(*TESTBED, *shifted).stdout)["slowdown"] == 1.0
+
+
 MISTAKES = [
     (["--beside", "layer.txt"], "expected MODEL:PLACEMENT or MODEL:PLACEMENT@LEAVES"),
     (["--beside", "vgg:8/8@1,9"], "GPUs, of which"),

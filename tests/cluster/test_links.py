@@ -8,11 +8,25 @@ from hypothesis import strategies as st
 from strategies import placements_on
 from support import on
 
-from artist.cluster.fabric import Fabric, fabric_names, load_fabric, with_system
+from artist.cluster.fabric import (
+    Fabric,
+    FabricLevel,
+    fabric_names,
+    load_fabric,
+    with_system,
+)
 from artist.cluster.fabric_options import with_options
-from artist.cluster.links import capacity_gib_per_s, granted_gib_per_s, links, oversubscription
+from artist.cluster.links import (
+    capacity_gib_per_s,
+    granted_gib_per_s,
+    links,
+    oversubscription,
+    oversubscription_text,
+    usual_oversubscriptions,
+)
 from artist.cluster.tree import nested
 from artist.config import load_scenario
+from artist.units import GIB
 
 FABRIC = load_fabric("dally2025")
 # Leaves are sockets of four; machines 0-1 are in rack 0, 2-3 in rack 1.
@@ -101,15 +115,50 @@ def test_who_shares_a_bandwidth_sends_it_once() -> None:
 # Stated to three or four digits.
 ROUNDED = 1e-3
 
+# The fabrics that are oversubscribed on purpose; no other one is.
+OVERSUBSCRIBED = {"cassini-testbed": "machine 1:1, rack 2:1", "leaf-spine": "machine 1:1, rack 2:1"}
+
 
 @pytest.mark.parametrize("name", fabric_names())
 def test_shipped_fabrics_grant_no_more_than_their_uplinks_carry(name: str) -> None:
-    """But where the name says so. Racks of eight machines of eight GPUs, as runs have them."""
     fabric = load_fabric(name)
-    tree = fabric.cluster(racks=1, machines_per_rack=8, gpus_per_machine=8)
-    for level in range(len(fabric.levels) - 1):
-        ratio = oversubscription(tree, fabric, level, 0)
-        assert ratio is None or ratio <= 1 + ROUNDED
+    if name in OVERSUBSCRIBED:
+        assert oversubscription_text(fabric) == OVERSUBSCRIBED[name]
+    else:
+        ratios = usual_oversubscriptions(fabric)
+        assert all(ratio is None or ratio <= 1 + ROUNDED for ratio in ratios)
+
+
+def test_the_testbed_of_cassini_has_two_links_of_50_gbit_per_s_out_of_a_rack() -> None:
+    fabric = load_fabric("cassini-testbed")
+    tree = fabric.cluster(racks=6, machines_per_rack=4, gpus_per_machine=1)
+    assert tree.gpus == 24
+    card = 50e9 / 8 / GIB
+    assert capacity_gib_per_s(tree, fabric, 0, 0) == pytest.approx(card)
+    assert capacity_gib_per_s(tree, fabric, 1, 0) == pytest.approx(2 * card)
+    # Section 5.6: six servers of two GPUs. The card stays one card.
+    pairs = fabric.cluster(racks=3, machines_per_rack=2, gpus_per_machine=2)
+    assert capacity_gib_per_s(pairs, fabric, 0, 0) == pytest.approx(card)
+    assert oversubscription(pairs, fabric, 1, 0) == 2
+
+
+@pytest.mark.parametrize("ratio", [1, 2, 4])
+def test_a_leaf_has_as_many_ports_up_as_its_ratio_says(ratio: int) -> None:
+    # 64 GPUs of 400 Gbit/s down; 32, 16 or 8 ports of 800 Gbit/s up.
+    fabric = changed(load_fabric("leaf-spine"), rack__oversubscription=str(ratio))
+    tree = fabric.cluster(racks=2, machines_per_rack=8, gpus_per_machine=8)
+    ports = 32 // ratio
+    assert capacity_gib_per_s(tree, fabric, 1, 0) == pytest.approx(ports * 800e9 / 8 / GIB)
+    assert oversubscription_text(fabric) == f"machine 1:1, rack {ratio}:1"
+
+
+def test_levels_of_any_name_have_usual_sizes() -> None:
+    row = FabricLevel(
+        name="row", topology="Ring", bandwidth_gib_per_s=1, latency_ns=1, source="test"
+    )
+    fabric = PORTS.model_copy(update={"levels": (*PORTS.levels[:2], row, PORTS.levels[2])})
+    assert len(usual_oversubscriptions(fabric)) == 4
+    assert oversubscription_text(fabric) == "machine 1:1, rack 1:1"
 
 
 @given(placements_on(TREE))
