@@ -230,8 +230,8 @@ def _print(facts: Mapping[str, Any]) -> None:
     print_table(title, list(rows[0]), [list(row.values()) for row in rows])
     if own_share < 1:
         print_text(
-            f"Its own uplinks carry {own_share:.1%} of the bandwidth that its levels grant, so it "
-            "is slower than its levels say even alone."
+            f"Alone, too, its own uplinks carry only {own_share:.1%} of the bandwidth that its "
+            "levels grant it."
         )
     if not facts["links"]:
         print_text(
