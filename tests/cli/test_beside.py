@@ -105,6 +105,21 @@ def test_three_jobs_on_one_link_lose_more_than_two(artist, folder: Path) -> None
     assert [job["placement"] for job in answers[1]["jobs"]] == ["1/1"] * 3
 
 
+def test_a_job_that_overfills_its_own_uplink_is_slower_alone_too(artist, folder: Path) -> None:
+    # Two GPUs in each rack send at once over an uplink of the rate of one: 20 ms become 40.
+    own = ("--placement", "2/2", "--contention", "fluid")
+    unlimited_ms = asked(artist, "--placement", "2/2")["iteration_ms"]
+    answer = asked(artist, *own, "--beside", "layer.txt:1/1@16,24")
+    assert answer["own_share"] == pytest.approx(0.5, rel=1e-3)
+    assert answer["iteration_alone_ms"] == pytest.approx(unlimited_ms + 20, rel=1e-3)
+    assert answer["iteration_beside_ms"] == answer["iteration_alone_ms"]
+    assert answer["source"] == "analytical, own uplinks, contention fluid"
+    # A neighbour on the same uplink comes on top, and only that is the slowdown.
+    beside = asked(artist, *own, "--beside", "layer.txt:1/1")
+    assert beside["iteration_alone_ms"] == answer["iteration_alone_ms"]
+    assert beside["slowdown"] > 1.1
+
+
 # CASSINI, section 2.2 and figure 2: two data-parallel VGG19, each on two servers, share a link of
 # 50 Gbit/s. Its axes give iterations of 348 ms, of which each sends for 118: the gradients of VGG19
 # (143,667,240 numbers of four bytes, once in a ring of two) at 39 Gbit/s.
