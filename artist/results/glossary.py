@@ -239,6 +239,24 @@ TERMS = (
         "latency (ns per hop), collective algorithm; a file in astra_configs/fabrics",
     ),
     Term(
+        "uplink",
+        "GiB/s",
+        "the physical links that lead out of a unit of a level: the network cards of a machine, "
+        "the ports of a rack's switch to the spine. Jobs compete on them under a model of "
+        "contention (--contention). A level without an uplink carries whatever is sent",
+        "links of a unit x rate of a link, or what its GPUs can send / oversubscription; in one "
+        "direction, at least one flow",
+    ),
+    Term(
+        "oversubscription",
+        "1",
+        "what a unit's GPUs can send at once over what its uplink carries, written 2:1; 1:1 is not "
+        "oversubscribed. artist explain FABRIC shows it for each level, and "
+        "--set fabric.rack.oversubscription=2 changes it",
+        "GPUs of the unit x the largest bandwidth per GPU of a level outside / capacity of the "
+        "uplink; machines count in place of GPUs where one ring passes all GPUs of a job",
+    ),
+    Term(
         "estimate",
         "ns",
         "compute time and exposed communication of one iteration, and the source of the numbers",

@@ -37,11 +37,22 @@ def explain(
 
 def _explain_fabric(fabric: Fabric) -> None:
     """What each level grants, in the units that people use."""
-    from artist.units import bandwidth_texts, latency_text
+    from artist.cluster.links import usual_oversubscriptions
+    from artist.units import bandwidth_texts, latency_text, ratio_text
 
+    ratios = usual_oversubscriptions(fabric)
     print_table(
         f"fabric {fabric.name}: {fabric.summary}",
-        ("level", "topology", "bandwidth per direction", "", "", "of", "latency per hop"),
+        (
+            "level",
+            "topology",
+            "bandwidth per direction",
+            "",
+            "",
+            "of",
+            "latency per hop",
+            "oversubscription",
+        ),
         [
             (
                 level.name,
@@ -49,10 +60,16 @@ def _explain_fabric(fabric: Fabric) -> None:
                 *bandwidth_texts(level.bandwidth_gib_per_s),
                 f"a {level.shared_by}" if level.shared_by else _owner(fabric),
                 latency_text(level.latency_ns),
+                "" if ratio is None else ratio_text(ratio),
             )
-            for level in fabric.levels
+            for level, ratio in zip(fabric.levels, ratios, strict=True)
         ],
     )
+    if any(level.uplink is not None for level in fabric.levels):
+        print_text(
+            "Oversubscription: what the GPUs of a unit can send at once over what its uplink "
+            "carries, with 8 GPUs in a machine and 8 machines in a rack."
+        )
     if fabric.system.rings == "one":
         print_text(
             "One ring passes all GPUs of a job (rings: one), so what a unit has serves one flow."

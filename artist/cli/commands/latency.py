@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from artist.cli import options
 from artist.cli import query_options as query
+from artist.cli.beside import Asker, ContentionModel, Neighbours, answer_beside
 from artist.cli.network_sweep import Asked, NetworkSweep, SweepFormat
 from artist.cli.output import Format, note, print_facts, print_text
 from artist.errors import ConfigError
+
+if TYPE_CHECKING:
+    from artist.cluster.fabric import Fabric
+    from artist.estimates.calibration import CalibratedModels
 
 
 def latency(
@@ -35,6 +41,21 @@ def latency(
     ] = None,
     points: Annotated[int, typer.Option(help="Points of the range of --sweep.")] = 21,
     plot: Annotated[Path | None, typer.Option(help="Draw --sweep: FILE.svg or FILE.png.")] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODEL:PLACEMENT[@LEAVES]", help="What does the job lose beside this one?"
+        ),
+    ] = None,
+    contention: Annotated[
+        ContentionModel, typer.Option(help="How jobs of --beside share links.")
+    ] = ContentionModel.PHASE,
+    offset: Annotated[
+        str | None, typer.Option(help="Each --beside starts its iteration so much later: 20ms.")
+    ] = None,
+    racks: options.Racks = None,
+    machines_per_rack: options.MachinesPerRack = None,
+    gpus_per_machine: options.GpusPerMachine = None,
     cases: Annotated[Path | None, typer.Option(help="Many cases, a CSV file.")] = None,
     workloads: Annotated[Path | None, typer.Option(help="Folder of the cases' workloads.")] = None,
     out: Annotated[Path | None, typer.Option(help="Results of --cases, a CSV file.")] = None,
@@ -43,6 +64,13 @@ def latency(
     ),
 ) -> None:
     """Communication time of one training iteration."""
+    sizes = {
+        "racks": racks,
+        "machines_per_rack": machines_per_rack,
+        "gpus_per_machine": gpus_per_machine,
+    }
+    neighbours = Neighbours(beside or [], contention, offset, sizes)
+    neighbours.check(elsewhere=bool(cases or sweep) or len(placement or []) != 1)
     if cases is not None:
         _answer_cases(cases, workloads, out)
         return
@@ -55,6 +83,11 @@ def latency(
     if sweep is not None and on_fabric is not None:
         asks = Asked(model, workload, placements, on_fabric, changes, models, system or [], backend)
         chosen.run(asks)
+        return
+    if neighbours.texts and one is not None and on_fabric is not None:
+        job = Asker(model, workload, one, on_fabric, models, system or [], backend)
+        answer_beside(job, neighbours, Format(format_))
+        _say_calibration(format_, model, on_fabric, changes, models)
         return
     from artist.run import open_backend
 
@@ -86,10 +119,21 @@ def latency(
     }
     title = f"{slowest.query.workload.name}, one iteration (1 cycle = 1 ns)"
     print_facts(title, facts, Format(format_))
+    _say_calibration(format_, model, on_fabric, changes, models)
+
+
+def _say_calibration(
+    format_: SweepFormat,
+    model: str | None,
+    fabric: Fabric | None,
+    changes: str,
+    models: CalibratedModels,
+) -> None:
+    """Below a table: whether the answer has the calibration that runs have."""
     if format_ is SweepFormat.TABLE:
         for sentence in (
-            query.fitted_before(models.calibration, on_fabric, changes),
-            query.uncalibrated(model, models.name, on_fabric),
+            query.fitted_before(models.calibration, fabric, changes),
+            query.uncalibrated(model, models.name, fabric),
         ):
             if sentence:
                 print_text(sentence)
