@@ -38,7 +38,7 @@ _NUMBERS = {
         "jobs_running", "jobs_waiting",
     ),
     "autotuner": ("time_s", "gpus", "timer_s"),
-    "waits": ("start_s", "wait_s", "free_gpus_max"),
+    "waits": ("start_s", "wait_s", "free_gpus_max", "left_free_s"),
 }  # fmt: skip
 # Columns of numbers that a file may lack, and columns of lists of texts.
 _PERHAPS = {"jobs": ("alone_s",)}

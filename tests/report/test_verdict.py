@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from run_making import make_run
+from run_making import damage, make_run, replace
 
 from artist.report.grouping import Setting, Study, group
+from artist.report.job_packing import waited_by_cause
 from artist.report.page import page
 from artist.report.quantities import Quantity, Unit
 from artist.report.reader import Rows, Run, read_run, read_runs
@@ -147,11 +148,28 @@ def test_both_shares_of_one_run_are_of_all_gpu_time(busy: Path) -> None:
 
 def test_the_causes_of_waiting_have_their_shares(busy: Path) -> None:
     waits = pd.read_parquet(busy / "waits.parquet")
-    shares = 100 * waits.groupby("cause")["wait_s"].sum() / waits["wait_s"].sum()
+    left = waits["left_free_s"].where(waits["cause"] == "left-free", 0.0)
+    due = left.where(waits["cause"] == "left-free", waits["wait_s"])
+    seconds = [*due.groupby(waits["cause"]).sum(), (waits["wait_s"] - due).sum()]
+    shares = [100 * value / waits["wait_s"].sum() for value in seconds]
     text = " ".join(words(group(read_runs([busy]))))
     shown = [float(number) for number in re.findall(r", (\d+) %", text.split("due to:")[1])]
     assert shown == sorted(shown, reverse=True)
     assert shown == [round(v) for v in sorted(shares, reverse=True) if v >= 0.5]
+
+
+def test_gpus_count_as_left_free_only_while_they_were(one: Path) -> None:
+    # A wait of 100 s in which enough GPUs were left free for 30 s, and one of 100 s in which never.
+    damage(one, "waits", lambda table: table.slice(0, 2))
+    for column, values in {
+        "cause": ["left-free", "gpus"], "wait_s": [100.0, 100.0], "left_free_s": [30.0, 0.0],
+    }.items():  # fmt: skip
+        damage(one, "waits", replace(column, lambda _, values=values: values))  # type: ignore[misc]
+    assert waited_by_cause(read_run(one)) == {
+        "GPUs were left free": 30.0,
+        "too few GPUs in the rest of waits in which some were left free": 70.0,
+        "too few GPUs": 100.0,
+    }
 
 
 def test_a_run_without_waits_says_so(tmp_path: Path) -> None:
