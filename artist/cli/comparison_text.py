@@ -23,7 +23,7 @@ CHIEF = ("jct_mean_s", "makespan_s")
 def print_comparison(comparison: Comparison, in_words: Sequence[str] = CHIEF) -> None:
     """Print the table, the best policies, sentences about the metrics `in_words`, the parts."""
     _print_table(comparison)
-    _print_why_undecided(comparison)
+    _print_family(comparison)
     if comparison.until is not None:
         print_text(_how_narrow(comparison, comparison.until))
     _print_best(comparison)
@@ -54,28 +54,36 @@ def _print_table(comparison: Comparison) -> None:
     print_table(f"{comparison.design}, paired", columns, rows)
 
 
-def _print_why_undecided(comparison: Comparison) -> None:
-    """Say so where a difference is beyond noise alone, but not among all that are judged."""
-    from artist.results.compare_values import judged_together, undecided_together
+def _print_family(comparison: Comparison) -> None:
+    """Say which comparisons of the table are judged together, and if it matters."""
+    from artist.results.compare_values import family_words, undecided_together
 
+    each = "each policy" if comparison.setting == "policy" else f"each {comparison.setting}"
+    what = f"{each} against {comparison.variants[0]}, on each metric of the table"
+    print_text(family_words(comparison.family, what))
     every = [one for metrics in comparison.differences.values() for one in metrics.values()]
     if any(map(undecided_together, every)):
         print_text(
-            f"{judged_together(every)} comparisons are judged together (Holm), so some are "
-            "undecided that would not be alone: fewer policies or metrics need fewer replicates."
+            "So some are undecided that would not be alone: fewer policies or metrics need fewer "
+            "replicates."
         )
 
 
 def _print_best(comparison: Comparison) -> None:
+    from artist.results.compare_values import family_words
     from artist.results.verdict_words import best_sentence
 
     best_variants = comparison.best_variants()
     for best in best_variants:
         print_text(best_sentence(best, f"{short(best.value)} s", comparison.equivalence))
     if any(best.others for best in best_variants):
+        family = family_words(
+            max(best.family for best in best_variants),
+            "all pairs, on the metrics of the sentences above",
+        )
         print_text(
-            "These are means; their verdicts hold together over all pairs (Holm). "
-            f"Those below are against {comparison.variants[0]} only."
+            f"These are means. {family} The verdicts below are those of the table, against "
+            f"{comparison.variants[0]} only."
         )
 
 
@@ -203,6 +211,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "until": comparison.until,
         "widest": _finite(comparison.widest._asdict()),
         "missing": comparison.missing,
+        "judged_together": comparison.family,
         "values": {policy: dict(metrics) for policy, metrics in comparison.values.items()},
         "differences": {
             policy: [{"metric": metric} | _finite(asdict(one)) for metric, one in metrics.items()]

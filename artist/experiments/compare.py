@@ -41,9 +41,10 @@ from artist.results.compare_values import (
     EQUIVALENCE,
     TOO_FEW,
     ComparedValues,
+    Pair,
     clusters_of,
-    compare_values,
-    holm,
+    compare_together,
+    judged_together,
     kind_of,
 )
 from artist.results.jct_parts import PARTS
@@ -112,6 +113,13 @@ class Comparison:
             return 0
         enough = enough_for(self.independent, self.widest.half_width, self.until)
         return None if enough is None else enough - self.independent
+
+    @property
+    def family(self) -> int:
+        """How many comparisons are judged together: variants x metrics, less those untested."""
+        return judged_together(
+            one for metrics in self.differences.values() for one in metrics.values()
+        )
 
     @property
     def kind(self) -> str:
@@ -356,19 +364,16 @@ def _compared(
     baseline, *others = values
     metrics = tuple(values[baseline])
     clusters = clusters_of(replicates)
-    single = {
-        (label, metric): compare_values(
-            values[baseline][metric], values[label][metric], clusters, equivalence=equivalence
-        )
+    pairs = {
+        (label, metric): Pair(values[baseline][metric], values[label][metric], replicates)
         for label in others
         for metric in metrics
     }
-    together = holm(list(single.values()), equivalence=equivalence)
-    verdicts = dict(zip(single, together, strict=True))
+    verdicts = compare_together(pairs, equivalence)
     widest = max(
         (
             Widest(*key, half_width(values[baseline][key[1]], values[key[0]][key[1]], one))
-            for key, one in single.items()
+            for key, one in verdicts.items()
         ),
         key=lambda width: width.half_width,
     )

@@ -48,7 +48,11 @@ class Setting:
     @property
     def shared_replicates(self) -> list[Replicate]:
         """The replicates that all policies have."""
-        return sorted(set.intersection(*(set(replicates) for replicates in self.runs.values())))
+        return self.shared_by(self.runs)
+
+    def shared_by(self, policies: Iterable[str]) -> list[Replicate]:
+        """The replicates that some policies all have."""
+        return sorted(set.intersection(*(set(self.runs[policy]) for policy in policies)))
 
     def first(self, policy: str) -> Run:
         """The first replicate of a policy, for figures that can show only one."""

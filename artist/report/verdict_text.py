@@ -13,7 +13,13 @@ from artist.report.metric_units import in_words
 from artist.report.quantities import Quantity
 from artist.report.reader import Run
 from artist.results.best_policy import HEADLINES, Best, Measured, bests
-from artist.results.compare_values import LEAST_REPLICATES, MORE, NO_DIFFERENCE, TOO_FEW
+from artist.results.compare_values import (
+    LEAST_REPLICATES,
+    MORE,
+    NO_DIFFERENCE,
+    TOO_FEW,
+    family_words,
+)
 from artist.results.number_text import short
 from artist.results.verdict_words import best_sentence, listed
 
@@ -95,9 +101,17 @@ def _caveat(settings: list[Setting], judged: list[Best]) -> str:
             "independent. Run more seeds: artist compare --seeds 8, or a list of seeds in a sweep."
         )
     return (
-        f"Means over {replicates} replicates. The verdicts hold together at 95 % on these metrics, "
-        "for all pairs of policies and all settings (Holm); no difference is said of each pair "
-        "alone. They hold for replicates like these, not for other traces or clusters."
+        f"Means over {replicates} replicates. {_family(judged)} Surely lower holds for all of "
+        "these at once, at 95 %; no difference is said of each pair alone. The table below judges "
+        "others together. Verdicts hold for replicates like these, not for other traces or "
+        "clusters."
+    )
+
+
+def _family(judged: list[Best]) -> str:
+    return family_words(
+        max(best.family for best in judged),
+        "all pairs of policies, on these metrics, in all settings",
     )
 
 

@@ -36,6 +36,13 @@ def test_words_parts_and_the_bound_stand_below_the_table(capsys) -> None:
     best, against = "Average JCT: fifo-backfill has the lowest, ", "better: fifo-backfill finishes"
     assert 0 < shown.index(best) < shown.index(against)
     assert shown.split(best)[1].splitlines()[0].endswith("surely lower than all others.")
+    assert (
+        "5 comparisons are judged together (Holm): each policy against fifo, on each metric of the "
+        "table.\n"
+    ) in shown
+    assert (
+        "3 comparisons are judged together (Holm): all pairs, on the metrics of the sentences "
+    ) in shown
     assert "(lower bound)" in shown
     assert "No policy can finish all jobs in less than 722,238 s (lower bound" in shown
     assert "preemption and restarts (s)" in shown
