@@ -62,6 +62,8 @@ def _how_compared(setting: Setting, baseline: str, judged: int) -> str:
     if len(setting.runs) == 1:
         return setting.label
     counts = {len(setting.shared_by((baseline, one))) for one in setting.runs if one != baseline}
+    if not max(counts):
+        return f"{setting.label}. No other policy ran on a replicate of {baseline}."
     if max(counts) < 2:
         return f"{setting.label}. Differences to {baseline}; one replicate has no interval."
     count = " to ".join(map(str, sorted({min(counts), max(counts)})))

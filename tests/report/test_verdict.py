@@ -125,6 +125,52 @@ def test_policies_without_a_common_replicate_are_not_compared() -> None:
     assert words(study)[0] == "All runs have one policy, a: there is nothing to compare."
 
 
+def on_seeds(**policies: dict[int, float]) -> Study:
+    """One setting in which policies ran on seeds of their own."""
+    runs = {p: {(s, 0): run_with(v) for s, v in given.items()} for p, given in policies.items()}
+    everything = [run for some in runs.values() for run in some.values()]
+    setting = Setting(0, "here", "here", {}, runs)
+    return Study(everything, tuple(runs), (setting,), tuple(runs), UNITS)
+
+
+def test_a_pair_that_shares_replicates_is_compared_whatever_a_third_policy_ran_on() -> None:
+    fast, slow = (dict(enumerate(values)) for values in (FAST, SLOW))
+    study = on_seeds(third={9: 1.0}, slow=slow, fast=fast)
+    assert about_jct(study) == (
+        "Average JCT: fast has the lowest, 12.5 s, 50 % below the next; surely lower than all "
+        "others."
+    )
+    assert (
+        "In here, these policies share replicates: slow and fast; on no replicate of another ran "
+        "third."
+    ) in words(study)
+
+
+def test_policies_share_replicates_in_as_few_groups_as_there_are() -> None:
+    setting = on_seeds(a={0: 1.0, 1: 1.0}, b={2: 1.0}, c={0: 1.0}, d={2: 1.0}).settings[0]
+    assert setting.comparable() == [("a", "c"), ("b", "d")]
+    setting = on_seeds(a={0: 1.0, 1: 1.0}, b={0: 1.0, 2: 1.0}, c={1: 1.0, 2: 1.0}).settings[0]
+    assert setting.comparable() == [("a", "b")]
+    setting = on_seeds(a={0: 1.0, 1: 1.0, 2: 1.0}, b={0: 1.0}, c={1: 1.0, 2: 1.0}).settings[0]
+    assert setting.comparable() == [("a", "c")]
+
+
+def test_groups_of_one_setting_are_no_settings() -> None:
+    here, there = dict(enumerate(FAST)), dict(enumerate(SLOW))
+    far = {seed + 9: value for seed, value in there.items()}
+    near = {seed + 9: value for seed, value in here.items()}
+    told = about_jct(on_seeds(a=here, b=there, c=far, d=near))
+    assert told.startswith(
+        "Average JCT is lowest under a in 1 of 2 groups that share replicates and d in 1."
+    )
+
+
+def test_the_family_of_the_verdict_is_named() -> None:
+    told = " ".join(words(study_of({"slow": SLOW, "fast": FAST}, {"slow": SLOW, "fast": FAST})))
+    # Four headline metrics in two settings; only the JCT varies, the others are identical.
+    assert "2 comparisons are judged together (Holm): all pairs of policies, on these" in told
+
+
 def test_one_run_says_who_waited_most_and_why(busy: Path) -> None:
     study = group(read_runs([busy]))
     jobs, waits = (pd.read_parquet(busy / f"{name}.parquet") for name in ("jobs", "waits"))
