@@ -40,8 +40,8 @@ def _print_table(comparison: Comparison) -> None:
         for policy in comparison.variants[1:]:
             compared = comparison.differences[policy][metric]
             spread = _spread(comparison.values[policy][metric])
-            verdict = _verdict(compared, comparison.kind)
-            rows.append(("", policy, spread, _interval(compared), verdict))
+            verdict = _verdict(compared, comparison.kind, comparison.equivalence)
+            rows.append(("", policy, spread, _interval(metric, compared), verdict))
         if metric == "makespan_s":
             rows += [("", name, _spread(bound), "", "") for name, bound in _bounds(comparison)]
     columns = (
@@ -71,11 +71,16 @@ def _print_family(comparison: Comparison) -> None:
 
 def _print_best(comparison: Comparison) -> None:
     from artist.results.compare_values import family_words
+    from artist.results.glossary import unit_after
     from artist.results.verdict_words import best_sentence
 
     best_variants = comparison.best_variants()
     for best in best_variants:
-        print_text(best_sentence(best, f"{short(best.value)} s", comparison.equivalence))
+        print_text(
+            best_sentence(
+                best, f"{short(best.value)}{unit_after(best.metric)}", comparison.equivalence
+            )
+        )
     if any(best.others for best in best_variants):
         family = family_words(
             max(best.family for best in best_variants),
@@ -180,23 +185,29 @@ def _spread(values: tuple[float, ...]) -> str:
     return f"{middle} [{low} .. {high}]"
 
 
-def _interval(compared: ComparedValues) -> str:
-    """A share where there is a ratio, else seconds; empty where nothing differs."""
+def _interval(metric: str, compared: ComparedValues) -> str:
+    """A share where there is a ratio, else a difference; empty where nothing differs."""
     if compared.verdict == "identical":
         return ""
+    numbers = (compared.difference, compared.low, compared.high)
     if isnan(compared.ratio):
-        middle, low, high, form = compared.difference, compared.low, compared.high, "{:+,.0f} s"
+        from artist.results.glossary import unit_after
+
+        middle, *ends = (f"{_signed(value)}{unit_after(metric)}" for value in numbers)
     else:
-        middle, low, high = (x - 1 for x in (compared.ratio, compared.low, compared.high))
-        form = "{:+.1%}"
-    if isnan(compared.low):
-        return form.format(middle)
-    return f"{form} [{form} .. {form}]".format(middle, low, high)
+        middle, *ends = (f"{x - 1:+.1%}" for x in (compared.ratio, compared.low, compared.high))
+    return middle if isnan(compared.low) else f"{middle} [{' .. '.join(ends)}]"
 
 
-def _verdict(compared: ComparedValues, kind: str) -> str:
-    from artist.results.compare_values import TOO_FEW, what_would_decide
+def _signed(value: float) -> str:
+    return f"{'-' if value < 0 else '+'}{short(abs(value))}"
 
+
+def _verdict(compared: ComparedValues, kind: str, equivalence: float) -> str:
+    from artist.results.compare_values import TOO_FEW, sure_but_within, what_would_decide
+
+    if sure_but_within(compared, equivalence):
+        return f"{compared.verdict}; by less than {100 * equivalence:g} %"
     if compared.verdict == TOO_FEW and compared.replicates == 1:
         return f"{compared.verdict}: copies of one"
     return "; ".join(text for text in (compared.verdict, what_would_decide(compared, kind)) if text)

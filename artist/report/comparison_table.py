@@ -18,6 +18,7 @@ import numpy as np
 from artist.report.grouping import Replicate, Setting
 from artist.report.quantities import Unit
 from artist.results.compare_values import (
+    EQUIVALENCE,
     IDENTICAL,
     LESS,
     MORE,
@@ -26,6 +27,7 @@ from artist.results.compare_values import (
     compare_together,
     judged_together,
     kind_of,
+    sure_but_within,
     what_would_decide,
 )
 from artist.results.glossary import METRICS, Term
@@ -81,6 +83,8 @@ class Cell:
         if not math.isnan(compared.low):
             text += f" [{' .. '.join(map(self._in_words, ends))}]"
         more = what_would_decide(compared, self.kind)
+        if sure_but_within(compared, EQUIVALENCE):
+            more = f"by less than {100 * EQUIVALENCE:g} %"
         return f"{text} {compared.verdict}" + (f"; {more}" if more else "")
 
     def _in_words(self, difference: float) -> str:

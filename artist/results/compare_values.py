@@ -203,6 +203,14 @@ def kind_of(replicates: Sequence[tuple[int, int]]) -> str:
     return "permutations" if clusters_of(replicates) is None else "seeds"
 
 
+def sure_but_within(compared: ComparedValues, equivalence: float, level: float = 0.95) -> bool:
+    """Whether a verdict is `less` or `more`, and the difference surely smaller than `equivalence`.
+
+    Then both are to be said: which one has less, and that it hardly matters.
+    """
+    return compared.verdict in (LESS, MORE) and _within(compared, level, equivalence)
+
+
 def undecided_together(compared: ComparedValues) -> bool:
     """Whether a comparison is undecided only since it is judged together with others.
 

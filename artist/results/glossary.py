@@ -391,6 +391,12 @@ def find(name: str) -> Term | None:
     return next((term for term in (*TERMS, *METRICS) if _plain(term.name) == plain), None)
 
 
+def unit_after(name: str) -> str:
+    """What follows a number of this metric: ` s`, or nothing for counts and shares."""
+    term = find(name)
+    return "" if term is None or term.unit in ("", "1") else f" {term.unit}"
+
+
 def names() -> list[str]:
     """The names of all terms and metrics."""
     return [term.name for term in (*TERMS, *METRICS)]

@@ -3,7 +3,8 @@
     tiresias finishes jobs 12 % sooner than dally on average (JCT mean; 8 to 16 %, 5 replicates)
     las and srtf cannot be told apart from dally (JCT mean; 5 replicates)
 
-Only `less` and `more` give a sentence about better or worse. Percentages and intervals are those of
+Only `less` and `more` give a sentence about better or worse. A difference that is sure and within
+the equivalence says both: `sooner, but by less than 2 %`. Percentages and intervals are those of
 the ratio, so they agree with the table of a comparison.
 
 `best_sentence` names the best policy of a metric and what the verdicts of all pairs say of it.
@@ -16,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from artist.results import glossary
 from artist.results.best_policy import HEADLINES, Best
 from artist.results.compare_values import (
     EQUIVALENCE,
@@ -28,8 +28,10 @@ from artist.results.compare_values import (
     TOO_FEW,
     UNDECIDED,
     ComparedValues,
+    sure_but_within,
     what_would_decide,
 )
+from artist.results.glossary import unit_after
 from artist.results.number_text import short
 
 _PHRASES = {
@@ -97,7 +99,7 @@ def sentences(
     """
     sure = [policy for policy in compared if compared[policy].verdict in (LESS, MORE)]
     sure.sort(key=lambda policy: _size(compared[policy]))
-    told = [_sure(metric, policy, baseline, compared[policy]) for policy in sure]
+    told = [_sure(metric, policy, baseline, compared[policy], equivalence) for policy in sure]
     others: dict[str, list[str]] = {}
     for policy, one in compared.items():
         if policy not in sure:
@@ -119,12 +121,16 @@ def _size(compared: ComparedValues) -> float:
     return compared.difference if math.isnan(compared.ratio) else compared.ratio - 1
 
 
-def _sure(metric: str, policy: str, baseline: str, compared: ComparedValues) -> Sentence:
+def _sure(
+    metric: str, policy: str, baseline: str, compared: ComparedValues, equivalence: float
+) -> Sentence:
     by, interval = _amounts(metric, compared)
     form, opposite = _PHRASES.get(metric, ("has {by} less {name} than {baseline}", "more"))
     if compared.verdict == MORE:
         form = form.replace(_COMPARATIVE.get(metric, "less"), opposite)
     said = form.format(by=by, baseline=baseline, name=metric_name(metric))
+    if sure_but_within(compared, equivalence):
+        said += f", but by less than {100 * equivalence:g} %"
     note = f"{metric_name(metric)}; {interval}, {_replicates(compared.replicates)}"
     return Sentence(side(metric, compared.verdict), f"{policy} {said} ({note})")
 
@@ -132,18 +138,13 @@ def _sure(metric: str, policy: str, baseline: str, compared: ComparedValues) -> 
 def _amounts(metric: str, compared: ComparedValues) -> tuple[str, str]:
     """The difference and its interval without signs: the smaller end first."""
     if math.isnan(compared.ratio):
-        unit = _unit(metric)
+        unit = unit_after(metric)
         middle, *ends = (abs(x) for x in (compared.difference, compared.low, compared.high))
         low, high = (short(end) for end in sorted(ends))
         return f"{short(middle)}{unit}", f"{low} to {high}{unit}"
     middle, *ends = (abs(x - 1) for x in (compared.ratio, compared.low, compared.high))
     low, high = (_percent(end) for end in sorted(ends))
     return f"{_percent(middle)} %", f"{low} to {high} %"
-
-
-def _unit(metric: str) -> str:
-    term = glossary.find(metric)
-    return "" if term is None or term.unit in ("", "1") else f" {term.unit}"
 
 
 def _percent(share: float) -> str:
@@ -204,11 +205,11 @@ def best_sentence(best: Best, value: str, equivalence: float = EQUIVALENCE) -> s
 
 def _certainty(best: Best, equivalence: float) -> Iterator[str]:
     """What the verdicts of the pairs say, as parts of a sentence."""
-    surely = best.with_verdict(MORE)
-    if best.surely:
-        yield "surely lower than all others"
-    elif surely:
-        yield f"surely lower than {listed(surely)}"
+    if surely := best.with_verdict(MORE):
+        near = [policy for policy in surely if sure_but_within(best.others[policy], equivalence)]
+        by = f", but by less than {100 * equivalence:g} %" if near else ""
+        than = f" than {listed(near)}" if near and len(near) < len(surely) else ""
+        yield f"surely lower than {'all others' if best.surely else listed(surely)}{by}{than}"
     if equal := best.with_verdict(NO_DIFFERENCE):
         yield f"no difference beyond {100 * equivalence:g} % from {listed(equal)}"
     # `less` beside a lower mean: geometric and arithmetic means rank the two differently.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
+from artist.results.best_policy import Best
 from artist.results.compare_values import ComparedValues, compare_values
 from artist.results.glossary import METRICS
-from artist.results.verdict_words import Side, metric_name, sentences, side
+from artist.results.verdict_words import Side, best_sentence, metric_name, sentences, side
 
 
 def compared(verdict: str, ratio: float = 0.88, low: float = 0.84, high: float = 0.92):
@@ -33,6 +35,32 @@ def test_more_of_a_time_is_worse() -> None:
     assert texts("makespan_s", las=compared("more", 1.5, 1.25, 1.8)) == [
         ("worse", "las finishes all jobs 50 % later than fifo (makespan; 25 to 80 %, 5 replicates)")
     ]
+
+
+def test_sure_and_tiny_is_said_at_once() -> None:
+    tiny = compared("less", 0.995, 0.994, 0.996)
+    (told,) = sentences("jct_mean_s", "fifo", {"las": tiny}, 0.05)
+    assert told.text == (
+        "las finishes jobs 0.5 % sooner than fifo on average, but by less than 5 % "
+        "(JCT mean; 0.4 to 0.6 %, 5 replicates)"
+    )
+    (told,) = sentences("jct_mean_s", "fifo", {"las": tiny}, 0.004)
+    assert "but" not in told.text
+    # An interval that reaches over the share does not say that the difference is within it.
+    (told,) = sentences("jct_mean_s", "fifo", {"las": compared("less", 0.97, 0.94, 0.999)}, 0.05)
+    assert "but" not in told.text
+
+
+def test_the_best_may_be_best_by_next_to_nothing() -> None:
+    near, far = compared("more", 1.005, 1.004, 1.006), compared("more", 1.5, 1.25, 1.8)
+    best = Best("jct_mean_s", ("fifo",), 10.0, 10.05, {"las": near}, "seeds")
+    assert best_sentence(best, "10 s", 0.05).endswith(
+        "surely lower than all others, but by less than 5 %."
+    )
+    best = replace(best, others={"las": near, "srtf": far})
+    assert best_sentence(best, "10 s", 0.05).endswith(
+        "surely lower than all others, but by less than 5 % than las."
+    )
 
 
 @pytest.mark.parametrize(
