@@ -51,7 +51,7 @@ def report(
         check_file(target, "-o")
     if figures:
         check_folder(figures)
-    study = group(read_runs(runs), baseline)
+    study = group(read_runs(runs, None if quiet else _say_left_out), baseline)
     if target:
         content = page(study, title)
         write_whole(target, content)
@@ -61,6 +61,13 @@ def report(
         count = write_figures(study, figures, figure_format.value)
         if not quiet:
             note(f"{figures}: {_counted(count, 'figure')}")
+
+
+def _say_left_out(sweep: Path, count: int) -> None:
+    note(
+        f"{sweep}: {_counted(count, 'run')} left out, of a former grid of this sweep; give the run "
+        "directories themselves to show them"
+    )
 
 
 def _counted(count: int, noun: str) -> str:
