@@ -29,7 +29,7 @@ from artist.contract import Migrate, Preempt, Restore, Start, Wait, Wake, Withdr
 from artist.engine.rows import Rows
 from artist.network.iteration_time_alone import AloneRates
 from artist.policies.table import POLICIES
-from artist.results import wait_neighbours
+from artist.results import columns, wait_neighbours
 from artist.results.stays import facts
 from artist.results.waits import CAUSES, wait_table
 from artist.rng import stream
@@ -315,3 +315,22 @@ def test_the_same_run_gives_the_same_table() -> None:
     tree, jobs = busy(60)
     one, other = (simulated("dally", tree, jobs, lease_s=60.0) for _ in range(2))
     assert table(one, tree, jobs) == table(other, tree, jobs)
+
+
+def test_the_most_free_gpus_are_those_that_the_policy_could_give_also_if_it_gave_them() -> None:
+    # wide holds 3 of 4 GPUs until 10, then all four go to first. second wanted 4: at 10 it could
+    # have had them, though the policy gave all away and left none. Before, 1 GPU was free.
+    jobs = [
+        job("wide", 3, 10),
+        job("first", 4, 5, arrival_s=1.0),
+        job("second", 4, 5, arrival_s=2.0),
+    ]
+    tree = cluster([4])
+    waits = table(simulated("fifo", tree, jobs), tree, jobs)
+    assert some(waits, "job_id", "end_s", "free_gpus_max") == [
+        ("first", 10.0, 1),
+        ("second", 15.0, 4),
+    ]
+    meaning = columns.find("free_gpus_max").meaning
+    assert "whether the policy gave them to other jobs then or left them free" in meaning
+    assert "The instant at which the wait ends is not part of it" in meaning
