@@ -228,8 +228,8 @@ def test_a_sweep_is_drawn_and_twice_the_same(
 ) -> None:
     pytest.importorskip("matplotlib")
     drawn = []
-    for _ in range(2):
-        ran = artist(*ASKED, *RANGE, "--plot", name)
+    for again in ((), ("--overwrite",)):
+        ran = artist(*ASKED, *RANGE, "--plot", name, *again)
         assert ran.returncode == 0, ran.stderr
         drawn.append((tmp_path / written).read_bytes())
     assert drawn[0] == drawn[1]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from artist.cli.options import NoHints
+from artist.cli.options import NoHints, OverwriteFiles
 from artist.cli.output import note
 
 
@@ -37,10 +37,11 @@ def report(
         str | None, typer.Option(metavar="POLICY", help="Compare with this one (default: first).")
     ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    overwrite: OverwriteFiles = False,
     quiet: NoHints = False,
 ) -> None:
     """Show runs on one self-contained HTML page, or as figures for papers."""
-    from artist.io.writing import check_file, write_whole
+    from artist.io.writing import check_new_file, write_whole
     from artist.report.grouping import group
     from artist.report.page import page
     from artist.report.paper_figures import check_folder, write_figures
@@ -48,9 +49,9 @@ def report(
 
     target = output or (None if figures else Path("report.html"))
     if target:
-        check_file(target, "-o")
+        check_new_file(target, "-o", overwrite=overwrite)
     if figures:
-        check_folder(figures)
+        check_folder(figures, overwrite=overwrite)
     study = group(read_runs(runs, None if quiet else _say_left_out), baseline)
     if target:
         content = page(study, title)
@@ -58,7 +59,7 @@ def report(
         if not quiet:
             note(f"{target}: {_counted(len(study.runs), 'run')}, {len(content) / 1e6:.1f} MB")
     if figures:
-        count = write_figures(study, figures, figure_format.value)
+        count = write_figures(study, figures, figure_format.value, overwrite=overwrite)
         if not quiet:
             note(f"{figures}: {_counted(count, 'figure')}")
 
