@@ -183,7 +183,7 @@ def _one_run(study: Study, run: Run) -> list[str]:
         return [done, "No job waited.", *_worst(study, run), _ONE_RUN]
     waits = (
         f"{waited:,} jobs waited. Over all jobs, waiting is {100 * wait / jct:.0f} % of the "
-        f"completion time: on average {in_words(study, 'queue_delay_mean_s', wait)} of "
+        f"completion time: on average {in_words(study, 'jct_mean_s', wait)} of "
         f"{in_words(study, 'jct_mean_s', jct)}."
     )
     return [done, waits, *_why(run), *_worst(study, run), _ONE_RUN]
@@ -222,9 +222,7 @@ def _worst(study: Study, run: Run) -> list[str]:
     gpus = int(run.jobs["gpus"][worst])
     if ratios[worst] < _AS_LONG:
         return [f"No job took longer than {against}."]
-    waited = (
-        f"waited {in_words(study, 'queue_delay_mean_s', wait)} of it" if wait else "never waited"
-    )
+    waited = f"waited {in_words(study, 'jct_mean_s', wait)} of it" if wait else "never waited"
     text = (
         f"Worst off is job {job} ({run.jobs.text['model'][worst]}, {gpus} GPU"
         f"{'' if gpus == 1 else 's'}): it took {jct}, {short(ratios[worst])} times as long as "

@@ -48,6 +48,15 @@ _MORE_IS_BETTER = frozenset({"gpu_computing_share", "jain_index"})
 _NEITHER = ("placements_", "gpu_allocated_share", "gpu_communicating_share", "latency_")
 """Metrics of which neither less nor more is good for its own sake."""
 
+_WORDS = {"jct": "JCT", "gpu ": "GPU ", "comm ": "communication ", " p9": " P9", " p5": " P5"}
+"""Parts of a metric's name, and what they are in a sentence."""
+
+_COUNTED = ("preemptions", "migrations", "placements_")
+"""Metrics of which there are fewer, not less."""
+
+_LEAST_TOLD = 0.0005
+"""A share that is smaller is no number of percent that anybody reads."""
+
 _NAMES = {
     "makespan_s": "makespan",
     "jct_mean_s": "JCT mean",
@@ -83,7 +92,9 @@ def metric_name(metric: str) -> str:
     if metric in _NAMES:
         return _NAMES[metric]
     words = metric.removesuffix("_s").replace("_", " ")
-    return words.replace("jct", "JCT").replace(" p9", " P9")
+    for part, word in _WORDS.items():
+        words = words.replace(part, word)
+    return words
 
 
 def sentences(
@@ -128,6 +139,8 @@ def _sure(
     form, opposite = _PHRASES.get(metric, ("has {by} less {name} than {baseline}", "more"))
     if compared.verdict == MORE:
         form = form.replace(_COMPARATIVE.get(metric, "less"), opposite)
+    elif metric.startswith(_COUNTED):
+        form = form.replace("less", "fewer")
     said = form.format(by=by, baseline=baseline, name=metric_name(metric))
     if sure_but_within(compared, equivalence):
         said += f", but by less than {100 * equivalence:g} %"
@@ -199,7 +212,9 @@ def best_sentence(best: Best, value: str, equivalence: float = EQUIVALENCE) -> s
         return f"{name}: equal under all, {value}."
     share = 1 - best.value / best.next_value if best.next_value > 0 else 0.0
     verb = "has the lowest" if len(best.policies) == 1 else "have the lowest"
-    gap = f", {100 * share:.2g} % below the next" if share > 0 else ""
+    gap = f", {_percent(share)} % below the next" if share > _LEAST_TOLD else ""
+    if 0 < share <= _LEAST_TOLD:
+        gap = ", next to nothing below the next"
     return f"{name}: {who} {verb}, {value}{gap}; {'; '.join(_certainty(best, equivalence))}."
 
 

@@ -12,6 +12,7 @@ from run_making import damage, make_run, replace
 
 from artist.report.grouping import Setting, Study, group
 from artist.report.job_packing import waited_by_cause
+from artist.report.metric_units import metric_unit
 from artist.report.page import page
 from artist.report.quantities import Quantity, Unit
 from artist.report.reader import Rows, Run, read_run, read_runs
@@ -182,6 +183,19 @@ def test_one_run_says_who_waited_most_and_why(busy: Path) -> None:
     share = 100 * jobs["queue_delay_s"].sum() / jobs["jct_s"].sum()
     assert f"waiting is {share:.0f} % of the completion time" in text
     assert text.endswith("nor from itself on another seed.")
+
+
+def test_parts_of_a_time_have_the_unit_of_the_whole(busy: Path) -> None:
+    study = group(read_runs([busy]))
+    text = " ".join(words(study))
+    unit = study.units[Quantity.JCT].name
+    assert re.search(rf"on average [0-9.,]+ {unit} of [0-9.,]+ {unit}\.", text)
+    assert re.search(rf"it took [0-9.,]+ {unit}, .* and waited [0-9.,]+ {unit} of it\.", text)
+    parts = ["compute_kept_mean_s", "preemption_time_mean_s", "compute_time_mean_s"]
+    assert {metric_unit(study, metric, "s").name for metric in parts} == {unit}
+    communication = ["comm_time_mean_s", "comm_kept_mean_s"]
+    assert len({metric_unit(study, metric, "s") for metric in communication}) == 1
+    assert metric_unit(study, "makespan_bound_s", "s") == metric_unit(study, "makespan_s", "s")
 
 
 def test_both_shares_of_one_run_are_of_all_gpu_time(busy: Path) -> None:

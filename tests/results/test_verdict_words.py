@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from artist.results.best_policy import Best
+from artist.results.best_policy import Best, Measured, bests
 from artist.results.compare_values import ComparedValues, compare_values
 from artist.results.glossary import METRICS
 from artist.results.verdict_words import Side, best_sentence, metric_name, sentences, side
@@ -35,6 +35,27 @@ def test_more_of_a_time_is_worse() -> None:
     assert texts("makespan_s", las=compared("more", 1.5, 1.25, 1.8)) == [
         ("worse", "las finishes all jobs 50 % later than fifo (makespan; 25 to 80 %, 5 replicates)")
     ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [
+        ("jct_p95_s", "JCT P95"),
+        ("gpu_computing_share", "GPU computing share"),
+        ("comm_time_share", "communication time share"),
+        ("iteration_time_p50_s", "iteration time P50"),
+    ],
+)
+def test_a_metric_has_a_name_that_can_be_read(metric: str, name: str) -> None:
+    assert metric_name(metric) == name
+
+
+def test_a_gap_too_small_for_a_percentage_is_told_in_words() -> None:
+    values = {"a": [100.0] * 5, "b": [100.00001] * 5}
+    (best,) = bests([Measured("comm_time_mean_s", values, [(seed, 0) for seed in range(5)])])
+    assert "a has the lowest, 100 s, next to nothing below the next; " in best_sentence(
+        best, "100 s"
+    )
 
 
 def test_sure_and_tiny_is_said_at_once() -> None:
@@ -68,7 +89,7 @@ def test_the_best_may_be_best_by_next_to_nothing() -> None:
     [
         ("queue_delay_mean_s", "keeps jobs waiting 12 % shorter", "keeps jobs waiting 50 % longer"),
         ("comm_time_mean_s", "spends 12 % less time", "spends 50 % more time"),
-        ("preemptions", "has 12 % less preemptions", "has 50 % more preemptions"),
+        ("preemptions", "has 12 % fewer preemptions", "has 50 % more preemptions"),
     ],
 )
 def test_each_metric_has_its_words(metric: str, less: str, more: str) -> None:

@@ -85,10 +85,9 @@ def test_waits_under_fifo_by_hand() -> None:
     assert [wait["reason"] for wait in waits] == [
         "at most 1 GPU was free, and it wanted 2",
         "it wanted 1, and for 8 s of 8 s as many stayed free, but the policy's order "
-        "or rule of placement left them unused; 0 other jobs got GPUs meanwhile, 0 from further "
-        "back in the trace",
-        "at most 4 GPUs were free, but other jobs got them at once, and it wanted 4; 2 other jobs "
-        "got GPUs meanwhile, 0 from further back in the trace",
+        "or rule of placement left them unused; no other job got GPUs meanwhile",
+        "4 GPUs were free at one instant, but other jobs got them, and it wanted 4; 2 other jobs "
+        "got GPUs meanwhile, none from further back in the trace",
     ]
 
 
@@ -102,6 +101,10 @@ def test_waits_under_las_by_hand() -> None:
         ("old", 10.0, 15.0, "lease-ended", "order", 2),
     ]
     assert waits[0]["reason"] == "no GPU was free, and it wanted 2"
+    assert waits[1]["reason"] == (
+        "2 GPUs were free at one instant, but other jobs got them, and it wanted 2; 1 other job "
+        "got GPUs meanwhile, from further back in the trace"
+    )
     assert some(waits, "waited_for", "overtaken_by", "overtakers") == [
         (["old"], [], 0),
         (["new"], ["new"], 1),

@@ -94,12 +94,18 @@ def sweep(
     if format_ is Format.JSON:
         print_json({**facts, "failures": {f.id: f.error for f in result.failures}})
     else:
-        print_facts(f"{chosen.name} version {chosen.version}", facts)
+        in_words = {name.replace("_", " "): value for name, value in facts.items()}
+        print_facts(f"{chosen.name} version {chosen.version}", in_words)
         _print_results(chosen, result, out / RESULTS)
     if result.outside:
+        runs, are, they = (
+            ("run", "is", "it stays there and has")
+            if result.outside == 1
+            else ("runs", "are", "they stay there and have")
+        )
         note(
-            f"artist: {result.outside} finished runs in {out / 'runs'} are not of this grid: they "
-            "stay there and have no row in the results"
+            f"artist: {result.outside} finished {runs} in {out / 'runs'} {are} not of this grid: "
+            f"{they} no row in the results"
         )
     for failure in result.failures:
         note(f"artist: run {failure.id} failed: {failure.error}")
