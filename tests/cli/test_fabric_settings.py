@@ -267,6 +267,15 @@ def test_a_fabric_is_explained_in_the_units_that_people_use(artist) -> None:
     assert row["GiB/s"] == "419.1, 46.57, 46.57"
 
 
+def test_an_outer_level_with_more_bandwidth_is_told_with_its_source(artist) -> None:
+    shown = artist("explain", "dally2025").stdout
+    assert (
+        "Level network has more bandwidth than rack inside it, and a hop takes 50 us there" in shown
+    )
+    assert "network\toriginal simulator, racks; a Switch hop counts its latency twice" in shown
+    assert "has more bandwidth" not in artist("explain", "h100-quantum2-spectrum4").stdout
+
+
 def test_a_shared_card_is_explained(artist, tmp_path: Path) -> None:
     text = Path(library.__file__).parents[1] / "astra_configs" / "fabrics" / "hgx-h100.yaml"
     shared = text.read_text().replace(
