@@ -8,7 +8,8 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import print_table, print_text
-from artist.results.number_text import short
+from artist.results.chief_metrics import IN_WORDS
+from artist.results.number_text import percent, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,11 +17,8 @@ if TYPE_CHECKING:
     from artist.experiments.compare import Comparison
     from artist.results.compare_values import ComparedValues
 
-CHIEF = ("jct_mean_s", "makespan_s")
-"""The metrics with sentences, unless `--metrics` asks for others."""
 
-
-def print_comparison(comparison: Comparison, in_words: Sequence[str] = CHIEF) -> None:
+def print_comparison(comparison: Comparison, in_words: Sequence[str] = IN_WORDS) -> None:
     """Print the table, the best policies, sentences about the metrics `in_words`, the parts."""
     _print_table(comparison)
     _print_family(comparison)
@@ -164,20 +162,16 @@ def _how_narrow(comparison: Comparison, until: float) -> str:
         every = "every other"
         note = f"; {copies} of the comparisons have no interval: their replicates are copies of one"
     if comparison.missing == 0:
-        return f"{every} interval reaches at most {_percent(until)} from its middle{note}"
+        return f"{every} interval reaches at most {percent(until)} % from its middle{note}"
     from artist.results.compare_values import MOST_REPLICATES
 
     widest, missing = comparison.widest, comparison.missing
     more = f"more than {MOST_REPLICATES:,}" if missing is None else f"about {missing:,} more"
     return (
         f"the budget ended: {widest.metric} of {widest.variant} reaches "
-        f"{_percent(widest.half_width)} from its middle; {more} "
-        f"{comparison.kind} would make it {_percent(until)}{note}"
+        f"{percent(widest.half_width)} % from its middle; {more} "
+        f"{comparison.kind} would make it {percent(until)} %{note}"
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
 
 
 def _spread(values: tuple[float, ...]) -> str:

@@ -31,12 +31,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.errors import ConfigError
-from artist.experiments.compared_metrics import BOUND, METRICS, check_metrics
+from artist.experiments.compared_metrics import BOUND, check_metrics
 from artist.experiments.executors import run_all
 from artist.experiments.experiment import MAX_RUNS
 from artist.experiments.until import BUDGET, FIRST_LOOK, enough_for, half_width, next_count
 from artist.experiments.variants import POLICY, Variant, of_policies, of_setting
-from artist.results.best_policy import HEADLINES, Best, Measured, bests
+from artist.results.best_policy import Best, Measured, bests
+from artist.results.chief_metrics import COMPARED, HEADLINES
 from artist.results.compare_values import (
     EQUIVALENCE,
     TOO_FEW,
@@ -48,6 +49,7 @@ from artist.results.compare_values import (
     kind_of,
 )
 from artist.results.jct_parts import PARTS
+from artist.results.number_text import counted
 from artist.run import OnTrace, build_cluster, build_fabric, build_trace, simulate
 from artist.trace.named import is_trace_file
 
@@ -130,10 +132,10 @@ class Comparison:
     def design(self) -> str:
         """The replicates in words."""
         seeds, orders = (len({one[i] for one in self.replicates}) for i in (0, 1))
-        independent = _counted(self.independent, "independent replicate")
+        independent = counted(self.independent, "independent replicate")
         if seeds > 1 and len(self.replicates) == seeds:
             return f"{seeds} seeds, each with a permutation of its own = {independent}"
-        made = f"{_counted(seeds, 'seed')} x {_counted(orders, 'permutation')}"
+        made = f"{counted(seeds, 'seed')} x {counted(orders, 'permutation')}"
         return f"{made} = {independent}"
 
     def differences_of_parts(self, variant: str) -> Mapping[str, float]:
@@ -171,7 +173,7 @@ def compare(
     vary: Mapping[str, Sequence[Any]] = MappingProxyType({}),
     seeds: int,
     permutations: int,
-    metrics: Sequence[str] = METRICS,
+    metrics: Sequence[str] = COMPARED,
     equivalence: float = EQUIVALENCE,
     until: float | None = None,
     budget: int = BUDGET,
@@ -385,10 +387,6 @@ def _compared(
         tuple(values), replicates, values, differences, widest, independent, until,
         equivalence=equivalence, setting=setting,
     )  # fmt: skip
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count} {name}{'' if count == 1 else 's'}"
 
 
 def _check_count(variants: int, seeds: int, permutations: int) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-METADATA: dict[str, dict[str, Any]] = {
+_METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
     "png": {"Software": None},
@@ -66,6 +66,16 @@ def save_figure(figure: Figure, path: Path) -> None:
     form = target.suffix[1:].lower()
     try:
         with whole_file(target) as partial, rc_context({"svg.hashsalt": "artist"}):
-            figure.savefig(partial, format=form, metadata=METADATA.get(form, {}))
+            draw_to(figure, partial, form)
     except ValueError as cause:  # a format that matplotlib does not know
         raise ConfigError(f"--plot {path}: cannot be written ({cause})") from cause
+
+
+def draw_to(figure: Figure, path: Path, form: str, **options: Any) -> None:
+    """Write a figure in a format, without what would differ the next time.
+
+    Raises:
+        ValueError: matplotlib does not know the format.
+        OSError: the file cannot be written.
+    """
+    figure.savefig(path, format=form, metadata=_METADATA.get(form, {}), **options)

@@ -17,6 +17,7 @@ import numpy as np
 
 from artist.report.grouping import Replicate, Setting
 from artist.report.quantities import Unit
+from artist.results.chief_metrics import OF_A_REPORT
 from artist.results.compare_values import (
     EQUIVALENCE,
     IDENTICAL,
@@ -32,13 +33,6 @@ from artist.results.compare_values import (
 )
 from artist.results.glossary import METRICS, Term
 from artist.results.number_text import plain
-
-MAIN = (
-    "makespan_s", "jct_mean_s", "jct_p50_s", "jct_p95_s", "jct_p99_s", "queue_delay_mean_s",
-    "queue_delay_p95_s", "queue_delay_p99_s", "comm_time_mean_s", "gpu_allocated_share",
-    "gpu_computing_share", "gpu_communicating_share", "preemptions", "migrations",
-)  # fmt: skip
-"""The metrics that the page shows at once. It shows the others after a click."""
 
 # These metrics describe the simulation, not the cluster. `wall_s` even differs between equal
 # runs, and equal runs must give the same page.
@@ -134,8 +128,8 @@ def compare_setting(setting: Setting, baseline: str) -> tuple[Table, Table]:
         for term in METRICS
         if term.name not in _LEFT_OUT and all(term.name in run.summary for run in runs)
     ]
-    main = [term for term in shown if term.name in MAIN]
-    others = [term for term in shown if term.name not in MAIN]
+    main = [term for term in shown if term.name in OF_A_REPORT]
+    others = [term for term in shown if term.name not in OF_A_REPORT]
     judged = _table(setting, baseline, [*main, *others])
     return judged[: len(main)], judged[len(main) :]
 

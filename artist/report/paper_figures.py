@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.errors import ConfigError
-from artist.io.figures import METADATA
+from artist.io.figures import draw_to
 from artist.io.folders import scratch_folder
 from artist.io.partials import remove_leftovers
 from artist.io.writing import refuse_special, sync
@@ -77,10 +77,7 @@ def write_figures(study: Study, folder: Path, format_: str, *, overwrite: bool =
         remove_leftovers(folder)
         with scratch_folder(folder) as scratch:
             for name, canvas in _drawn(study):
-                canvas.savefig(
-                    scratch / f"{name}.{format_}", format=format_, bbox_inches="tight",
-                    metadata=METADATA[format_],
-                )  # fmt: skip
+                draw_to(canvas, scratch / f"{name}.{format_}", format_, bbox_inches="tight")
             written = sorted(scratch.iterdir())
             for file in written:
                 refuse_special(folder / file.name)

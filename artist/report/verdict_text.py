@@ -13,7 +13,8 @@ from artist.report.markup import Html, join, tag
 from artist.report.metric_units import in_words
 from artist.report.quantities import Quantity
 from artist.report.reader import Run
-from artist.results.best_policy import HEADLINES, Best, Measured, bests
+from artist.results.best_policy import Best, Measured, bests
+from artist.results.chief_metrics import HEADLINES
 from artist.results.compare_values import (
     LEAST_REPLICATES,
     MORE,
@@ -21,7 +22,7 @@ from artist.results.compare_values import (
     TOO_FEW,
     family_words,
 )
-from artist.results.number_text import short
+from artist.results.number_text import counted, short
 from artist.results.verdict_words import best_sentence, listed
 
 
@@ -224,8 +225,8 @@ def _worst(study: Study, run: Run) -> list[str]:
         return [f"No job took longer than {against}."]
     waited = f"waited {in_words(study, 'jct_mean_s', wait)} of it" if wait else "never waited"
     text = (
-        f"Worst off is job {job} ({run.jobs.text['model'][worst]}, {gpus} GPU"
-        f"{'' if gpus == 1 else 's'}): it took {jct}, {short(ratios[worst])} times as long as "
+        f"Worst off is job {job} ({run.jobs.text['model'][worst]}, {counted(gpus, 'GPU')}"
+        f"): it took {jct}, {short(ratios[worst])} times as long as "
         f"{against}, and {waited}."
     )
     return [text, *_longest_wait(study, run, job)]

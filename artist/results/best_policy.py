@@ -24,14 +24,6 @@ from artist.results.compare_values import (
     kind_of,
 )
 
-HEADLINES = {
-    "jct_mean_s": "Average JCT",
-    "makespan_s": "Makespan",
-    "queue_delay_p95_s": "P95 queueing delay",
-    "comm_time_mean_s": "Communication per job",
-}
-"""The metrics that a best policy is named for, and their names; less is better."""
-
 
 @dataclass(frozen=True, slots=True)
 class Measured:

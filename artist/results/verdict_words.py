@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from artist.results.best_policy import HEADLINES, Best
+from artist.results.best_policy import Best
+from artist.results.chief_metrics import HEADLINES
 from artist.results.compare_values import (
     EQUIVALENCE,
     IDENTICAL,
@@ -32,7 +33,7 @@ from artist.results.compare_values import (
     what_would_decide,
 )
 from artist.results.glossary import unit_after
-from artist.results.number_text import short
+from artist.results.number_text import counted, percent, short
 
 _PHRASES = {
     "makespan_s": ("finishes all jobs {by} sooner than {baseline}", "later"),
@@ -144,7 +145,7 @@ def _sure(
     said = form.format(by=by, baseline=baseline, name=metric_name(metric))
     if sure_but_within(compared, equivalence):
         said += f", but by less than {100 * equivalence:g} %"
-    note = f"{metric_name(metric)}; {interval}, {_replicates(compared.replicates)}"
+    note = f"{metric_name(metric)}; {interval}, {counted(compared.replicates, 'replicate')}"
     return Sentence(side(metric, compared.verdict), f"{policy} {said} ({note})")
 
 
@@ -156,13 +157,8 @@ def _amounts(metric: str, compared: ComparedValues) -> tuple[str, str]:
         low, high = (short(end) for end in sorted(ends))
         return f"{short(middle)}{unit}", f"{low} to {high}{unit}"
     middle, *ends = (abs(x - 1) for x in (compared.ratio, compared.low, compared.high))
-    low, high = (_percent(end) for end in sorted(ends))
-    return f"{_percent(middle)} %", f"{low} to {high} %"
-
-
-def _percent(share: float) -> str:
-    """A share in percent: whole numbers from 10 on, two digits below."""
-    return f"{100 * share:,.0f}" if share >= 0.0995 else f"{100 * share:.2g}"
+    low, high = (percent(end) for end in sorted(ends))
+    return f"{percent(middle)} %", f"{low} to {high} %"
 
 
 def _unsure(
@@ -174,7 +170,7 @@ def _unsure(
     equivalence: float,
 ) -> Sentence:
     named = listed(policies)
-    note = f"({metric_name(metric)}; {_replicates(count)})"
+    note = f"({metric_name(metric)}; {counted(count, 'replicate')})"
     several = len(policies) > 1
     if verdict == IDENTICAL:
         be = "are" if several else "is"
@@ -187,10 +183,6 @@ def _unsure(
         why = f"a verdict needs {LEAST_REPLICATES} independent replicates"
         return Sentence(Side.OPEN, f"nothing is said of {named} against {baseline}: {why} {note}")
     return Sentence(Side.OPEN, f"{named} cannot be told apart from {baseline} {note}")
-
-
-def _replicates(count: int) -> str:
-    return f"{count} replicate{'' if count == 1 else 's'}"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -212,7 +204,7 @@ def best_sentence(best: Best, value: str, equivalence: float = EQUIVALENCE) -> s
         return f"{name}: equal under all, {value}."
     share = 1 - best.value / best.next_value if best.next_value > 0 else 0.0
     verb = "has the lowest" if len(best.policies) == 1 else "have the lowest"
-    gap = f", {_percent(share)} % below the next" if share > _LEAST_TOLD else ""
+    gap = f", {percent(share)} % below the next" if share > _LEAST_TOLD else ""
     if 0 < share <= _LEAST_TOLD:
         gap = ", next to nothing below the next"
     return f"{name}: {who} {verb}, {value}{gap}; {'; '.join(_certainty(best, equivalence))}."

@@ -17,7 +17,7 @@ from artist.report.page import page
 from artist.report.quantities import Quantity, Unit
 from artist.report.reader import Rows, Run, read_run, read_runs
 from artist.report.verdict_text import verdict_section
-from artist.results.best_policy import HEADLINES
+from artist.results.chief_metrics import HEADLINES
 
 UNITS = dict.fromkeys(Quantity, Unit(1.0, "s"))
 NOTHING = Rows({}, {}, 0)

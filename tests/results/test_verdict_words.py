@@ -8,7 +8,15 @@ from dataclasses import replace
 import pytest
 
 from artist.results.best_policy import Best, Measured, bests
-from artist.results.compare_values import ComparedValues, compare_values
+from artist.results.chief_metrics import (
+    COMPARED,
+    HEADLINES,
+    IN_WORDS,
+    NAMES,
+    OF_A_REPORT,
+    OF_A_RESULT,
+)
+from artist.results.compare_values import ComparedValues, compare_values, sure_but_within
 from artist.results.glossary import METRICS
 from artist.results.verdict_words import Side, best_sentence, metric_name, sentences, side
 
@@ -70,6 +78,12 @@ def test_sure_and_tiny_is_said_at_once() -> None:
     # An interval that reaches over the share does not say that the difference is within it.
     (told,) = sentences("jct_mean_s", "fifo", {"las": compared("less", 0.97, 0.94, 0.999)}, 0.05)
     assert "but" not in told.text
+
+
+def test_only_a_sure_difference_is_within_and_said_so() -> None:
+    tiny = compared("less", 0.995, 0.994, 0.996)
+    assert sure_but_within(tiny, 0.05)
+    assert not sure_but_within(replace(tiny, verdict="no difference"), 0.05)
 
 
 def test_the_best_may_be_best_by_next_to_nothing() -> None:
@@ -154,3 +168,14 @@ def test_a_real_comparison_speaks_as_its_verdict() -> None:
     noise = compare_values(base, [95.0, 120.0, 80.0, 110.0, 93.0])
     told = {text.split()[0]: kind for kind, text in texts("makespan_s", sure=sure, noise=noise)}
     assert told == {"sure": "better", "noise": "open"}
+
+
+def test_less_is_better_of_every_metric_that_a_best_policy_is_named_for() -> None:
+    assert {side(metric, "less") for metric in HEADLINES} == {Side.BETTER}
+    assert all(HEADLINES[metric] == NAMES[metric] for metric in HEADLINES)
+
+
+def test_every_chief_metric_is_one_of_the_glossary() -> None:
+    known = {term.name for term in METRICS}
+    for chosen in (NAMES, HEADLINES, IN_WORDS, COMPARED, OF_A_RESULT, OF_A_REPORT):
+        assert set(chosen) <= known

@@ -74,9 +74,9 @@ def _more_outside(fabric: Fabric) -> Iterator[str]:
         alike = inner.shared_by is None and outer.shared_by is None
         if alike and outer.bandwidth_gib_per_s > inner.bandwidth_gib_per_s:
             yield (
-                f"Level {outer.name} has more bandwidth than {inner.name} inside it, and a hop takes "
-                f"{latency_text(outer.latency_ns)} there, not {latency_text(inner.latency_ns)}: "
-                "so their sources have it."
+                f"Level {outer.name} has more bandwidth than {inner.name} inside it, and a hop "
+                f"takes {latency_text(outer.latency_ns)} there, not "
+                f"{latency_text(inner.latency_ns)}: so their sources have it."
             )
 
 

@@ -10,6 +10,7 @@ import typer
 
 from artist.cli.options import NoHints, OverwriteFiles
 from artist.cli.output import note
+from artist.results.number_text import counted
 
 
 class FigureFormat(StrEnum):
@@ -57,19 +58,15 @@ def report(
         content = page(study, title)
         write_whole(target, content)
         if not quiet:
-            note(f"{target}: {_counted(len(study.runs), 'run')}, {len(content) / 1e6:.1f} MB")
+            note(f"{target}: {counted(len(study.runs), 'run')}, {len(content) / 1e6:.1f} MB")
     if figures:
         count = write_figures(study, figures, figure_format.value, overwrite=overwrite)
         if not quiet:
-            note(f"{figures}: {_counted(count, 'figure')}")
+            note(f"{figures}: {counted(count, 'figure')}")
 
 
 def _say_left_out(sweep: Path, count: int) -> None:
     note(
-        f"{sweep}: {_counted(count, 'run')} left out, of a former grid of this sweep; give the run "
+        f"{sweep}: {counted(count, 'run')} left out, of a former grid of this sweep; give the run "
         "directories themselves to show them"
     )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

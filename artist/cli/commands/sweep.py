@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from artist.experiments.sweep import SweepResult
 
 
-CHIEF = ("makespan_s", "jct_mean_s", "jct_p95_s", "queue_delay_mean_s", "comm_time_mean_s")
-"""The metrics that are printed at the end."""
-
 MOST_ROWS = 20
 """More runs would push the facts off the screen."""
 
@@ -115,12 +112,13 @@ def sweep(
 
 def _print_results(experiment: Experiment, result: SweepResult, results: Path) -> None:
     """The grid's settings and the chief metrics of each run; a long grid's first runs."""
+    from artist.results.chief_metrics import COMPARED
     from artist.results.glossary import find
 
     if not result.rows:
         return
     columns = [*experiment.grid] or ["run"]
-    metrics = [name for name in CHIEF if name in result.rows[0] and name not in columns]
+    metrics = [name for name in COMPARED if name in result.rows[0] and name not in columns]
     units = {term.name: term.unit for name in metrics if (term := find(name))}
     headings = [f"{name.removesuffix('_s')} ({units[name]})" for name in metrics]
     rows = [[_cell(row.get(name)) for name in (*columns, *metrics)] for row in result.rows]
