@@ -52,6 +52,15 @@ def zoned_s(text: str) -> float | None:
         return None
 
 
+def is_date(text: str) -> bool:
+    """Whether a text is a date, with or without a time and a zone.
+
+    >>> is_date("2020-06-09 18:41:01Z"), is_date("18:41:01"), is_date("20200609")
+    (True, False, False)
+    """
+    return not text.strip().isdigit() and _moment(text.strip()) is not None
+
+
 def reader_of_dates(texts: Sequence[str]) -> Callable[[str], float | None]:
     """How to read the dates of a column: with zones if the first has one, else without."""
     return moment_s if not texts or zoned_s(texts[0]) is None else zoned_s
