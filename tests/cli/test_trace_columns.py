@@ -182,6 +182,13 @@ def test_the_proposal_names_the_units(artist, own: Path, text, columns, units) -
     assert json.loads(ran.stdout)["ideal_jct_p50_s"] == 7200
 
 
+def test_validate_prints_the_units_in_force(artist, own: Path) -> None:
+    ran = artist("trace", "validate", "jobs.csv", *FLAGS)
+    assert "\nunits\tsubmit_time: s (default), duration: h\n" in ran.stdout
+    ran = artist("trace", "validate", "tiny-batch")
+    assert "\nunits\tarrival_s: s (default), compute_s: s (default)\n" in ran.stdout
+
+
 def test_stats_and_sim_name_all_unknown_models_as_spelt(artist, own: Path) -> None:
     ran = artist("trace", "stats", "jobs.csv", *FLAGS)
     assert ran.returncode == 0
