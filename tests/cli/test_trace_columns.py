@@ -189,6 +189,21 @@ def test_validate_prints_the_units_in_force(artist, own: Path) -> None:
     assert "\nunits\tarrival_s: s (default), compute_s: s (default)\n" in ran.stdout
 
 
+def test_sim_compares_run_times_with_recorded_ones(artist, own: Path) -> None:
+    ran = artist(*SIM, *FLAGS, *MODELS)
+    assert "\nJobs run 1." in ran.stdout
+    assert "warning" not in ran.stderr
+    dlrm = ("--models", "ResNet-18 (batch size 32)=dlrm,VGG, the old one=vgg11")
+    ran = artist(*SIM, *FLAGS, *dlrm, "--quiet", "--format", "json")
+    assert "warning: Jobs run " in ran.stderr
+    assert "x at most (job 'a', 'dlrm')" in ran.stderr
+
+
+def test_only_recorded_run_times_are_compared(artist) -> None:
+    ran = artist("sim", "--trace", "tiny-batch", "--racks", "1")
+    assert "recorded time" not in ran.stdout + ran.stderr
+
+
 def test_stats_and_sim_name_all_unknown_models_as_spelt(artist, own: Path) -> None:
     ran = artist("trace", "stats", "jobs.csv", *FLAGS)
     assert ran.returncode == 0
