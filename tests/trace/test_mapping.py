@@ -357,6 +357,23 @@ def test_a_column_of_dates_needs_the_unit_date(own: Path) -> None:
         read(own, columns=COLUMNS, units=HOURS)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (",600,", ",2025-01-01 00:00:00,", "18:41:01 with --units submit_time=date"),
+        (",600,", ",02:00:00,", "--units reads numbers in us, ms, s, min, h, d (submit_time=h), "
+         "and dates with a time as in 2020-06-09 18:41:01 (submit_time=date)"),
+        (",7200,", ",02:00:00,", "min, h, d (duration=h), no clock and no date"),
+        (",7200,", ",2025-01-01,", "min, h, d (duration=h), no clock and no date"),
+        (",7200,", ",-1,", "up to 4e+09; correct this row"),
+    ],
+)  # fmt: skip
+def test_a_date_or_a_clock_is_told_which_units_there_are(tmp_path, old, new, words) -> None:
+    with pytest.raises(TraceError) as caught:
+        jobs(tmp_path, SIMPLE.replace(old, new))
+    assert words in str(caught.value)
+
+
 # -- columns that look alike ---------------------------------------------------------------
 
 

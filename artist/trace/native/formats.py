@@ -18,11 +18,10 @@ import numpy.typing as npt
 from artist.errors import TraceError, nearest, one_line, shortened
 from artist.trace.native.alike import alike, unit_in
 from artist.trace.native.table import HINT_PREFIX, MAX_GPUS, Table, as_float
-from artist.trace.native.time_units import DATE, is_date
+from artist.trace.native.time_units import ARRIVALS, DATE, is_date
 from artist.trace.native.trace import UNKNOWN_MODEL
 
 # The columns of times above, for which a unit may be given.
-ARRIVALS = ("arrival_s", "submit_time")
 TIMES = (*ARRIVALS, "duration", "compute_s", "restart_s")
 
 

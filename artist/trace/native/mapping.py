@@ -27,7 +27,6 @@ from artist.errors import ArtistError, ConfigError, TraceError, did_you_mean, on
 from artist.io.documents import Document, load_yaml, validate
 from artist.io.reading import is_file
 from artist.trace.native.formats import (
-    ARRIVALS,
     OWN_FORMATS,
     TIMES,
     OwnFormat,
@@ -35,7 +34,7 @@ from artist.trace.native.formats import (
     units_text,
 )
 from artist.trace.native.table import HINT_PREFIX, Source, Table, as_float
-from artist.trace.native.time_units import DATE, Unit, reader_of_dates, scaled
+from artist.trace.native.time_units import ARRIVALS, DATE, Unit, reader_of_dates, scaled
 
 SUFFIX = ".columns.yaml"
 
