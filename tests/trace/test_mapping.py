@@ -181,6 +181,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"columns": {"gpus": "n_gpus", "num_gpus": "id"}}, "num_gpus and gpus are one column",
     ),
     "a unit that there is not": ({"columns": COLUMNS, "units": {"duration": "mn"}}, "'mn'"),
+    "a unit by its usual name": (
+        {"columns": COLUMNS, "units": {"duration": "hours"}},
+        "'units': the unit of 'duration' is one of us, ms, s, min, h, d; write duration=h, got",
+    ),
+    "an arrival's unit": (
+        {"columns": COLUMNS, "units": {"arrival_s": "when"}}, "of us, ms, s, min, h, d, date, got",
+    ),
     "a unit of no time": ({"columns": COLUMNS, "units": {"gpus": "h"}}, "gpus is no time"),
     "a length that is a date": (
         {"columns": COLUMNS, "units": {"duration": "date"}}, "only arrivals can be dates",
@@ -312,10 +319,17 @@ def test_named_models_go_before_the_rule_and_only_the_rest_is_drawn(own: Path) -
     assert read(own, **given, rules=Rules(model="resnet50")).jobs[0].model == "resnet50"
 
 
-def test_a_name_that_no_job_has_is_told(own: Path) -> None:
-    models = {"VGG-Net": "vgg11", "VGGNet": "vgg11"}
-    trace = read(own, columns=COLUMNS, units=HOURS, models=models)
-    assert "'VGGNet' is vgg11: 0 jobs" in trace.filled[0]
+def test_a_name_that_no_job_has_is_refused_unless_a_mapping_file_has_it(own: Path) -> None:
+    given: dict[str, Any] = {"columns": COLUMNS, "units": HOURS, "models": {"VGGNet": "vgg11"}}
+    for refused in (lambda: read(own, **given), lambda: write_mapping(own, None, given)):
+        with pytest.raises(ConfigError) as caught:
+            refused()
+        assert str(caught.value) == (
+            "--models 'VGGNet=vgg11': no job has the model 'VGGNet'; did you mean 'VGG-Net'?; the "
+            "models of the trace are: 'ResNet-18 (batch size 32)', 'VGG-Net'"
+        )
+    beside(own).write_text(json.dumps(given))
+    assert "'VGGNet' is vgg11: 0 jobs" in read(own).filled[0]
 
 
 def test_scenarios_without_a_mapping_are_as_they_were() -> None:

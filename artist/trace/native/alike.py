@@ -86,9 +86,18 @@ def unit_in(column: str) -> str | None:
     >>> unit_in("run_hours"), unit_in("runtimeMs"), unit_in("Runtime [h]"), unit_in("length_s")
     ('h', 'ms', 'h', None)
     """
-    last = _words(column)[-1]
-    unit = next((unit for unit, names in _UNITS.items() if last in names), None)
+    unit = unit_called(_words(column)[-1])
     return None if unit == "s" else unit
+
+
+def unit_called(word: str) -> str | None:
+    """The unit of a usual name of it; None if there is none.
+
+    >>> unit_called("hours"), unit_called("fortnights")
+    ('h', None)
+    """
+    word = word.strip().casefold()
+    return next((unit for unit, names in _UNITS.items() if word in names), None)
 
 
 def _without_unit(column: str) -> str:

@@ -26,6 +26,7 @@ from pydantic import Field, field_validator
 from artist.errors import ArtistError, ConfigError, TraceError, did_you_mean, one_line, shortened
 from artist.io.documents import Document, load_yaml, validate
 from artist.io.reading import is_file
+from artist.trace.native.alike import unit_called
 from artist.trace.native.formats import (
     OWN_FORMATS,
     TIMES,
@@ -34,7 +35,7 @@ from artist.trace.native.formats import (
     units_text,
 )
 from artist.trace.native.table import HINT_PREFIX, Source, Table, as_float
-from artist.trace.native.time_units import ARRIVALS, DATE, Unit, reader_of_dates, scaled
+from artist.trace.native.time_units import ARRIVALS, DATE, UNITS, Unit, reader_of_dates, scaled
 
 SUFFIX = ".columns.yaml"
 
@@ -71,6 +72,20 @@ class TraceMapping(Document):
     model_rule: str | None = Field(
         default=None, description="for jobs without a known model: uniform, mix, keep or a model"
     )
+
+    @field_validator("units", mode="before")
+    @classmethod
+    def _units_that_there_are(cls, value: Any) -> Any:
+        pairs = value.items() if isinstance(value, Mapping) else ()
+        for name, unit in pairs:
+            known = [one for one in UNITS if one != DATE or name in ARRIVALS]
+            if isinstance(unit, str) and unit not in UNITS:
+                meant = unit_called(unit)
+                raise ValueError(
+                    f"the unit of {shortened(name)} is one of {', '.join(known)}"
+                    f"{f'; write {one_line(name)}={meant}' if meant else ''}"
+                )
+        return value
 
     @field_validator("columns")
     @classmethod
