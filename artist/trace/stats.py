@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from artist.trace.doubts import doubts
 from artist.trace.foreign.fill import known_model
 from artist.trace.native.formats import OWN_FORMATS, TIMES
 from artist.trace.native.mapping import SAME
@@ -77,5 +78,5 @@ def validate(trace: Trace) -> dict[str, Value]:
         "mapped": list(trace.mapped),
         "filled": list(trace.filled),
         "dropped": dict(trace.dropped),
-        "warnings": list(trace.warnings),
+        "warnings": [*trace.warnings, *doubts(trace)],
     }
