@@ -37,6 +37,8 @@ from artist.estimates.query import LatencyBackend
 from artist.io.digests import sha256
 from artist.io.documents import validate
 from artist.network.iteration_time_alone import AloneRates
+from artist.network.network_of_run import NetworkOfRun
+from artist.network.rate_functions import open_contention
 from artist.policies.own_file import cannot_be_made, entry_in_file, in_a_sentence, is_in_a_file
 from artist.policies.table import POLICIES
 from artist.registry import Entry
@@ -122,10 +124,11 @@ def prepare(
     calibration = build_calibration(scenario, fabric)
     trace = build_trace(scenario, tree)
     estimates = build_latency(scenario, fabric, calibration, store)
+    network = NetworkOfRun(tree, fabric, estimates, scenario.seed)
     simulator = Simulator(
         tree,
         trace.jobs,
-        AloneRates(tree, estimates.estimate),
+        open_contention(scenario.contention, scenario.contention_options, network),
         lease=policy.lease,
         visiting_order=VisitingOrder(tree, scenario.permutation),
         events=events,

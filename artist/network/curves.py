@@ -19,7 +19,7 @@ from functools import partial
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.shape import Shape, gpus_of
-from artist.errors import ConfigError
+from artist.errors import BackendError, ConfigError
 from artist.estimates.asked import as_sent, asked_dimensions, query, slowest
 from artist.estimates.calibration import with_constant_share
 from artist.estimates.latency_service import EstimateStore, answer
@@ -111,21 +111,39 @@ class Curves:
             self._known[key] = self._asked(*key)
         return self._known[key]
 
+    def traffic(self, model: str, shape: Shape) -> tuple[Traffic, float]:
+        """What a model on a shape sends in an iteration of the query, and its compute time.
+
+        Raises:
+            BackendError: the backend cannot answer, or tells no bytes.
+        """
+        dims, first = self._slowest(model, shape, frozenset(), 1.0)
+        return self._traffic(model, dims, first), first.compute_ns / TICKS_PER_S
+
+    def _traffic(self, model: str, dims: tuple[Dimension, ...], first: Estimate) -> Traffic:
+        if first.bytes_per_dimension is None or first.profile is None:
+            raise BackendError(
+                f"backend {first.source} tells no traffic, so nobody knows what jobs send on links "
+                "that they share; take --backend analytical, or --contention none"
+            )
+        system = query(self._workload(model), dims, self._fabric).system
+        return Traffic(dims, system.all_reduce, first.bytes_per_dimension)
+
     def _asked(self, model: str, shape: Shape, contended: frozenset[str]) -> Curve:
         constant = 0.0
         if self._constant_share_of is not None and gpus_of(shape) > 1:
             constant = self._constant_share_of(model)
         dims, first = self._slowest(model, shape, contended, 1.0)
         crossed = {index for index, dim in enumerate(dims) if dim.level in contended}
-        sends = any((first.bytes_per_dimension or ())[index] for index in crossed)
+        traffic = self._traffic(model, dims, first)
+        sends = any(traffic.bytes_per_dimension[index] for index in crossed)
         shares = self._shares if sends else (1.0,)
         points = [first, *(self._slowest(model, shape, contended, x)[1] for x in shares[1:])]
-        asked = query(self._workload(model), dims, self._fabric)
         return Curve(
             shares,
             tuple(with_constant_share(point, constant).comm_ratio for point in points),
             tuple(busy_ns(point.profile or (), crossed) / point.compute_ns for point in points),
-            Traffic(dims, asked.system.all_reduce, first.bytes_per_dimension or ()),
+            traffic,
             first.compute_ns / TICKS_PER_S,
             first.source,
         )

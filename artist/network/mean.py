@@ -83,8 +83,8 @@ def _of_component(contention: Contention, two_bottleneck_weight: float) -> tuple
         alone = alone_s(contention, 0)
         return (Slowed(alone, alone),)
     form = canonical(contention)
-    jobs = [_job(form.contention, index) for index in range(len(form.order))]
-    periods_of = _together if len(jobs) <= MOST_TOGETHER else _each_among_others
+    jobs = [sending_job(form.contention, index) for index in range(len(form.order))]
+    periods_of = chain_s if len(jobs) <= MOST_TOGETHER else _each_among_others
     periods_s = periods_of(form.contention.links, jobs, two_bottleneck_weight).tolist()
     return form.in_place(
         [
@@ -99,7 +99,8 @@ def _without_phases(contention: Contention) -> Contention:
     return Contention(contention.links, members)
 
 
-def _job(contention: Contention, index: int) -> SendingJob:
+def sending_job(contention: Contention, index: int) -> SendingJob:
+    """A job of a contention as `mean` sees it; it sends as long as it does alone there."""
     pattern = contention.members[index].pattern
     down_s = pattern.down_s
     busy_s = max(alone_s(contention, index) - down_s, 0.0)
@@ -173,13 +174,13 @@ def _stationary(rates: Floats) -> Floats:
     return chances
 
 
-def _together(
+def chain_s(
     links: tuple[SharedLink, ...],
     jobs: Sequence[SendingJob],
-    two_bottleneck_weight: float,
+    two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT,
     background: Sequence[Flow] = (),
 ) -> Floats:
-    """Iterations of few jobs, from the chain of all, beside flows that always send."""
+    """Iterations of few jobs in seconds, from the chain of all, beside flows that always send."""
     sharers = _Sharers(links, jobs, two_bottleneck_weight, background)
     speeds = (sharers.chances()[:, None] * sharers.speeds).sum(axis=0)
     periods: Floats = np.array([job.busy_s for job in jobs]) / speeds
@@ -222,7 +223,7 @@ class Crowds:
         for index in indices:
             key = self._crowd(index, sends)
             if key not in known:
-                made = _together(self._links, key[0], self._two_bottleneck_weight, key[1])
+                made = chain_s(self._links, key[0], self._two_bottleneck_weight, key[1])
                 known[key] = float(made[0])
             # Longer iterations of the others make this one shorter. Half steps damp the swings.
             periods_s[index] = math.sqrt(before_s[index] * known[key])

@@ -64,7 +64,7 @@ def shared(
 ) -> tuple[Shared, ...]:
     """Iterations of jobs on the links that their ways cross; arguments as in `contention`."""
     shares = [1.0] * len(jobs)
-    seen = [_seen(job, 1.0) for job in jobs]
+    seen = [seen_by_models(job, 1.0) for job in jobs]
     for _ in range(MOST_ROUNDS):
         before = seen
         slowed = model(contention(before, eta=eta, fair_queued=fair_queued))
@@ -75,7 +75,7 @@ def shared(
                 shares[index] = job.curve.share_at(busy_s / job.compute_s)
             else:
                 shares[index] = 1.0
-        seen = [_seen(job, share) for job, share in zip(jobs, shares, strict=True)]
+        seen = [seen_by_models(job, share) for job, share in zip(jobs, shares, strict=True)]
         if all(
             abs(now.iteration_s - then.iteration_s) <= SETTLED * then.iteration_s
             for now, then in zip(seen, before, strict=True)
@@ -91,8 +91,8 @@ def _down_s(job: CurvedJob, share: float) -> float:
     return max(job.iteration_s(share) - job.busy_s(share), 0.0)
 
 
-def _seen(job: CurvedJob, share: float) -> JobOnLinks:
-    """The job as a model sees it: Down and Up, alone."""
+def seen_by_models(job: CurvedJob, share: float) -> JobOnLinks:
+    """A job with a share of the bandwidth, as a model sees it: Down and Up, alone."""
     busy_s = job.busy_s(1.0)
     times = job.compute_s / job.curve.compute_s
     ways = tuple(replace(way, volume_bytes=times * way.volume_bytes) for way in job.ways)

@@ -41,14 +41,25 @@ class JobOnLinks:
 
 
 def ways(
-    tree: ClusterTree, fabric: Fabric, placement: Placement, traffic: Traffic
+    tree: ClusterTree,
+    fabric: Fabric,
+    placement: Placement,
+    traffic: Traffic,
+    innermost_level: int = 0,
 ) -> tuple[Way, ...]:
     """The ways of a job's traffic between the units of the innermost level with an uplink.
+
+    Uplinks of levels inside `innermost_level` are left out, and so is traffic that crosses no
+    others.
 
     Raises:
         ConfigError: as `Traffic.spans`.
     """
-    stated = [index for index, level in enumerate(fabric.levels) if level.uplink is not None]
+    stated = [
+        index
+        for index, level in enumerate(fabric.levels)
+        if level.uplink is not None and index >= innermost_level
+    ]
     if not stated:
         return ()
     innermost = stated[0]

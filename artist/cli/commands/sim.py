@@ -37,6 +37,7 @@ def sim(
     fabric: options.FabricName = None,
     backend: options.Backend = None,
     calibration: options.CalibrationName = None,
+    contention: options.Contention = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
     out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,

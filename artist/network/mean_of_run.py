@@ -1,0 +1,142 @@
+"""`mean` for the jobs of a run: chains of few joined jobs, and of crowds among many.
+
+Up to `MOST_TOGETHER` joined jobs have one chain, as in `mean`. Among more, each job that is asked
+has a chain of its own with the neighbours that weigh most; the others send at their mean rates.
+There one round of the fixed point asks only some jobs. Everybody else keeps the share that was
+found before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from artist.cluster.links import Link
+from artist.contract import JobView
+from artist.network.mean import (
+    CONVERGED,
+    MOST_ROUNDS,
+    MOST_TOGETHER,
+    Crowds,
+    SendingJob,
+    chain_s,
+)
+from artist.network.patterns import Flow, SharedLink
+from artist.network.sharing import MOST_ROUNDS as MOST_CURVE_ROUNDS
+from artist.network.sharing import SETTLED
+from artist.network.uplinks import LoneJob, PlacedJob, Uplinks
+from artist.units import Tick
+
+MEAN = "mean"
+
+
+class Mean:
+    """The solver `mean`."""
+
+    name = MEAN
+    most_jobs = MOST_TOGETHER
+    most_rounds = MOST_ROUNDS
+
+    def __init__(self, uplinks: Uplinks) -> None:
+        self._uplinks = uplinks
+
+    def shares(
+        self, jobs: Sequence[PlacedJob], running: Mapping[int, JobView], now: Tick
+    ) -> Mapping[int, float]:
+        """Shares of few joined jobs, from the chain of all."""
+        every = [self._uplinks.lone(placed) for placed in jobs]
+        links, flows = self._numbered(every)
+        shares = [1.0] * len(jobs)
+        for _ in range(MOST_CURVE_ROUNDS):
+            before = [x.curved.iteration_s(share) for x, share in zip(every, shares, strict=True)]
+            sending = [
+                _sending(x, share, of_job)
+                for x, share, of_job in zip(every, shares, flows, strict=True)
+            ]
+            periods_s = chain_s(links, sending).tolist()
+            shares = [
+                _share(x, job, period_s)
+                for x, job, period_s in zip(every, sending, periods_s, strict=True)
+            ]
+            now_s = [x.curved.iteration_s(share) for x, share in zip(every, shares, strict=True)]
+            if all(abs(x - y) <= SETTLED * y for x, y in zip(now_s, before, strict=True)):
+                break
+        return {placed.handle: share for placed, share in zip(jobs, shares, strict=True)}
+
+    def round(
+        self,
+        asked: Sequence[PlacedJob],
+        beside: Callable[[PlacedJob], Sequence[PlacedJob]],
+        shares: dict[int, float],
+    ) -> set[int]:
+        """One round of the fixed point about some jobs: handles of those who move.
+
+        `shares` holds what former rounds found, and is changed. Half steps damp the swings.
+        """
+        before = dict(shares)
+        moved: set[int] = set()
+        for placed in asked:
+            share = before.get(placed.handle, placed.share)
+            jobs = _around(placed, beside)
+            if len(jobs) == 1:
+                shares[placed.handle] = 1.0
+                continue
+            every = [self._uplinks.lone(other) for other in jobs]
+            links, flows = self._numbered(every)
+            sending = [
+                _sending(x, before.get(other.handle, other.share), of_job)
+                for x, other, of_job in zip(every, jobs, flows, strict=True)
+            ]
+            periods_s = [
+                x.curved.iteration_s(before.get(other.handle, other.share))
+                + x.busy_s
+                - x.curved.busy_s(1.0)
+                for x, other in zip(every, jobs, strict=True)
+            ]
+            period_s = Crowds(links, sending).periods_s(periods_s, [0])[0]
+            mine = every[0]
+            after = _share(mine, sending[0], period_s)
+            shares[placed.handle] = after
+            then_s, now_s = mine.curved.iteration_s(share), mine.curved.iteration_s(after)
+            if abs(now_s - then_s) > CONVERGED * then_s:
+                moved.add(placed.handle)
+        return moved
+
+    def _numbered(
+        self, every: Sequence[LoneJob]
+    ) -> tuple[tuple[SharedLink, ...], list[tuple[Flow, ...]]]:
+        """The links of some jobs, and the flows of each job on these."""
+        number: dict[Link, int] = {}
+        flows = [
+            tuple(
+                replace(flow, links=tuple(number.setdefault(link, len(number)) for link in way))
+                for flow, way in zip(job.flows, job.ways, strict=True)
+            )
+            for job in every
+        ]
+        return tuple(self._uplinks.shared_link(link) for link in number), flows
+
+
+def _around(
+    placed: PlacedJob, beside: Callable[[PlacedJob], Sequence[PlacedJob]]
+) -> list[PlacedJob]:
+    """A job, those that share an uplink with it, and those that share one with these."""
+    near = {other.handle: other for other in beside(placed)}
+    around = {other.handle: other for one in near.values() for other in beside(one)}
+    return [placed, *(around[handle] for handle in sorted(around) if handle != placed.handle)]
+
+
+def _sending(lone: LoneJob, share: float, flows: tuple[Flow, ...]) -> SendingJob:
+    """The job with the Down time that its share leaves."""
+    curved = lone.curved
+    down_s = max(curved.iteration_s(share) - curved.busy_s(share), 0.0)
+    return SendingJob(down_s, lone.busy_s, flows)
+
+
+def _share(lone: LoneJob, sending: SendingJob, period_s: float) -> float:
+    """The share at which the query sends as much longer as the model says (`sharing`)."""
+    longer_s = period_s - sending.alone_s
+    if longer_s <= 0:
+        return 1.0
+    busy_s = lone.curved.busy_s(1.0) + longer_s
+    return lone.curved.curve.share_at(busy_s / lone.curved.compute_s)

@@ -1,0 +1,88 @@
+"""The network of a run, as its rate function sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from artist.cluster.fabric import Fabric
+from artist.cluster.tree import ClusterTree
+from artist.contract import Options
+from artist.errors import ConfigError
+from artist.estimates.latency_service import LatencyService, NoCommunication
+from artist.io.documents import validate
+from artist.network.curves import Curves
+from artist.network.iteration_time_alone import AloneRates
+
+# Rates in fabrics are rounded to three digits or more.
+ROUNDING = 1e-3
+
+
+@dataclass(frozen=True)
+class NetworkOfRun:
+    """What models of contention may ask: the links, and what an iteration takes on them."""
+
+    tree: ClusterTree
+    fabric: Fabric
+    estimates: LatencyService | NoCommunication
+    seed: int
+
+    @property
+    def alone(self) -> AloneRates:
+        """How fast jobs run that do not disturb each other."""
+        return AloneRates(self.tree, self.estimates.estimate)
+
+    def curves(self, model: str) -> Curves:
+        """What iterations take at a share of the bandwidth, by the run's backend.
+
+        Raises:
+            ConfigError: the run has no backend; names the model of contention that needs one.
+        """
+        if isinstance(self.estimates, NoCommunication):
+            raise ConfigError(
+                f"contention {model}: backend none knows no communication that could compete; "
+                "take --backend analytical, or --contention none"
+            )
+        asked = self.estimates.asked_with
+        return Curves(
+            asked.fabric,
+            asked.backend,
+            asked.workload_of,
+            asked.store,
+            asked.constant_share_of,
+        )
+
+    def check_uplinks(self, model: str) -> None:
+        """Check that jobs can meet on links, and that a link carries at least one GPU's traffic.
+
+        Raises:
+            ConfigError: no level has an uplink, or one is narrower than what a level outside grants
+                a single flow.
+        """
+        levels = self.fabric.levels
+        if all(level.uplink is None for level in levels):
+            raise ConfigError(
+                f"contention {model}: fabric {self.fabric.name!r} states no uplink, so jobs share "
+                "no link; describe one (uplink), or take --contention none"
+            )
+        for level, outer in pairwise(levels):
+            if level.uplink is None:
+                continue
+            capacity = level.uplink.capacity_gib_per_s
+            if outer.bandwidth_gib_per_s > capacity * (1 + ROUNDING):
+                raise ConfigError(
+                    f"contention {model}: fabric {self.fabric.name!r} grants a flow "
+                    f"{outer.bandwidth_gib_per_s:g} GiB/s at level {outer.name}, but the uplinks "
+                    f"of a {level.name} carry {capacity:g} GiB/s together; raise rate or count of "
+                    f"the uplink, or lower the bandwidth of level {outer.name}"
+                )
+
+
+def lone_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> AloneRates:
+    """`none`: every job runs as if it were alone."""
+    if argument:
+        raise ConfigError(f"contention none:{argument}: none takes no argument; write none")
+    validate(options, Options, "contention none")
+    return network.alone
