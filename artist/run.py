@@ -44,6 +44,7 @@ from artist.policies.table import POLICIES
 from artist.registry import Entry
 from artist.results.alone import alone_seconds
 from artist.results.lazy_tables import LazyTables
+from artist.results.links import link_table
 from artist.results.metrics import (
     Table,
     job_table,
@@ -77,6 +78,7 @@ class Prepared:
     trace: Trace
     policy: Policy
     estimates: LatencyService | NoCommunication
+    network: NetworkOfRun
     simulator: Simulator
     files: Mapping[str, str]
     """Digests of the other files that the scenario names, by setting."""
@@ -89,17 +91,22 @@ def simulate(
     store: EstimateStore | None = None,
     on_question: OnQuestion | None = None,
     on_trace: OnTrace | None = None,
+    links: bool = False,
 ) -> Result:
     """Run a scenario: prepare, drive, collect. `on_trace` is told the trace before it is simulated.
+
+    With `links` the result has a table of what links carried.
 
     Raises:
         ArtistError: whatever is wrong with the scenario, before anything is written.
     """
     prepared = prepare(scenario, check=check, store=store)
+    if links:
+        prepared.network.curves("--links")  # or refuse before hours are spent
     if on_trace is not None:
         on_trace(prepared.trace)
     wall_s = drive(prepared, on_question)
-    return collect(prepared, wall_s)
+    return collect(prepared, wall_s, links=links)
 
 
 def prepare(
@@ -134,7 +141,9 @@ def prepare(
         events=events,
         check=check,
     )
-    return Prepared(scenario, fabric, calibration, trace, policy, estimates, simulator, files)
+    return Prepared(
+        scenario, fabric, calibration, trace, policy, estimates, network, simulator, files
+    )
 
 
 def drive(prepared: Prepared, on_question: OnQuestion | None = None) -> float:
@@ -153,8 +162,10 @@ def drive(prepared: Prepared, on_question: OnQuestion | None = None) -> float:
     return time.perf_counter() - started
 
 
-def collect(prepared: Prepared, wall_s: float) -> Result:
+def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result:
     """The result of a simulator that has come to its end. `wall_s` goes into the summary.
+
+    With `links` it has a table of what links carried.
 
     Raises:
         PolicyError: some jobs have not finished.
@@ -172,7 +183,8 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
     }
     store_hits = estimates.store_hits
     rates = AloneRates(tree, estimates.estimate)
-    jobs = job_table(rows, alone_seconds(trace.jobs, tree, rates.alone))
+    contended = scenario.contention != "none"
+    jobs = job_table(rows, alone_seconds(trace.jobs, tree, rates.alone), contended=contended)
     timeline = timeline_table(rows, tree)
     summary = {
         "policy": scenario.policy,
@@ -180,6 +192,7 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
         "calibration": calibration.name if calibration else NONE,
         "models_not_calibrated": " ".join(_models_not_calibrated(prepared)),
         **_fabric_changes(scenario),
+        **({"contention": scenario.contention} if contended else {}),
         **summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share),
         **work,
         "wall_s": wall_s,
@@ -193,6 +206,8 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
     }
     for name, dicts in prepared.policy.tables().items():
         tables[name] = {key: [row[key] for row in dicts] for key in (dicts[0] if dicts else {})}
+    if links:
+        tables["links"] = link_table(rows, trace.jobs, prepared.network)
     run_facts = facts(rows, tree.gpus, trace.jobs)
     return Result(
         scenario,

@@ -242,7 +242,7 @@ def _uplinks(
     if argument:
         raise ConfigError(f"contention {name}:{argument}: {name} takes no argument; write {name}")
     eta = _options(name, options).eta
-    curves: Curves = network.curves(name)
+    curves: Curves = network.curves(f"contention {name}")
     network.check_uplinks(name)
     return Uplinks(network, curves, eta)
 

@@ -13,9 +13,10 @@ of bytes is. At share 1 it is the estimate itself.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.shape import Shape, gpus_of
@@ -79,6 +80,15 @@ class Curve:
         return values[right - 1] + part * (values[right] - values[right - 1])
 
 
+class Sent(NamedTuple):
+    """What a query's iteration sends at the whole bandwidth, and for how long."""
+
+    traffic: Traffic
+    busy_s: float
+    """Seconds in which a contended dimension is busy."""
+    compute_s: float
+
+
 class Curves:
     """Curves on one fabric by one backend. Each is asked for once.
 
@@ -99,6 +109,8 @@ class Curves:
         self._shares = shares
         self._workloads: dict[str, Workload] = {}
         self._known: dict[tuple[str, Shape, frozenset[str]], Curve] = {}
+        self._sent: dict[tuple[str, Shape, frozenset[str]], Sent] = {}
+        self._firsts: dict[tuple[str, Shape], tuple[tuple[Dimension, ...], Estimate]] = {}
 
     def curve(self, model: str, shape: Shape, contended: frozenset[str]) -> Curve:
         """The curve of a model on a shape, over the share of the levels named `contended`.
@@ -111,14 +123,24 @@ class Curves:
             self._known[key] = self._asked(*key)
         return self._known[key]
 
-    def traffic(self, model: str, shape: Shape) -> tuple[Traffic, float]:
-        """What a model on a shape sends in an iteration of the query, and its compute time.
+    def sent(self, model: str, shape: Shape, contended: frozenset[str]) -> Sent:
+        """What `curve` says at the whole bandwidth. One query serves all `contended`.
 
         Raises:
-            BackendError: the backend cannot answer, or tells no bytes.
+            BackendError: the backend cannot answer, or tells no traffic.
         """
-        dims, first = self._slowest(model, shape, frozenset(), 1.0)
-        return self._traffic(model, dims, first), first.compute_ns / TICKS_PER_S
+        key = (model, shape, contended)
+        if key not in self._sent:
+            dims, first = self._first(model, shape)
+            traffic = self._traffic(model, dims, first)
+            busy = busy_ns(first.profile or (), _crossed(dims, contended))
+            self._sent[key] = Sent(traffic, busy / TICKS_PER_S, first.compute_ns / TICKS_PER_S)
+        return self._sent[key]
+
+    def _first(self, model: str, shape: Shape) -> tuple[tuple[Dimension, ...], Estimate]:
+        if (model, shape) not in self._firsts:
+            self._firsts[model, shape] = self._slowest(model, shape, frozenset(), 1.0)
+        return self._firsts[model, shape]
 
     def _traffic(self, model: str, dims: tuple[Dimension, ...], first: Estimate) -> Traffic:
         if first.bytes_per_dimension is None or first.profile is None:
@@ -133,8 +155,8 @@ class Curves:
         constant = 0.0
         if self._constant_share_of is not None and gpus_of(shape) > 1:
             constant = self._constant_share_of(model)
-        dims, first = self._slowest(model, shape, contended, 1.0)
-        crossed = {index for index, dim in enumerate(dims) if dim.level in contended}
+        dims, first = self._first(model, shape)
+        crossed = _crossed(dims, contended)
         traffic = self._traffic(model, dims, first)
         sends = any(traffic.bytes_per_dimension[index] for index in crossed)
         shares = self._shares if sends else (1.0,)
@@ -187,6 +209,10 @@ def at_share(
         else dim
         for dim in dims
     )
+
+
+def _crossed(dims: Sequence[Dimension], contended: frozenset[str]) -> set[int]:
+    return {index for index, dim in enumerate(dims) if dim.level in contended}
 
 
 def busy_ns(profile: Iterable[Burst], dimensions: Iterable[int]) -> int:

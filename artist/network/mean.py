@@ -216,18 +216,28 @@ class Crowds:
 
     def periods_s(self, before_s: Sequence[float], indices: Iterable[int]) -> list[float]:
         """One round: new iterations of some jobs, from those of all before it."""
-        sends = [job.busy_s / before for job, before in zip(self._jobs, before_s, strict=True)]
+        sends = self._sends(before_s)
         # Equal jobs in equal crowds need one chain.
         known: dict[tuple[tuple[SendingJob, ...], tuple[Flow, ...]], float] = {}
         periods_s = list(before_s)
         for index in indices:
             key = self._crowd(index, sends)
             if key not in known:
-                made = chain_s(self._links, key[0], self._two_bottleneck_weight, key[1])
-                known[key] = float(made[0])
-            # Longer iterations of the others make this one shorter. Half steps damp the swings.
-            periods_s[index] = math.sqrt(before_s[index] * known[key])
+                known[key] = self._chain_s(*key)
+            periods_s[index] = _half_step(before_s[index], known[key])
         return periods_s
+
+    def period_s(self, before_s: Sequence[float], index: int) -> float:
+        """One round for one job: its new iteration, from those of all before it."""
+        chain = self._chain_s(*self._crowd(index, self._sends(before_s)))
+        return _half_step(before_s[index], chain)
+
+    def _sends(self, before_s: Sequence[float]) -> list[float]:
+        return [job.busy_s / before for job, before in zip(self._jobs, before_s, strict=True)]
+
+    def _chain_s(self, crowd: tuple[SendingJob, ...], background: tuple[Flow, ...]) -> float:
+        periods = chain_s(self._links, crowd, self._two_bottleneck_weight, background)
+        return float(periods[0])
 
     def _crowd(
         self, index: int, sends: Sequence[float]
@@ -243,6 +253,11 @@ class Crowds:
             for flow in self._jobs[other].flows
         )
         return tuple(self._jobs[other] for other in crowd), background
+
+
+def _half_step(before_s: float, after_s: float) -> float:
+    """Longer iterations of the others make this one shorter. Half steps damp the swings."""
+    return math.sqrt(before_s * after_s)
 
 
 class _Neighbours:

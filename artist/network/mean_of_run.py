@@ -93,7 +93,7 @@ class Mean:
                 - x.curved.busy_s(1.0)
                 for x, other in zip(every, jobs, strict=True)
             ]
-            period_s = Crowds(links, sending).periods_s(periods_s, [0])[0]
+            period_s = Crowds(links, sending).period_s(periods_s, 0)
             mine = every[0]
             after = _share(mine, sending[0], period_s)
             shares[placed.handle] = after
@@ -105,15 +105,17 @@ class Mean:
     def _numbered(
         self, every: Sequence[LoneJob]
     ) -> tuple[tuple[SharedLink, ...], list[tuple[Flow, ...]]]:
-        """The links of some jobs, and the flows of each job on these."""
+        """The links that bind, and the flows of each job that cross one."""
         number: dict[Link, int] = {}
-        flows = [
-            tuple(
-                replace(flow, links=tuple(number.setdefault(link, len(number)) for link in way))
-                for flow, way in zip(job.flows, job.ways, strict=True)
-            )
-            for job in every
-        ]
+        flows: list[tuple[Flow, ...]] = []
+        for job in every:
+            of_job: list[Flow] = []
+            for flow, way in zip(job.flows, job.ways, strict=True):
+                binding = [link for link in way if self._uplinks.binds(link)]
+                if binding:
+                    numbers = tuple(number.setdefault(link, len(number)) for link in binding)
+                    of_job.append(replace(flow, links=numbers))
+            flows.append(tuple(of_job))
         return tuple(self._uplinks.shared_link(link) for link in number), flows
 
 

@@ -34,16 +34,16 @@ class NetworkOfRun:
         """How fast jobs run that do not disturb each other."""
         return AloneRates(self.tree, self.estimates.estimate)
 
-    def curves(self, model: str) -> Curves:
-        """What iterations take at a share of the bandwidth, by the run's backend.
+    def curves(self, what: str) -> Curves:
+        """What jobs send and what iterations take at a share of the bandwidth, by the run's backend.
 
         Raises:
-            ConfigError: the run has no backend; names the model of contention that needs one.
+            ConfigError: the run has no backend; `what` says who needs one.
         """
         if isinstance(self.estimates, NoCommunication):
             raise ConfigError(
-                f"contention {model}: backend none knows no communication that could compete; "
-                "take --backend analytical, or --contention none"
+                f"{what}: backend none knows no communication, so jobs send nothing on links; take "
+                "--backend analytical, or leave it out"
             )
         asked = self.estimates.asked_with
         return Curves(

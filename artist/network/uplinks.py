@@ -20,7 +20,7 @@ from artist.cluster.placement import Placement
 from artist.cluster.shape import shape
 from artist.cluster.tree import ClusterTree
 from artist.contract import Rate
-from artist.network.curves import Curves
+from artist.network.curves import Curves, Sent
 from artist.network.mean import sending_job
 from artist.network.network_of_run import NetworkOfRun
 from artist.network.patterns import Flow, SharedLink
@@ -37,7 +37,7 @@ Uplink: TypeAlias = "tuple[int, int]"
 class Looked:
     """A job's traffic over the uplinks of one level and outer ones."""
 
-    curved: CurvedJob
+    ways: tuple[Way, ...]
     offered: dict[Uplink, tuple[float, float]]
     """Bytes per second up and down, while the job communicates alone."""
 
@@ -71,6 +71,8 @@ class PlacedJob:
     rate: Rate = field(init=False)
     looked: dict[int, Looked] = field(default_factory=dict)
     """By level."""
+    curved: dict[int, CurvedJob] = field(default_factory=dict)
+    """By level."""
     lone: dict[int, LoneJob] = field(default_factory=dict)
     """By level."""
 
@@ -85,6 +87,7 @@ class Uplinks:
         self._tree, self._fabric, self._curves = network.tree, network.fabric, curves
         self.eta = eta
         levels = network.fabric.levels
+        self._level = {level.name: index for index, level in enumerate(levels)}
         self.stated = [index for index, level in enumerate(levels) if level.uplink is not None]
         # Out of a machine lead its network cards. They serve connections in turn (`queues`).
         self.fair_queued = frozenset(
@@ -141,14 +144,25 @@ class Uplinks:
 
     def curved(self, placed: PlacedJob) -> CurvedJob:
         """The job for a model of contention, looked at from its innermost uplink that binds."""
-        return self._looked(placed, min(self.bound(placed))[0]).curved
+        level = min(self.bound(placed))[0]
+        if level not in placed.curved:
+            curve = self._curves.curve(
+                placed.job.model, shape(self._tree, placed.placement), self._outer(level)
+            )
+            of_job = self._looked(placed, level).ways
+            placed.curved[level] = CurvedJob(of_job, curve, placed.job.compute_s)
+        return placed.curved[level]
 
     def lone(self, placed: PlacedJob) -> LoneJob:
         """The same job on its links, without any other."""
         level = min(self.bound(placed))[0]
         if level not in placed.lone:
-            placed.lone[level] = _lone(self._looked(placed, level).curved)
+            placed.lone[level] = _lone(self.curved(placed))
         return placed.lone[level]
+
+    def binds(self, link: Link) -> bool:
+        """Whether a link belongs to an uplink that binds."""
+        return (self._level[link.level], link.unit) in self.binding
 
     def shared_link(self, link: Link) -> SharedLink:
         """A link as models of contention know it."""
@@ -176,18 +190,25 @@ class Uplinks:
         return placed.looked[level]
 
     def _look(self, placed: PlacedJob, level: int) -> Looked:
-        outer = frozenset(self._fabric.level_names[level + 1 :])
-        curve = self._curves.curve(placed.job.model, shape(self._tree, placed.placement), outer)
-        of_job = together(ways(self._tree, self._fabric, placed.placement, curve.traffic, level))
-        busy_s = curve.busy_ratio(1.0) * curve.compute_s
+        sent = self._sent(placed, level)
+        of_job = together(ways(self._tree, self._fabric, placed.placement, sent.traffic, level))
+        busy_s = sent.busy_s
         offered: dict[Uplink, tuple[float, float]] = {}
         for way in of_job if busy_s else ():
             for link in way.links:
-                uplink = (self._fabric.level_names.index(link.level), link.unit)
+                uplink = (self._level[link.level], link.unit)
                 up, down = offered.get(uplink, (0.0, 0.0))
-                sent = way.volume_bytes / busy_s
-                offered[uplink] = (up + sent, down) if link.direction == "up" else (up, down + sent)
-        return Looked(CurvedJob(of_job, curve, placed.job.compute_s), offered)
+                rate = way.volume_bytes / busy_s
+                offered[uplink] = (up + rate, down) if link.direction == "up" else (up, down + rate)
+        return Looked(of_job, offered)
+
+    def _sent(self, placed: PlacedJob, level: int) -> Sent:
+        """The model's traffic over a level and outer ones, at the whole bandwidth."""
+        key = (placed.job.model, shape(self._tree, placed.placement), self._outer(level))
+        return self._curves.sent(*key)
+
+    def _outer(self, level: int) -> frozenset[str]:
+        return frozenset(self._fabric.level_names[level + 1 :])
 
 
 def crossed(tree: ClusterTree, stated: Iterable[int], placement: Placement) -> dict[Uplink, int]:
