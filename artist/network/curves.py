@@ -16,6 +16,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from typing import NamedTuple
 
 from artist.cluster.fabric import Fabric
@@ -66,6 +67,8 @@ class Curve:
         spans = [1.0 / x for x in self.shares]
         right = min(bisect_left(self.busy_ratios, busy_ratio), len(spans) - 1)
         rise = self.busy_ratios[right] - self.busy_ratios[right - 1]
+        if rise == 0:
+            return self.shares[right]  # beyond the smallest share, where nothing becomes longer
         part = (busy_ratio - self.busy_ratios[right - 1]) / rise
         return 1.0 / (spans[right - 1] + part * (spans[right] - spans[right - 1]))
 
@@ -160,11 +163,19 @@ class Curves:
         traffic = self._traffic(model, dims, first)
         sends = any(traffic.bytes_per_dimension[index] for index in crossed)
         shares = self._shares if sends else (1.0,)
-        points = [first, *(self._slowest(model, shape, contended, x)[1] for x in shares[1:])]
+        points = [
+            (dims, first),
+            *(self._slowest(model, shape, contended, share) for share in shares[1:]),
+        ]
+        busy = [
+            busy_ns(point.profile or (), _crossed(asked, contended)) / point.compute_ns
+            for asked, point in points
+        ]
         return Curve(
             shares,
-            tuple(with_constant_share(point, constant).comm_ratio for point in points),
-            tuple(busy_ns(point.profile or (), crossed) / point.compute_ns for point in points),
+            tuple(with_constant_share(point, constant).comm_ratio for _, point in points),
+            # Another neighbour of an uneven shape may be the slower one, and send for less long.
+            tuple(accumulate(busy, max)),
             traffic,
             first.compute_ns / TICKS_PER_S,
             first.source,

@@ -35,7 +35,7 @@ class NetworkOfRun:
         return AloneRates(self.tree, self.estimates.estimate)
 
     def curves(self, what: str) -> Curves:
-        """What jobs send and what iterations take at a share of the bandwidth, by the run's backend.
+        """What jobs send, and what iterations take at a share of the bandwidth.
 
         Raises:
             ConfigError: the run has no backend; `what` says who needs one.

@@ -131,16 +131,21 @@ class Uplinks:
         return affected
 
     def bound(self, placed: PlacedJob) -> list[Uplink]:
-        """The uplinks that a job crosses and that bind."""
-        return [uplink for uplink in placed.gpus_inside if uplink in self.binding]
+        """The uplinks that bind and on which a job sends. A job may cross one in vain."""
+        return [
+            uplink
+            for uplink in placed.gpus_inside
+            if uplink in self.binding and self._sends(placed, uplink)
+        ]
 
     def beside(self, placed: PlacedJob) -> set[int]:
         """Handles of the jobs that share a binding uplink with a job; itself among them."""
-        return {handle for uplink in self.bound(placed) for handle in self._jobs[uplink]}
-
-    def sharing(self, placed: PlacedJob) -> set[int]:
-        """Handles of the jobs that cross an uplink of a job, whether it binds or not."""
-        return {handle for uplink in placed.gpus_inside for handle in self._jobs[uplink]}
+        return {placed.handle} | {
+            handle
+            for uplink in self.bound(placed)
+            for handle, other in self._jobs[uplink].items()
+            if self._sends(other, uplink)
+        }
 
     def curved(self, placed: PlacedJob) -> CurvedJob:
         """The job for a model of contention, looked at from its innermost uplink that binds."""
@@ -174,9 +179,18 @@ class Uplinks:
         usable = self._usable[uplink[0]]
         if len(jobs) < 2 or sum(self._most(placed, uplink) for placed in jobs) <= usable:
             return False
-        nothing = (0.0, 0.0)
-        offered = [self._looked(placed, uplink[0]).offered.get(uplink, nothing) for placed in jobs]
-        return max(sum(up for up, _ in offered), sum(down for _, down in offered)) > usable
+        offered = [
+            self._looked(placed, uplink[0]).offered[uplink]
+            for placed in jobs
+            if self._sends(placed, uplink)
+        ]
+        return (
+            len(offered) > 1
+            and max(sum(up for up, _ in offered), sum(down for _, down in offered)) > usable
+        )
+
+    def _sends(self, placed: PlacedJob, uplink: Uplink) -> bool:
+        return uplink in self._looked(placed, uplink[0]).offered
 
     def _most(self, placed: PlacedJob, uplink: Uplink) -> float:
         """More than a job can send out of a unit: its GPUs there at the rates of all levels."""
@@ -195,6 +209,8 @@ class Uplinks:
         busy_s = sent.busy_s
         offered: dict[Uplink, tuple[float, float]] = {}
         for way in of_job if busy_s else ():
+            if not way.volume_bytes:
+                continue
             for link in way.links:
                 uplink = (self._level[link.level], link.unit)
                 up, down = offered.get(uplink, (0.0, 0.0))
