@@ -102,8 +102,9 @@ def _print_sentences(summary: Mapping[str, Any]) -> None:
             f"one took {makespan_s / bound_s:,.2f} times as long."
         )
     if "contention" in summary:
+        lost_h = summary["contention_lost_job_h"]
         print_text(
-            f"Jobs lost {summary['contention_lost_job_h']:,.1f} job-hours to each other on links: "
+            f"Jobs lost {lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours to each other on links: "
             f"{100 * summary['contention_slowdown_mean']:.2f} % of a job's running time on "
             f"average, {100 * summary['contention_slowdown_p95']:.2f} % at the 95th percentile "
             f"(contention {summary['contention']})."
