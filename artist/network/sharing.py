@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from artist.network.components import Model
-from artist.network.curves import Curve
+from artist.network.curves import Curve, GrowingCurve
 from artist.network.ways import JobOnLinks, Way, contention
 
 # A Down time that changes by a thousandth of an iteration changes no answer by a percent.
@@ -33,7 +33,7 @@ class CurvedJob:
     """
 
     ways: tuple[Way, ...]
-    curve: Curve
+    curve: Curve | GrowingCurve
     compute_s: float
     offset_s: float = 0.0
 

@@ -151,7 +151,7 @@ class Uplinks:
         """The job for a model of contention, looked at from its innermost uplink that binds."""
         level = min(self.bound(placed))[0]
         if level not in placed.curved:
-            curve = self._curves.curve(
+            curve = self._curves.growing(
                 placed.job.model, shape(self._tree, placed.placement), self._outer(level)
             )
             of_job = self._looked(placed, level).ways
