@@ -10,7 +10,7 @@ job that shares no link that binds runs as if it were alone, to the byte.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -129,9 +129,8 @@ class ContendedRates:
                 others += self._spread(sorted(left & shares.keys()), shares, self._solver.name)
                 left -= shares.keys()
             else:
-                # All of these are in crowds, or join none: a smaller component has an answer of
-                # its own, which does not depend on who is asked first.
-                several = {first} | self._crowd_of(left, joined)
+                # `first` is one of them, so this ends.
+                several = left.intersection(joined)
                 others += self._settled(sorted(several))
                 left -= several
         return others
@@ -144,9 +143,6 @@ class ContendedRates:
             joined |= beside
             front += sorted(beside)
         return sorted(joined)
-
-    def _crowd_of(self, left: set[int], joined: Iterable[int]) -> set[int]:
-        return left.intersection(joined)
 
     def _spread(self, first: Sequence[int], shares: Shares, name: str) -> list[int]:
         """Apply answers about joined jobs from some of them on, as far as iterations move."""
@@ -165,23 +161,31 @@ class ContendedRates:
         """Ask `mean` about jobs in crowds until nobody moves; the handles of those who have."""
         shares: dict[int, float] = {}
         front = list(first)
+        known: dict[int, list[PlacedJob]] = {}
+
+        def beside(placed: PlacedJob) -> list[PlacedJob]:
+            if placed.handle not in known:
+                handles = sorted(self._uplinks.beside(placed))
+                known[placed.handle] = [self._placed[handle] for handle in handles]
+            return known[placed.handle]
+
         for _ in range(self._crowds.most_rounds):
             asked = [self._placed[handle] for handle in front]
-            moved = self._crowds.round(asked, self._beside, shares)
+            moved = self._crowds.round(asked, beside, shares)
             if not moved:
                 break
             front = sorted(
-                {other for handle in moved for other in self._uplinks.beside(self._placed[handle])}
-                | moved
+                {
+                    other.handle
+                    for handle in moved
+                    for other in (self._placed[handle], *beside(self._placed[handle]))
+                }
             )
         return [
             handle
             for handle in sorted(shares)
             if self._apply(self._placed[handle], shares[handle], MEAN)
         ]
-
-    def _beside(self, placed: PlacedJob) -> list[PlacedJob]:
-        return [self._placed[handle] for handle in sorted(self._uplinks.beside(placed))]
 
     def _apply(self, placed: PlacedJob, share: float, name: str) -> bool:
         """Give a job the rate of a share; whether that is another one than before."""

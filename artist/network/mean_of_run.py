@@ -74,30 +74,27 @@ class Mean:
         `shares` holds what former rounds found, and is changed. Half steps damp the swings.
         """
         before = dict(shares)
+        near = _near(asked, beside)
+        jobs = [near[handle] for handle in sorted(near)]
+        index = {placed.handle: number for number, placed in enumerate(jobs)}
+        every = [self._uplinks.lone(placed) for placed in jobs]
+        links, flows = self._numbered(every)
+        now = [before.get(placed.handle, placed.share) for placed in jobs]
+        sending = [
+            _sending(x, share, of_job) for x, share, of_job in zip(every, now, flows, strict=True)
+        ]
+        periods_s = [
+            x.curved.iteration_s(share) + x.busy_s - x.curved.busy_s(1.0)
+            for x, share in zip(every, now, strict=True)
+        ]
+        crowds = Crowds(links, sending)
         moved: set[int] = set()
         for placed in asked:
-            share = before.get(placed.handle, placed.share)
-            jobs = _around(placed, beside)
-            if len(jobs) == 1:
-                shares[placed.handle] = 1.0
-                continue
-            every = [self._uplinks.lone(other) for other in jobs]
-            links, flows = self._numbered(every)
-            sending = [
-                _sending(x, before.get(other.handle, other.share), of_job)
-                for x, other, of_job in zip(every, jobs, flows, strict=True)
-            ]
-            periods_s = [
-                x.curved.iteration_s(before.get(other.handle, other.share))
-                + x.busy_s
-                - x.curved.busy_s(1.0)
-                for x, other in zip(every, jobs, strict=True)
-            ]
-            period_s = Crowds(links, sending).period_s(periods_s, 0)
-            mine = every[0]
-            after = _share(mine, sending[0], period_s)
+            here = index[placed.handle]
+            after = _share(every[here], sending[here], crowds.period_s(periods_s, here))
             shares[placed.handle] = after
-            then_s, now_s = mine.curved.iteration_s(share), mine.curved.iteration_s(after)
+            then_s = every[here].curved.iteration_s(now[here])
+            now_s = every[here].curved.iteration_s(after)
             if abs(now_s - then_s) > CONVERGED * then_s:
                 moved.add(placed.handle)
         return moved
@@ -119,13 +116,14 @@ class Mean:
         return tuple(self._uplinks.shared_link(link) for link in number), flows
 
 
-def _around(
-    placed: PlacedJob, beside: Callable[[PlacedJob], Sequence[PlacedJob]]
-) -> list[PlacedJob]:
-    """A job, those that share an uplink with it, and those that share one with these."""
-    near = {other.handle: other for other in beside(placed)}
-    around = {other.handle: other for one in near.values() for other in beside(one)}
-    return [placed, *(around[handle] for handle in sorted(around) if handle != placed.handle)]
+def _near(
+    asked: Sequence[PlacedJob], beside: Callable[[PlacedJob], Sequence[PlacedJob]]
+) -> dict[int, PlacedJob]:
+    """Some jobs, those that share an uplink with one, and those that share one with these."""
+    near = {placed.handle: placed for placed in asked}
+    for _ in range(2):
+        near |= {other.handle: other for placed in list(near.values()) for other in beside(placed)}
+    return near
 
 
 def _sending(lone: LoneJob, share: float, flows: tuple[Flow, ...]) -> SendingJob:
