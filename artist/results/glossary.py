@@ -187,6 +187,26 @@ METRICS = (
         "how equal finish_time_fairness is among jobs; 1 is equal (Jain et al., 1984)",
         "(sum rho)^2 / (n x sum rho^2), rho = jct_s / ideal_s of each of n jobs",
     ),
+    Term(
+        "contention_slowdown_mean",
+        "1",
+        "how much longer a job ran because other jobs used its links, mean over jobs: 0.1 is a "
+        "tenth more; only with --contention",
+        "mean(contention_slowdown in jobs)",
+    ),
+    Term(
+        "contention_slowdown_p95",
+        "1",
+        "the same, 95th percentile",
+        "as jct_p50_s",
+    ),
+    Term(
+        "contention_lost_job_h",
+        "job-h",
+        "running time that jobs lost because others used their links, in hours, summed over jobs; "
+        "only with --contention",
+        "sum(contention_lost_s in jobs) / 3600",
+    ),
     Term("latency_queries", "1", "how often the speed of a placement was asked for"),
     Term(
         "latency_backend_calls",
@@ -273,6 +293,12 @@ TERMS = (
         "numbers that fit the models to measurements of a machine: scales of compute times and "
         "bytes, and a constant share; a file in astra_configs/calibrations. In a summary: the one "
         "that the run used, or none",
+    ),
+    Term(
+        "contention",
+        "",
+        "how jobs slow each other down that share links: a model of artist list contention. In a "
+        "summary: the one of the run; left out if none",
     ),
     Term(
         "fabric_changes",

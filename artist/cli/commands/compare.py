@@ -67,6 +67,7 @@ def compare(
     fabric: options.FabricName = None,
     backend: options.Backend = None,
     calibration: options.CalibrationName = None,
+    contention: options.Contention = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
     output: Annotated[

@@ -41,23 +41,30 @@ def sim(
     fabric: options.FabricName = None,
     backend: options.Backend = None,
     calibration: options.CalibrationName = None,
+    contention: options.Contention = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
     out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,
     overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,
+    links: Annotated[
+        bool, typer.Option("--links", help="With --out: also write what links carried.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Verify invariants.")] = False,
     cache: Annotated[bool, typer.Option(help="Keep estimates between runs.")] = True,
     quiet: options.Quiet = False,
 ) -> None:
     """Simulate a job trace on a cluster under a scheduling policy."""
     chosen = options.scenario_of(context.params)
+    from artist.errors import ConfigError
     from artist.estimates.cache import open_store
     from artist.results.run_directory import check_target, write_run
     from artist.run import simulate
 
     if out is not None:
         check_target(out, overwrite=overwrite)
+    elif links:
+        raise ConfigError("--links: what links carried is a file of a run directory; add --out DIR")
     watch, earlier = Watch(quiet=quiet), _inode(out)
     recorded = False
 
@@ -72,6 +79,7 @@ def sim(
                 chosen,
                 check=check,
                 store=store,
+                links=links and out is not None,
                 on_question=watch,
                 on_trace=say_what_was_read,
             )
@@ -116,6 +124,14 @@ def _print_sentences(summary: Mapping[str, Any]) -> None:
         print_text(
             f"No policy can finish these jobs in less than {bound_s:,.0f} s (lower bound); this "
             f"one took {makespan_s / bound_s:,.2f} times as long."
+        )
+    if "contention" in summary:
+        lost_h = summary["contention_lost_job_h"]
+        print_text(
+            f"Jobs lost {lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours to each other on links: "
+            f"{100 * summary['contention_slowdown_mean']:.2f} % of a job's running time on "
+            f"average, {100 * summary['contention_slowdown_p95']:.2f} % at the 95th percentile "
+            f"(contention {summary['contention']})."
         )
     if lacking := summary["models_not_calibrated"]:
         print_text(
