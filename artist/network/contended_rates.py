@@ -100,7 +100,7 @@ class ContendedRates:
                 return set()  # it was held, or its rate came to its end
             self._uplinks.leave(former)
             del self._placed[view.handle]
-        touched = set(former.gpus_inside) if former is not None else set()
+        touched = set(former.gpus_in_a_part) if former is not None else set()
         if view.placement is not None:
             crossed = self._uplinks.crossed(view.placement)
             alone = self.alone(view.job, view.placement)

@@ -65,8 +65,8 @@ class PlacedJob:
     placement: Placement
     started: Tick
     alone: Rate
-    gpus_inside: dict[Uplink, int]
-    """GPUs of the job inside the unit of each uplink that it crosses."""
+    gpus_in_a_part: dict[Uplink, int]
+    """By uplink that the job crosses: its GPUs in the largest part at this level."""
     share: float = 1.0
     """What a model of contention leaves it of the bandwidth."""
     rate: Rate = field(init=False)
@@ -100,19 +100,19 @@ class Uplinks:
 
     def enter(self, placed: PlacedJob) -> None:
         """A job gets its GPUs."""
-        for uplink in placed.gpus_inside:
+        for uplink in placed.gpus_in_a_part:
             self._jobs.setdefault(uplink, {})[placed.handle] = placed
 
     def leave(self, placed: PlacedJob) -> None:
         """A job loses its GPUs."""
-        for uplink in placed.gpus_inside:
+        for uplink in placed.gpus_in_a_part:
             there = self._jobs[uplink]
             del there[placed.handle]
             if not there:
                 del self._jobs[uplink]
 
     def crossed(self, placement: Placement) -> dict[Uplink, int]:
-        """The uplinks that a placement crosses, and its GPUs inside each."""
+        """The uplinks that a placement crosses, and its GPUs in the largest part."""
         return crossed(self._tree, self.stated, placement)
 
     def changed(self, touched: Iterable[Uplink]) -> set[int]:
@@ -129,7 +129,7 @@ class Uplinks:
         """The uplinks that bind and on which a job sends. A job may cross one in vain."""
         return [
             uplink
-            for uplink in placed.gpus_inside
+            for uplink in placed.gpus_in_a_part
             if uplink in self.binding and self._sends(placed, uplink)
         ]
 
@@ -201,10 +201,10 @@ class Uplinks:
         return uplink in self._looked(placed, uplink[0]).offered
 
     def _most(self, placed: PlacedJob, uplink: Uplink) -> float:
-        """More than a job can send out of a unit: its GPUs there at the rates of all levels."""
+        """More than a job can send out of a unit: its largest part at the rates of all levels."""
         outer = self._fabric.levels[uplink[0] + 1 :]
         granted = sum(level.bandwidth_gib_per_s for level in outer)
-        return placed.gpus_inside[uplink] * granted * GIB
+        return placed.gpus_in_a_part[uplink] * granted * GIB
 
     def _looked(self, placed: PlacedJob, level: int) -> Looked:
         if level not in placed.looked:
@@ -236,7 +236,11 @@ class Uplinks:
 
 
 def crossed(tree: ClusterTree, stated: Iterable[int], placement: Placement) -> dict[Uplink, int]:
-    """The uplinks of some levels that a placement crosses, and its GPUs inside each."""
+    """The uplinks of some levels that a placement crosses, and its GPUs in the largest part.
+
+    Parts are those in the units of a level. A small part of an uneven placement may send as a part
+    of a regular one does (`traffic`), but none sends more than the largest could.
+    """
     inside: dict[Uplink, int] = {}
     for level in stated:
         units: dict[int, int] = {}
@@ -245,7 +249,7 @@ def crossed(tree: ClusterTree, stated: Iterable[int], placement: Placement) -> d
             units[unit] = units.get(unit, 0) + count
         if len(units) == 1:
             break
-        inside.update({(level, unit): count for unit, count in units.items()})
+        inside.update(dict.fromkeys(((level, unit) for unit in units), max(units.values())))
     return inside
 
 

@@ -24,7 +24,7 @@ from artist.network.phase import FLUID, MOST_JOBS, PhaseModel
 from artist.network.phases_of_run import alone_s
 from artist.network.sharing import CurvedJob, Shared, shared
 from artist.network.traffic import Traffic
-from artist.network.uplinks import PlacedJob, together
+from artist.network.uplinks import PlacedJob, Uplinks, together
 from artist.network.ways import ways
 from artist.units import Tick, ticks
 from artist.workload.job import Job
@@ -129,6 +129,22 @@ def test_an_uplink_that_carries_everything_slows_nobody(model: str) -> None:
 def test_none_is_the_rate_function_of_jobs_alone() -> None:
     on_network = network()
     assert type(rates("none", on_network)) is AloneRates
+
+
+@pytest.mark.parametrize("model", ["vgg11", "bert-large", "resnet50"])
+@pytest.mark.parametrize(
+    "machines", [{0: 8, 2: 8}, {0: 8, 1: 8, 2: 8, 3: 8}, {0: 3, 2: 1}, {0: 2, 1: 1, 2: 1}]
+)
+def test_no_job_sends_more_than_the_bound_by_which_links_are_left_out(model, machines) -> None:
+    on_network = network()
+    uplinks = Uplinks(on_network, on_network.curves("test"), 1.0)
+    placement = on(machines)
+    one = job("any", model, gpus=placement.gpus)
+    alone = on_network.alone.alone(one, placement)
+    placed = PlacedJob(0, one, placement, 0, alone, uplinks.crossed(placement))
+    for uplink in placed.gpus_in_a_part:
+        sent = uplinks._looked(placed, uplink[0]).offered.get(uplink, (0.0, 0.0))
+        assert max(sent) <= uplinks._most(placed, uplink)
 
 
 class Counting:
