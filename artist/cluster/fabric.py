@@ -144,12 +144,24 @@ class FabricSystem(Document):
     source: str = "ASTRA-sim's shipped examples"
 
 
+class Machine(Document):
+    """The machine whose links the fabric's numbers describe."""
+
+    gpus: int = Field(ge=1, description="GPUs in it")
+    source: str = Field(min_length=1, description="where the number comes from")
+
+
 class Fabric(Document):
     """A named set of levels with the system settings that go with them."""
 
     name: str
     summary: str
     levels: tuple[FabricLevel, ...] = Field(min_length=2)
+    machine: Machine | None = Field(
+        default=None,
+        description="the machine that was described; it sets no size, but a run whose machines "
+        "have other numbers of GPUs says so",
+    )
     system: FabricSystem = FabricSystem()
     # A name and no path: it means the same wherever the run is done, also on another machine.
     calibration: str | None = Field(
@@ -191,8 +203,11 @@ class Fabric(Document):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the links and settings. The calibration has a digest of its own."""
-        return sha256(self.model_dump_json(exclude={"calibration"}))
+        """SHA-256 of the links and settings. The calibration has a digest of its own.
+
+        `machine` changes no result, so it is left out.
+        """
+        return sha256(self.model_dump_json(exclude={"calibration", "machine"}))
 
     @property
     def level_names(self) -> tuple[str, ...]:

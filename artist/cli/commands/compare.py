@@ -12,7 +12,7 @@ from artist.cli import options, trace_options
 from artist.cli.output import Format, note, print_json, print_text
 from artist.cli.progress_bar import bar_of_runs, forecast
 from artist.cli.query_options import fitted_before
-from artist.cli.run_remarks import remarks
+from artist.cli.run_remarks import ABOUT, remarks
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -124,8 +124,9 @@ def compare(
             policy = names[0] if names else chosen.policy
             print_text(f"Every run has policy {policy}; only {comparison.setting} differs.")
         _print_changes(chosen, comparison.setting)
-        for remark in remarks(chosen):
-            print_text(remark)
+        if comparison.setting not in ABOUT:
+            for remark in remarks(chosen):
+                print_text(remark)
 
 
 def _varied(texts: list[str]) -> dict[str, list[Any]]:
