@@ -10,7 +10,7 @@ import typer
 
 from artist.cli import options, trace_options
 from artist.cli.output import Format, note, print_json, print_text
-from artist.cli.progress_bar import bar_of_runs, forecast
+from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.query_options import fitted_before
 from artist.cli.run_remarks import ABOUT, remarks
 
@@ -99,7 +99,7 @@ def compare(
     asked = METRICS if metrics is None else _listed(metrics)
     if unasked and not quiet:
         note(f"comparing all {len(names)} policies that need no training: {', '.join(names)}")
-    with bar_of_runs(quiet=quiet) as show:
+    with bar_of_runs(quiet=quiet) as bar, counting(bar) as show:
         comparison = run(
             chosen,
             names,
