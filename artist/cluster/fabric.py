@@ -24,6 +24,8 @@ from artist.cluster.tree import ClusterTree, regular
 from artist.cluster.with_units import (
     Bandwidth,
     Latency,
+    LinkLatency,
+    LinkSpeed,
     Rate,
     WithUnits,
     either_spelling,
@@ -32,7 +34,7 @@ from artist.cluster.with_units import (
 from artist.errors import ConfigError, shortened
 from artist.io.digests import sha256
 from artist.io.documents import Document, load_yaml, validate
-from artist.io.fields import NonNegative, Positive
+from artist.io.fields import Positive
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
 
@@ -84,10 +86,10 @@ class FabricLevel(WithUnits):
     topology: TopologyName
     bandwidth: Bandwidth = with_unit("bandwidth")
     latency: Latency = with_unit("latency")
-    bandwidth_gib_per_s: Positive = Field(
+    bandwidth_gib_per_s: LinkSpeed = Field(
         description="per GPU and direction, GiB/s; with shared_by, of all GPUs together"
     )
-    latency_ns: NonNegative = Field(description="ns per hop; a Switch counts two hops")
+    latency_ns: LinkLatency = Field(description="ns per hop; a Switch counts two hops")
     collective: AlgorithmName = Field(
         default="ring", description="ASTRA-sim's algorithm on this level"
     )

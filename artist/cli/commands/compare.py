@@ -83,7 +83,7 @@ def compare(
     from artist.cli.comparison_text import CHIEF, as_json, print_comparison
     from artist.errors import ConfigError
     from artist.experiments.compare import compare as run
-    from artist.experiments.compared_metrics import METRICS, everyday_policies
+    from artist.experiments.compared_metrics import METRICS, check_metrics, everyday_policies
     from artist.experiments.comparison_rows import comparison_rows
     from artist.experiments.executors import cores
     from artist.experiments.until import BUDGET
@@ -97,6 +97,7 @@ def compare(
     unasked = policies is None and not varied
     names = everyday_policies() if unasked else _listed(policies or "")
     asked = METRICS if metrics is None else _listed(metrics)
+    check_metrics(asked)
     if unasked and not quiet:
         note(f"comparing all {len(names)} policies that need no training: {', '.join(names)}")
     with bar_of_runs(quiet=quiet) as bar, counting(bar) as show:
