@@ -99,7 +99,7 @@ def closest_three(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name of many: `closest: a, b, c`.
 
     >>> closest_three("jct", ["makespan_s", "jct_mean_s", "gpus", "jct_p95_s", "wall_s"])
-    'closest: jct_mean_s, jct_p95_s, makespan_s'
+    'closest: jct_mean_s, jct_p95_s, wall_s'
     """
     known = list(known)
     near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.0)
