@@ -150,3 +150,12 @@ def _four_digits(value: float) -> str:
     """Four significant digits, without an exponent where the number has at most 15 digits."""
     rounded = float(f"{value:.4g}")
     return f"{rounded:.15g}"
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio to one, as oversubscription is written.
+
+    >>> ratio_text(2.0), ratio_text(1.0001), ratio_text(0.0928)
+    ('2:1', '1:1', '0.0928:1')
+    """
+    return f"{ratio:.3g}:1"

@@ -232,6 +232,7 @@ def names() -> str:
     from dataclasses import asdict
 
     from artist.cluster.fabric import fabric_names, load_fabric
+    from artist.cluster.links import oversubscription_text
     from artist.estimates.backends import BACKENDS
     from artist.trace.detect import FORMATS
     from artist.trace.named import builtin_traces
@@ -244,8 +245,17 @@ def names() -> str:
     parts = {
         "Backends": table(entries, [(f"`{e.id}`", e.summary, e.paper) for e in BACKENDS]),
         "Fabrics": table(
-            ("name", "levels", "Gbit/s per direction", "summary"),
-            [(f"`{f.name}`", ", ".join(f.level_names), _gbits(f), f.summary) for f in fabrics],
+            ("name", "levels", "Gbit/s per direction", "oversubscription", "summary"),
+            [
+                (
+                    f"`{f.name}`",
+                    ", ".join(f.level_names),
+                    _gbits(f),
+                    oversubscription_text(f),
+                    f.summary,
+                )
+                for f in fabrics
+            ],
         ),
         "Built-in traces": table(
             entries, [(f"`{e.id}`", e.summary, e.paper) for e in builtin_traces]

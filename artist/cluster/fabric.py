@@ -39,30 +39,54 @@ from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
 
 
-def _one_rate(schema: dict[str, Any]) -> None:
-    either_spelling(schema, ("rate",))
-
-
 def _one_bandwidth_and_latency(schema: dict[str, Any]) -> None:
     either_spelling(schema, ("bandwidth", "latency"))
 
 
 class Uplink(WithUnits):
-    """The physical links from one unit of a level to its parent."""
+    """The physical links from one unit of a level to its parent.
 
-    model_config = ConfigDict(json_schema_extra=_one_rate)
+    They are stated as links (`rate`, `count`), or as `oversubscription` for units of any size.
+    """
+
     TAKE_UNITS: ClassVar[tuple[str, ...]] = ("rate",)
 
     rate: Rate = with_unit("rate")
-    rate_gib_per_s: Positive = Field(description="rate of one link and direction, GiB/s")
-    count: int = Field(ge=1, description="links per unit")
+    rate_gib_per_s: Positive | None = Field(
+        default=None, description="rate of one link and direction, GiB/s"
+    )
+    count: int | None = Field(default=None, ge=1, description="links per unit")
+    oversubscription: Positive | None = Field(
+        default=None,
+        description="instead: what a unit's GPUs can send over what its links carry, 2 for 2:1",
+    )
+    eta: Positive | None = Field(
+        default=None, le=1, description="share of the capacity that is used while jobs share it"
+    )
     source: str = Field(description="where the numbers come from")
 
+    @model_validator(mode="after")
+    def _stated_once(self) -> Uplink:
+        links = (self.rate_gib_per_s, self.count)
+        if (None in links) if self.oversubscription is None else links != (None, None):
+            raise ValueError("give rate and count, or oversubscription in place of both")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _given(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What is stated, so that digests stay those of before other settings were there."""
+        return {key: value for key, value in serialise(self).items() if value is not None}
+
     @property
-    def capacity_gib_per_s(self) -> float:
-        """Capacity of all links of a unit together, in one direction, GiB/s."""
+    def links_gib_per_s(self) -> float | None:
+        """Capacity of all links of a unit together, in one direction, GiB/s; None if a ratio."""
+        if self.rate_gib_per_s is None or self.count is None:
+            return None
         return self.rate_gib_per_s * self.count
 
+
+# Numbers of data sheets are rounded to three or four digits.
+ROUNDING = 1e-3
 
 TopologyName = Literal["Ring", "FullyConnected", "Switch"]
 
@@ -201,6 +225,23 @@ class Fabric(Document):
                     f"level {level.name}: shared_by {shortened(level.shared_by)} is no level "
                     f"inside it; {'inside are ' + ', '.join(inner) if inner else 'none is'}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _one_flow_fits(self) -> Fabric:
+        """Refuse an uplink that is slower than a flow across it (decision 20)."""
+        for index, level in enumerate(self.levels):
+            carried = level.uplink.links_gib_per_s if level.uplink is not None else None
+            for outer in self.levels[index + 1 :] if carried is not None else ():
+                shared_outside = outer.shared_by in self.level_names[index + 1 :]
+                if carried is None or shared_outside:
+                    continue
+                if outer.bandwidth_gib_per_s > carried * (1 + ROUNDING):
+                    raise ValueError(
+                        f"level {level.name}: its uplink carries {carried:g} GiB/s, but level "
+                        f"{outer.name} grants one flow {outer.bandwidth_gib_per_s:g} GiB/s; state "
+                        "more or faster links, oversubscription in their place, or less bandwidth"
+                    )
         return self
 
     @property

@@ -29,7 +29,10 @@ from artist.cluster.with_units import (
 from artist.errors import ConfigError, nearest, shortened
 from artist.io.documents import validate
 from artist.io.fields import Positive
-from artist.units import bandwidth_texts, latency_text
+from artist.units import bandwidth_texts, latency_text, ratio_text
+
+UPLINK = ("oversubscription", "eta")
+"""Settings of a level's uplink that a scenario changes."""
 
 
 class LevelOptions(WithUnits):
@@ -45,6 +48,12 @@ class LevelOptions(WithUnits):
     collective: AlgorithmName | None = Field(default=None, description="ASTRA-sim's algorithm")
     pair_share: Positive | None = Field(default=None, le=1)
     shared_by: str | None = Field(default=None, description="an inner level, such as machine")
+    oversubscription: Positive | None = Field(
+        default=None, description="of the links out of a unit of this level, 2 for 2:1"
+    )
+    eta: Positive | None = Field(
+        default=None, le=1, description="share of these links that is used while jobs share them"
+    )
 
     @model_validator(mode="wrap")
     @classmethod
@@ -81,10 +90,29 @@ def with_options(fabric: Fabric, options: Mapping[str, LevelOptions]) -> Fabric:
     for name in options:
         level_of(fabric, name)
     changed = [
-        level.model_dump() | options[level.name].changes if level.name in options else level
+        _changed(level, options[level.name].changes) if level.name in options else level
         for level in fabric.levels
     ]
     return validate(fabric.model_dump() | {"levels": changed}, Fabric, f"fabric {fabric.name!r}")
+
+
+def _changed(level: FabricLevel, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A level with changes. Those of `UPLINK` are settings of its uplink."""
+    of_uplink = {key: value for key, value in changes.items() if key in UPLINK}
+    of_level = {key: value for key, value in changes.items() if key not in UPLINK}
+    changed = level.model_dump() | of_level
+    if not of_uplink:
+        return changed
+    stated = dict(changed["uplink"] or {})
+    if "oversubscription" in of_uplink:
+        stated = {key: value for key, value in stated.items() if key == "eta"}
+        stated["source"] = "chosen in the scenario"
+    elif not stated:
+        raise ConfigError(
+            f"fabric.{level.name}.eta: this level states no uplink; give "
+            f"fabric.{level.name}.oversubscription too"
+        )
+    return changed | {"uplink": stated | of_uplink}
 
 
 def level_of(fabric: Fabric, name: str) -> FabricLevel:
@@ -122,4 +150,6 @@ def _setting_text(key: str, value: Any) -> str:
         return f"bandwidth {bandwidth_texts(value)[0]}"
     if key == "latency_ns":
         return f"latency {latency_text(value)}"
+    if key == "oversubscription":
+        return f"oversubscription {ratio_text(value)}"
     return f"{key} {value}"

@@ -1,13 +1,23 @@
-"""The physical links that the collectives of a placement cross, for models of contention."""
+"""The physical links that the collectives of a placement cross, for models of contention.
+
+What a unit's GPUs can send at once is what the levels outside grant them: to each GPU, or to each
+unit that shares the bandwidth (`shared_by`). One ring through all GPUs of a job (`rings: one`)
+leaves a machine once and has all of its links, so there machines send. Over the capacity of the
+unit's uplink this is its **oversubscription**.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from artist.cluster.fabric import Fabric
+from artist.cluster.fabric import Fabric, FabricLevel
 from artist.cluster.placement import Placement
-from artist.cluster.tree import ClusterTree, units_holding
+from artist.cluster.tree import ClusterTree, Nested, nested, units_holding
+from artist.units import ratio_text
+
+# As the defaults of a scenario's cluster (Dally, section V-B).
+USUAL_CHILDREN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +28,69 @@ class Link:
     unit: int
     direction: Literal["up", "down"]
     capacity_gib_per_s: float
+    eta: float | None = None
+    """Share of the capacity that is used while jobs share it; None if the fabric states none."""
+
+
+def capacity_gib_per_s(tree: ClusterTree, fabric: Fabric, level: int, unit: int) -> float | None:
+    """Capacity of a unit's uplink in one direction; None if the fabric states no uplink.
+
+    An uplink that is stated as an oversubscription carries at least one flow.
+    """
+    uplink = fabric.levels[level].uplink
+    if uplink is None:
+        return None
+    if uplink.oversubscription is None:
+        return uplink.links_gib_per_s
+    flow = max(outer.bandwidth_gib_per_s for outer in fabric.levels[level + 1 :])
+    return max(granted_gib_per_s(tree, fabric, level, unit) / uplink.oversubscription, flow)
+
+
+def oversubscription(tree: ClusterTree, fabric: Fabric, level: int, unit: int) -> float | None:
+    """What a unit's GPUs can send at once over what its uplink carries; None without an uplink."""
+    capacity = capacity_gib_per_s(tree, fabric, level, unit)
+    if capacity is None:
+        return None
+    return granted_gib_per_s(tree, fabric, level, unit) / capacity
+
+
+def usual_oversubscriptions(fabric: Fabric) -> tuple[float | None, ...]:
+    """The oversubscription of a unit of each level, as runs have them unless told otherwise.
+
+    Machines have 8 GPUs, racks 8 machines, and so on outwards.
+    """
+    inside = fabric.levels[0].gpus or USUAL_CHILDREN
+    unit: Nested = inside
+    for level in range(1, len(fabric.levels)):
+        children = USUAL_CHILDREN
+        if fabric.levels[level].name == "machine":
+            children = max(USUAL_CHILDREN // inside, 1)
+        unit = [unit] * (children if level < len(fabric.levels) - 1 else 1)
+    tree = nested(fabric.level_names, unit)
+    return tuple(oversubscription(tree, fabric, level, 0) for level in range(len(fabric.levels)))
+
+
+def oversubscription_text(fabric: Fabric) -> str:
+    """The same in words: `machine 1:1, rack 2:1`; empty if the fabric states no uplink."""
+    ratios = zip(fabric.level_names, usual_oversubscriptions(fabric), strict=True)
+    return ", ".join(f"{name} {ratio_text(ratio)}" for name, ratio in ratios if ratio is not None)
+
+
+def granted_gib_per_s(tree: ClusterTree, fabric: Fabric, level: int, unit: int) -> float:
+    """What a unit's GPUs can send at once over the level outside that grants the most."""
+    return max(
+        outer.bandwidth_gib_per_s * _senders(tree, fabric, level, unit, outer)
+        for outer in fabric.levels[level + 1 :]
+    )
+
+
+def _senders(tree: ClusterTree, fabric: Fabric, level: int, unit: int, outer: FabricLevel) -> int:
+    """How many in a unit get the bandwidth of a level outside."""
+    sharing = outer.shared_by or ("machine" if fabric.system.rings == "one" else None)
+    if sharing is None:
+        return tree.levels[level].gpus[unit]
+    inner = fabric.level_names.index(sharing)
+    return len(tree.units_inside(level, unit, inner)) if inner < level else 1
 
 
 def links(tree: ClusterTree, fabric: Fabric, placement: Placement) -> tuple[Link, ...]:
@@ -31,10 +104,18 @@ def links(tree: ClusterTree, fabric: Fabric, placement: Placement) -> tuple[Link
         units = list(units_holding(tree, placement.leaves, index))
         if len(units) == 1:
             break
-        if level.uplink is None:
-            continue
-        capacity = level.uplink.capacity_gib_per_s
-        for unit in units:
-            crossed.append(Link(level.name, unit, "up", capacity))
-            crossed.append(Link(level.name, unit, "down", capacity))
+        if level.uplink is not None:
+            for unit in units:
+                crossed += both_directions(tree, fabric, index, unit)
     return tuple(crossed)
+
+
+def both_directions(tree: ClusterTree, fabric: Fabric, level: int, unit: int) -> tuple[Link, Link]:
+    """The uplink of a unit of a level that states one: up and down."""
+    stated = fabric.levels[level]
+    capacity = capacity_gib_per_s(tree, fabric, level, unit)
+    assert stated.uplink is not None
+    assert capacity is not None
+    eta = stated.uplink.eta
+    up = Link(stated.name, unit, "up", capacity, eta)
+    return up, Link(stated.name, unit, "down", capacity, eta)

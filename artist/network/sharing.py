@@ -8,6 +8,9 @@ less than the Up phase, and a curve says by how much. With B the Up time beside 
     Down time      iteration(phi) - B, for the model's next round
 
 Rounds go on until Down times stay. Without overlap the first round is the answer.
+
+A job may fill an oversubscribed link by itself. Then it is slower than its query says even alone,
+and what others cost it counts from there (decision 20).
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ from artist.network.ways import JobOnLinks, Way, contention
 # A Down time that changes by a thousandth of an iteration changes no answer by a percent.
 SETTLED = 1e-3
 MOST_ROUNDS = 10
+
+# Capacities are stated to three or four digits. A job that is slowed by less is not slowed.
+SLOWED = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,8 @@ class Shared:
     share: float
     iteration_s: float
     alone_s: float
+    own_share: float = 1.0
+    """Its share alone: below 1 if its own links cannot carry what it sends."""
 
 
 def shared(
@@ -63,15 +71,32 @@ def shared(
     fair_queued: frozenset[str] = frozenset(),
 ) -> tuple[Shared, ...]:
     """Iterations of jobs on the links that their ways cross; arguments as in `contention`."""
+    shares, fills = _rounds(jobs, model, eta, fair_queued)
+    answers = []
+    for job, share, full in zip(jobs, shares, fills, strict=True):
+        own = _rounds([job], model, eta, fair_queued)[0][0] if full and len(jobs) > 1 else 1.0
+        own = share if full and len(jobs) == 1 else own
+        share = min(share, own)
+        answers.append(Shared(share, job.iteration_s(share), job.iteration_s(own), own))
+    return tuple(answers)
+
+
+def _rounds(
+    jobs: Sequence[CurvedJob], model: Model, eta: float, fair_queued: frozenset[str]
+) -> tuple[list[float], list[bool]]:
+    """The share of each job, and whether it fills a link of its own by itself."""
     shares = [1.0] * len(jobs)
+    fills = [False] * len(jobs)
     seen = [_seen(job, 1.0) for job in jobs]
     for _ in range(MOST_ROUNDS):
         before = seen
         slowed = model(contention(before, eta=eta, fair_queued=fair_queued))
         for index, (job, answer) in enumerate(zip(jobs, slowed, strict=True)):
-            if answer.slowdown != 1.0:
-                longer_s = answer.iteration_s - answer.alone_s
-                busy_s = before[index].busy_s + longer_s
+            at_line_rate_s = answer.alone_s
+            if answer.alone_s > (1 + SLOWED) * before[index].iteration_s:
+                at_line_rate_s, fills[index] = before[index].iteration_s, True
+            if answer.iteration_s != at_line_rate_s:
+                busy_s = before[index].busy_s + answer.iteration_s - at_line_rate_s
                 shares[index] = job.curve.share_at(busy_s / job.compute_s)
             else:
                 shares[index] = 1.0
@@ -81,10 +106,7 @@ def shared(
             for now, then in zip(seen, before, strict=True)
         ):
             break
-    return tuple(
-        Shared(share, job.iteration_s(share), job.iteration_s(1.0))
-        for job, share in zip(jobs, shares, strict=True)
-    )
+    return shares, fills
 
 
 def _down_s(job: CurvedJob, share: float) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from artist.cluster.fabric import Fabric
-from artist.cluster.links import Link
+from artist.cluster.links import Link, both_directions
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
@@ -72,11 +72,8 @@ def _links(
         there = tree.ancestor(stated[0], target, level)
         if here == there:
             break
-        uplink = fabric.levels[level].uplink
-        assert uplink is not None
-        name, capacity = fabric.levels[level].name, uplink.capacity_gib_per_s
-        up.append(Link(name, here, "up", capacity))
-        down.append(Link(name, there, "down", capacity))
+        up.append(both_directions(tree, fabric, level, here)[0])
+        down.append(both_directions(tree, fabric, level, there)[1])
     return (*up, *reversed(down))
 
 
@@ -94,8 +91,8 @@ def contention(
 ) -> Contention:
     """The jobs on their links, in the order of the links' levels and units.
 
-    Links of the levels `fair_queued` serve connections in turn; `eta` is the efficiency of the
-    others. While a job sends alone, each way sends its volume in `busy_s`.
+    Links of the levels `fair_queued` serve connections in turn; `eta` is the efficiency of those
+    others whose fabric states none. While a job sends alone, each way sends its volume in `busy_s`.
     """
     crossed = {link for job in jobs for way in job.ways for link in way.links}
     links = sorted(crossed, key=lambda link: (link.level, link.unit, link.direction))
@@ -118,7 +115,7 @@ def contention(
         SharedLink(
             link.capacity_gib_per_s * GIB,
             link.level in fair_queued,
-            1.0 if link.level in fair_queued else eta,
+            1.0 if link.level in fair_queued else eta if link.eta is None else link.eta,
         )
         for link in links
     )

@@ -228,8 +228,8 @@ def test_a_sweep_is_drawn_and_twice_the_same(
 ) -> None:
     pytest.importorskip("matplotlib")
     drawn = []
-    for _ in range(2):
-        ran = artist(*ASKED, *RANGE, "--plot", name)
+    for again in ((), ("--overwrite",)):
+        ran = artist(*ASKED, *RANGE, "--plot", name, *again)
         assert ran.returncode == 0, ran.stderr
         drawn.append((tmp_path / written).read_bytes())
     assert drawn[0] == drawn[1]
@@ -265,6 +265,69 @@ def test_a_fabric_is_explained_in_the_units_that_people_use(artist) -> None:
     assert row["Gbit/s"] == "3600, 400, 400"
     assert row["GB/s"] == "450, 50, 50"
     assert row["GiB/s"] == "419.1, 46.57, 46.57"
+
+
+def test_oversubscription_is_shown_wherever_fabrics_are(artist) -> None:
+    rows = artist("explain", "leaf-spine").stdout.splitlines()
+    # level, topology, three units, of, latency, oversubscription
+    ratios = {row.split("\t")[0]: row.split("\t")[7:] for row in rows if row.count("\t") > 5}
+    assert ratios == {
+        "level": ["oversubscription"], "machine": ["1:1"], "rack": ["2:1"], "network": [],
+    }  # fmt: skip
+    listed = json.loads(artist("list", "fabrics", "--format", "json").stdout)
+    of = {row["id"]: row["oversubscription"] for row in listed}
+    assert of["leaf-spine"] == of["cassini-testbed"] == "machine 1:1, rack 2:1"
+    assert of["dally2025"] == "machine 1:1, rack 1:1"
+    checks = {row["check"]: row for row in json.loads(artist("doctor", "--format", "json").stdout)}
+    assert checks["fabric leaf-spine"]["detail"] == "oversubscription machine 1:1, rack 2:1"
+    assert checks["fabric leaf-spine"]["ok"]
+
+
+def test_a_fabric_that_contradicts_itself_is_told_by_doctor(artist, tmp_path: Path) -> None:
+    folder = tmp_path / "astra_configs" / "fabrics"
+    folder.mkdir(parents=True)
+    shipped = Path(library.__file__).parents[1] / "astra_configs" / "fabrics" / "hgx-h100.yaml"
+    text = shipped.read_text().replace("rate_gib_per_s: 50", "rate_gib_per_s: 5", 1)
+    (folder / "mine.yaml").write_text(text)
+    checks = {row["check"]: row for row in json.loads(artist("doctor", "--format", "json").stdout)}
+    assert not checks["fabric mine"]["ok"]
+    assert "carries 40 GiB/s, but level rack grants one flow 50" in checks["fabric mine"]["detail"]
+
+
+@pytest.mark.parametrize("word", ["oversubscription", "uplink"])
+def test_words_of_uplinks_are_explained(artist, word: str) -> None:
+    assert "uplink" in artist("explain", word).stdout
+
+
+SIZES = {"cassini-testbed": (6, 4, 1), "leaf-spine": (2, 8, 8)}
+
+
+@pytest.mark.parametrize(
+    ("fabric", "more"),
+    [
+        ("cassini-testbed", []),
+        ("leaf-spine", ["--set", "fabric.rack.oversubscription=1"]),
+        ("leaf-spine", []),
+        ("leaf-spine", ["--set", "fabric.rack.oversubscription=4"]),
+    ],
+)
+def test_a_run_on_an_oversubscribed_fabric(artist, fabric: str, more: list[str]) -> None:
+    racks, machines, gpus = SIZES[fabric]
+    done = artist(
+        "sim", "--trace", "tiny-batch", "--fabric", fabric, "--policy", "fifo", "--racks", racks,
+        "--machines-per-rack", machines, "--gpus-per-machine", gpus, *more, "--quiet",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "makespan" in done.stdout
+
+
+def test_an_outer_level_with_more_bandwidth_is_told_with_its_source(artist) -> None:
+    shown = artist("explain", "dally2025").stdout
+    assert (
+        "Level network has more bandwidth than rack inside it, and a hop takes 50 us there" in shown
+    )
+    assert "network\toriginal simulator, racks; a Switch hop counts its latency twice" in shown
+    assert "has more bandwidth" not in artist("explain", "h100-quantum2-spectrum4").stdout
 
 
 def test_a_shared_card_is_explained(artist, tmp_path: Path) -> None:

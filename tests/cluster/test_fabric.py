@@ -70,19 +70,16 @@ def test_vendors_decimal_bandwidths_are_converted_to_gib_per_s(
     assert levels[level].bandwidth_gib_per_s == pytest.approx(gib_per_s(gigabits_per_s), rel=1e-4)
 
 
-@pytest.mark.parametrize("fabric", WITH_UPLINKS)
 @pytest.mark.parametrize(
     ("level", "gigabits_per_s", "count"), [("machine", 400, 8), ("rack", 800, 32)]
 )
-def test_uplinks_are_the_vendors_ports(
-    fabric: str, level: str, gigabits_per_s: float, count: int
-) -> None:
-    levels = {entry.name: entry for entry in load_fabric(fabric).levels}
+def test_uplinks_are_the_vendors_ports(level: str, gigabits_per_s: float, count: int) -> None:
+    levels = {entry.name: entry for entry in load_fabric("h100-quantum2-spectrum4").levels}
     uplink = levels[level].uplink
     assert uplink is not None
     assert uplink.rate_gib_per_s == pytest.approx(gib_per_s(gigabits_per_s), rel=1e-3)
     assert uplink.count == count
-    assert uplink.capacity_gib_per_s == uplink.rate_gib_per_s * count
+    assert uplink.links_gib_per_s == uplink.rate_gib_per_s * count
 
 
 def test_a_fabric_with_other_levels_cannot_build_a_regular_cluster() -> None:
@@ -141,9 +138,21 @@ levels:
     [
         ("levels:", "sytem: {}\nlevels:", ":3: unknown setting 'sytem': did you mean 'system'"),
         ("topology: Ring", "topology: Rign", ":5: 'levels.0.topology' is 'Rign', expected 'Ring'"),
-        ("_s: 10\n", "_s: -10\n", ":11: 'levels.1.bandwidth_gib_per_s' is -10, expected more than 0"),
-        ("_s: 10\n", "_s: .inf\n", ":11: 'levels.1.bandwidth_gib_per_s' is inf, expected a finite number"),
-        ("_s: 10\n", "_s: ten\n", ":11: 'levels.1.bandwidth_gib_per_s' is 'ten', expected a number"),
+        (
+            "_s: 10\n",
+            "_s: -10\n",
+            ":11: 'levels.1.bandwidth_gib_per_s' is -10, expected more than 0",
+        ),
+        (
+            "_s: 10\n",
+            "_s: .inf\n",
+            ":11: 'levels.1.bandwidth_gib_per_s' is inf, expected a finite number",
+        ),
+        (
+            "_s: 10\n",
+            "_s: ten\n",
+            ":11: 'levels.1.bandwidth_gib_per_s' is 'ten', expected a number",
+        ),
         ("    latency_ns: 100\n", "", ":9: setting 'levels.1.latency_ns' is missing"),
         ("name: network", "name: machine", "levels machine, machine: names must differ"),
         ("name: machine", "name: socket", "levels socket, network: names must differ"),
@@ -163,6 +172,31 @@ levels:
             "    latency_ns: 10\n    uplink: {rate_gib_per_s: 1, count: 0, source: me}\n",
             ":8: 'levels.0.uplink.count' is 0, expected at least 1",
         ),
+        (
+            "    latency_ns: 10\n",
+            "    latency_ns: 10\n    uplink: {rate_gib_per_s: 4, count: 2, source: me}\n",
+            "level machine: its uplink carries 8 GiB/s, but level network grants one flow 10 GiB/s",
+        ),
+        (
+            "    latency_ns: 10\n",
+            "    latency_ns: 10\n    uplink: {rate_gib_per_s: 10, source: me}\n",
+            "give rate and count, or oversubscription",
+        ),
+        (
+            "    latency_ns: 10\n",
+            "    latency_ns: 10\n    uplink: {oversubscription: 2, count: 2, source: me}\n",
+            "give rate and count, or oversubscription",
+        ),
+        (
+            "    latency_ns: 10\n",
+            "    latency_ns: 10\n    uplink: {oversubscription: 0, source: me}\n",
+            ":8: 'levels.0.uplink.oversubscription' is 0, expected",
+        ),
+        (
+            "    latency_ns: 10\n",
+            "    latency_ns: 10\n    uplink: {oversubscription: 2, eta: 1.1, source: me}\n",
+            ":8: 'levels.0.uplink.eta' is 1.1, expected at most 1",
+        ),
     ],
 )
 def test_a_mistake_in_a_file_is_found_with_its_line(
@@ -174,6 +208,23 @@ def test_a_mistake_in_a_file_is_found_with_its_line(
     with pytest.raises(ConfigError, match=message) as caught:
         load_fabric(str(path))
     assert str(caught.value).startswith(f"{path}:")
+
+
+@pytest.mark.parametrize(("rate", "good"), [(9.991, True), (9.98, False)])
+def test_an_uplink_below_one_flow_is_refused_but_for_rounding(rate: float, good: bool) -> None:
+    raw = yaml.safe_load(TEXT)
+    raw["levels"][0]["uplink"] = {"rate_gib_per_s": rate, "count": 1, "source": "me"}
+    if good:
+        assert Fabric.model_validate(raw).levels[0].uplink is not None
+    else:
+        with pytest.raises(ValueError, match="grants one flow 10 GiB/s"):
+            Fabric.model_validate(raw)
+
+
+def test_a_rack_that_shares_its_bandwidth_asks_no_machine_for_all_of_it() -> None:
+    raw = document("h100-quantum2-spectrum4")
+    raw["levels"][2] |= {"bandwidth_gib_per_s": 2980, "shared_by": "rack"}
+    assert Fabric.model_validate(raw)
 
 
 def test_sockets_must_say_how_many_gpus_they_hold() -> None:

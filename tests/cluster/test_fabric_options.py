@@ -177,21 +177,53 @@ def test_a_grid_changes_the_base() -> None:
     assert [run.id.split("_")[0] for run in cells] == ["10Gbit-s", "100Gbit-s"]
 
 
+# -- uplinks ---------------------------------------------------------------------------
+
+
+def test_an_oversubscription_replaces_what_the_file_states() -> None:
+    fabric = load_fabric("h100-quantum2-spectrum4")
+    options = {"rack": LevelOptions(oversubscription=4)}
+    uplink = level(with_options(fabric, options), "rack").uplink
+    assert uplink is not None
+    assert (uplink.oversubscription, uplink.rate_gib_per_s, uplink.count) == (4, None, None)
+    assert uplink.source == "chosen in the scenario"
+    # Where the file states none, there is one now.
+    assert level(with_options(load_fabric("t4"), options), "rack").uplink == uplink
+
+
+def test_the_efficiency_of_an_uplink_stays_beside_its_links() -> None:
+    fabric = load_fabric("h100-quantum2-spectrum4")
+    before = level(fabric, "rack").uplink
+    one = with_options(fabric, {"rack": LevelOptions(eta=0.9)})
+    assert before is not None
+    assert level(one, "rack").uplink == before.model_copy(update={"eta": 0.9})
+    both = level(with_options(one, {"rack": LevelOptions(oversubscription=2)}), "rack").uplink
+    assert both is not None
+    assert (both.eta, both.oversubscription) == (0.9, 2)
+
+
+def test_an_oversubscription_is_swept_and_told() -> None:
+    experiment = Experiment(
+        name="e", version=1, base={}, grid={"fabric.rack.oversubscription": [1, 2, 4]}
+    )
+    texts = [changes_text(run.scenario.fabric_options) for run in runs(experiment)]
+    assert texts == [f"rack oversubscription {n}:1" for n in (1, 2, 4)]
+
+
 # -- files -----------------------------------------------------------------------------
 
 
 def test_a_fabric_file_may_use_units() -> None:
     plain = yaml.safe_load(DALLY.model_dump_json())
     spelt = yaml.safe_load(DALLY.model_dump_json())
+    for raw in (plain, spelt):
+        raw["levels"][3] |= {"bandwidth_gib_per_s": 1}
+        raw["levels"][1]["uplink"] = {"count": 8, "source": "me"}
     plain["levels"][2] |= {"bandwidth_gib_per_s": 12_500_000_000 / GIB, "latency_ns": 2000.0}
     plain["levels"][1]["uplink"] |= {"rate_gib_per_s": 50_000_000_000 / GIB}
     rack, uplink = spelt["levels"][2], spelt["levels"][1]["uplink"]
-    for settings, keys in (
-        (rack, ("bandwidth_gib_per_s", "latency_ns")),
-        (uplink, ("rate_gib_per_s",)),
-    ):
-        for key in keys:
-            del settings[key]
+    for key in ("bandwidth_gib_per_s", "latency_ns"):
+        del rack[key]
     rack |= {"bandwidth": "100Gbit/s", "latency": "2us"}
     uplink |= {"rate": "400Gbit/s"}
     read = Fabric.model_validate(spelt)
@@ -222,6 +254,11 @@ def test_a_fabric_file_may_use_units() -> None:
         ("network=12", ["KEY: VALUE", "bandwidth: 100Gbit/s"]),
         ("netwrk.latency=1us", ["socket, machine, rack, network", "did you mean 'network'?"]),
         ("moon.latency=1us", ["'dally2025' has the levels socket, machine, rack, network"]),
+        ("rack.oversubscription=0", ["more than 0"]),
+        ("network.oversubscription=2", ["level network: 'uplink' leads nowhere"]),
+        ("rack.eta=0", ["more than 0"]),
+        ("rack.eta=1.2", ["at most 1"]),
+        ("socket.eta=0.9", ["states no uplink", "fabric.socket.oversubscription too"]),
         ("rack.shared_by=network", ["rack: ", "no level inside it", "socket, machine"]),
         ("socket.shared_by=machine", ["level socket", "none is"]),
     ],

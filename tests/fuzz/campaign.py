@@ -21,7 +21,7 @@ from artist.errors import ArtistError
 CASES = int(os.environ.get("FUZZ_CASES", "2000"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 LIMIT_S = 20
-MEMORY_MIB = 3000
+MEMORY_MIB = 2048
 MOST_FAILURES = 30
 
 

@@ -31,7 +31,7 @@ SHIPPED = resource("astra_configs", "fabrics", "dally2025.yaml").read_text()
     [
         ("summary:", "sumary:", ["unknown setting 'sumary'", "did you mean 'summary'"]),
         ("    latency_ns: 5000", "    latency: 5000", ["levels.2.latency", "latency_ns"]),
-        ("      count: 8", "      cuont: 8", ["cuont", "did you mean 'count'"]),
+        ("      oversubscription", "      oversubscripton", ["did you mean 'oversubscription'"]),
         ("  endpoint_delay_ns: 10", "  endpoint_delay: 10", ["did you mean 'endpoint_delay_ns'"]),
         ("bandwidth_gib_per_s: 200", "bandwidth_gib_per_s: fast", ["'fast'"]),
         ("topology: Switch", "topology: Star", ["'Star'"]),

@@ -69,12 +69,35 @@ def test_a_job_that_computes_longer_sends_longer_at_the_same_rate() -> None:
 
 def test_a_job_that_shares_nothing_is_unchanged_to_the_byte() -> None:
     alone = job((0.1, 0.7, 1.9), (0.3, 0.9, 2.1), 0.3)
-    other = Link("rack", 1, "up", 1.0)
+    other = Link("rack", 1, "up", 4.0)  # it carries what the job sends
     apart = CurvedJob((Way((other,), 0.7 * GIB, 1.0),), alone.curve, 1.7)
     for model in (fluid, mean, PhaseModel()):
         one, two = shared([alone, apart], model)
         assert one.iteration_s == alone.iteration_s(1.0) == one.alone_s
         assert two.iteration_s == apart.iteration_s(1.0) == two.alone_s
+
+
+@pytest.mark.parametrize("model", [fluid, mean, PhaseModel()])
+def test_a_job_that_overfills_its_own_uplink_is_slower_even_alone(model: Model) -> None:
+    # A second of computation, then 2 GiB in a second, over a link of 1 GiB/s: two seconds.
+    heavy = job((1.0, 2.0, 4.0), (1.0, 2.0, 4.0), 2.0)
+    (alone,) = shared([heavy], model)
+    assert alone.own_share == alone.share == pytest.approx(0.5)
+    assert alone.iteration_s == alone.alone_s == pytest.approx(3.0)
+    # Beside a job elsewhere it is as alone. Beside an equal one it needs as long again.
+    apart = CurvedJob((Way((Link("rack", 1, "up", 1.0),), GIB, 1.0),), heavy.curve, 1.0)
+    assert shared([heavy, apart], model) == (alone, shared([apart], model)[0])
+    for answer in shared([heavy, heavy], model):
+        assert answer.alone_s == pytest.approx(3.0)
+        assert answer.iteration_s > 3.5
+    assert shared([heavy, heavy], fluid)[0].iteration_s == pytest.approx(5.0)
+
+
+def test_a_link_that_is_slower_by_rounding_slows_nobody() -> None:
+    rounded = Way((Link("rack", 0, "up", 0.9995),), GIB, 1.0)
+    exact = job((1.0, 2.0, 4.0), (1.0, 2.0, 4.0), 1.0)
+    (alone,) = shared([CurvedJob((rounded,), exact.curve, 1.0)], fluid)
+    assert (alone.share, alone.own_share, alone.iteration_s) == (1.0, 1.0, 2.0)
 
 
 @pytest.mark.parametrize("model", [fluid, mean, PhaseModel()])

@@ -11,14 +11,16 @@ from artist.errors import ArtistError
 
 
 def doctor(format_: FormatOption = Format.TABLE) -> None:
-    """Check the cache, the Docker engine and every image; nothing is changed."""
+    """Check the cache, all fabrics, the Docker engine and every image; nothing is changed."""
     from artist.astra.programs.images import load_images
+    from artist.cluster.fabric import fabric_names
 
     checks: list[tuple[str, Callable[[], str]]] = [
         ("in-process backend", _analytical),
         ("cache of estimates", _cache),
         ("Docker engine", _engine),
     ]
+    checks += [(f"fabric {name}", _fabric(name)) for name in fabric_names()]
     checks += [(f"image {name}", _image(name)) for name in load_images()]
     rows = [_try(name, check) for name, check in checks]
     if format_ is Format.JSON:
@@ -51,6 +53,17 @@ def _cache() -> str:
     with closing(DiskStore(cache_dir())) as store:
         facts = store.info()
         return f"{facts['entries']} entries in {facts['folder']}"
+
+
+def _fabric(name: str) -> Callable[[], str]:
+    def check() -> str:
+        from artist.cluster.fabric import load_fabric
+        from artist.cluster.links import oversubscription_text
+
+        ratios = oversubscription_text(load_fabric(name))
+        return f"oversubscription {ratios}" if ratios else "states no uplinks"
+
+    return check
 
 
 def _engine() -> str:

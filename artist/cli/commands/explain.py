@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,11 +49,22 @@ def explain(
 
 def _explain_fabric(fabric: Fabric) -> None:
     """What each level grants, in the units that people use."""
-    from artist.units import bandwidth_texts, latency_text
+    from artist.cluster.links import usual_oversubscriptions
+    from artist.units import bandwidth_texts, latency_text, ratio_text
 
+    ratios = usual_oversubscriptions(fabric)
     print_table(
         f"fabric {fabric.name}: {fabric.summary}",
-        ("level", "topology", "bandwidth per direction", "", "", "of", "latency per hop"),
+        (
+            "level",
+            "topology",
+            "bandwidth per direction",
+            "",
+            "",
+            "of",
+            "latency per hop",
+            "oversubscription",
+        ),
         [
             (
                 level.name,
@@ -59,16 +72,39 @@ def _explain_fabric(fabric: Fabric) -> None:
                 *bandwidth_texts(level.bandwidth_gib_per_s),
                 f"a {level.shared_by}" if level.shared_by else _owner(fabric),
                 latency_text(level.latency_ns),
+                "" if ratio is None else ratio_text(ratio),
             )
-            for level in fabric.levels
+            for level, ratio in zip(fabric.levels, ratios, strict=True)
         ],
     )
+    if any(level.uplink is not None for level in fabric.levels):
+        print_text(
+            "Oversubscription: what the GPUs of a unit can send at once over what its uplink "
+            "carries, with 8 GPUs in a machine and 8 machines in a rack."
+        )
+    for sentence in _more_outside(fabric):
+        print_text(sentence)
+    print_table("sources", ("level", "source"), [(one.name, one.source) for one in fabric.levels])
     if fabric.system.rings == "one":
         print_text(
             "One ring passes all GPUs of a job (rings: one), so what a unit has serves one flow."
         )
     if fabric.calibration:
         print_text(f"Models are calibrated by {fabric.calibration} (--calibration auto).")
+
+
+def _more_outside(fabric: Fabric) -> Iterator[str]:
+    """Say where a level has more bandwidth than the one inside it, which looks like a mistake."""
+    from artist.units import latency_text
+
+    for inner, outer in pairwise(fabric.levels):
+        alike = inner.shared_by is None and outer.shared_by is None
+        if alike and outer.bandwidth_gib_per_s > inner.bandwidth_gib_per_s:
+            yield (
+                f"Level {outer.name} has more bandwidth than {inner.name} inside it, and a hop "
+                f"takes {latency_text(outer.latency_ns)} there, not "
+                f"{latency_text(inner.latency_ns)}: so their sources have it."
+            )
 
 
 def _owner(fabric: Fabric) -> str:

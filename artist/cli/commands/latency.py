@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from artist.cli import options
 from artist.cli import query_options as query
+from artist.cli.beside import Asker, ContentionModel, Neighbours, answer_beside
 from artist.cli.network_sweep import Asked, NetworkSweep, SweepFormat
+from artist.cli.options import OverwriteFiles
 from artist.cli.output import Format, note, print_facts, print_text
 from artist.errors import ConfigError
+
+if TYPE_CHECKING:
+    from artist.cluster.fabric import Fabric
+    from artist.estimates.calibration import CalibratedModels
 
 
 def latency(
@@ -35,26 +42,54 @@ def latency(
     ] = None,
     points: Annotated[int, typer.Option(help="Points of the range of --sweep.")] = 21,
     plot: Annotated[Path | None, typer.Option(help="Draw --sweep: FILE.svg or FILE.png.")] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODEL:PLACEMENT[@LEAVES]", help="What does the job lose beside this one?"
+        ),
+    ] = None,
+    contention: Annotated[
+        ContentionModel, typer.Option(help="How jobs of --beside share links.")
+    ] = ContentionModel.PHASE,
+    offset: Annotated[
+        str | None, typer.Option(help="Each --beside starts its iteration so much later: 20ms.")
+    ] = None,
+    racks: options.Racks = None,
+    machines_per_rack: options.MachinesPerRack = None,
+    gpus_per_machine: options.GpusPerMachine = None,
     cases: Annotated[Path | None, typer.Option(help="Many cases, a CSV file.")] = None,
     workloads: Annotated[Path | None, typer.Option(help="Folder of the cases' workloads.")] = None,
     out: Annotated[Path | None, typer.Option(help="Results of --cases, a CSV file.")] = None,
     format_: Annotated[SweepFormat, typer.Option("--format", help="Of stdout.")] = (
         SweepFormat.TABLE
     ),
+    overwrite: OverwriteFiles = False,
 ) -> None:
     """Communication time of one training iteration."""
+    sizes = {
+        "racks": racks,
+        "machines_per_rack": machines_per_rack,
+        "gpus_per_machine": gpus_per_machine,
+    }
+    neighbours = Neighbours(beside or [], contention, offset, sizes)
+    neighbours.check(elsewhere=bool(cases or sweep) or len(placement or []) != 1)
     if cases is not None:
-        _answer_cases(cases, workloads, out)
+        _answer_cases(cases, workloads, out, overwrite=overwrite)
         return
     placements = placement or []
     one = placements[0] if placements else None
     on_fabric, changes = query.fabric_of(fabric, sets, placed=one is not None)
     models = query.models_of(workload, on_fabric, calibration)
-    chosen = NetworkSweep(sweep, points, plot, format_)
+    chosen = NetworkSweep(sweep, points, plot, format_, overwrite)
     chosen.check(len(placements))
     if sweep is not None and on_fabric is not None:
         asks = Asked(model, workload, placements, on_fabric, changes, models, system or [], backend)
         chosen.run(asks)
+        return
+    if neighbours.texts and one is not None and on_fabric is not None:
+        job = Asker(model, workload, one, on_fabric, models, system or [], backend)
+        answer_beside(job, neighbours, Format(format_))
+        _say_calibration(format_, model, on_fabric, changes, models)
         return
     from artist.run import open_backend
 
@@ -86,19 +121,34 @@ def latency(
     }
     title = f"{slowest.query.workload.name}, one iteration (1 cycle = 1 ns)"
     print_facts(title, facts, Format(format_))
+    _say_calibration(format_, model, on_fabric, changes, models)
+
+
+def _say_calibration(
+    format_: SweepFormat,
+    model: str | None,
+    fabric: Fabric | None,
+    changes: str,
+    models: CalibratedModels,
+) -> None:
+    """Below a table: whether the answer has the calibration that runs have."""
     if format_ is SweepFormat.TABLE:
         for sentence in (
-            query.fitted_before(models.calibration, on_fabric, changes),
-            query.uncalibrated(model, models.name, on_fabric),
+            query.fitted_before(models.calibration, fabric, changes),
+            query.uncalibrated(model, models.name, fabric),
         ):
             if sentence:
                 print_text(sentence)
 
 
-def _answer_cases(cases: Path, workloads: Path | None, out: Path | None) -> None:
+def _answer_cases(
+    cases: Path, workloads: Path | None, out: Path | None, *, overwrite: bool
+) -> None:
     from artist.astra.files.case_table import run_cases
+    from artist.io.writing import check_new_file
 
     if workloads is None or out is None:
         raise ConfigError("--cases needs --workloads DIR and --out RESULTS.csv")
+    check_new_file(out, "--out", overwrite=overwrite)
     run_cases(cases, workloads, out)
     note(f"wrote {out}")

@@ -40,6 +40,7 @@ def list_(
 
 def _fabric_row(fabric: Fabric) -> dict[str, Any]:
     """A fabric, and what its levels grant in each unit that people use."""
+    from artist.cluster.links import oversubscription_text
     from artist.units import bandwidth_texts
 
     texts = [bandwidth_texts(level.bandwidth_gib_per_s) for level in fabric.levels]
@@ -48,7 +49,13 @@ def _fabric_row(fabric: Fabric) -> dict[str, Any]:
         for text, columns in zip(texts[0], zip(*texts, strict=True), strict=True)
     }
     levels = ", ".join(fabric.level_names)
-    return {"id": fabric.name, "levels": levels, **in_units, "summary": fabric.summary}
+    return {
+        "id": fabric.name,
+        "levels": levels,
+        **in_units,
+        "oversubscription": oversubscription_text(fabric),
+        "summary": fabric.summary,
+    }
 
 
 def _known(policy: Entry) -> str:

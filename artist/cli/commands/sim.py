@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +18,8 @@ from artist.cli.run_remarks import remarks
 
 if TYPE_CHECKING:
     from artist.config import Scenario
+    from artist.results.result import Result
+    from artist.trace.native.trace import Trace
 
 
 def sim(
@@ -59,6 +60,13 @@ def sim(
     if out is not None:
         check_target(out, overwrite=overwrite)
     watch, earlier = Watch(quiet=quiet), _inode(out)
+    recorded = False
+
+    def say_what_was_read(trace: Trace) -> None:
+        nonlocal recorded
+        recorded = trace.recorded
+        trace_options.say_what_was_read(trace, quiet=quiet)
+
     try:
         with watch, open_store(enabled=cache and chosen.backend != "none") as store:
             result = simulate(
@@ -66,7 +74,7 @@ def sim(
                 check=check,
                 store=store,
                 on_question=watch,
-                on_trace=partial(trace_options.say_what_was_read, quiet=quiet),
+                on_trace=say_what_was_read,
             )
         if out is not None:
             write_run(result, out, sys.argv, overwrite=overwrite)
@@ -79,6 +87,8 @@ def sim(
     title = f"{summary['policy']} on {summary['trace']}, {summary['gpus']} GPUs"
     facts = {key: value for key, value in summary.items() if value != ""}
     print_facts(title, summary if format_ is Format.JSON else facts, format_)
+    if recorded:
+        _say_run_to_recorded(result, printed=format_ is Format.TABLE and not quiet)
     if format_ is Format.TABLE and not quiet:
         _print_sentences(summary)
         _print_other_fabric(chosen)
@@ -115,6 +125,17 @@ def _print_sentences(summary: Mapping[str, Any]) -> None:
             f"Calibration {summary['calibration']} lacks {', '.join(lacking.split())}: compute "
             "times are the catalogue's."
         )
+
+
+def _say_run_to_recorded(result: Result, *, printed: bool) -> None:
+    """Say how run times compare with recorded ones: below the table, or loudly if far from them."""
+    from artist.results.recorded_times import run_to_recorded
+
+    compared = run_to_recorded(result.tables["jobs"])
+    if compared.much:
+        note(f"warning: {compared.sentence()}")
+    elif printed:
+        print_text(compared.sentence())
 
 
 def _print_other_fabric(scenario: Scenario) -> None:

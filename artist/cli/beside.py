@@ -1,0 +1,248 @@
+"""`artist latency --beside`: what does this job lose beside those?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from artist.cli.output import Format, print_json, print_table, print_text
+from artist.cli.query_options import workload_of
+from artist.errors import ConfigError, shortened
+
+if TYPE_CHECKING:
+    from artist.cluster.fabric import Fabric
+    from artist.cluster.tree import ClusterTree
+    from artist.estimates.calibration import CalibratedModels
+    from artist.network.beside import Beside, LinkUse, PlacedJob
+    from artist.network.components import Model
+    from artist.workload.layers import Workload
+
+
+class ContentionModel(StrEnum):
+    """Value of `--contention`."""
+
+    MEAN = "mean"
+    PHASE = "phase"
+    FLUID = "fluid"
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The options of `--beside`: who, how shares are computed, on which cluster, how far apart."""
+
+    texts: Sequence[str]
+    contention: ContentionModel
+    offset: str | None
+    sizes: Mapping[str, int | None]
+    """`racks`, `machines_per_rack` and `gpus_per_machine`; None is the default of runs."""
+
+    def check(self, *, elsewhere: bool) -> None:
+        """Refuse options that mean nothing without `--beside`, and `--beside` elsewhere.
+
+        Raises:
+            ConfigError: one of them.
+        """
+        if not self.texts:
+            given = [name for name, size in self.sizes.items() if size is not None]
+            given += ["offset"] if self.offset is not None else []
+            if given:
+                flag = given[0].replace("_", "-")
+                raise ConfigError(f"--{flag}: only --beside MODEL:PLACEMENT needs it")
+        elif elsewhere:
+            raise ConfigError(
+                "--beside asks about one placement on a fabric; give --placement once, without "
+                "--sweep, --cases and bare dimensions"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """The job that asks: options of `artist latency`."""
+
+    model: str | None
+    workload: Path | None
+    placement: str
+    fabric: Fabric
+    models: CalibratedModels
+    system: Sequence[str]
+    backend: str
+
+
+def answer_beside(asks: Asker, neighbours: Neighbours, format_: Format) -> None:
+    """Print what a job loses.
+
+    Raises:
+        ConfigError: a neighbour that cannot be read or has no room, or an unknown model.
+        BackendError: the backend cannot answer.
+    """
+    from artist.cluster.fabric import with_system
+    from artist.cluster.placed import Room
+    from artist.config import Scenario
+    from artist.estimates.query_from_text import parse_system
+    from artist.network.beside import PlacedJob, beside
+    from artist.network.curves import Curves
+    from artist.run import build_cluster, open_backend
+
+    fabric = with_system(asks.fabric, parse_system(list(asks.system)))
+    sizes = {name: size for name, size in neighbours.sizes.items() if size is not None}
+    tree = build_cluster(Scenario(fabric=fabric.name, **sizes), fabric)  # type: ignore[arg-type]
+    workloads = _Workloads(asks.models)
+    own = workloads.name(asks.model, asks.workload)
+    room = Room(tree, fabric.gpus_per_socket)
+    jobs = [PlacedJob(own, room.take(asks.placement))]
+    offset_s = _seconds(neighbours.offset)
+    for text in neighbours.texts:
+        named, placement = _neighbour(text)
+        name = workloads.name(*named)
+        jobs.append(PlacedJob(name, room.take(placement), len(jobs) * offset_s))
+    curves = Curves(
+        fabric, open_backend(asks.backend), workloads.of, constant_share_of=workloads.constant_share
+    )
+    answer = beside(tree, fabric, jobs, curves, *_model(neighbours.contention))
+    facts = _facts(tree, jobs, answer, neighbours.contention, asks.models.name)
+    if format_ is Format.JSON:
+        print_json(facts)
+    else:
+        _print(facts)
+
+
+class _Workloads:
+    """Workloads of the catalogue by name, and workloads from files by path."""
+
+    def __init__(self, models: CalibratedModels) -> None:
+        self._models = models
+        self._files: dict[str, Path] = {}
+
+    def name(self, model: str | None, file: Path | None) -> str:
+        """A name by which `of` finds the workload; it is read here, so mistakes show early."""
+        workload_of(model, file, self._models)
+        if file is not None:
+            self._files[str(file)] = file
+        return model if model is not None else str(file)
+
+    def of(self, name: str) -> Workload:
+        """The workload of a name."""
+        if name in self._files:
+            return workload_of(None, self._files[name], self._models)
+        return workload_of(name, None, self._models)
+
+    def constant_share(self, name: str) -> float:
+        """The constant share of the calibration; 0 for a workload from a file."""
+        return 0.0 if name in self._files else self._models.constant_share(name)
+
+
+def _neighbour(text: str) -> tuple[tuple[str | None, Path | None], str]:
+    """Model or file, and placement, of `MODEL:PLACEMENT[@LEAVES]`.
+
+    Raises:
+        ConfigError: another text.
+    """
+    named, colon, placement = text.rpartition(":")
+    if not (named and colon and placement):
+        raise ConfigError(
+            f"--beside {shortened(text)}: expected MODEL:PLACEMENT or MODEL:PLACEMENT@LEAVES, such "
+            "as bert-large:8/8 or bert-large:8/8@0,8"
+        )
+    file = Path(named)
+    return ((None, file) if file.suffix == ".txt" else (named, None)), placement
+
+
+def _seconds(offset: str | None) -> float:
+    from artist.cluster.with_units import read_quantity
+
+    if offset is None:
+        return 0.0
+    try:
+        return read_quantity(offset, "latency") / 1e9
+    except ValueError:
+        raise ConfigError(
+            f"--offset {shortened(offset)}: expected a time with a unit, such as 20ms"
+        ) from None
+
+
+def _model(name: ContentionModel) -> tuple[Model, float]:
+    """The model, and the efficiency of links where the fabric states none: a fluid loses none."""
+    from artist.network.mean import mean
+    from artist.network.phase import PhaseModel, fluid
+    from artist.network.queues import ETA
+
+    models: dict[str, tuple[Model, float]] = {
+        "mean": (mean, ETA),
+        "phase": (PhaseModel(), ETA),
+        "fluid": (fluid, 1.0),
+    }
+    return models[name.value]
+
+
+def _facts(
+    tree: ClusterTree,
+    jobs: Sequence[PlacedJob],
+    answer: Beside,
+    contention: ContentionModel,
+    calibration: str,
+) -> dict[str, Any]:
+    from artist.cluster.shape import signature
+
+    rows = [
+        {
+            "model": job.model,
+            "placement": signature(tree, job.placement),
+            f"{tree.level_names[0]}s": list(job.placement.leaves),
+            "iteration_alone_ms": shared.alone_s * 1e3,
+            "iteration_beside_ms": shared.iteration_s * 1e3,
+            "slowdown": shared.iteration_s / shared.alone_s,
+            "bandwidth_share": shared.share,
+            "own_share": shared.own_share,
+        }
+        for job, shared in zip(jobs, answer.jobs, strict=True)
+    ]
+    return {
+        **{key: rows[0][key] for key in list(rows[0])[3:]},
+        "contention": contention.value,
+        "source": answer.sources[0]
+        + (", own uplinks" if answer.jobs[0].own_share < 1 else "")
+        + f", contention {contention.value}",
+        "calibration": calibration,
+        "cluster": tree.text,
+        "jobs": rows,
+        "links": [_link(use) for use in answer.links if 0 in use.beside],
+    }
+
+
+def _link(use: LinkUse) -> dict[str, Any]:
+    return {
+        "link": f"{use.link.level} {use.link.unit} {use.link.direction}",
+        "capacity_gib_per_s": use.link.capacity_gib_per_s,
+        "jobs": sorted(use.beside),
+        "utilisation_alone": use.alone[0],
+        "utilisation": use.utilisation,
+    }
+
+
+def _print(facts: Mapping[str, Any]) -> None:
+    rows = facts["jobs"]
+    own_share = facts["own_share"]
+    others = ", ".join(f"{row['model']} on {row['placement']}" for row in rows[1:])
+    title = f"{rows[0]['model']} on {rows[0]['placement']} beside {others} ({facts['source']})"
+    print_table(title, list(rows[0]), [list(row.values()) for row in rows])
+    if own_share < 1:
+        print_text(
+            f"Alone, too, its own uplinks carry only {own_share:.1%} of the bandwidth that its "
+            "levels grant it."
+        )
+    if not facts["links"]:
+        print_text(
+            "It shares no link with them, so it loses nothing. Its iteration is the one alone."
+        )
+        return
+    links = [dict(link) for link in facts["links"]]
+    print_table("links that it shares", list(links[0]), [list(link.values()) for link in links])
+    lost_ms = facts["iteration_beside_ms"] - facts["iteration_alone_ms"]
+    print_text(
+        f"An iteration takes {facts['iteration_beside_ms']:.3f} ms instead of "
+        f"{facts['iteration_alone_ms']:.3f} ms: {lost_ms:.3f} ms or "
+        f"{facts['slowdown'] - 1:.1%} more."
+    )
