@@ -14,6 +14,7 @@ from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_text
 from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
+from artist.cli.run_remarks import remarks
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -99,6 +100,8 @@ def sim(
     if format_ is Format.TABLE and not quiet:
         _print_sentences(summary)
         _print_other_fabric(chosen)
+        for remark in remarks(chosen):
+            print_text(remark)
     if out is None and not quiet and format_ is Format.TABLE:
         note("hint: --out DIR keeps jobs, placements and timeline as Parquet files")
 
