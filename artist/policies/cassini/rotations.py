@@ -72,9 +72,9 @@ def descent(link: LinkCircle, seed: int = 0) -> tuple[int, ...]:
 
 
 def scores_of(link: LinkCircle, rotations: Sequence[int], place: int) -> Floats:
-    """Scores over all rotations of one job, the others held."""
+    """Scores over the rotations of one job, the others held, until they repeat."""
     others = link.total(rotations) - np.roll(link.demands[place], rotations[place])
-    return link.scores(others + link.rolled(place, link.perimeter.rotations[place]))
+    return link.scores(others + link.rolled(place, _repeats(link, place)))
 
 
 def plateau(link: LinkCircle, rotations: Sequence[int], place: int) -> tuple[int, int]:
@@ -84,10 +84,10 @@ def plateau(link: LinkCircle, rotations: Sequence[int], place: int) -> tuple[int
     the whole circle is on from here.
     """
     scores = scores_of(link, rotations, place)
-    good = scores >= scores[rotations[place]] - SAME
-    around = np.roll(good, -rotations[place])
+    here = rotations[place] % len(scores)
+    around = np.roll(scores >= scores[here] - SAME, -here)
     if around.all():
-        return 0, len(around) - 1
+        return 0, link.perimeter.rotations[place] - 1
     return -int(np.argmin(around[::-1])), int(np.argmin(around)) - 1
 
 
@@ -100,6 +100,13 @@ def centred(link: LinkCircle, rotations: Sequence[int]) -> tuple[int, ...]:
             middle = moved[place] + (back + on) // 2
             moved[place] = middle % link.perimeter.rotations[place]
     return tuple(moved)
+
+
+def _repeats(link: LinkCircle, place: int) -> int:
+    """After so many angles of one job the score repeats, whatever the others' rotations are."""
+    units = link.perimeter.units
+    others = lcm(*units[:place], *units[place + 1 :])
+    return gcd(units[place], others) * link.perimeter.bins_per_unit
 
 
 def _ranges(link: LinkCircle) -> tuple[int, ...]:
@@ -120,7 +127,7 @@ def _climbed(link: LinkCircle, start: Sequence[int]) -> tuple[int, ...]:
     while True:
         for place in range(len(now)):
             scores = scores_of(link, now, place)
-            if scores.max() > scores[now[place]] + SAME:
+            if scores.max() > scores[now[place] % len(scores)] + SAME:
                 now[place] = int(np.argmax(scores >= scores.max() - SAME))
         score = link.score(now)
         if score <= best + SAME:
@@ -139,5 +146,6 @@ def _earliest(link: LinkCircle, rotations: Sequence[int]) -> tuple[int, ...]:
     moved = list(rotations)
     for place in range(1, len(moved)):
         scores = scores_of(link, moved, place)
-        moved[place] = int(np.argmax(scores >= scores[moved[place]] - SAME))
+        here = moved[place] % len(scores)
+        moved[place] = int(np.argmax(scores >= scores[here] - SAME))
     return tuple(moved)

@@ -28,6 +28,10 @@ DRIFT = 0.05
 """Share of the ideal iteration that a start may be late (CASSINI, section 5.7). A job whose period
 snaps worse than this would be corrected in every iteration, and is left off the circle."""
 
+MOST_SNAPPED_TURNS = 24
+"""Largest snapped perimeter, in full sets of angles. If terms up to 8 have a larger common multiple,
+as those of three or more jobs may, terms are smaller. It bounds the time of a search."""
+
 MOST_BINS = 1_000_000
 """Largest perimeter. Whole milliseconds of three jobs may have a common multiple of hours."""
 
@@ -104,9 +108,10 @@ _RATIOS = tuple(
 )
 
 
-def snapped_ratio(ratio: float) -> tuple[int, int]:
-    """The nearest a / b with both up to 8, in lowest terms."""
-    _, a, b = min(_RATIOS, key=lambda term: abs(term[0] - ratio))
+def snapped_ratio(ratio: float, largest: int = LARGEST_TERM) -> tuple[int, int]:
+    """The nearest a / b with both up to `largest`, in lowest terms."""
+    able = [term for term in _RATIOS if max(term[1:]) <= largest]
+    _, a, b = min(able, key=lambda term: abs(term[0] - ratio))
     return a, b
 
 
@@ -128,8 +133,17 @@ class _Snapped:
 
 
 def _snapped(periods_s: Sequence[float], angles: int) -> Perimeter:
+    """With ratios as fine as a searchable perimeter has."""
+    for largest in range(LARGEST_TERM, 1, -1):
+        made = _snapped_with(periods_s, angles, largest)
+        if made.bins <= MOST_SNAPPED_TURNS * angles:
+            return made
+    return _snapped_with(periods_s, angles, 1)
+
+
+def _snapped_with(periods_s: Sequence[float], angles: int, largest: int) -> Perimeter:
     """Around the period to which most others snap; of equally good ones the earliest."""
-    every = (_snapped_to(anchor, periods_s) for anchor in range(len(periods_s)))
+    every = (_snapped_to(anchor, periods_s, largest) for anchor in range(len(periods_s)))
     best = min(every, key=_Snapped.rank)
     shared = lcm(*(b for _, b in best.terms))
     units = tuple(a * shared // b for a, b in best.terms)
@@ -138,9 +152,9 @@ def _snapped(periods_s: Sequence[float], angles: int) -> Perimeter:
     return _perimeter(best.jobs, tuple(x // divisor for x in units), unit_s, angles)
 
 
-def _snapped_to(anchor: int, periods_s: Sequence[float]) -> _Snapped:
+def _snapped_to(anchor: int, periods_s: Sequence[float], largest: int) -> _Snapped:
     """The job and those that snap to it, nearest first, as long as no error exceeds the drift."""
-    terms = [snapped_ratio(period_s / periods_s[anchor]) for period_s in periods_s]
+    terms = [snapped_ratio(own_s / periods_s[anchor], largest) for own_s in periods_s]
     commons_s = [period_s * b / a for period_s, (a, b) in zip(periods_s, terms, strict=True)]
 
     def distance(job: int) -> tuple[float, int]:

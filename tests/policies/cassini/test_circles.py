@@ -131,6 +131,14 @@ def test_what_snapping_costs() -> None:
     assert max(errors) < 0.04
 
 
+def test_many_jobs_snap_to_smaller_terms() -> None:
+    draws = stream(0, "test").uniform(0.1, 0.4, (50, 8)).tolist()
+    made = [unify(periods_s) for periods_s in draws]
+    assert max(one.bins for one in made) <= 24 * 72
+    assert statistics.mean(len(one.jobs) for one in made) > 5
+    assert unify([0.1, 0.2, 0.4, 0.8]).jobs == (0, 1, 2, 3)
+
+
 def test_the_lcm_of_measured_times_is_absurd() -> None:
     draws = stream(0, "test").integers(100, 401, (4_000, 3)).tolist()
     assert statistics.median(lcm(a, b) / 1e3 for a, b, _ in draws) == pytest.approx(38, rel=0.1)
