@@ -136,3 +136,26 @@ def test_up_is_a_ring_at_the_rate_of_the_link(workers: int) -> None:
 def test_a_backend_s_refusal_is_told() -> None:
     with pytest.raises(ArtistError):
         jobs_of("vgg16:2", [], 50.0, "nonsense")
+
+
+def test_the_paper_s_traces(artist, tmp_path: Path) -> None:
+    shape = ("--shape", "cassini", "--jobs", "6", "--gpus", "24", "--out", "trace.csv")
+    ran = artist("trace", "synth", *shape, "--arrivals", "dynamic")
+    assert ran.returncode == 0, ran.stderr
+    assert len((tmp_path / "trace.csv").read_text().splitlines()) == 7
+    assert artist("trace", "validate", "trace.csv").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--shape", "cassini"),
+        ("--shape", "cassini", "--arrivals", "snapshot", "--load", "1"),
+        ("--arrivals", "snapshot"),
+        (),
+    ],
+)
+def test_a_load_belongs_to_poisson_arrivals(artist, arguments: tuple[str, ...]) -> None:
+    ran = artist("trace", "synth", "--jobs", "6", "--gpus", "24", "--out", "x.csv", *arguments)
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1)
+    assert "--load" in ran.stderr

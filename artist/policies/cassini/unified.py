@@ -29,8 +29,8 @@ DRIFT = 0.05
 snaps worse than this would be corrected in every iteration, and is left off the circle."""
 
 MOST_SNAPPED_TURNS = 24
-"""Largest snapped perimeter, in full sets of angles. If terms up to 8 have a larger common multiple,
-as those of three or more jobs may, terms are smaller. It bounds the time of a search."""
+"""Largest snapped perimeter, in full sets of angles. It bounds the time of a search. Three or more
+jobs whose terms up to 8 have a larger common multiple snap to smaller terms."""
 
 MOST_BINS = 1_000_000
 """Largest perimeter. Whole milliseconds of three jobs may have a common multiple of hours."""
