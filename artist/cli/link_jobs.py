@@ -15,6 +15,9 @@ from artist.units import BANDWIDTH_UNITS, GIB, TICKS_PER_S, in_base_unit, quanti
 
 MOST_JOBS = 64
 MOST_WORKERS = 1024
+PERIODS_MS = (0.001, 1e7)
+MOST_GBPS = 1e6
+LEAST_LINK_GBPS = 0.001
 
 _GBIT = 1e9 / 8 / GIB  # in GiB/s
 _JOB = re.compile(r"([^:]+):(\d{1,9})(?:,|$)")
@@ -81,7 +84,12 @@ def link_of(text: str) -> float:
         raise ConfigError(
             f"--link {shortened(text)}: expected a bandwidth above 0 with its unit, such as 50Gbps"
         )
-    return round(in_base_unit(*number, BANDWIDTH_UNITS) / _GBIT, 9)
+    gbps = in_base_unit(*number, BANDWIDTH_UNITS) / _GBIT
+    if not LEAST_LINK_GBPS <= gbps <= MOST_GBPS:
+        raise ConfigError(
+            f"--link {shortened(text)}: expected {LEAST_LINK_GBPS:g} up to {MOST_GBPS:g} Gbit/s"
+        )
+    return round(gbps, 9)
 
 
 def jobs_of(
@@ -159,6 +167,11 @@ def _of_pattern(text: str) -> LinkJob:
     parts = text.split(":")
     try:
         period_ms, up_ms, gbps = map(float, parts)
+        if not PERIODS_MS[0] <= period_ms <= PERIODS_MS[1] or gbps > MOST_GBPS:
+            raise ConfigError(
+                f"expected a period of {PERIODS_MS[0]:g} to {PERIODS_MS[1]:g} ms and at most "
+                f"{MOST_GBPS:g} Gbit/s"
+            )
         return LinkJob(text, Circle.down_then_up(period_ms / 1e3, up_ms / 1e3, gbps))
     except ValueError:
         raise ConfigError(

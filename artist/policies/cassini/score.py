@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from artist.errors import ConfigError
 from artist.policies.cassini.circles import Circle, Floats, total_levels
@@ -40,9 +41,10 @@ class LinkCircle:
 
     def rolled(self, place: int, rotations: int) -> Floats:
         """Demand of a job at rotations 0 up to `rotations` - 1: a row each, a column per angle."""
-        angles = np.arange(self.perimeter.bins)
-        turned = (angles[None, :] - np.arange(rotations)[:, None]) % self.perimeter.bins
-        rows: Floats = self.demands[place][turned]
+        bins = self.perimeter.bins
+        twice = np.concatenate((self.demands[place], self.demands[place]))
+        # Window `bins` starts at angle 0, the one before at the last angle. Nothing is copied.
+        rows: Floats = sliding_window_view(twice, bins)[bins::-1][:rotations]
         return rows
 
     def total(self, rotations: Sequence[int]) -> Floats:
@@ -55,7 +57,8 @@ class LinkCircle:
         """The score of each row of total demands (eqs. 1 and 2)."""
         excess = np.zeros(total.shape[:-1])
         for extra, probability in zip(*self.floating, strict=True):
-            excess += probability * np.maximum(total + (extra - self.capacity), 0.0).sum(axis=-1)
+            above = total - (self.capacity - extra)
+            excess += probability * np.maximum(above, 0.0, out=above).sum(axis=-1)
         scores: Floats = np.round(1.0 - excess / (self.perimeter.bins * self.capacity), DIGITS)
         return scores
 
