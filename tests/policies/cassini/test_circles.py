@@ -242,12 +242,12 @@ def test_descent_comes_near_to_force_with_four_jobs(jobs: list[Circle], seed: in
 def test_descent_finds_the_optimum_of_most_links() -> None:
     rng = stream(0, "test")
     losses = []
-    for _ in range(40):
+    for _ in range(200):
         jobs = [circle(100, u, d) for u, d in rng.uniform((10, 10), (70, 50), (4, 2))]
         link = link_circle(jobs, 50.0, angle_deg=20)
         losses.append(link.score(exhaustive(link)) - link.score(descent(link)))
-    assert max(losses) < 0.01
-    assert sum(loss > 1e-9 for loss in losses) <= 6
+    assert max(losses) < 0.0084
+    assert sum(loss > 1e-6 for loss in losses) <= 16
 
 
 def test_descent_is_the_same_for_the_same_seed() -> None:

@@ -26,9 +26,9 @@ def joint_optimum(jobs: list[Circle], pairs: list[tuple[int, int]]) -> float:
 
 
 def test_without_loops_nothing_is_lost_and_with_loops_little() -> None:
-    rng = stream(0, "test")
+    rng = stream(0, "joint")
     lost: dict[bool, list[float]] = {False: [], True: []}
-    for _ in range(40):
+    for _ in range(60):
         jobs = [circle(100, up, gbps) for up, gbps in rng.uniform((15, 20), (60, 45), (4, 2))]
         drawn = [
             sorted(rng.choice(4, 2, replace=False).tolist()) for _ in range(rng.integers(3, 6))
@@ -39,5 +39,5 @@ def test_without_loops_nothing_is_lost_and_with_loops_little() -> None:
         lost[chosen.cycles > 0].append(joint_optimum(jobs, pairs) - chosen.score)
     assert min(map(len, lost.values())) >= 10
     assert max(lost[False]) < 0.001  # its angles are half as fine
-    assert np.mean(lost[True]) < 0.01
-    assert max(lost[True]) < 0.05
+    assert np.mean(lost[True]) < 0.005
+    assert max(lost[True]) < 0.032
