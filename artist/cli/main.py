@@ -41,6 +41,7 @@ COMMANDS = {
     "explain": "explain:explain",
     "schema": "schema:schema",
     "latency": "latency:latency",
+    "circle": "circle:circle",
     "render": "render:render",
     "astra": "astra:app",
     "trace": "trace:app",
