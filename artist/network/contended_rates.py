@@ -44,7 +44,7 @@ class ContentionOptions(Options):
         default=ETA,
         gt=0,
         le=1,
-        description="share of a link's capacity that is used while jobs queue for each other, where "
+        description="share of a link's capacity used while jobs queue for each other, where "
         "the fabric states none",
     )
 
