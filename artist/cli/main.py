@@ -86,7 +86,8 @@ def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
         module, _, attribute = COMMANDS[name].partition(":")
         command = getattr(import_module(f"artist.cli.commands.{module}"), attribute)
         if isinstance(command, typer.Typer):
-            for inner in command.registered_commands:
+            # Of an option given twice `astra` takes the last, as ASTRA-sim's own program does.
+            for inner in command.registered_commands if name != "astra" else ():
                 inner.cls = PlainCommand
             app.add_typer(command)
         else:

@@ -37,7 +37,8 @@ def folder(tmp_path: Path) -> Path:
 
 def arguments(*more: str) -> list[str]:
     cluster = ("--racks", "4", "--machines-per-rack", "2", "--policy", "fifo")
-    return ["sim", "--fabric", "narrow.yaml", "--trace", "trace.csv", *cluster, *more, "--quiet"]
+    fabric = () if "--fabric" in more else ("--fabric", "narrow.yaml")
+    return ["sim", *fabric, "--trace", "trace.csv", *cluster, *more, "--quiet"]
 
 
 def test_a_run_tells_what_contention_cost(artist, folder: Path) -> None:

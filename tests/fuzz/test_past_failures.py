@@ -76,7 +76,9 @@ REFUSED = {
     "a memory that stands still": (
         "fabric", fabric(local_mem_bandwidth_gb_per_s=1e-320), "local_mem_bandwidth",
     ),
-    "a link that stands still": ("fabric", level(bandwidth_gib_per_s=1e-320), "at least 1e-09"),
+    "a link that stands still": (
+        "fabric", level(bandwidth_gib_per_s=1e-320), "expected 1 Mbit/s to 1 Pbit/s",
+    ),
     "a link to the stars": ("fabric", level(latency_ns=1e308), "latency_ns"),
     "a carriage return": ("recorded", RECORDED.replace(",units", ",\r,units"), "not CSV"),
     "no end of a delay": (

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from artist.cli.options import OverwriteFiles
 from artist.cli.output import Format, note, print_facts, print_json, print_table
 from artist.policies.cassini.time_shifts import Choice
 from artist.policies.cassini.unified import Periods
@@ -33,12 +34,16 @@ def circle(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the circle: FILE.svg or FILE.png.")
     ] = None,
+    overwrite: OverwriteFiles = False,
     format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
 ) -> None:
     """Jobs that share a link: how well they interleave, and the time-shifts for it (CASSINI)."""
     from artist.cli.link_jobs import jobs_of, link_of, solve_link
+    from artist.io.figures import check_figure
     from artist.policies.cassini.time_shifts import SolverOptions
 
+    if plot is not None:
+        check_figure(plot, overwrite=overwrite)
     capacity_gbps = link_of(link)
     chosen = jobs_of(jobs, pattern or [], capacity_gbps, backend)
     options = SolverOptions(angle, periods, choose)
