@@ -32,7 +32,7 @@ ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)")
 
 # How `--set` names the settings that are mappings: `policy.KEY` is in `policy_options`.
 # `fabric.LEVEL.KEY` is the key of a level.
-_GROUPS = {"policy": "policy_options", "system": "system", "fabric": "fabric_options"}
+GROUPS = {"policy": "policy_options", "system": "system", "fabric": "fabric_options"}
 
 SIZES = ("racks", "machines_per_rack", "gpus_per_machine")
 """The settings that describe a regular cluster. `tree` describes any other, in their place."""
@@ -212,15 +212,15 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
         ConfigError: no such setting.
     """
     group, _, option = key.partition(".")
-    if group in _GROUPS and option:
-        field = _GROUPS[group]
+    if group in GROUPS and option:
+        field = GROUPS[group]
         options = base.get(field, {})
         if not isinstance(options, Mapping):
             raise ConfigError(f"{field} is {shortened(options)}, expected options as KEY: VALUE")
         if group == "fabric":
             options = _without_other_spelling(options, option)
         return {**base, field: _with(options, option, value)}
-    known = [name for name in Scenario.model_fields if name not in _GROUPS.values()]
+    known = [name for name in Scenario.model_fields if name not in GROUPS.values()]
     if key in known:
         return {**base, key: value}
     hint = did_you_mean(key, ["policy.*", "system.*", "fabric.LEVEL.*", *known])

@@ -45,6 +45,7 @@ class Entry:
 
     `wraps` marks a policy that takes another policy inside: `NAME(POLICY)`. `everyday` policies
     need no training and no file, and stand for themselves: `artist compare` runs them unasked.
+    `knows_run_times` marks a policy that reads how long a job will run. No real scheduler can.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Entry:
     preset: Mapping[str, Any] = field(default_factory=dict)
     wraps: bool = False
     everyday: bool = True
+    knows_run_times: bool = False
 
     @property
     def usage(self) -> str:

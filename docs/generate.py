@@ -277,11 +277,15 @@ def _gbits(fabric: Any) -> str:
 
 def policies() -> str:
     """Every policy with its options."""
+    from artist.policies.run_times import KNOWS
     from artist.policies.table import POLICIES
 
-    rows = [(f"`{e.usage}`", e.summary, e.paper) for e in POLICIES]
+    rows = [
+        (f"`{e.usage}`", e.summary, KNOWS if e.knows_run_times else "", e.paper) for e in POLICIES
+    ]
     text = "# Policies\n\nOptions: `--set policy.KEY=VALUE`, or `policy_options` in a file.\n"
-    text += "\n" + table(("id", "what it does", "source"), rows)
+    text += "\nA policy that knows run times reads how long jobs will run. No real scheduler can.\n"
+    text += "\n" + table(("id", "what it does", "knows", "source"), rows)
     shared: dict[Any, list[Any]] = {}
     for entry in POLICIES:
         shared.setdefault(entry.load(), []).append(entry)

@@ -56,7 +56,9 @@ def entry_in_file(name: str) -> Entry:
     _check(file, implementation)
     summary = (implementation.__doc__ or "").strip().partition("\n")[0]
     wraps = issubclass(implementation, WrapperPolicy)
-    return Entry(name, f"{module.__name__}:{class_name}", summary, file, wraps=wraps)
+    target = f"{module.__name__}:{class_name}"
+    knows = getattr(implementation, "knows_run_times", False) is True
+    return Entry(name, target, summary, file, wraps=wraps, knows_run_times=knows)
 
 
 def in_a_sentence(error: Exception, name: str) -> ArtistError | None:

@@ -1,6 +1,7 @@
 """The table of policies, one row each. `artist list policies` prints it.
 
-A row names the class and the options that it starts from. Adding a policy: docs/write-a-policy.md.
+A row names the class and the options that it starts from, and says whether the policy reads how
+long jobs will run (`run_times.py`). Adding a policy: docs/write-a-policy.md.
 A policy in a file of the user needs no row (`own_file.py`).
 """
 
@@ -68,6 +69,7 @@ POLICIES = Registry(
             "shortest ideal run time first, never preempting",
             "",
             {"order": "length"},
+            knows_run_times=True,
         ),
         Entry(
             "las",
@@ -82,6 +84,7 @@ POLICIES = Registry(
             "shortest remaining ideal time first, preempting at once",
             f"{TIRESIAS}, section 3",
             {"order": "remaining", "preemption": "at-once"},
+            knows_run_times=True,
         ),
         Entry(
             "srsf",
@@ -89,6 +92,7 @@ POLICIES = Registry(
             "smallest remaining ideal time x GPUs first, preempting at once",
             f"{TIRESIAS}, section 3",
             {"order": "area", "preemption": "at-once"},
+            knows_run_times=True,
         ),
         Entry(
             "tiresias",
@@ -107,6 +111,7 @@ POLICIES = Registry(
             "artist.policies.themis.policy:Themis",
             "finish-time fairness by auctions of leased GPUs",
             "Mahajan et al., Themis, NSDI 2020",
+            knows_run_times=True,
         ),
         Entry(
             "dally-original",

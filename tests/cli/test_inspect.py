@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from artist.cli.commands.explain import explain
 from artist.cli.commands.list import Kind, list_
 from artist.cli.output import Format
+from artist.config import Scenario, assign
 from artist.policies.table import POLICIES
-from artist.registry import Entry
+from artist.registry import Entry, UnknownNameError
 from artist.results.glossary import METRICS, TERMS
 
 
@@ -51,6 +54,50 @@ def test_every_term_has_a_unit_or_a_meaning() -> None:
 def test_explain(artist) -> None:
     shown = artist("explain", "jct").stdout
     assert "finish_s - arrival_s" in shown
+
+
+def test_policies_say_whether_they_know_run_times(artist) -> None:
+    rows = json.loads(artist("list", "policies", "--format", "json").stdout)
+    oracles = {row["id"] for row in rows if row["knows"] == "run times of all jobs"}
+    assert oracles == {"sjf", "srtf", "srsf", "themis"}
+    assert "knows\trun times of all jobs\n" in artist("explain", "sjf").stdout
+    assert "run times of all jobs" not in artist("explain", "las").stdout
+
+
+@pytest.mark.parametrize("name", [entry.id for entry in POLICIES])
+def test_every_policy_is_explained(name: str, capsys) -> None:
+    explain([name])
+    printed = capsys.readouterr().out
+    assert POLICIES[name].summary in printed
+    assert f"artist sim --policy {name}" in printed
+
+
+@pytest.mark.parametrize("name", Scenario.model_fields)
+def test_every_setting_is_explained(name: str, capsys) -> None:
+    explain([name])
+    printed = capsys.readouterr().out
+    told = re.search(r"--set ([a-z_.A-Z]+)=VALUE", printed)
+    key = told[1].replace("LEVEL.KEY", "network.latency_ns").replace("KEY", "x")
+    assert assign({}, key, 1)
+    assert Scenario.model_fields[name].description in printed
+
+
+@pytest.mark.parametrize("asked", ["lease_s", "policy.lease_s"])
+def test_an_option_of_policies_is_explained_with_those_that_have_it(asked: str, capsys) -> None:
+    explain([asked])
+    printed = capsys.readouterr().out
+    assert "--set policy.lease_s=VALUE" in printed
+    assert "default\t3600.0\n" in printed
+    assert re.search(r"policies\tdally,.* tiresias-original\n", printed)
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [("sfj", "sjf"), ("restarts_s", "restart_s"), ("leases_s", "lease_s"), ("ganng", "gang")],
+)
+def test_an_unknown_term_is_answered_with_the_nearest_of_every_kind(asked: str, meant: str) -> None:
+    with pytest.raises(UnknownNameError, match=rf"unknown term '{asked}': did you mean '{meant}'"):
+        explain([asked])
 
 
 def test_latency_of_a_placement_and_of_bare_dimensions_agree(artist) -> None:

@@ -1,4 +1,4 @@
-"""`artist explain`: what a metric, a column, a word or a fabric means."""
+"""`artist explain`: what a metric, a column, a word, a fabric, a policy or a setting means."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
 
 def explain(
-    term: Annotated[list[str], typer.Argument(help="A metric, a column, a word or a fabric.")],
+    term: Annotated[
+        list[str], typer.Argument(help="A metric, column, word, fabric, policy or setting.")
+    ],
 ) -> None:
-    """Say what a metric, a column, a word or a fabric means, with units and formulas."""
+    """Say what a metric, column, word, fabric, policy or setting means, with units and formulas."""
+    from artist.cli import explained_names
     from artist.cluster.fabric import fabric_names, load_fabric
     from artist.errors import closest_three
     from artist.io.shipped import document_path
@@ -27,10 +30,17 @@ def explain(
     if entry is not None:
         facts = {"meaning": entry.meaning, "unit": entry.unit, "formula": entry.formula}
         print_facts(entry.name, {key: value for key, value in facts.items() if value})
-    elif document_path("fabrics", asked) is not None:
+    is_fabric = document_path("fabrics", asked) is not None
+    if is_fabric:
         _explain_fabric(load_fabric(asked))
-    else:
-        known = list(dict.fromkeys([*glossary.names(), *columns.names(), *fabric_names()]))
+    policy, setting = explained_names.policy_facts(asked), explained_names.setting_facts(asked)
+    if policy:
+        print_facts(f"policy {asked}", policy)
+    if setting:
+        print_facts(f"setting {asked}", {key: value for key, value in setting.items() if value})
+    if not (entry or is_fabric or policy or setting):
+        known = [*glossary.names(), *columns.names(), *fabric_names(), *explained_names.names()]
+        known = list(dict.fromkeys(known))
         remedy = f"{closest_three(asked, known)}; artist list metrics and docs/manual have all"
         raise UnknownNameError("term", asked, known, remedy)
 

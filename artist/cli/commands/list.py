@@ -12,6 +12,7 @@ from artist.cli.output import Format, print_json, print_table
 
 if TYPE_CHECKING:
     from artist.cluster.fabric import Fabric
+    from artist.registry import Entry
 
 
 class Kind(StrEnum):
@@ -57,13 +58,22 @@ def _fabric_row(fabric: Fabric) -> dict[str, Any]:
     }
 
 
+def _known(policy: Entry) -> str:
+    from artist.policies.run_times import KNOWS
+
+    return KNOWS if policy.knows_run_times else ""
+
+
 def _rows(what: Kind) -> list[dict[str, Any]]:
     """The rows of a list; the first column is the name that a user writes."""
     match what:
         case Kind.POLICIES:
             from artist.policies.table import POLICIES
 
-            return [{"id": e.usage, "summary": e.summary, "paper": e.paper} for e in POLICIES]
+            return [
+                {"id": e.usage, "summary": e.summary, "knows": _known(e), "paper": e.paper}
+                for e in POLICIES
+            ]
         case Kind.BACKENDS:
             from artist.estimates.backends import BACKENDS
 
