@@ -8,7 +8,8 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import print_table, print_text
-from artist.results.number_text import short
+from artist.results.chief_metrics import IN_WORDS
+from artist.results.number_text import percent, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,14 +17,11 @@ if TYPE_CHECKING:
     from artist.experiments.compare import Comparison
     from artist.results.compare_values import ComparedValues
 
-CHIEF = ("jct_mean_s", "makespan_s")
-"""The metrics with sentences, unless `--metrics` asks for others."""
 
-
-def print_comparison(comparison: Comparison, in_words: Sequence[str] = CHIEF) -> None:
+def print_comparison(comparison: Comparison, in_words: Sequence[str] = IN_WORDS) -> None:
     """Print the table, the best policies, sentences about the metrics `in_words`, the parts."""
     _print_table(comparison)
-    _print_why_undecided(comparison)
+    _print_family(comparison)
     if comparison.until is not None:
         print_text(_how_narrow(comparison, comparison.until))
     _print_best(comparison)
@@ -40,8 +38,8 @@ def _print_table(comparison: Comparison) -> None:
         for policy in comparison.variants[1:]:
             compared = comparison.differences[policy][metric]
             spread = _spread(comparison.values[policy][metric])
-            verdict = _verdict(compared, comparison.kind)
-            rows.append(("", policy, spread, _interval(compared), verdict))
+            verdict = _verdict(compared, comparison.kind, comparison.equivalence)
+            rows.append(("", policy, spread, _interval(metric, compared), verdict))
         if metric == "makespan_s":
             rows += [("", name, _spread(bound), "", "") for name, bound in _bounds(comparison)]
     columns = (
@@ -54,28 +52,41 @@ def _print_table(comparison: Comparison) -> None:
     print_table(f"{comparison.design}, paired", columns, rows)
 
 
-def _print_why_undecided(comparison: Comparison) -> None:
-    """Say so where a difference is beyond noise alone, but not among all that are judged."""
-    from artist.results.compare_values import judged_together, undecided_together
+def _print_family(comparison: Comparison) -> None:
+    """Say which comparisons of the table are judged together, and if it matters."""
+    from artist.results.compare_values import family_words, undecided_together
 
+    each = "each policy" if comparison.setting == "policy" else f"each {comparison.setting}"
+    what = f"{each} against {comparison.variants[0]}, on each metric of the table"
+    print_text(family_words(comparison.family, what))
     every = [one for metrics in comparison.differences.values() for one in metrics.values()]
     if any(map(undecided_together, every)):
         print_text(
-            f"{judged_together(every)} comparisons are judged together (Holm), so some are "
-            "undecided that would not be alone: fewer policies or metrics need fewer replicates."
+            "So some are undecided that would not be alone: fewer policies or metrics need fewer "
+            "replicates."
         )
 
 
 def _print_best(comparison: Comparison) -> None:
+    from artist.results.compare_values import family_words
+    from artist.results.glossary import unit_after
     from artist.results.verdict_words import best_sentence
 
     best_variants = comparison.best_variants()
     for best in best_variants:
-        print_text(best_sentence(best, f"{short(best.value)} s", comparison.equivalence))
-    if any(best.others for best in best_variants):
         print_text(
-            "These are means; their verdicts hold together over all pairs (Holm). "
-            f"Those below are against {comparison.variants[0]} only."
+            best_sentence(
+                best, f"{short(best.value)}{unit_after(best.metric)}", comparison.equivalence
+            )
+        )
+    if any(best.others for best in best_variants):
+        family = family_words(
+            max(best.family for best in best_variants),
+            "all pairs, on the metrics of the sentences above",
+        )
+        print_text(
+            f"These are means. {family} The verdicts below are those of the table, against "
+            f"{comparison.variants[0]} only."
         )
 
 
@@ -151,20 +162,16 @@ def _how_narrow(comparison: Comparison, until: float) -> str:
         every = "every other"
         note = f"; {copies} of the comparisons have no interval: their replicates are copies of one"
     if comparison.missing == 0:
-        return f"{every} interval reaches at most {_percent(until)} from its middle{note}"
+        return f"{every} interval reaches at most {percent(until)} % from its middle{note}"
     from artist.results.compare_values import MOST_REPLICATES
 
     widest, missing = comparison.widest, comparison.missing
     more = f"more than {MOST_REPLICATES:,}" if missing is None else f"about {missing:,} more"
     return (
         f"the budget ended: {widest.metric} of {widest.variant} reaches "
-        f"{_percent(widest.half_width)} from its middle; {more} "
-        f"{comparison.kind} would make it {_percent(until)}{note}"
+        f"{percent(widest.half_width)} % from its middle; {more} "
+        f"{comparison.kind} would make it {percent(until)} %{note}"
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
 
 
 def _spread(values: tuple[float, ...]) -> str:
@@ -172,23 +179,29 @@ def _spread(values: tuple[float, ...]) -> str:
     return f"{middle} [{low} .. {high}]"
 
 
-def _interval(compared: ComparedValues) -> str:
-    """A share where there is a ratio, else seconds; empty where nothing differs."""
+def _interval(metric: str, compared: ComparedValues) -> str:
+    """A share where there is a ratio, else a difference; empty where nothing differs."""
     if compared.verdict == "identical":
         return ""
+    numbers = (compared.difference, compared.low, compared.high)
     if isnan(compared.ratio):
-        middle, low, high, form = compared.difference, compared.low, compared.high, "{:+,.0f} s"
+        from artist.results.glossary import unit_after
+
+        middle, *ends = (f"{_signed(value)}{unit_after(metric)}" for value in numbers)
     else:
-        middle, low, high = (x - 1 for x in (compared.ratio, compared.low, compared.high))
-        form = "{:+.1%}"
-    if isnan(compared.low):
-        return form.format(middle)
-    return f"{form} [{form} .. {form}]".format(middle, low, high)
+        middle, *ends = (f"{x - 1:+.1%}" for x in (compared.ratio, compared.low, compared.high))
+    return middle if isnan(compared.low) else f"{middle} [{' .. '.join(ends)}]"
 
 
-def _verdict(compared: ComparedValues, kind: str) -> str:
-    from artist.results.compare_values import TOO_FEW, what_would_decide
+def _signed(value: float) -> str:
+    return f"{'-' if value < 0 else '+'}{short(abs(value))}"
 
+
+def _verdict(compared: ComparedValues, kind: str, equivalence: float) -> str:
+    from artist.results.compare_values import TOO_FEW, sure_but_within, what_would_decide
+
+    if sure_but_within(compared, equivalence):
+        return f"{compared.verdict}; by less than {100 * equivalence:g} %"
     if compared.verdict == TOO_FEW and compared.replicates == 1:
         return f"{compared.verdict}: copies of one"
     return "; ".join(text for text in (compared.verdict, what_would_decide(compared, kind)) if text)
@@ -203,6 +216,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "until": comparison.until,
         "widest": _finite(comparison.widest._asdict()),
         "missing": comparison.missing,
+        "judged_together": comparison.family,
         "values": {policy: dict(metrics) for policy, metrics in comparison.values.items()},
         "differences": {
             policy: [{"metric": metric} | _finite(asdict(one)) for metric, one in metrics.items()]

@@ -53,6 +53,8 @@ class NetworkSweep:
     points: int
     plot: Path | None
     format: SweepFormat
+    overwrite: bool = False
+    """Whether the plot may replace a file."""
 
     def check(self, placements: int) -> None:
         """Refuse options that need each other.
@@ -79,13 +81,11 @@ class NetworkSweep:
             BackendError: a query has no answer.
         """
         from artist.estimates.sensitivity import parse_sweep
-        from artist.io.figures import new_figure
-        from artist.io.writing import check_file
+        from artist.io.figures import check_figure
 
         sweep = parse_sweep(self.sweep or "", self.points)
         if self.plot is not None:  # before the backend works
-            check_file(self.plot, "--plot")
-            new_figure()
+            check_figure(self.plot, overwrite=self.overwrite)
         workload = workload_of(asked.model, asked.workload, asked.models)
         points = _points(sweep, asked, workload)
         self._print(sweep, points, asked, workload.name)

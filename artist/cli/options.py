@@ -21,6 +21,7 @@ FormatOption = Annotated[Format, typer.Option("--format", help="Of stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no hints.")]
 NoHints = Annotated[bool, typer.Option("--quiet", help="No hints.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what --out wrote before.")]
+OverwriteFiles = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")]
 
 # A scenario. Parameters of these types are named as settings of `Scenario`.
 ScenarioFile = Annotated[

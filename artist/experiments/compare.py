@@ -31,22 +31,25 @@ from typing import Any, NamedTuple, TypeAlias
 
 from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.errors import ConfigError
-from artist.experiments.compared_metrics import BOUND, METRICS, check_metrics
+from artist.experiments.compared_metrics import BOUND, check_metrics
 from artist.experiments.executors import run_all
 from artist.experiments.experiment import MAX_RUNS
 from artist.experiments.until import BUDGET, FIRST_LOOK, enough_for, half_width, next_count
 from artist.experiments.variants import POLICY, Variant, of_policies, of_setting
-from artist.results.best_policy import HEADLINES, Best, Measured, bests
+from artist.results.best_policy import Best, Measured, bests
+from artist.results.chief_metrics import COMPARED, HEADLINES
 from artist.results.compare_values import (
     EQUIVALENCE,
     TOO_FEW,
     ComparedValues,
+    Pair,
     clusters_of,
-    compare_values,
-    holm,
+    compare_together,
+    judged_together,
     kind_of,
 )
 from artist.results.jct_parts import PARTS
+from artist.results.number_text import counted
 from artist.run import OnTrace, build_cluster, build_fabric, build_trace, simulate
 from artist.trace.named import is_trace_file
 
@@ -114,6 +117,13 @@ class Comparison:
         return None if enough is None else enough - self.independent
 
     @property
+    def family(self) -> int:
+        """How many comparisons are judged together: variants x metrics, less those untested."""
+        return judged_together(
+            one for metrics in self.differences.values() for one in metrics.values()
+        )
+
+    @property
     def kind(self) -> str:
         """What independent replicates are, in words."""
         return kind_of(self.replicates)
@@ -122,10 +132,10 @@ class Comparison:
     def design(self) -> str:
         """The replicates in words."""
         seeds, orders = (len({one[i] for one in self.replicates}) for i in (0, 1))
-        independent = _counted(self.independent, "independent replicate")
+        independent = counted(self.independent, "independent replicate")
         if seeds > 1 and len(self.replicates) == seeds:
             return f"{seeds} seeds, each with a permutation of its own = {independent}"
-        made = f"{_counted(seeds, 'seed')} x {_counted(orders, 'permutation')}"
+        made = f"{counted(seeds, 'seed')} x {counted(orders, 'permutation')}"
         return f"{made} = {independent}"
 
     def differences_of_parts(self, variant: str) -> Mapping[str, float]:
@@ -163,7 +173,7 @@ def compare(
     vary: Mapping[str, Sequence[Any]] = MappingProxyType({}),
     seeds: int,
     permutations: int,
-    metrics: Sequence[str] = METRICS,
+    metrics: Sequence[str] = COMPARED,
     equivalence: float = EQUIVALENCE,
     until: float | None = None,
     budget: int = BUDGET,
@@ -356,19 +366,16 @@ def _compared(
     baseline, *others = values
     metrics = tuple(values[baseline])
     clusters = clusters_of(replicates)
-    single = {
-        (label, metric): compare_values(
-            values[baseline][metric], values[label][metric], clusters, equivalence=equivalence
-        )
+    pairs = {
+        (label, metric): Pair(values[baseline][metric], values[label][metric], replicates)
         for label in others
         for metric in metrics
     }
-    together = holm(list(single.values()), equivalence=equivalence)
-    verdicts = dict(zip(single, together, strict=True))
+    verdicts = compare_together(pairs, equivalence)
     widest = max(
         (
             Widest(*key, half_width(values[baseline][key[1]], values[key[0]][key[1]], one))
-            for key, one in single.items()
+            for key, one in verdicts.items()
         ),
         key=lambda width: width.half_width,
     )
@@ -380,10 +387,6 @@ def _compared(
         tuple(values), replicates, values, differences, widest, independent, until,
         equivalence=equivalence, setting=setting,
     )  # fmt: skip
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count} {name}{'' if count == 1 else 's'}"
 
 
 def _check_count(variants: int, seeds: int, permutations: int) -> None:

@@ -10,9 +10,6 @@ from artist.registry import UnknownNameError
 from artist.results import glossary
 from artist.results.glossary import Term
 
-METRICS = ("makespan_s", "jct_mean_s", "jct_p95_s", "queue_delay_mean_s", "comm_time_mean_s")
-"""What is compared unless other metrics are asked for."""
-
 BOUND = "makespan_bound_s"
 
 # These tell of the simulation, or are the same under every policy.

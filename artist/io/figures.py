@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.errors import ConfigError
-from artist.io.writing import whole_file
+from artist.io.writing import check_new_file, whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-METADATA: dict[str, dict[str, Any]] = {
+_METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
     "png": {"Software": None},
@@ -35,6 +35,21 @@ def new_figure() -> Figure:
     return Figure(figsize=(7, 4.5), layout="constrained")
 
 
+def figure_file(path: Path) -> Path:
+    """The file that a figure is written to: a name without an ending is a PNG's."""
+    return path if path.suffix else path.with_name(f"{path.name.rstrip('.')}.png")
+
+
+def check_figure(path: Path, *, overwrite: bool) -> None:
+    """Refuse a figure that cannot be drawn or written, before the work on it begins.
+
+    Raises:
+        ConfigError: matplotlib is missing, the file is there already, or the place is not writable.
+    """
+    check_new_file(figure_file(path), "--plot", overwrite=overwrite)
+    new_figure()
+
+
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure whole or not at all, in the format of the name's ending, else as PNG.
 
@@ -47,10 +62,20 @@ def save_figure(figure: Figure, path: Path) -> None:
     from matplotlib import rc_context
 
     # The temporary name has no format that matplotlib knows, so it is given here.
-    target = path if path.suffix else path.with_name(f"{path.name.rstrip('.')}.png")
+    target = figure_file(path)
     form = target.suffix[1:].lower()
     try:
         with whole_file(target) as partial, rc_context({"svg.hashsalt": "artist"}):
-            figure.savefig(partial, format=form, metadata=METADATA.get(form, {}))
+            draw_to(figure, partial, form)
     except ValueError as cause:  # a format that matplotlib does not know
         raise ConfigError(f"--plot {path}: cannot be written ({cause})") from cause
+
+
+def draw_to(figure: Figure, path: Path, form: str, **options: Any) -> None:
+    """Write a figure in a format, without what would differ the next time.
+
+    Raises:
+        ValueError: matplotlib does not know the format.
+        OSError: the file cannot be written.
+    """
+    figure.savefig(path, format=form, metadata=_METADATA.get(form, {}), **options)

@@ -20,6 +20,22 @@ from artist.measure.all_reduces import log_text
 from artist.measure.processes import Measured, Plan
 from artist.measure.step import LayerTimes
 
+FILES = ("measured.csv", "layers.csv", "all_reduce.log")
+
+
+def check_out(out: Path, *, overwrite: bool) -> None:
+    """Refuse to replace an earlier measurement unasked, before anything is measured.
+
+    Raises:
+        ConfigError: one of the files is there.
+    """
+    there = [name for name in FILES if (out / name).exists()]
+    if there and not overwrite:
+        raise ConfigError(
+            f"--out {out}: holds {there[0]} already; choose another folder, or replace it with "
+            "--overwrite"
+        )
+
 
 def write_measured(chosen: Plan, measured: Measured) -> list[Path]:
     """Write the three files to the plan's folder and return their paths.
@@ -28,11 +44,9 @@ def write_measured(chosen: Plan, measured: Measured) -> list[Path]:
         ConfigError: the folder cannot be written.
     """
     texts = {
-        "measured.csv": _measured_csv(chosen, measured),
-        "layers.csv": _layers_csv(measured.step.layers),
-        "all_reduce.log": log_text(
-            measured.points, measured.hosts, chosen.backend, measured.hardware
-        ),
+        FILES[0]: _measured_csv(chosen, measured),
+        FILES[1]: _layers_csv(measured.step.layers),
+        FILES[2]: log_text(measured.points, measured.hosts, chosen.backend, measured.hardware),
     }
     try:
         chosen.out.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from artist.io.figures import METADATA
+from artist.io.figures import draw_to
 from artist.io.writing import whole_file
 from artist.papers.comparing import Judged
 from artist.papers.definition import SUBJECT, Item
@@ -180,6 +180,6 @@ def _written(canvas: Canvas, stem: Path) -> list[Path]:
     for name in FORMATS:
         path = stem.with_name(f"{stem.name}.{name}")
         with whole_file(path) as partial:
-            canvas.savefig(partial, format=name, bbox_inches="tight", metadata=METADATA[name])
+            draw_to(canvas, partial, name, bbox_inches="tight")
         written.append(path)
     return written

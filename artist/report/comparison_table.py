@@ -9,7 +9,7 @@ into HTML.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -17,26 +17,22 @@ import numpy as np
 
 from artist.report.grouping import Replicate, Setting
 from artist.report.quantities import Unit
+from artist.results.chief_metrics import OF_A_REPORT
 from artist.results.compare_values import (
+    EQUIVALENCE,
     IDENTICAL,
     LESS,
     MORE,
     ComparedValues,
-    clusters_of,
-    compare_values,
-    holm,
+    Pair,
+    compare_together,
+    judged_together,
     kind_of,
+    sure_but_within,
     what_would_decide,
 )
 from artist.results.glossary import METRICS, Term
 from artist.results.number_text import plain
-
-MAIN = (
-    "makespan_s", "jct_mean_s", "jct_p50_s", "jct_p95_s", "jct_p99_s", "queue_delay_mean_s",
-    "queue_delay_p95_s", "queue_delay_p99_s", "comm_time_mean_s", "gpu_allocated_share",
-    "gpu_computing_share", "gpu_communicating_share", "preemptions", "migrations",
-)  # fmt: skip
-"""The metrics that the page shows at once. It shows the others after a click."""
 
 # These metrics describe the simulation, not the cluster. `wall_s` even differs between equal
 # runs, and equal runs must give the same page.
@@ -81,6 +77,8 @@ class Cell:
         if not math.isnan(compared.low):
             text += f" [{' .. '.join(map(self._in_words, ends))}]"
         more = what_would_decide(compared, self.kind)
+        if sure_but_within(compared, EQUIVALENCE):
+            more = f"by less than {100 * EQUIVALENCE:g} %"
         return f"{text} {compared.verdict}" + (f"; {more}" if more else "")
 
     def _in_words(self, difference: float) -> str:
@@ -130,41 +128,59 @@ def compare_setting(setting: Setting, baseline: str) -> tuple[Table, Table]:
         for term in METRICS
         if term.name not in _LEFT_OUT and all(term.name in run.summary for run in runs)
     ]
-    main = [term for term in shown if term.name in MAIN]
-    others = [term for term in shown if term.name not in MAIN]
+    main = [term for term in shown if term.name in OF_A_REPORT]
+    others = [term for term in shown if term.name not in OF_A_REPORT]
     judged = _table(setting, baseline, [*main, *others])
     return judged[: len(main)], judged[len(main) :]
 
 
 def _table(setting: Setting, baseline: str, terms: Sequence[Term]) -> Table:
     """Rows of some metrics, with verdicts that hold together."""
-    single = [
-        (term, {policy: _cell(setting, policy, baseline, term) for policy in setting.runs})
+    others = [policy for policy in setting.runs if policy != baseline]
+    pairs = {
+        (term.name, policy): pair
+        for term in terms
+        for policy in others
+        if (pair := _pair(setting, policy, baseline, term.name)).replicates
+    }
+    compared = compare_together(pairs)
+    return [
+        (
+            term,
+            {
+                policy: _cell(setting, policy, term, compared.get((term.name, policy)), pairs)
+                for policy in setting.runs
+            },
+        )
         for term in terms
     ]
-    compared = [cell.difference for _, cells in single for cell in cells.values()]
-    together = iter(holm([difference for difference in compared if difference is not None]))
-    return [(term, {p: _judged(cell, together) for p, cell in cells.items()})
-            for term, cells in single]  # fmt: skip
 
 
-def _judged(cell: Cell, together: Iterator[ComparedValues]) -> Cell:
-    return cell if cell.difference is None else replace(cell, difference=next(together))
-
-
-def _cell(setting: Setting, policy: str, baseline: str, term: Term) -> Cell:
-    ours = _values(setting, policy, term.name)
-    theirs = _values(setting, baseline, term.name)
+def _pair(setting: Setting, policy: str, baseline: str, metric: str) -> Pair:
+    """The values on the replicates that both policies have."""
+    ours, theirs = (_values(setting, one, metric) for one in (policy, baseline))
     shared = [key for key in sorted(ours) if key in theirs]
-    difference = None
-    if policy != baseline and shared:
-        difference = compare_values(
-            [theirs[key] for key in shared], [ours[key] for key in shared], clusters_of(shared)
-        )
-    values = list(ours.values())
+    return Pair([theirs[key] for key in shared], [ours[key] for key in shared], shared)
+
+
+def _cell(
+    setting: Setting,
+    policy: str,
+    term: Term,
+    difference: ComparedValues | None,
+    pairs: Mapping[tuple[str, str], Pair],
+) -> Cell:
+    values = list(_values(setting, policy, term.name).values())
+    pair = pairs.get((term.name, policy))
+    kind = kind_of(pair.replicates) if pair else "replicates"
     mean = float(np.mean(values))
-    kind = kind_of(shared)
     return Cell(mean, min(values), max(values), len(values), term.unit, difference, kind)
+
+
+def family(*tables: Table) -> int:
+    """How many comparisons of some tables are judged together."""
+    cells = [cell for table in tables for _, row in table for cell in row.values()]
+    return judged_together(cell.difference for cell in cells if cell.difference is not None)
 
 
 def _values(setting: Setting, policy: str, metric: str) -> Mapping[Replicate, float]:

@@ -48,7 +48,29 @@ class Setting:
     @property
     def shared_replicates(self) -> list[Replicate]:
         """The replicates that all policies have."""
-        return sorted(set.intersection(*(set(replicates) for replicates in self.runs.values())))
+        return self.shared_by(self.runs)
+
+    def shared_by(self, policies: Iterable[str]) -> list[Replicate]:
+        """The replicates that some policies all have."""
+        return sorted(set.intersection(*(set(self.runs[policy]) for policy in policies)))
+
+    def comparable(self) -> list[tuple[str, ...]]:
+        """Policies that share replicates, most policies first; no policy is in two of these.
+
+        All policies are together if there is a replicate that all have. Else the most that share
+        one are, on the most replicates, and so on with the others. Policies that share no
+        replicate with another are left out.
+        """
+        together, left = [], list(self.runs)
+        while len(left) > 1:
+            replicates = dict.fromkeys(key for policy in left for key in sorted(self.runs[policy]))
+            with_one = {key: tuple(p for p in left if key in self.runs[p]) for key in replicates}
+            most = max(with_one.values(), key=lambda some: (len(some), len(self.shared_by(some))))
+            if len(most) < 2:
+                break
+            together.append(most)
+            left = [policy for policy in left if policy not in most]
+        return together
 
     def first(self, policy: str) -> Run:
         """The first replicate of a policy, for figures that can show only one."""

@@ -14,10 +14,15 @@ import numpy as np
 
 from artist.report.packing import coded, packed, short
 from artist.report.reader import Rows, Run
+from artist.results.waits import LEFT_FREE
 from artist.results.why import cause_words
 
 SHAPES_NAMED = 4
 """The table names the shapes of this many stays of a job; the opened row lists all stays."""
+
+
+REST = "too few GPUs in the rest of waits in which some were left free"
+"""What a wait is due to while not enough GPUs are left free."""
 
 
 def alone_column(run: Run) -> str:
@@ -162,9 +167,16 @@ def _longest_causes(run: Run) -> list[str]:
 
 
 def waited_by_cause(run: Run) -> Counter[str]:
-    """Seconds that jobs waited, by cause."""
+    """Seconds that jobs waited, by cause.
+
+    A wait is due to GPUs that were left free for as long as enough of them were, its
+    `left_free_s`. The rest of it is summed beside.
+    """
     waited: Counter[str] = Counter()
     if run.waits is not None:
-        for cause, length in zip(run.waits.text["cause"], run.waits["wait_s"], strict=True):
-            waited[cause_words(cause)] += length
+        columns = (run.waits.text["cause"], run.waits["wait_s"], run.waits["left_free_s"])
+        for cause, length, left_free in zip(*columns, strict=True):
+            due = min(left_free, length) if cause == LEFT_FREE else length
+            waited[cause_words(cause)] += due
+            waited[REST] += length - due
     return waited

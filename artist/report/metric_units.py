@@ -9,11 +9,12 @@ from artist.results.number_text import plain, short
 
 # By the beginning of the metric's name.
 _QUANTITIES = (
-    ("makespan_s", Quantity.TIME),
+    ("makespan_", Quantity.TIME),
     ("jct_", Quantity.JCT),
-    ("compute_time_", Quantity.JCT),
+    ("compute_", Quantity.JCT),
+    ("preemption_time_", Quantity.JCT),
     ("queue_delay_", Quantity.WAITING),
-    ("comm_time_mean_s", Quantity.COMMUNICATION),
+    ("comm_", Quantity.COMMUNICATION),
 )
 _MILLISECONDS = Unit(1e-3, "ms")
 _GPU_HOURS = Unit(3600.0, "GPU-hours")

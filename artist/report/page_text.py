@@ -8,17 +8,8 @@ from artist.config import SIZES
 from artist.report.grouping import Study, fabric_changes
 from artist.report.metric_units import in_words
 from artist.report.reader import Run
+from artist.results.chief_metrics import NAMES
 from artist.results.number_text import plain
-
-_HEADLINES = (
-    ("makespan_s", "Makespan"),
-    ("jct_mean_s", "Average JCT"),
-    ("queue_delay_p95_s", "P95 queueing delay"),
-    ("comm_time_mean_s", "Communication per job"),
-    ("gpu_allocated_share", "GPU time allocated"),
-    ("gpu_computing_share", "GPU time computing"),
-    ("preemptions", "Preemptions"),
-)
 
 
 def title(study: Study) -> str:
@@ -86,7 +77,7 @@ def _shared_inputs(run: Run) -> object:
 def headlines(study: Study, run: Run) -> list[tuple[str, str, str]]:
     """The most important metrics of a run: (name, value in words, `KEY = VALUE` of the summary)."""
     lines = []
-    for key, name in _HEADLINES:
+    for key, name in NAMES.items():
         value = run.metric(key)
         lines.append((name, in_words(study, key, value), f"{key} = {plain(value)}"))
     return lines

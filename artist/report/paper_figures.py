@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.errors import ConfigError
-from artist.io.figures import METADATA
+from artist.io.figures import draw_to
 from artist.io.folders import scratch_folder
 from artist.io.partials import remove_leftovers
 from artist.io.writing import refuse_special, sync
@@ -38,11 +38,13 @@ STYLE: Any = {
 }  # fmt: skip
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, *, overwrite: bool = False) -> None:
     """Check before the work that matplotlib is installed and the folder can be written.
 
+    The folder is new or empty. With `overwrite` figures replace files of their names; others stay.
+
     Raises:
-        ConfigError: matplotlib is missing, or the folder is a file or not writable.
+        ConfigError: matplotlib is missing, or the folder is a file, holds files or is not writable.
     """
     try:
         import matplotlib  # noqa: F401
@@ -55,9 +57,14 @@ def check_folder(folder: Path) -> None:
         raise ConfigError(f"--figures {folder}: is a file; give a folder")
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise ConfigError(f"--figures {folder}: {parent} is not a writable folder")
+    if folder.is_dir() and not overwrite and any(folder.iterdir()):
+        raise ConfigError(
+            f"--figures {folder}: holds files already; choose another folder, or replace files of "
+            "the same names with --overwrite"
+        )
 
 
-def write_figures(study: Study, folder: Path, format_: str) -> int:
+def write_figures(study: Study, folder: Path, format_: str, *, overwrite: bool = False) -> int:
     """Write all figures to a folder and return their number.
 
     They are drawn into a temporary folder beside it and moved when all are complete.
@@ -65,15 +72,12 @@ def write_figures(study: Study, folder: Path, format_: str) -> int:
     Raises:
         ConfigError: the figures cannot be written.
     """
-    check_folder(folder)
+    check_folder(folder, overwrite=overwrite)
     try:
         remove_leftovers(folder)
         with scratch_folder(folder) as scratch:
             for name, canvas in _drawn(study):
-                canvas.savefig(
-                    scratch / f"{name}.{format_}", format=format_, bbox_inches="tight",
-                    metadata=METADATA[format_],
-                )  # fmt: skip
+                draw_to(canvas, scratch / f"{name}.{format_}", format_, bbox_inches="tight")
             written = sorted(scratch.iterdir())
             for file in written:
                 refuse_special(folder / file.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from artist.config import SIZES, Scenario
 from artist.errors import ConfigError, TraceError, shortened
 from artist.io.documents import validate
 from artist.io.reading import is_file, read_text
+from artist.report.sweep_folders import outside_grids
 from artist.results.run_directory import MANIFEST
 
 Numbers = npt.NDArray[np.float64]
@@ -38,7 +39,7 @@ _NUMBERS = {
         "jobs_running", "jobs_waiting",
     ),
     "autotuner": ("time_s", "gpus", "timer_s"),
-    "waits": ("start_s", "wait_s", "free_gpus_max"),
+    "waits": ("start_s", "wait_s", "free_gpus_max", "left_free_s"),
 }  # fmt: skip
 # Columns of numbers that a file may lack, and columns of lists of texts.
 _PERHAPS = {"jobs": ("alone_s",)}
@@ -94,8 +95,13 @@ class Run:
         return float(value)
 
 
-def read_runs(paths: Sequence[Path]) -> list[Run]:
+def read_runs(
+    paths: Sequence[Path], on_left_out: Callable[[Path, int], None] | None = None
+) -> list[Run]:
     """The runs of all paths. A path is a run directory or a folder that contains some.
+
+    Of a sweep only the runs of its present grid are taken. `on_left_out` is told each sweep's
+    folder that has others, and how many. A run directory that is a path itself is always taken.
 
     Raises:
         ConfigError: a path is no run directory and contains none.
@@ -103,7 +109,13 @@ def read_runs(paths: Sequence[Path]) -> list[Run]:
     """
     runs: dict[Path, Run] = {}
     for path in paths:
-        inside = [read_run(run) for run in find_runs(path) if run not in runs]
+        there = find_runs(path)
+        outside = {} if there == [path] else outside_grids(there)
+        for sweep, left_out in outside.items():
+            there = [run for run in there if run not in left_out]
+            if on_left_out:
+                on_left_out(sweep, len(left_out))
+        inside = [read_run(run) for run in there if run not in runs]
         # A folder has no order, so runs are sorted by policy; equal policies stay in the order of
         # their directory names.
         inside.sort(key=lambda run: str(run.scenario["policy"]))

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from artist.report.comparison_table import Cell, compare_setting, scaled
+from artist.report.comparison_table import Cell, compare_setting, family, scaled
 from artist.report.grouping import Setting, Study
 from artist.report.markup import Html, join, table, tag
 from artist.report.metric_units import term_unit
 from artist.report.reader import Run
+from artist.results.compare_values import family_words
 from artist.results.glossary import Term
 from artist.results.number_text import plain
 
@@ -29,7 +30,7 @@ def comparison_tables(study: Study) -> Iterator[Html]:
         main, others = compare_setting(setting, baseline)
         yield tag(
             "div",
-            tag("p", _how_compared(setting, baseline), class_="note"),
+            tag("p", _how_compared(setting, baseline, family(main, others)), class_="note"),
             _comparison(study, setting, main),
             tag(
                 "details",
@@ -57,19 +58,25 @@ def _term(term: Term, unit: str) -> Html:
     return join([tag("code", term.name), tag("small", f"{term.meaning}{shown}")])
 
 
-def _how_compared(setting: Setting, baseline: str) -> str:
-    count = len(setting.shared_replicates)
+def _how_compared(setting: Setting, baseline: str, judged: int) -> str:
     if len(setting.runs) == 1:
         return setting.label
-    if count < 2:
+    counts = {len(setting.shared_by((baseline, one))) for one in setting.runs if one != baseline}
+    if not max(counts):
+        return f"{setting.label}. No other policy ran on a replicate of {baseline}."
+    if max(counts) < 2:
         return f"{setting.label}. Differences to {baseline}; one replicate has no interval."
+    count = " to ".join(map(str, sorted({min(counts), max(counts)})))
     return (
         f"{setting.label}. Mean over replicates and [range]. Differences to {baseline} are "
         f"geometric means over {count} paired replicates (seed x permutation), with Student's 95 % "
-        "intervals; permutations of one seed are one replicate where seeds differ. The verdicts "
-        "less and more, in bold, hold together on all metrics and policies of both tables (Holm); "
-        "no difference: surely within 2 %, of each comparison alone; undecided: more replicates "
-        "would decide, and the cell says about how many; too few replicates: fewer than five, or "
+        "intervals; permutations of one seed are one replicate where seeds differ. "
+        + family_words(
+            judged, f"each policy against {baseline}, on all metrics of both tables of this setting"
+        )
+        + " Less and more, in bold, hold for all of these at once; no difference: surely within "
+        "2 %, of each comparison alone; undecided: more replicates would decide, and the cell says "
+        "about how many; too few replicates: fewer than five, or "
         "copies of one. No range: all replicates are equal."
     )
 

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 
-from artist.report.grouping import Setting, Study
+from artist.report.grouping import Replicate, Setting, Study
 from artist.report.job_packing import alone_column, slowdowns, waited_by_cause
 from artist.report.markup import Html, join, tag
 from artist.report.metric_units import in_words
 from artist.report.quantities import Quantity
 from artist.report.reader import Run
-from artist.results.best_policy import HEADLINES, Best, Measured, bests
-from artist.results.compare_values import LEAST_REPLICATES, MORE, NO_DIFFERENCE, TOO_FEW
-from artist.results.number_text import short
+from artist.results.best_policy import Best, Measured, bests
+from artist.results.chief_metrics import HEADLINES
+from artist.results.compare_values import (
+    LEAST_REPLICATES,
+    MORE,
+    NO_DIFFERENCE,
+    TOO_FEW,
+    family_words,
+)
+from artist.results.number_text import counted, short
 from artist.results.verdict_words import best_sentence, listed
 
 
@@ -30,20 +38,24 @@ def verdict_section(study: Study) -> Html:
 
 
 def _several(study: Study) -> list[Html]:
-    settings = [s for s in study.settings if len(s.runs) > 1 and s.shared_replicates]
-    if not settings:
+    groups = [
+        _Group(setting, policies) for setting in study.settings for policies in setting.comparable()
+    ]
+    if not groups:
         return [tag("p", _nothing_to_compare(study)), _ranges(study)]
-    judged = bests([_measured(setting, metric) for metric in HEADLINES for setting in settings])
+    judged = bests([_measured(group, metric) for metric in HEADLINES for group in groups])
+    several = len({group.setting.index for group in groups}) < len(groups)
+    noun = "groups that share replicates" if several else "settings"
     lines = [
-        tag("li", _over_settings(study, [best for best in judged if best.metric == metric]))
+        tag("li", _over_settings(study, [best for best in judged if best.metric == metric], noun))
         for metric in HEADLINES
     ]
-    caveat = tag("p", _caveat(settings, judged))
+    caveat = join(tag("p", text) for text in (_caveat(groups, judged), *_apart(study)))
     # Where nothing is sure, that comes first.
     known = any(best.with_verdict(MORE, NO_DIFFERENCE) for best in judged)
     parts = [tag("ul", *lines), caveat] if known else [caveat, tag("ul", *lines)]
-    if len(study.settings) > 1:
-        labels = [setting.label for _ in HEADLINES for setting in settings]
+    if len(study.settings) > 1 or len(groups) > 1:
+        labels = [group.label for _ in HEADLINES for group in groups]
         each = [
             tag("li", f"{label}: {_of_setting(study, best)}")
             for label, best in zip(labels, judged, strict=True)
@@ -52,24 +64,55 @@ def _several(study: Study) -> list[Html]:
     return parts
 
 
-def _measured(setting: Setting, metric: str) -> Measured:
-    shared = setting.shared_replicates
+class _Group(NamedTuple):
+    """Policies of a setting that share replicates."""
+
+    setting: Setting
+    policies: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The setting, and the policies where they are not all."""
+        all_ = len(self.policies) == len(self.setting.runs)
+        return self.setting.label + ("" if all_ else f" ({listed(self.policies)})")
+
+    @property
+    def replicates(self) -> list[Replicate]:
+        """Those that all of the policies have."""
+        return self.setting.shared_by(self.policies)
+
+
+def _measured(group: _Group, metric: str) -> Measured:
+    shared, runs = group.replicates, group.setting.runs
     values = {
-        policy: [runs[key].metric(metric) for key in shared]
-        for policy, runs in setting.runs.items()
+        policy: [runs[policy][key].metric(metric) for key in shared] for policy in group.policies
     }
     return Measured(metric, values, shared)
 
 
-def _over_settings(study: Study, of_metric: list[Best]) -> str:
+def _apart(study: Study) -> list[str]:
+    """Which policies of a setting do not share replicates, as sentences."""
+    told = []
+    for setting in study.settings:
+        groups = setting.comparable()
+        alone = [policy for policy in setting.runs if not any(policy in some for some in groups)]
+        if not groups or not (alone or len(groups) > 1):
+            continue
+        compared = "; ".join(listed(policies) for policies in groups)
+        rest = f"; on no replicate of another ran {listed(alone)}" if alone else ""
+        told.append(f"In {setting.label}, these policies share replicates: {compared}{rest}.")
+    return told
+
+
+def _over_settings(study: Study, of_metric: list[Best], noun: str) -> str:
     if len(of_metric) == 1:
         return _of_setting(study, of_metric[0])
     wins = Counter(policy for best in of_metric for policy in best.policies if best.others)
     name = HEADLINES[of_metric[0].metric]
     if not wins:
-        return f"{name}: equal under all policies in all {len(of_metric)} settings."
+        return f"{name}: equal under all policies in all {len(of_metric)} {noun}."
     (first, count), *others = wins.most_common()
-    counts = [f"{first} in {count} of {len(of_metric)} settings"]
+    counts = [f"{first} in {count} of {len(of_metric)} {noun}"]
     counts += [f"{policy} in {count}" for policy, count in others]
     ties = any(len(best.policies) > 1 for best in of_metric)
     text = f"{name} is lowest under {listed(counts)}{' (ties count for each)' if ties else ''}."
@@ -84,8 +127,8 @@ def _of_setting(study: Study, best: Best) -> str:
     return best_sentence(best, in_words(study, best.metric, best.value))
 
 
-def _caveat(settings: list[Setting], judged: list[Best]) -> str:
-    counts = sorted({len(setting.shared_replicates) for setting in settings})
+def _caveat(groups: list[_Group], judged: list[Best]) -> str:
+    counts = sorted({len(group.replicates) for group in groups})
     replicates = " to ".join(str(count) for count in sorted({counts[0], counts[-1]}))
     if all(best.with_verdict(TOO_FEW) or not best.others for best in judged):
         noun = "replicate" if counts[-1] == 1 else "replicates"
@@ -95,9 +138,17 @@ def _caveat(settings: list[Setting], judged: list[Best]) -> str:
             "independent. Run more seeds: artist compare --seeds 8, or a list of seeds in a sweep."
         )
     return (
-        f"Means over {replicates} replicates. The verdicts hold together at 95 % on these metrics, "
-        "for all pairs of policies and all settings (Holm); no difference is said of each pair "
-        "alone. They hold for replicates like these, not for other traces or clusters."
+        f"Means over {replicates} replicates. {_family(judged)} Surely lower holds for all of "
+        "these at once, at 95 %; no difference is said of each pair alone. The table below judges "
+        "others together. Verdicts hold for replicates like these, not for other traces or "
+        "clusters."
+    )
+
+
+def _family(judged: list[Best]) -> str:
+    return family_words(
+        max(best.family for best in judged),
+        "all pairs of policies, on these metrics, in all settings",
     )
 
 
@@ -133,7 +184,7 @@ def _one_run(study: Study, run: Run) -> list[str]:
         return [done, "No job waited.", *_worst(study, run), _ONE_RUN]
     waits = (
         f"{waited:,} jobs waited. Over all jobs, waiting is {100 * wait / jct:.0f} % of the "
-        f"completion time: on average {in_words(study, 'queue_delay_mean_s', wait)} of "
+        f"completion time: on average {in_words(study, 'jct_mean_s', wait)} of "
         f"{in_words(study, 'jct_mean_s', jct)}."
     )
     return [done, waits, *_why(run), *_worst(study, run), _ONE_RUN]
@@ -172,12 +223,10 @@ def _worst(study: Study, run: Run) -> list[str]:
     gpus = int(run.jobs["gpus"][worst])
     if ratios[worst] < _AS_LONG:
         return [f"No job took longer than {against}."]
-    waited = (
-        f"waited {in_words(study, 'queue_delay_mean_s', wait)} of it" if wait else "never waited"
-    )
+    waited = f"waited {in_words(study, 'jct_mean_s', wait)} of it" if wait else "never waited"
     text = (
-        f"Worst off is job {job} ({run.jobs.text['model'][worst]}, {gpus} GPU"
-        f"{'' if gpus == 1 else 's'}): it took {jct}, {short(ratios[worst])} times as long as "
+        f"Worst off is job {job} ({run.jobs.text['model'][worst]}, {counted(gpus, 'GPU')}"
+        f"): it took {jct}, {short(ratios[worst])} times as long as "
         f"{against}, and {waited}."
     )
     return [text, *_longest_wait(study, run, job)]

@@ -18,19 +18,11 @@ from artist.results.compare_values import (
     LESS,
     MORE,
     ComparedValues,
-    clusters_of,
-    compare_values,
-    holm,
+    Pair,
+    compare_together,
+    judged_together,
     kind_of,
 )
-
-HEADLINES = {
-    "jct_mean_s": "Average JCT",
-    "makespan_s": "Makespan",
-    "queue_delay_p95_s": "P95 queueing delay",
-    "comm_time_mean_s": "Communication per job",
-}
-"""The metrics that a best policy is named for, and their names; less is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +50,8 @@ class Best:
     """Each other policy against the first of the best."""
     kind: str
     """What independent replicates are, in words."""
+    family: int = 0
+    """How many comparisons are judged together: pairs of policies on all metrics and settings."""
 
     def with_verdict(self, *verdicts: str) -> list[str]:
         """The other policies that got one of these verdicts."""
@@ -71,27 +65,21 @@ class Best:
 
 def bests(measured: Sequence[Measured], equivalence: float = EQUIVALENCE) -> list[Best]:
     """The best policies of each, in the same order; all pairs of all of them are one family."""
-    pairs = [
-        (index, base, other)
+    pairs = {
+        (index, base, other): Pair(one.values[base], one.values[other], one.replicates)
         for index, one in enumerate(measured)
         for base, other in combinations(one.values, 2)
-    ]
-    single = [
-        compare_values(
-            measured[index].values[base],
-            measured[index].values[other],
-            clusters_of(measured[index].replicates),
-            equivalence=equivalence,
-        )
-        for index, base, other in pairs
-    ]
-    judged = holm(single, equivalence=equivalence)
-    verdicts = dict(zip(pairs, judged, strict=True))
-    return [_best(one, index, verdicts) for index, one in enumerate(measured)]
+    }
+    verdicts = compare_together(pairs, equivalence)
+    family = judged_together(verdicts.values())
+    return [_best(one, index, verdicts, family) for index, one in enumerate(measured)]
 
 
 def _best(
-    measured: Measured, index: int, verdicts: Mapping[tuple[int, str, str], ComparedValues]
+    measured: Measured,
+    index: int,
+    verdicts: Mapping[tuple[int, str, str], ComparedValues],
+    family: int,
 ) -> Best:
     means = {policy: float(np.mean(values)) for policy, values in measured.values.items()}
     first = min(means, key=lambda policy: means[policy])
@@ -106,7 +94,7 @@ def _best(
     return Best(
         measured.metric, (first, *ties), means[first], min(worse, default=means[first]),
         {policy: one for policy, one in others.items() if policy not in ties},
-        kind_of(measured.replicates),
+        kind_of(measured.replicates), family,
     )  # fmt: skip
 
 

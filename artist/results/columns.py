@@ -166,9 +166,12 @@ TABLES: dict[str, tuple[Term, ...]] = {
         Term(
             "free_gpus_max",
             "1",
-            "most GPUs that were free at any instant of the wait; GPUs that go from one job to "
-            "another are free at that instant, so a job that loses its GPUs to others sees them",
-            "max over instants of GPUs in service - GPUs that jobs hold before and after",
+            "most GPUs that the policy could have given to the job at one instant of the wait: "
+            "those in service that no job held both before and after that instant, whether the "
+            "policy gave them to other jobs then or left them free. So a job that loses its GPUs "
+            "to others sees them. The instant at which the wait ends is not part of it",
+            "max over instants t, start_s <= t < end_s, of GPUs in service (just before t or at t, "
+            "the fewer) - sum over jobs of GPUs held (just before t or at t, the fewer)",
         ),
         Term(
             "left_free_s", "s", "how much of the wait enough GPUs stayed free; enough as in cause"

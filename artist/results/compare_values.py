@@ -36,8 +36,9 @@ comparison alone, with an error of 1 - level each.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -50,6 +51,8 @@ from artist.results.paired_values import (
     spread_within,
 )
 from artist.results.students_t import least_count, t_probability, t_quantile
+
+K = TypeVar("K")
 
 LEAST_REPLICATES = 5
 """With fewer, Student's interval is so wide and so dependent on normality that it says nothing."""
@@ -161,6 +164,30 @@ def holm(
 _UNTESTED = (IDENTICAL, TOO_FEW)
 
 
+class Pair(NamedTuple):
+    """The values of two policies on the same replicates."""
+
+    baseline: Sequence[float]
+    other: Sequence[float]
+    replicates: Sequence[tuple[int, int]]
+    """(seed, permutation) of each value."""
+
+
+def compare_together(
+    pairs: Mapping[K, Pair], equivalence: float = EQUIVALENCE
+) -> dict[K, ComparedValues]:
+    """All comparisons of one **family**: each pair alone, and then all verdicts together (`holm`).
+
+    A question asked at once is a family: `artist compare` asks about all variants against the
+    baseline on all metrics, the best policy about all pairs. Each output says what its family is.
+    """
+    single = [
+        compare_values(*pair[:2], clusters_of(pair.replicates), equivalence=equivalence)
+        for pair in pairs.values()
+    ]
+    return dict(zip(pairs, holm(single, equivalence=equivalence), strict=True))
+
+
 def clusters_of(replicates: Sequence[tuple[int, int]]) -> list[int] | None:
     """The clusters of replicates (seed, permutation): the seeds, if there are several.
 
@@ -176,6 +203,14 @@ def kind_of(replicates: Sequence[tuple[int, int]]) -> str:
     return "permutations" if clusters_of(replicates) is None else "seeds"
 
 
+def sure_but_within(compared: ComparedValues, equivalence: float, level: float = 0.95) -> bool:
+    """Whether a verdict is `less` or `more`, and the difference surely smaller than `equivalence`.
+
+    Then both are to be said: which one has less, and that it hardly matters.
+    """
+    return compared.verdict in (LESS, MORE) and _within(compared, level, equivalence)
+
+
 def undecided_together(compared: ComparedValues) -> bool:
     """Whether a comparison is undecided only since it is judged together with others.
 
@@ -185,9 +220,18 @@ def undecided_together(compared: ComparedValues) -> bool:
     return compared.verdict == UNDECIDED and not compared.low <= same <= compared.high
 
 
-def judged_together(compared: Sequence[ComparedValues]) -> int:
+def judged_together(compared: Iterable[ComparedValues]) -> int:
     """How many comparisons are in Holm's family."""
     return sum(one.verdict not in _UNTESTED for one in compared)
+
+
+def family_words(count: int, of_what: str) -> str:
+    """Which comparisons are judged together, as a sentence: `3 comparisons ... (Holm): ...`."""
+    if not count:
+        return f"No comparison has enough replicates to be judged: {of_what}."
+    if count == 1:
+        return f"1 comparison is judged: {of_what}."
+    return f"{count:,} comparisons are judged together (Holm): {of_what}."
 
 
 def what_would_decide(compared: ComparedValues, kind: str = "replicates") -> str:

@@ -392,6 +392,45 @@ TERMS = (
         "Student's 95 % interval of the ratios, paired by replicate, contains 1 (after Holm)",
     ),
     Term(
+        "replicate",
+        "",
+        "a seed and a permutation on which all policies of a comparison run, so that their values "
+        "are pairs; where several seeds are drawn, the permutations of one seed are one "
+        "independent replicate. A verdict needs five (artist compare --seeds, --permutations)",
+    ),
+    Term(
+        "undecided",
+        "",
+        "a verdict of artist compare and artist report: the replicates neither show a difference "
+        "nor that it is within --equivalence. More replicates would decide; it says about how "
+        "many. It is no sign that two policies are equal",
+        "Student's 95 % interval of the ratios contains 1 (after Holm), and that of 90 % reaches "
+        "beyond the equivalence",
+    ),
+    Term(
+        "family",
+        "",
+        "the comparisons whose verdicts less and more hold together (Holm): if no policy "
+        "differed, one such verdict among all of them would appear in at most 5 % of cases. "
+        "artist compare and artist report name the family of each table and of the best policies",
+    ),
+    Term(
+        "exposed",
+        "",
+        "communication is exposed while the GPUs of a job wait for it; the rest is hidden behind "
+        "computing. comm_s in jobs.parquet is exposed communication",
+        "exposed communication of an iteration = iteration_s - compute time",
+    ),
+    Term(
+        "slowdown",
+        "1",
+        "how many times as long as alone: of a job, with its waits (artist why, artist report), "
+        "alone meaning on the GPUs that it asked for, as close together as an empty cluster "
+        "allows; of a stay, the same per iteration, without waits. iteration_slowdown_mean is "
+        "another: by how much other jobs' traffic slowed iterations",
+        "jct_s / alone_s; of a stay, iteration_s x iterations / alone_s",
+    ),
+    Term(
         "cycle",
         "ns",
         "ASTRA-sim's unit of time: its output and artist latency count cycles, and a cycle is a "
@@ -407,6 +446,12 @@ def find(name: str) -> Term | None:
     """The entry of a term or metric; `-`, `_`, blanks and case do not matter."""
     plain = _plain(name)
     return next((term for term in (*TERMS, *METRICS) if _plain(term.name) == plain), None)
+
+
+def unit_after(name: str) -> str:
+    """What follows a number of this metric: ` s`, or nothing for counts and shares."""
+    term = find(name)
+    return "" if term is None or term.unit in ("", "1") else f" {term.unit}"
 
 
 def names() -> list[str]:

@@ -7,22 +7,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from artist.results import glossary
+from artist.results.chief_metrics import OF_A_RESULT
+from artist.results.number_text import plain
 
 if TYPE_CHECKING:  # `result.py` imports this module
     from artist.results.result import Result
-
-SHOWN = (
-    "makespan_s",
-    "jct_mean_s",
-    "jct_p95_s",
-    "queue_delay_mean_s",
-    "comm_time_share",
-    "gpu_allocated_share",
-    "gpu_computing_share",
-    "preemptions",
-    "migrations",
-)
-"""The statistics of the table; `summary` has all."""
 
 _SETTING = ("policy", "trace", "cluster", "jobs_total", "calibration", "fabric_changes", "seed")
 
@@ -47,7 +36,8 @@ def html_table(result: Result) -> str:
 
     Whatever a name holds, it is text.
     """
-    rows = "".join(_row(name, result.summary[name]) for name in SHOWN if name in result.summary)
+    shown = [name for name in OF_A_RESULT if name in result.summary]
+    rows = "".join(_row(name, result.summary[name]) for name in shown)
     return (
         f"<table><caption>{_setting(result)}</caption>"
         f"<thead><tr><th>statistic</th><th>value</th><th>unit</th></tr></thead>"
@@ -72,7 +62,7 @@ def _setting(result: Result) -> str:
 def _row(name: str, value: float) -> str:
     term = glossary.find(name)
     unit, meaning = (term.unit, term.meaning) if term else ("", "")
-    text = f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.3g}"
+    text = plain(value)
     cells = (
         f'<td title="{escape(meaning)}">{escape(name)}</td><td>{text}</td><td>{escape(unit)}</td>'
     )

@@ -1,4 +1,4 @@
-"""Numbers as the page and the sentences of verdicts write them."""
+"""Numbers as the page, the terminal and the sentences of verdicts write them."""
 
 from __future__ import annotations
 
@@ -13,3 +13,13 @@ def plain(value: float) -> str:
 def short(value: float) -> str:
     """A number with three significant digits, e.g. `3.5` or `1,230`."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def percent(share: float) -> str:
+    """A share in percent without the sign: whole numbers from 10 on, two digits below."""
+    return f"{100 * share:,.0f}" if share >= 0.0995 else f"{100 * share:.2g}"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 run`, `1,200 runs`. `noun` is one whose plural ends in s."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

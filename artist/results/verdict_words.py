@@ -3,7 +3,8 @@
     tiresias finishes jobs 12 % sooner than dally on average (JCT mean; 8 to 16 %, 5 replicates)
     las and srtf cannot be told apart from dally (JCT mean; 5 replicates)
 
-Only `less` and `more` give a sentence about better or worse. Percentages and intervals are those of
+Only `less` and `more` give a sentence about better or worse. A difference that is sure and within
+the equivalence says both: `sooner, but by less than 2 %`. Percentages and intervals are those of
 the ratio, so they agree with the table of a comparison.
 
 `best_sentence` names the best policy of a metric and what the verdicts of all pairs say of it.
@@ -16,8 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from artist.results import glossary
-from artist.results.best_policy import HEADLINES, Best
+from artist.results.best_policy import Best
+from artist.results.chief_metrics import HEADLINES
 from artist.results.compare_values import (
     EQUIVALENCE,
     IDENTICAL,
@@ -28,9 +29,11 @@ from artist.results.compare_values import (
     TOO_FEW,
     UNDECIDED,
     ComparedValues,
+    sure_but_within,
     what_would_decide,
 )
-from artist.results.number_text import short
+from artist.results.glossary import unit_after
+from artist.results.number_text import counted, percent, short
 
 _PHRASES = {
     "makespan_s": ("finishes all jobs {by} sooner than {baseline}", "later"),
@@ -45,6 +48,15 @@ _COMPARATIVE = {"makespan_s": "sooner", "jct_mean_s": "sooner", "queue_delay_mea
 _MORE_IS_BETTER = frozenset({"gpu_computing_share", "jain_index"})
 _NEITHER = ("placements_", "gpu_allocated_share", "gpu_communicating_share", "latency_")
 """Metrics of which neither less nor more is good for its own sake."""
+
+_WORDS = {"jct": "JCT", "gpu ": "GPU ", "comm ": "communication ", " p9": " P9", " p5": " P5"}
+"""Parts of a metric's name, and what they are in a sentence."""
+
+_COUNTED = ("preemptions", "migrations", "placements_")
+"""Metrics of which there are fewer, not less."""
+
+_LEAST_TOLD = 0.0005
+"""A share that is smaller is no number of percent that anybody reads."""
 
 _NAMES = {
     "makespan_s": "makespan",
@@ -81,7 +93,9 @@ def metric_name(metric: str) -> str:
     if metric in _NAMES:
         return _NAMES[metric]
     words = metric.removesuffix("_s").replace("_", " ")
-    return words.replace("jct", "JCT").replace(" p9", " P9")
+    for part, word in _WORDS.items():
+        words = words.replace(part, word)
+    return words
 
 
 def sentences(
@@ -97,7 +111,7 @@ def sentences(
     """
     sure = [policy for policy in compared if compared[policy].verdict in (LESS, MORE)]
     sure.sort(key=lambda policy: _size(compared[policy]))
-    told = [_sure(metric, policy, baseline, compared[policy]) for policy in sure]
+    told = [_sure(metric, policy, baseline, compared[policy], equivalence) for policy in sure]
     others: dict[str, list[str]] = {}
     for policy, one in compared.items():
         if policy not in sure:
@@ -119,36 +133,32 @@ def _size(compared: ComparedValues) -> float:
     return compared.difference if math.isnan(compared.ratio) else compared.ratio - 1
 
 
-def _sure(metric: str, policy: str, baseline: str, compared: ComparedValues) -> Sentence:
+def _sure(
+    metric: str, policy: str, baseline: str, compared: ComparedValues, equivalence: float
+) -> Sentence:
     by, interval = _amounts(metric, compared)
     form, opposite = _PHRASES.get(metric, ("has {by} less {name} than {baseline}", "more"))
     if compared.verdict == MORE:
         form = form.replace(_COMPARATIVE.get(metric, "less"), opposite)
+    elif metric.startswith(_COUNTED):
+        form = form.replace("less", "fewer")
     said = form.format(by=by, baseline=baseline, name=metric_name(metric))
-    note = f"{metric_name(metric)}; {interval}, {_replicates(compared.replicates)}"
+    if sure_but_within(compared, equivalence):
+        said += f", but by less than {100 * equivalence:g} %"
+    note = f"{metric_name(metric)}; {interval}, {counted(compared.replicates, 'replicate')}"
     return Sentence(side(metric, compared.verdict), f"{policy} {said} ({note})")
 
 
 def _amounts(metric: str, compared: ComparedValues) -> tuple[str, str]:
     """The difference and its interval without signs: the smaller end first."""
     if math.isnan(compared.ratio):
-        unit = _unit(metric)
+        unit = unit_after(metric)
         middle, *ends = (abs(x) for x in (compared.difference, compared.low, compared.high))
         low, high = (short(end) for end in sorted(ends))
         return f"{short(middle)}{unit}", f"{low} to {high}{unit}"
     middle, *ends = (abs(x - 1) for x in (compared.ratio, compared.low, compared.high))
-    low, high = (_percent(end) for end in sorted(ends))
-    return f"{_percent(middle)} %", f"{low} to {high} %"
-
-
-def _unit(metric: str) -> str:
-    term = glossary.find(metric)
-    return "" if term is None or term.unit in ("", "1") else f" {term.unit}"
-
-
-def _percent(share: float) -> str:
-    """A share in percent: whole numbers from 10 on, two digits below."""
-    return f"{100 * share:,.0f}" if share >= 0.0995 else f"{100 * share:.2g}"
+    low, high = (percent(end) for end in sorted(ends))
+    return f"{percent(middle)} %", f"{low} to {high} %"
 
 
 def _unsure(
@@ -160,7 +170,7 @@ def _unsure(
     equivalence: float,
 ) -> Sentence:
     named = listed(policies)
-    note = f"({metric_name(metric)}; {_replicates(count)})"
+    note = f"({metric_name(metric)}; {counted(count, 'replicate')})"
     several = len(policies) > 1
     if verdict == IDENTICAL:
         be = "are" if several else "is"
@@ -173,10 +183,6 @@ def _unsure(
         why = f"a verdict needs {LEAST_REPLICATES} independent replicates"
         return Sentence(Side.OPEN, f"nothing is said of {named} against {baseline}: {why} {note}")
     return Sentence(Side.OPEN, f"{named} cannot be told apart from {baseline} {note}")
-
-
-def _replicates(count: int) -> str:
-    return f"{count} replicate{'' if count == 1 else 's'}"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -198,17 +204,19 @@ def best_sentence(best: Best, value: str, equivalence: float = EQUIVALENCE) -> s
         return f"{name}: equal under all, {value}."
     share = 1 - best.value / best.next_value if best.next_value > 0 else 0.0
     verb = "has the lowest" if len(best.policies) == 1 else "have the lowest"
-    gap = f", {100 * share:.2g} % below the next" if share > 0 else ""
+    gap = f", {percent(share)} % below the next" if share > _LEAST_TOLD else ""
+    if 0 < share <= _LEAST_TOLD:
+        gap = ", next to nothing below the next"
     return f"{name}: {who} {verb}, {value}{gap}; {'; '.join(_certainty(best, equivalence))}."
 
 
 def _certainty(best: Best, equivalence: float) -> Iterator[str]:
     """What the verdicts of the pairs say, as parts of a sentence."""
-    surely = best.with_verdict(MORE)
-    if best.surely:
-        yield "surely lower than all others"
-    elif surely:
-        yield f"surely lower than {listed(surely)}"
+    if surely := best.with_verdict(MORE):
+        near = [policy for policy in surely if sure_but_within(best.others[policy], equivalence)]
+        by = f", but by less than {100 * equivalence:g} %" if near else ""
+        than = f" than {listed(near)}" if near and len(near) < len(surely) else ""
+        yield f"surely lower than {'all others' if best.surely else listed(surely)}{by}{than}"
     if equal := best.with_verdict(NO_DIFFERENCE):
         yield f"no difference beyond {100 * equivalence:g} % from {listed(equal)}"
     # `less` beside a lower mean: geometric and arithmetic means rank the two differently.

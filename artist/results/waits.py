@@ -216,15 +216,24 @@ def _reason(cause: str, told: str, wait: _Figures) -> str:
         return f"{told}; {wanted}, and {free}"
     if cause == GPUS:
         return f"{free}, and {wanted}"
-    others = "1 other job" if wait.served == 1 else f"{wait.served} other jobs"
-    meanwhile = f"{others} got GPUs meanwhile, {wait.overtaken} from further back in the trace"
+    meanwhile = _meanwhile(wait.served, wait.overtaken)
     if cause == ORDER:
-        return f"{free}, but other jobs got them at once, and {wanted}; {meanwhile}"
+        some = "1 GPU was" if wait.most_free == 1 else f"{wait.most_free} GPUs were"
+        return f"{some} free at one instant, but other jobs got them, and {wanted}; {meanwhile}"
     some = f"{seconds_text(wait.left_for)} of {seconds_text(wait.length)}"
     return (
         f"{wanted}, and for {some} as many stayed free, but the "
         f"policy's order or rule of placement left them unused; {meanwhile}"
     )
+
+
+def _meanwhile(served: int, overtaken: int) -> str:
+    if not served:
+        return "no other job got GPUs meanwhile"
+    others = "1 other job" if served == 1 else f"{served} other jobs"
+    if served == overtaken == 1:
+        return f"{others} got GPUs meanwhile, from further back in the trace"
+    return f"{others} got GPUs meanwhile, {overtaken or 'none'} from further back in the trace"
 
 
 def _most_free(gpus: int) -> str:

@@ -23,6 +23,17 @@ CAUSE_WORDS: Mapping[str, str] = {
 }
 """Cause of `waits.parquet` (`waits.py`) -> how terminal and report say it."""
 
+ENDED_WORDS: Mapping[str, str] = {
+    "finished": "it finished",
+    "lease-ended": "its lease ended",
+    "preempted": "it was preempted",
+    "migrated": "it moved",
+    "re-rated": "another speed followed",
+    "held": "it was held",
+    "withdrawn": "its GPUs left service",
+}
+"""How an interval ended, a code of `placements.parquet` -> how the terminal says it."""
+
 _TEXT, _NUMBER, _TEXTS = "text", "numbers", "lists of text"
 
 _COLUMNS: Mapping[str, Mapping[str, str]] = {
@@ -112,6 +123,12 @@ def worst_waits(run: Path, by: str, most: int = 10) -> list[Row]:
 def cause_words(cause: str) -> str:
     """A cause of `waits.parquet` in words; one that is not known as it is."""
     return CAUSE_WORDS.get(cause, cause)
+
+
+def ended_words(ended: str) -> str:
+    """How an interval ended, in words; the policy's reason stays behind its colon."""
+    code, colon, reason = ended.partition(":")
+    return f"{ENDED_WORDS.get(code, code)}{colon}{reason}"
 
 
 def _start(row: Row) -> float:

@@ -36,6 +36,13 @@ def test_words_parts_and_the_bound_stand_below_the_table(capsys) -> None:
     best, against = "Average JCT: fifo-backfill has the lowest, ", "better: fifo-backfill finishes"
     assert 0 < shown.index(best) < shown.index(against)
     assert shown.split(best)[1].splitlines()[0].endswith("surely lower than all others.")
+    assert (
+        "5 comparisons are judged together (Holm): each policy against fifo, on each metric of the "
+        "table.\n"
+    ) in shown
+    assert (
+        "3 comparisons are judged together (Holm): all pairs, on the metrics of the sentences "
+    ) in shown
     assert "(lower bound)" in shown
     assert "No policy can finish all jobs in less than 722,238 s (lower bound" in shown
     assert "preemption and restarts (s)" in shown
@@ -101,6 +108,9 @@ def test_a_sweep_prints_its_results(artist, tmp_path: Path) -> None:
     )
     resumed = artist("sweep", "e.yaml", "--out", "o", "--resume")
     assert "3 finished runs in o/runs are not of this grid" in resumed.stderr
+    told = artist("report", "o").stderr
+    assert "o: 3 runs left out, of a former grid of this sweep; give the run directories" in told
+    assert "report.html: 1 run, " in told
 
 
 def test_a_long_sweep_says_where_the_rest_is(artist, tmp_path: Path) -> None:

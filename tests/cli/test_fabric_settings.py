@@ -228,8 +228,8 @@ def test_a_sweep_is_drawn_and_twice_the_same(
 ) -> None:
     pytest.importorskip("matplotlib")
     drawn = []
-    for _ in range(2):
-        ran = artist(*ASKED, *RANGE, "--plot", name)
+    for again in ((), ("--overwrite",)):
+        ran = artist(*ASKED, *RANGE, "--plot", name, *again)
         assert ran.returncode == 0, ran.stderr
         drawn.append((tmp_path / written).read_bytes())
     assert drawn[0] == drawn[1]
@@ -319,6 +319,15 @@ def test_a_run_on_an_oversubscribed_fabric(artist, fabric: str, more: list[str])
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "makespan" in done.stdout
+
+
+def test_an_outer_level_with_more_bandwidth_is_told_with_its_source(artist) -> None:
+    shown = artist("explain", "dally2025").stdout
+    assert (
+        "Level network has more bandwidth than rack inside it, and a hop takes 50 us there" in shown
+    )
+    assert "network\toriginal simulator, racks; a Switch hop counts its latency twice" in shown
+    assert "has more bandwidth" not in artist("explain", "h100-quantum2-spectrum4").stdout
 
 
 def test_a_shared_card_is_explained(artist, tmp_path: Path) -> None:

@@ -41,6 +41,11 @@ def test_h_is_help(path: tuple[str, ...]) -> None:
         (["within noise"], "artist compare calls it undecided"),
         (["within-noise"], "artist compare calls it undecided"),
         (["cycle"], "1 cycle = 1 ns"),
+        (["slowdown"], "jct_s / alone_s"),
+        (["replicate"], "a seed and a permutation on which all policies"),
+        (["undecided"], "no sign that two policies are equal"),
+        (["exposed"], "while the GPUs of a job wait for it"),
+        (["family"], "(Holm)"),
     ],
 )
 def test_topics_of_help(words: list[str], meant: str) -> None:

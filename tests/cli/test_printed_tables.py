@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from artist.cli.comparison_text import _how_narrow, _spread
+from artist.cli.comparison_text import _how_narrow, _interval, _spread, _verdict
 from artist.cli.output import print_facts, print_table
 from artist.config import Scenario
 from artist.experiments.compare import Comparison, Widest, compare
+from artist.report.comparison_table import Cell
+from artist.results.compare_values import ComparedValues
 
 
 def test_square_brackets_are_text_and_no_markup(capsys) -> None:
@@ -48,6 +52,39 @@ def test_a_terminal_gets_a_drawn_table(capsys, monkeypatch: pytest.MonkeyPatch) 
 )
 def test_medians_of_a_comparison(values: tuple[float, ...], shown: str) -> None:
     assert _spread(values) == shown
+
+
+def compared(verdict: str, *numbers: float) -> ComparedValues:
+    """A comparison with a ratio, a difference, and the ends of an interval."""
+    return ComparedValues(*numbers, verdict, 5, 0.01, None)
+
+
+def test_a_sure_difference_within_the_equivalence_says_both() -> None:
+    tiny = compared("less", 0.995, -1.0, 0.994, 0.996)
+    assert _verdict(tiny, "seeds", 0.05) == "less; by less than 5 %"
+    assert _verdict(tiny, "seeds", 0.004) == "less"
+
+
+def test_a_cell_of_the_report_says_both() -> None:
+    cell = Cell(9.95, 9.9, 10.0, 5, "s", compared("less", 0.995, -1.0, 0.994, 0.996))
+    assert cell.against.endswith("] less; by less than 2 %")
+
+
+@pytest.mark.parametrize(
+    ("metric", "shown"),
+    [
+        ("preemptions", "+3 [+2 .. +4]"),
+        ("comm_time_mean_s", "+3 s [+2 s .. +4 s]"),
+        ("iteration_time_mean_s", "+3 s [+2 s .. +4 s]"),
+    ],
+)
+def test_a_difference_without_a_ratio_has_the_unit_of_its_metric(metric: str, shown: str) -> None:
+    assert _interval(metric, compared("more", math.nan, 3.0, 2.0, 4.0)) == shown
+
+
+def test_a_difference_of_shares_is_not_rounded_to_nothing() -> None:
+    one = compared("less", math.nan, -0.034, -0.04, 0.03)
+    assert _interval("comm_time_share", one) == "-0.034 [-0.04 .. +0.03]"
 
 
 def test_copies_have_no_interval_that_could_be_narrow() -> None:

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import artist as library
+from artist.engine.rows import EndReason
 from artist.errors import ArtistError
 from artist.results.waits import CAUSES
-from artist.results.why import CAUSE_WORDS, job_story, worst_waits
+from artist.results.why import CAUSE_WORDS, ENDED_WORDS, ended_words, job_story, worst_waits
 
 TINY = {"trace": "tiny-batch", "racks": 1, "policy": "fifo", "backend": "none"}
 
@@ -23,9 +24,9 @@ STORY = """\
 from s to s took s what why, where
 0.000 4,579 4,579 waits GPUs were left free: it wanted 4, and for 492.177 s of 4,578.925 s as \
 many stayed free, but the policy's order or rule of placement left them unused; \
-18 other jobs got GPUs meanwhile, 0 from further back in the trace; most GPU time was held by \
+18 other jobs got GPUs meanwhile, none from further back in the trace; most GPU time was held by \
 jobs 4, 10, 12, 13, 15
-4,579 50,097 45,518 runs on 4 4, tier machine, 1.000 x its time alone; finished
+4,579 50,097 45,518 runs on 4 4, tier machine, 1.000 x its time alone; it finished
 It finished at 50,097.347 s, 50,097.347 s after its arrival, 1.101 x the 45,518.421 s that it \
 would take alone.
 It waited 4,578.925 s (9.1 %) and ran 45,518.421 s (90.9 %); of this run time 0.000 s was exposed \
@@ -90,8 +91,10 @@ def test_the_worst_waits_are_the_longest_or_those_of_the_slowest_jobs(artist, ti
     assert "largest slowdown" in artist("why", tiny, "--by", "slowdown").stdout
 
 
-def test_every_cause_has_words() -> None:
+def test_every_cause_and_every_end_has_words() -> None:
     assert tuple(CAUSE_WORDS) == CAUSES
+    assert tuple(ENDED_WORDS) == tuple(EndReason)
+    assert ended_words("preempted: for a: b") == "it was preempted: for a: b"
 
 
 def test_ten_waits_are_told_and_slowdown_goes_before_length(tmp_path: Path) -> None:

@@ -138,9 +138,21 @@ levels:
     [
         ("levels:", "sytem: {}\nlevels:", ":3: unknown setting 'sytem': did you mean 'system'"),
         ("topology: Ring", "topology: Rign", ":5: 'levels.0.topology' is 'Rign', expected 'Ring'"),
-        ("_s: 10\n", "_s: -10\n", ":11: 'levels.1.bandwidth_gib_per_s' is -10, expected more than 0"),
-        ("_s: 10\n", "_s: .inf\n", ":11: 'levels.1.bandwidth_gib_per_s' is inf, expected a finite number"),
-        ("_s: 10\n", "_s: ten\n", ":11: 'levels.1.bandwidth_gib_per_s' is 'ten', expected a number"),
+        (
+            "_s: 10\n",
+            "_s: -10\n",
+            ":11: 'levels.1.bandwidth_gib_per_s' is -10, expected more than 0",
+        ),
+        (
+            "_s: 10\n",
+            "_s: .inf\n",
+            ":11: 'levels.1.bandwidth_gib_per_s' is inf, expected a finite number",
+        ),
+        (
+            "_s: 10\n",
+            "_s: ten\n",
+            ":11: 'levels.1.bandwidth_gib_per_s' is 'ten', expected a number",
+        ),
         ("    latency_ns: 100\n", "", ":9: setting 'levels.1.latency_ns' is missing"),
         ("name: network", "name: machine", "levels machine, machine: names must differ"),
         ("name: machine", "name: socket", "levels socket, network: names must differ"),

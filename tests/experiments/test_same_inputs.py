@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from test_sweep import contents
 
+from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment
+from artist.experiments.same_inputs import Inputs
 from artist.experiments.sweep import sweep
 from artist.io.shipped import resource
 
@@ -239,3 +241,19 @@ def test_runs_of_another_version_are_refused(tmp_path: Path) -> None:
     manifest.write_text(json.dumps(earlier))
     with pytest.raises(ConfigError, match=r"was made by artist 0\.0\.9, and this is"):
         sweep(experiment({}), out, [], workers=1, resume=True)
+
+
+def test_a_module_that_a_policy_imports_is_not_noticed_as_the_page_on_trust_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    helper = tmp_path / "helper_of_mine.py"
+    helper.write_text("ORDER = 'arrival'\n")
+    text = "import sys\nsys.path.insert(0, '.')\nfrom helper_of_mine import ORDER\n" + POLICY
+    Path("mine.py").write_text(text)
+    scenario = Scenario(policy="mine.py:Mine")
+    before = Inputs().of(scenario)
+    helper.write_text("ORDER = 'length'\n")
+    assert Inputs().of(scenario) == before
+    page = Path(__file__).parents[2] / "docs" / "trust.md"
+    assert "a module that a policy file imports" in page.read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from page_reading import unpack
 from run_making import edit_json, make_run
 
-from artist.report.comparison_table import compare_setting
+from artist.report.comparison_table import compare_setting, family
 from artist.report.figure import time_unit
 from artist.report.figures_across_settings import overview
 from artist.report.figures_over_time import binned
@@ -181,6 +181,7 @@ def test_both_tables_of_a_setting_are_one_family() -> None:
     other = [dict.fromkeys(names, value) for value in base]
     main, others = compare_setting(setting_of(fifo=other, las=mine), "fifo")
     assert [term.name for term, _ in (*main, *others)] == list(names)
+    assert family(main, others) == 2
     for cells in (main[0][1], others[0][1]):
         assert cells["las"].difference.verdict == "undecided"
         assert cells["las"].against.endswith("undecided; 1 more permutation would decide")

@@ -8,14 +8,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from run_making import make_run
+from run_making import damage, make_run, replace
 
 from artist.report.grouping import Setting, Study, group
+from artist.report.job_packing import waited_by_cause
+from artist.report.metric_units import metric_unit
 from artist.report.page import page
 from artist.report.quantities import Quantity, Unit
 from artist.report.reader import Rows, Run, read_run, read_runs
 from artist.report.verdict_text import verdict_section
-from artist.results.best_policy import HEADLINES
+from artist.results.chief_metrics import HEADLINES
 
 UNITS = dict.fromkeys(Quantity, Unit(1.0, "s"))
 NOTHING = Rows({}, {}, 0)
@@ -124,6 +126,52 @@ def test_policies_without_a_common_replicate_are_not_compared() -> None:
     assert words(study)[0] == "All runs have one policy, a: there is nothing to compare."
 
 
+def on_seeds(**policies: dict[int, float]) -> Study:
+    """One setting in which policies ran on seeds of their own."""
+    runs = {p: {(s, 0): run_with(v) for s, v in given.items()} for p, given in policies.items()}
+    everything = [run for some in runs.values() for run in some.values()]
+    setting = Setting(0, "here", "here", {}, runs)
+    return Study(everything, tuple(runs), (setting,), tuple(runs), UNITS)
+
+
+def test_a_pair_that_shares_replicates_is_compared_whatever_a_third_policy_ran_on() -> None:
+    fast, slow = (dict(enumerate(values)) for values in (FAST, SLOW))
+    study = on_seeds(third={9: 1.0}, slow=slow, fast=fast)
+    assert about_jct(study) == (
+        "Average JCT: fast has the lowest, 12.5 s, 50 % below the next; surely lower than all "
+        "others."
+    )
+    assert (
+        "In here, these policies share replicates: slow and fast; on no replicate of another ran "
+        "third."
+    ) in words(study)
+
+
+def test_policies_share_replicates_in_as_few_groups_as_there_are() -> None:
+    setting = on_seeds(a={0: 1.0, 1: 1.0}, b={2: 1.0}, c={0: 1.0}, d={2: 1.0}).settings[0]
+    assert setting.comparable() == [("a", "c"), ("b", "d")]
+    setting = on_seeds(a={0: 1.0, 1: 1.0}, b={0: 1.0, 2: 1.0}, c={1: 1.0, 2: 1.0}).settings[0]
+    assert setting.comparable() == [("a", "b")]
+    setting = on_seeds(a={0: 1.0, 1: 1.0, 2: 1.0}, b={0: 1.0}, c={1: 1.0, 2: 1.0}).settings[0]
+    assert setting.comparable() == [("a", "c")]
+
+
+def test_groups_of_one_setting_are_no_settings() -> None:
+    here, there = dict(enumerate(FAST)), dict(enumerate(SLOW))
+    far = {seed + 9: value for seed, value in there.items()}
+    near = {seed + 9: value for seed, value in here.items()}
+    told = about_jct(on_seeds(a=here, b=there, c=far, d=near))
+    assert told.startswith(
+        "Average JCT is lowest under a in 1 of 2 groups that share replicates and d in 1."
+    )
+
+
+def test_the_family_of_the_verdict_is_named() -> None:
+    told = " ".join(words(study_of({"slow": SLOW, "fast": FAST}, {"slow": SLOW, "fast": FAST})))
+    # Four headline metrics in two settings; only the JCT varies, the others are identical.
+    assert "2 comparisons are judged together (Holm): all pairs of policies, on these" in told
+
+
 def test_one_run_says_who_waited_most_and_why(busy: Path) -> None:
     study = group(read_runs([busy]))
     jobs, waits = (pd.read_parquet(busy / f"{name}.parquet") for name in ("jobs", "waits"))
@@ -137,6 +185,19 @@ def test_one_run_says_who_waited_most_and_why(busy: Path) -> None:
     assert text.endswith("nor from itself on another seed.")
 
 
+def test_parts_of_a_time_have_the_unit_of_the_whole(busy: Path) -> None:
+    study = group(read_runs([busy]))
+    text = " ".join(words(study))
+    unit = study.units[Quantity.JCT].name
+    assert re.search(rf"on average [0-9.,]+ {unit} of [0-9.,]+ {unit}\.", text)
+    assert re.search(rf"it took [0-9.,]+ {unit}, .* and waited [0-9.,]+ {unit} of it\.", text)
+    parts = ["compute_kept_mean_s", "preemption_time_mean_s", "compute_time_mean_s"]
+    assert {metric_unit(study, metric, "s").name for metric in parts} == {unit}
+    communication = ["comm_time_mean_s", "comm_kept_mean_s"]
+    assert len({metric_unit(study, metric, "s") for metric in communication}) == 1
+    assert metric_unit(study, "makespan_bound_s", "s") == metric_unit(study, "makespan_s", "s")
+
+
 def test_both_shares_of_one_run_are_of_all_gpu_time(busy: Path) -> None:
     text = " ".join(words(group(read_runs([busy]))))
     summary = read_run(busy).summary
@@ -147,11 +208,28 @@ def test_both_shares_of_one_run_are_of_all_gpu_time(busy: Path) -> None:
 
 def test_the_causes_of_waiting_have_their_shares(busy: Path) -> None:
     waits = pd.read_parquet(busy / "waits.parquet")
-    shares = 100 * waits.groupby("cause")["wait_s"].sum() / waits["wait_s"].sum()
+    left = waits["left_free_s"].where(waits["cause"] == "left-free", 0.0)
+    due = left.where(waits["cause"] == "left-free", waits["wait_s"])
+    seconds = [*due.groupby(waits["cause"]).sum(), (waits["wait_s"] - due).sum()]
+    shares = [100 * value / waits["wait_s"].sum() for value in seconds]
     text = " ".join(words(group(read_runs([busy]))))
     shown = [float(number) for number in re.findall(r", (\d+) %", text.split("due to:")[1])]
     assert shown == sorted(shown, reverse=True)
     assert shown == [round(v) for v in sorted(shares, reverse=True) if v >= 0.5]
+
+
+def test_gpus_count_as_left_free_only_while_they_were(one: Path) -> None:
+    # A wait of 100 s in which enough GPUs were left free for 30 s, and one of 100 s in which never.
+    damage(one, "waits", lambda table: table.slice(0, 2))
+    for column, values in {
+        "cause": ["left-free", "gpus"], "wait_s": [100.0, 100.0], "left_free_s": [30.0, 0.0],
+    }.items():  # fmt: skip
+        damage(one, "waits", replace(column, lambda _, values=values: values))  # type: ignore[misc]
+    assert waited_by_cause(read_run(one)) == {
+        "GPUs were left free": 30.0,
+        "too few GPUs in the rest of waits in which some were left free": 70.0,
+        "too few GPUs": 100.0,
+    }
 
 
 def test_a_run_without_waits_says_so(tmp_path: Path) -> None:

@@ -9,7 +9,10 @@ import pytest
 from artist.results.best_policy import Measured, bests
 from artist.results.compare_values import (
     ComparedValues,
+    Pair,
+    compare_together,
     compare_values,
+    family_words,
     holm,
     judged_together,
     undecided_together,
@@ -90,3 +93,36 @@ def test_undecided_since_many_are_judged_is_told_from_undecided_alone() -> None:
 def test_what_no_test_judges_is_not_counted() -> None:
     same, few = compare_values(FAST, FAST), compare_values(FAST[:3], SLOW[:3])
     assert judged_together([same, few, compare_values(FAST, SLOW), open_(1.1, 0.9, 1.2)]) == 2
+
+
+def test_pairs_judged_at_once_are_one_family() -> None:
+    one = Pair(FAST, [1.09 * value for value in NEAR], [(seed, 0) for seed in range(6)])
+    alone = compare_together({"a": one})
+    assert alone["a"] == compare_values(one.baseline, one.other)
+    many = {str(index): one for index in range(9)}
+    single = [compare_values(one.baseline, one.other)] * 9
+    assert list(compare_together(many).values()) == holm(single)
+
+
+def test_permutations_of_one_seed_are_one_replicate_of_a_family() -> None:
+    replicates = [(seed, order) for seed in range(3) for order in range(2)]
+    assert compare_together({"a": Pair(FAST, SLOW, replicates)})["a"].replicates == 3
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "No comparison has enough replicates to be judged: all pairs."),
+        (1, "1 comparison is judged: all pairs."),
+        (1200, "1,200 comparisons are judged together (Holm): all pairs."),
+    ],
+)
+def test_a_family_is_named_with_its_size(count: int, words: str) -> None:
+    assert family_words(count, "all pairs") == words
+
+
+def test_the_best_knows_how_many_pairs_are_judged_with_it() -> None:
+    replicates = [(seed, 0) for seed in range(6)]
+    values = {"fast": FAST, "slow": SLOW, "near": NEAR}
+    two = [Measured(metric, values, replicates) for metric in ("jct_mean_s", "makespan_s")]
+    assert [best.family for best in bests(two)] == [6, 6]

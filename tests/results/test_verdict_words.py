@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from artist.results.compare_values import ComparedValues, compare_values
+from artist.results.best_policy import Best, Measured, bests
+from artist.results.chief_metrics import (
+    COMPARED,
+    HEADLINES,
+    IN_WORDS,
+    NAMES,
+    OF_A_REPORT,
+    OF_A_RESULT,
+)
+from artist.results.compare_values import ComparedValues, compare_values, sure_but_within
 from artist.results.glossary import METRICS
-from artist.results.verdict_words import Side, metric_name, sentences, side
+from artist.results.verdict_words import Side, best_sentence, metric_name, sentences, side
 
 
 def compared(verdict: str, ratio: float = 0.88, low: float = 0.84, high: float = 0.92):
@@ -36,11 +46,64 @@ def test_more_of_a_time_is_worse() -> None:
 
 
 @pytest.mark.parametrize(
+    ("metric", "name"),
+    [
+        ("jct_p95_s", "JCT P95"),
+        ("gpu_computing_share", "GPU computing share"),
+        ("comm_time_share", "communication time share"),
+        ("iteration_time_p50_s", "iteration time P50"),
+    ],
+)
+def test_a_metric_has_a_name_that_can_be_read(metric: str, name: str) -> None:
+    assert metric_name(metric) == name
+
+
+def test_a_gap_too_small_for_a_percentage_is_told_in_words() -> None:
+    values = {"a": [100.0] * 5, "b": [100.00001] * 5}
+    (best,) = bests([Measured("comm_time_mean_s", values, [(seed, 0) for seed in range(5)])])
+    assert "a has the lowest, 100 s, next to nothing below the next; " in best_sentence(
+        best, "100 s"
+    )
+
+
+def test_sure_and_tiny_is_said_at_once() -> None:
+    tiny = compared("less", 0.995, 0.994, 0.996)
+    (told,) = sentences("jct_mean_s", "fifo", {"las": tiny}, 0.05)
+    assert told.text == (
+        "las finishes jobs 0.5 % sooner than fifo on average, but by less than 5 % "
+        "(JCT mean; 0.4 to 0.6 %, 5 replicates)"
+    )
+    (told,) = sentences("jct_mean_s", "fifo", {"las": tiny}, 0.004)
+    assert "but" not in told.text
+    # An interval that reaches over the share does not say that the difference is within it.
+    (told,) = sentences("jct_mean_s", "fifo", {"las": compared("less", 0.97, 0.94, 0.999)}, 0.05)
+    assert "but" not in told.text
+
+
+def test_only_a_sure_difference_is_within_and_said_so() -> None:
+    tiny = compared("less", 0.995, 0.994, 0.996)
+    assert sure_but_within(tiny, 0.05)
+    assert not sure_but_within(replace(tiny, verdict="no difference"), 0.05)
+
+
+def test_the_best_may_be_best_by_next_to_nothing() -> None:
+    near, far = compared("more", 1.005, 1.004, 1.006), compared("more", 1.5, 1.25, 1.8)
+    best = Best("jct_mean_s", ("fifo",), 10.0, 10.05, {"las": near}, "seeds")
+    assert best_sentence(best, "10 s", 0.05).endswith(
+        "surely lower than all others, but by less than 5 %."
+    )
+    best = replace(best, others={"las": near, "srtf": far})
+    assert best_sentence(best, "10 s", 0.05).endswith(
+        "surely lower than all others, but by less than 5 % than las."
+    )
+
+
+@pytest.mark.parametrize(
     ("metric", "less", "more"),
     [
         ("queue_delay_mean_s", "keeps jobs waiting 12 % shorter", "keeps jobs waiting 50 % longer"),
         ("comm_time_mean_s", "spends 12 % less time", "spends 50 % more time"),
-        ("preemptions", "has 12 % less preemptions", "has 50 % more preemptions"),
+        ("preemptions", "has 12 % fewer preemptions", "has 50 % more preemptions"),
     ],
 )
 def test_each_metric_has_its_words(metric: str, less: str, more: str) -> None:
@@ -105,3 +168,14 @@ def test_a_real_comparison_speaks_as_its_verdict() -> None:
     noise = compare_values(base, [95.0, 120.0, 80.0, 110.0, 93.0])
     told = {text.split()[0]: kind for kind, text in texts("makespan_s", sure=sure, noise=noise)}
     assert told == {"sure": "better", "noise": "open"}
+
+
+def test_less_is_better_of_every_metric_that_a_best_policy_is_named_for() -> None:
+    assert {side(metric, "less") for metric in HEADLINES} == {Side.BETTER}
+    assert all(HEADLINES[metric] == NAMES[metric] for metric in HEADLINES)
+
+
+def test_every_chief_metric_is_one_of_the_glossary() -> None:
+    known = {term.name for term in METRICS}
+    for chosen in (NAMES, HEADLINES, IN_WORDS, COMPARED, OF_A_RESULT, OF_A_REPORT):
+        assert set(chosen) <= known

@@ -29,7 +29,7 @@ from artist.contract import Migrate, Preempt, Restore, Start, Wait, Wake, Withdr
 from artist.engine.rows import Rows
 from artist.network.iteration_time_alone import AloneRates
 from artist.policies.table import POLICIES
-from artist.results import wait_neighbours
+from artist.results import columns, wait_neighbours
 from artist.results.stays import facts
 from artist.results.waits import CAUSES, wait_table
 from artist.rng import stream
@@ -85,10 +85,9 @@ def test_waits_under_fifo_by_hand() -> None:
     assert [wait["reason"] for wait in waits] == [
         "at most 1 GPU was free, and it wanted 2",
         "it wanted 1, and for 8 s of 8 s as many stayed free, but the policy's order "
-        "or rule of placement left them unused; 0 other jobs got GPUs meanwhile, 0 from further "
-        "back in the trace",
-        "at most 4 GPUs were free, but other jobs got them at once, and it wanted 4; 2 other jobs "
-        "got GPUs meanwhile, 0 from further back in the trace",
+        "or rule of placement left them unused; no other job got GPUs meanwhile",
+        "4 GPUs were free at one instant, but other jobs got them, and it wanted 4; 2 other jobs "
+        "got GPUs meanwhile, none from further back in the trace",
     ]
 
 
@@ -102,6 +101,10 @@ def test_waits_under_las_by_hand() -> None:
         ("old", 10.0, 15.0, "lease-ended", "order", 2),
     ]
     assert waits[0]["reason"] == "no GPU was free, and it wanted 2"
+    assert waits[1]["reason"] == (
+        "2 GPUs were free at one instant, but other jobs got them, and it wanted 2; 1 other job "
+        "got GPUs meanwhile, from further back in the trace"
+    )
     assert some(waits, "waited_for", "overtaken_by", "overtakers") == [
         (["old"], [], 0),
         (["new"], ["new"], 1),
@@ -315,3 +318,22 @@ def test_the_same_run_gives_the_same_table() -> None:
     tree, jobs = busy(60)
     one, other = (simulated("dally", tree, jobs, lease_s=60.0) for _ in range(2))
     assert table(one, tree, jobs) == table(other, tree, jobs)
+
+
+def test_the_most_free_gpus_are_those_that_the_policy_could_give_also_if_it_gave_them() -> None:
+    # wide holds 3 of 4 GPUs until 10, then all four go to first. second wanted 4: at 10 it could
+    # have had them, though the policy gave all away and left none. Before, 1 GPU was free.
+    jobs = [
+        job("wide", 3, 10),
+        job("first", 4, 5, arrival_s=1.0),
+        job("second", 4, 5, arrival_s=2.0),
+    ]
+    tree = cluster([4])
+    waits = table(simulated("fifo", tree, jobs), tree, jobs)
+    assert some(waits, "job_id", "end_s", "free_gpus_max") == [
+        ("first", 10.0, 1),
+        ("second", 15.0, 4),
+    ]
+    meaning = columns.find("free_gpus_max").meaning
+    assert "whether the policy gave them to other jobs then or left them free" in meaning
+    assert "The instant at which the wait ends is not part of it" in meaning

@@ -56,7 +56,8 @@ def calibrate(
     name: Annotated[str | None, typer.Option(help="Name of the calibration to write.")] = None,
     plot: Figure = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a calibration or fabric of this name.")
+        bool,
+        typer.Option("--overwrite", help="Replace a calibration, fabric or plot of this name."),
     ] = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
@@ -66,6 +67,10 @@ def calibrate(
         if fabric is None or level is None:
             raise ConfigError("--nccl-tests needs --fabric NAME (to write) and --level LEVEL")
         target = _fabric_file(fabric, base, overwrite=overwrite)
+        if plot is not None:
+            from artist.io.figures import check_figure
+
+            check_figure(plot, overwrite=overwrite)
         _calibrate_fabric(
             nccl_tests, operation, fabric, base, level, backend, plot, format_, target
         )

@@ -79,13 +79,14 @@ def compare(
 ) -> None:
     """Compare policies, or values of a setting; says which differences are more than noise."""
     chosen = options.scenario_of(context.params)
-    from artist.cli.comparison_text import CHIEF, as_json, print_comparison
+    from artist.cli.comparison_text import as_json, print_comparison
     from artist.errors import ConfigError
     from artist.experiments.compare import compare as run
-    from artist.experiments.compared_metrics import METRICS, everyday_policies
+    from artist.experiments.compared_metrics import everyday_policies
     from artist.experiments.comparison_rows import comparison_rows
     from artist.experiments.executors import cores
     from artist.experiments.until import BUDGET
+    from artist.results.chief_metrics import COMPARED, IN_WORDS
     from artist.results.table_files import check_table_file, write_table
 
     if budget is not None and until is None:
@@ -95,7 +96,7 @@ def compare(
     varied = _varied(vary or [])
     unasked = policies is None and not varied
     names = everyday_policies() if unasked else _listed(policies or "")
-    asked = METRICS if metrics is None else _listed(metrics)
+    asked = COMPARED if metrics is None else _listed(metrics)
     if unasked and not quiet:
         note(f"comparing all {len(names)} policies that need no training: {', '.join(names)}")
     with bar_of_runs(quiet=quiet) as show:
@@ -118,7 +119,7 @@ def compare(
     if format_ is Format.JSON:
         print_json(as_json(comparison))
     else:
-        print_comparison(comparison, CHIEF if metrics is None else asked)
+        print_comparison(comparison, IN_WORDS if metrics is None else asked)
         if varied and comparison.setting != "policy":
             policy = names[0] if names else chosen.policy
             print_text(f"Every run has policy {policy}; only {comparison.setting} differs.")

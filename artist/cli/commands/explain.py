@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -80,12 +82,29 @@ def _explain_fabric(fabric: Fabric) -> None:
             "Oversubscription: what the GPUs of a unit can send at once over what its uplink "
             "carries, with 8 GPUs in a machine and 8 machines in a rack."
         )
+    for sentence in _more_outside(fabric):
+        print_text(sentence)
+    print_table("sources", ("level", "source"), [(one.name, one.source) for one in fabric.levels])
     if fabric.system.rings == "one":
         print_text(
             "One ring passes all GPUs of a job (rings: one), so what a unit has serves one flow."
         )
     if fabric.calibration:
         print_text(f"Models are calibrated by {fabric.calibration} (--calibration auto).")
+
+
+def _more_outside(fabric: Fabric) -> Iterator[str]:
+    """Say where a level has more bandwidth than the one inside it, which looks like a mistake."""
+    from artist.units import latency_text
+
+    for inner, outer in pairwise(fabric.levels):
+        alike = inner.shared_by is None and outer.shared_by is None
+        if alike and outer.bandwidth_gib_per_s > inner.bandwidth_gib_per_s:
+            yield (
+                f"Level {outer.name} has more bandwidth than {inner.name} inside it, and a hop "
+                f"takes {latency_text(outer.latency_ns)} there, not "
+                f"{latency_text(inner.latency_ns)}: so their sources have it."
+            )
 
 
 def _owner(fabric: Fabric) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from artist.cli.options import NoHints
+from artist.cli.options import NoHints, OverwriteFiles
 from artist.cli.output import note
 from artist.errors import ConfigError
 
@@ -25,14 +25,15 @@ def export(
         "trace.json"
     ),
     format_: Annotated[ExportFormat, typer.Option("--format")] = ExportFormat.PERFETTO,
+    overwrite: OverwriteFiles = False,
     quiet: NoHints = False,
 ) -> None:
     """Write a run in another program's format (perfetto: open it on ui.perfetto.dev)."""
-    from artist.io.writing import check_file, write_whole
+    from artist.io.writing import check_new_file, write_whole
     from artist.report.perfetto import perfetto_trace
     from artist.report.reader import read_runs
 
-    check_file(output, "-o")
+    check_new_file(output, "-o", overwrite=overwrite)
     runs = read_runs([run])
     if len(runs) > 1:
         raise ConfigError(f"{run}: holds {len(runs)} runs; name one of them, e.g. {runs[0].name}")

@@ -12,6 +12,7 @@ from artist.cli import options
 from artist.cli import query_options as query
 from artist.cli.beside import Asker, ContentionModel, Neighbours, answer_beside
 from artist.cli.network_sweep import Asked, NetworkSweep, SweepFormat
+from artist.cli.options import OverwriteFiles
 from artist.cli.output import Format, note, print_facts, print_text
 from artist.errors import ConfigError
 
@@ -62,6 +63,7 @@ def latency(
     format_: Annotated[SweepFormat, typer.Option("--format", help="Of stdout.")] = (
         SweepFormat.TABLE
     ),
+    overwrite: OverwriteFiles = False,
 ) -> None:
     """Communication time of one training iteration."""
     sizes = {
@@ -72,13 +74,13 @@ def latency(
     neighbours = Neighbours(beside or [], contention, offset, sizes)
     neighbours.check(elsewhere=bool(cases or sweep) or len(placement or []) != 1)
     if cases is not None:
-        _answer_cases(cases, workloads, out)
+        _answer_cases(cases, workloads, out, overwrite=overwrite)
         return
     placements = placement or []
     one = placements[0] if placements else None
     on_fabric, changes = query.fabric_of(fabric, sets, placed=one is not None)
     models = query.models_of(workload, on_fabric, calibration)
-    chosen = NetworkSweep(sweep, points, plot, format_)
+    chosen = NetworkSweep(sweep, points, plot, format_, overwrite)
     chosen.check(len(placements))
     if sweep is not None and on_fabric is not None:
         asks = Asked(model, workload, placements, on_fabric, changes, models, system or [], backend)
@@ -139,10 +141,14 @@ def _say_calibration(
                 print_text(sentence)
 
 
-def _answer_cases(cases: Path, workloads: Path | None, out: Path | None) -> None:
+def _answer_cases(
+    cases: Path, workloads: Path | None, out: Path | None, *, overwrite: bool
+) -> None:
     from artist.astra.files.case_table import run_cases
+    from artist.io.writing import check_new_file
 
     if workloads is None or out is None:
         raise ConfigError("--cases needs --workloads DIR and --out RESULTS.csv")
+    check_new_file(out, "--out", overwrite=overwrite)
     run_cases(cases, workloads, out)
     note(f"wrote {out}")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from artist.cli.options import FormatOption
+from artist.cli.options import FormatOption, OverwriteFiles
 from artist.cli.output import Format, note, print_facts
 
 
@@ -31,13 +31,15 @@ def measure(
     largest: Annotated[
         int, typer.Option("--largest-mib", min=1, help="Largest all-reduce, MiB.")
     ] = 64,
+    overwrite: OverwriteFiles = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Measure a model's step and the all-reduces of this machine (extra `torch`)."""
-    from artist.measure.output_files import write_measured
+    from artist.measure.output_files import check_out, write_measured
     from artist.measure.processes import measure as run
     from artist.measure.processes import plan
 
+    check_out(out, overwrite=overwrite)
     chosen = plan(
         model,
         out,

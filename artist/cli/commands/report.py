@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from artist.cli.options import NoHints
+from artist.cli.options import NoHints, OverwriteFiles
 from artist.cli.output import note
+from artist.results.number_text import counted
 
 
 class FigureFormat(StrEnum):
@@ -37,10 +38,11 @@ def report(
         str | None, typer.Option(metavar="POLICY", help="Compare with this one (default: first).")
     ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    overwrite: OverwriteFiles = False,
     quiet: NoHints = False,
 ) -> None:
     """Show runs on one self-contained HTML page, or as figures for papers."""
-    from artist.io.writing import check_file, write_whole
+    from artist.io.writing import check_new_file, write_whole
     from artist.report.grouping import group
     from artist.report.page import page
     from artist.report.paper_figures import check_folder, write_figures
@@ -48,20 +50,23 @@ def report(
 
     target = output or (None if figures else Path("report.html"))
     if target:
-        check_file(target, "-o")
+        check_new_file(target, "-o", overwrite=overwrite)
     if figures:
-        check_folder(figures)
-    study = group(read_runs(runs), baseline)
+        check_folder(figures, overwrite=overwrite)
+    study = group(read_runs(runs, None if quiet else _say_left_out), baseline)
     if target:
         content = page(study, title)
         write_whole(target, content)
         if not quiet:
-            note(f"{target}: {_counted(len(study.runs), 'run')}, {len(content) / 1e6:.1f} MB")
+            note(f"{target}: {counted(len(study.runs), 'run')}, {len(content) / 1e6:.1f} MB")
     if figures:
-        count = write_figures(study, figures, figure_format.value)
+        count = write_figures(study, figures, figure_format.value, overwrite=overwrite)
         if not quiet:
-            note(f"{figures}: {_counted(count, 'figure')}")
+            note(f"{figures}: {counted(count, 'figure')}")
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def _say_left_out(sweep: Path, count: int) -> None:
+    note(
+        f"{sweep}: {counted(count, 'run')} left out, of a former grid of this sweep; give the run "
+        "directories themselves to show them"
+    )

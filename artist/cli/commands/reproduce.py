@@ -13,6 +13,7 @@ from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs, duration
+from artist.results.number_text import counted, short
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -106,7 +107,7 @@ def _work(paper: Paper, item: Item, seeds: int) -> str:
 
     count = item.runs * seeds
     whole_s = count * paper.seconds_per_run / cores()
-    return f"{count} run{'' if count == 1 else 's'}, about {duration(whole_s)}"
+    return f"{counted(count, 'run')}, about {duration(whole_s)}"
 
 
 def _list_papers(format_: Format) -> None:
@@ -215,7 +216,7 @@ def _cell(column: str, value: Any) -> str:
         return ""
     if column == "ours / paper":
         return f"{value:,.2f}" if value >= 0.1 else f"{value:.2g}"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return short(value)
 
 
 def _as_json(made: Reproduced, seeds: int) -> dict[str, Any]:

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from artist.experiments.sweep import SweepResult
 
 
-CHIEF = ("makespan_s", "jct_mean_s", "jct_p95_s", "queue_delay_mean_s", "comm_time_mean_s")
-"""The metrics that are printed at the end."""
-
 MOST_ROWS = 20
 """More runs would push the facts off the screen."""
 
@@ -94,12 +91,18 @@ def sweep(
     if format_ is Format.JSON:
         print_json({**facts, "failures": {f.id: f.error for f in result.failures}})
     else:
-        print_facts(f"{chosen.name} version {chosen.version}", facts)
+        in_words = {name.replace("_", " "): value for name, value in facts.items()}
+        print_facts(f"{chosen.name} version {chosen.version}", in_words)
         _print_results(chosen, result, out / RESULTS)
     if result.outside:
+        runs, are, they = (
+            ("run", "is", "it stays there and has")
+            if result.outside == 1
+            else ("runs", "are", "they stay there and have")
+        )
         note(
-            f"artist: {result.outside} finished runs in {out / 'runs'} are not of this grid: they "
-            "stay there and have no row in the results"
+            f"artist: {result.outside} finished {runs} in {out / 'runs'} {are} not of this grid: "
+            f"{they} no row in the results"
         )
     for failure in result.failures:
         note(f"artist: run {failure.id} failed: {failure.error}")
@@ -109,12 +112,13 @@ def sweep(
 
 def _print_results(experiment: Experiment, result: SweepResult, results: Path) -> None:
     """The grid's settings and the chief metrics of each run; a long grid's first runs."""
+    from artist.results.chief_metrics import COMPARED
     from artist.results.glossary import find
 
     if not result.rows:
         return
     columns = [*experiment.grid] or ["run"]
-    metrics = [name for name in CHIEF if name in result.rows[0] and name not in columns]
+    metrics = [name for name in COMPARED if name in result.rows[0] and name not in columns]
     units = {term.name: term.unit for name in metrics if (term := find(name))}
     headings = [f"{name.removesuffix('_s')} ({units[name]})" for name in metrics]
     rows = [[_cell(row.get(name)) for name in (*columns, *metrics)] for row in result.rows]

@@ -87,9 +87,9 @@ def _print_story(story: dict[str, Any]) -> None:
 
 
 def _wait_line(wait: dict[str, Any]) -> tuple[Any, ...]:
-    from artist.results.why import cause_words
+    from artist.results.why import cause_words, ended_words
 
-    began = "" if wait["began"] == "arrived" else f"({wait['began']}) "
+    began = "" if wait["began"] == "arrived" else f"({ended_words(wait['began'])}) "
     texts = [f"{began}{cause_words(wait['cause'])}: {wait['reason']}"]
     if wait["waited_for"]:
         texts.append(f"most GPU time was held by {_jobs(wait['waited_for'])}")
@@ -102,9 +102,11 @@ def _wait_line(wait: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _stay_line(stay: dict[str, Any]) -> tuple[Any, ...]:
+    from artist.results.why import ended_words
+
     slowdown = stay["slowdown"]
     speed = "" if slowdown is None else f", {slowdown:.3f} x its time alone"
-    where = f"{stay['signature']}, tier {stay['level']}{speed}; {stay['ended']}"
+    where = f"{stay['signature']}, tier {stay['level']}{speed}; {ended_words(stay['ended'])}"
     length_s = stay["end_s"] - stay["start_s"]
     return stay["start_s"], stay["end_s"], length_s, f"runs on {stay['gpus']}", where
 

@@ -1,0 +1,45 @@
+"""Which metrics come first, wherever a choice of them is shown, and what they are called there.
+
+Every list of chief metrics is here. A metric that no list has is in `summary.json`, and in the
+tables that show all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+NAMES: Mapping[str, str] = {
+    "makespan_s": "Makespan",
+    "jct_mean_s": "Average JCT",
+    "queue_delay_p95_s": "P95 queueing delay",
+    "comm_time_mean_s": "Communication per job",
+    "gpu_allocated_share": "GPU time allocated",
+    "gpu_computing_share": "GPU time computing",
+    "preemptions": "Preemptions",
+}
+"""The metrics of the first lines of a report's page, and their names as headings."""
+
+HEADLINES: Mapping[str, str] = {
+    metric: NAMES[metric]
+    for metric in ("jct_mean_s", "makespan_s", "queue_delay_p95_s", "comm_time_mean_s")
+}
+"""The metrics that a best policy is named for; less is better."""
+
+IN_WORDS = ("jct_mean_s", "makespan_s")
+"""The metrics about which `artist compare` makes sentences against the baseline."""
+
+COMPARED = ("makespan_s", "jct_mean_s", "jct_p95_s", "queue_delay_mean_s", "comm_time_mean_s")
+"""What `artist compare` compares and `artist sweep` prints, unless other metrics are asked for."""
+
+OF_A_RESULT = (
+    "makespan_s", "jct_mean_s", "jct_p95_s", "queue_delay_mean_s", "comm_time_share",
+    "gpu_allocated_share", "gpu_computing_share", "preemptions", "migrations",
+)  # fmt: skip
+"""What a notebook shows of one run."""
+
+OF_A_REPORT = (
+    "makespan_s", "jct_mean_s", "jct_p50_s", "jct_p95_s", "jct_p99_s", "queue_delay_mean_s",
+    "queue_delay_p95_s", "queue_delay_p99_s", "comm_time_mean_s", "gpu_allocated_share",
+    "gpu_computing_share", "gpu_communicating_share", "preemptions", "migrations",
+)  # fmt: skip
+"""What the comparison of a report's page shows at once. It shows the others after a click."""

@@ -1,0 +1,137 @@
+"""Does every command that writes refuse to replace what is there, unless it is asked to?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from typer.main import get_command
+
+from artist.cli.main import COMMANDS, application
+
+SMALL = ("--trace", "tiny-batch", "--racks", "1", "--backend", "none", "--quiet")
+JOBS = "job_id,arrival_s,cards,model,iterations,compute_s\na,0,4,resnet18,10,1\n"
+CASES = (Path(__file__).parents[1] / "astra" / "golden_sample.csv").read_text().splitlines()[0]
+NETWORK = ("latency", "--model", "resnet18", "--placement", "8/8")
+RANGE = ("--sweep", "fabric.network.latency=1us..2us", "--points", "2")
+
+# A command that writes, and the file that it writes; RUN is a run directory.
+WRITES = {
+    "sim --out": (("sim", *SMALL, "--out", "run"), "run/summary.json"),
+    "compare -o": (
+        ("compare", *SMALL, "--policies", "fifo,las", "--permutations", "1", "-o", "c.csv"),
+        "c.csv",
+    ),
+    "sweep --out": (("sweep", "e.yaml", "--out", "swept", "--quiet"), "swept/results.csv"),
+    "reproduce --out": (
+        ("reproduce", "dally", "--table", "1", "--out", "made"), "made/table-1-paper.csv",
+    ),
+    "calibrate": (
+        ("calibrate", "--model", "resnet18", "--name", "mine"),
+        "astra_configs/calibrations/mine.yaml",
+    ),
+    "report": (("report", "RUN"), "report.html"),
+    "report -o": (("report", "RUN", "-o", "page.html"), "page.html"),
+    "report --figures": (("report", "RUN", "--figures", "figures"), "figures"),
+    "export -o": (("export", "RUN", "-o", "t.json"), "t.json"),
+    "latency --plot": ((*NETWORK, *RANGE, "--plot", "p.svg"), "p.svg"),
+    "latency --plot without an ending": ((*NETWORK, *RANGE, "--plot", "p"), "p.png"),
+    "latency --cases": (
+        ("latency", "--cases", "cases.csv", "--workloads", ".", "--out", "answers.csv"),
+        "answers.csv",
+    ),
+    "render --out": (
+        ("render", "--model", "resnet18", "--placement", "4", "--out", "made"), "made",
+    ),
+    "trace convert": (
+        ("trace", "convert", "plain.csv", "--out", "t.csv", "--from", "native"), "t.csv",
+    ),
+    "trace columns": (
+        ("trace", "columns", "own.csv", "--columns", "gpus=cards"), "own.csv.columns.yaml",
+    ),
+    "trace synth": (
+        ("trace", "synth", "--jobs", "2", "--load", "1", "--gpus", "8", "--out", "s.csv"), "s.csv",
+    ),
+}  # fmt: skip
+
+# These write nothing, or only what is nobody's: the cache.
+READERS = frozenset({"why", "list", "doctor", "explain", "schema", "astra", "cache"})
+# Tested below: one needs torch, and the other would replace somebody's own program.
+OTHERS = frozenset({"measure", "policy"})
+
+
+@pytest.fixture
+def inputs(artist, tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "name: e\nversion: 1\nbase: {trace: tiny-batch, backend: none, racks: 1}\n"
+    )
+    (tmp_path / "cases.csv").write_text(f"{CASES}\n")
+    (tmp_path / "own.csv").write_text(JOBS)
+    (tmp_path / "plain.csv").write_text(JOBS.replace("cards", "gpus"))
+
+
+@pytest.mark.usefixtures("inputs")
+@pytest.mark.parametrize("case", WRITES)
+def test_what_is_there_is_replaced_only_if_asked(artist, tmp_path: Path, case: str) -> None:
+    command, name = WRITES[case]
+    if "--plot" in command or "--figures" in command:
+        pytest.importorskip("matplotlib")
+    if "RUN" in command:
+        assert artist("sim", *SMALL, "--out", "RUN").returncode == 0
+    target = tmp_path / name
+    done = artist(*command)
+    assert done.returncode == 0, done.stderr
+    files = contents(target)
+    again = artist(*command)
+    assert again.returncode == 2, again.stderr
+    assert "--overwrite" in again.stderr
+    assert contents(target) == files
+    replaced = artist(*command, "--overwrite")
+    assert replaced.returncode == 0, replaced.stderr
+    assert contents(target) != files
+
+
+def contents(target: Path) -> dict[str, tuple[bytes, int]]:
+    """The bytes of a file, or of all files below a folder, and which file it is."""
+    files = [path for path in target.rglob("*") if path.is_file()] if target.is_dir() else [target]
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def test_a_measurement_is_not_measured_over_another(artist, tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "layers.csv").write_text("mine")
+    done = artist("measure", "--model", "vgg11", "--out", "m")
+    assert done.returncode == 2
+    assert "m: holds layers.csv already" in done.stderr
+    assert "--overwrite" in done.stderr
+    assert (tmp_path / "m" / "layers.csv").read_text() == "mine"
+
+
+def test_a_program_of_the_user_is_never_replaced(artist, tmp_path: Path) -> None:
+    assert artist("policy", "new", "mine").returncode == 0
+    (tmp_path / "mine.py").write_text("# hours of work\n")
+    done = artist("policy", "new", "mine")
+    assert done.returncode == 2
+    assert (tmp_path / "mine.py").read_text() == "# hours of work\n"
+
+
+def test_every_command_that_can_write_has_the_option() -> None:
+    tested = {command[0] for command, _ in WRITES.values()}
+    assert tested | READERS | OTHERS == set(COMMANDS)
+    for name, command in _all(get_command(application()), ()):
+        options = {one for parameter in command.params for one in parameter.opts}
+        if options & {"--out", "--output", "--plot", "--figures"}:
+            assert "--overwrite" in options, name
+
+
+def _all(command: click.Command, name: tuple[str, ...]) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for one in command.list_commands(context):
+            inner = command.get_command(context, one)
+            assert inner is not None
+            yield from _all(inner, (*name, one))
+    else:
+        yield " ".join(name), command
