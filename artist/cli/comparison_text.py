@@ -8,6 +8,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import print_table, print_text
+from artist.results.caveats import FREE_PREEMPTIONS
 from artist.results.chief_metrics import IN_WORDS
 from artist.results.number_text import percent, short
 
@@ -22,6 +23,8 @@ def print_comparison(comparison: Comparison, in_words: Sequence[str] = IN_WORDS)
     """Print the table, the best policies, sentences about the metrics `in_words`, the parts."""
     _print_table(comparison)
     _print_family(comparison)
+    if comparison.preempts_freely:
+        print_text(FREE_PREEMPTIONS)
     if comparison.until is not None:
         print_text(_how_narrow(comparison, comparison.until))
     _print_best(comparison)

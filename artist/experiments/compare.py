@@ -37,6 +37,7 @@ from artist.experiments.experiment import MAX_RUNS
 from artist.experiments.until import BUDGET, FIRST_LOOK, enough_for, half_width, next_count
 from artist.experiments.variants import POLICY, Variant, of_policies, of_setting
 from artist.results.best_policy import Best, Measured, bests
+from artist.results.caveats import preempts_freely
 from artist.results.chief_metrics import COMPARED, HEADLINES
 from artist.results.compare_values import (
     EQUIVALENCE,
@@ -95,6 +96,8 @@ class Comparison:
     """Differences within this share are called none."""
     setting: str = POLICY
     """What varies, as `--set` spells it: `policy`, `racks`, `fabric.network.bandwidth`."""
+    preempts_freely: bool = False
+    """Jobs were preempted or moved, and no run paid for it (`caveats.preempts_freely`)."""
 
     @property
     def bound_s(self) -> tuple[float, ...]:
@@ -330,7 +333,10 @@ class _Runs:
             for label in self._scenarios
         }
         bounds_s = {label: self._column(label, BOUND, replicates) for label in self._scenarios}
-        return replace(comparison, parts=parts, bounds_s=bounds_s)
+        freely = preempts_freely(
+            self._summaries[label, one] for label in self._scenarios for one in replicates
+        )
+        return replace(comparison, parts=parts, bounds_s=bounds_s, preempts_freely=freely)
 
     def _column(
         self, label: str, metric: str, replicates: Sequence[Replicate]

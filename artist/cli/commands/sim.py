@@ -100,7 +100,11 @@ def communication_sentence(summary: Mapping[str, Any]) -> str:
 
 def _print_sentences(summary: Mapping[str, Any]) -> None:
     """Say below the table what a newcomer looks for: what communication costs, and by which fit."""
+    from artist.results.caveats import FREE_PREEMPTIONS, preempts_freely
+
     print_text(communication_sentence(summary))
+    if preempts_freely([summary]):
+        print_text(FREE_PREEMPTIONS)
     bound_s, makespan_s = summary["makespan_bound_s"], summary["makespan_s"]
     if bound_s > 0:  # jobs of nanoseconds have none
         print_text(
