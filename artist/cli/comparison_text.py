@@ -13,7 +13,7 @@ from artist.results.chief_metrics import IN_WORDS
 from artist.results.number_text import percent, short
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from artist.experiments.compare import Comparison
     from artist.results.compare_values import ComparedValues
@@ -36,12 +36,16 @@ def print_comparison(comparison: Comparison, in_words: Sequence[str] = IN_WORDS)
 def _print_table(comparison: Comparison) -> None:
     baseline = comparison.variants[0]
     rows = []
-    for metric in comparison.values[baseline]:
+    for metric in comparison.metrics:
         rows.append((metric, baseline, _spread(comparison.values[baseline][metric]), "", ""))
         for policy in comparison.variants[1:]:
             compared = comparison.differences[policy][metric]
             spread = _spread(comparison.values[policy][metric])
-            verdict = _verdict(compared, comparison.kind, comparison.equivalence)
+            verdict = (
+                "exact on this trace"
+                if policy in comparison.exact(metric)
+                else _verdict(compared, comparison.kind, comparison.equivalence)
+            )
             rows.append(("", policy, spread, _interval(metric, compared), verdict))
         if metric == "makespan_s":
             rows += [("", name, _spread(bound), "", "") for name, bound in _bounds(comparison)]
@@ -59,6 +63,8 @@ def _print_family(comparison: Comparison) -> None:
     """Say which comparisons of the table are judged together, and if it matters."""
     from artist.results.compare_values import family_words, undecided_together
 
+    if not comparison.family and any(map(comparison.exact, comparison.metrics)):
+        return
     each = "each policy" if comparison.setting == "policy" else f"each {comparison.setting}"
     what = f"{each} against {comparison.variants[0]}, on each metric of the table"
     print_text(family_words(comparison.family, what))
@@ -82,15 +88,33 @@ def _print_best(comparison: Comparison) -> None:
                 best, f"{short(best.value)}{unit_after(best.metric)}", comparison.equivalence
             )
         )
+    family = max((best.family for best in best_variants), default=0)
+    told = ""
+    if family or not any(best.exactly for best in best_variants):
+        told = f"{family_words(family, 'all pairs, on the metrics of the sentences above')} "
     if any(best.others for best in best_variants):
-        family = family_words(
-            max(best.family for best in best_variants),
-            "all pairs, on the metrics of the sentences above",
-        )
         print_text(
-            f"These are means. {family} The verdicts below are those of the table, against "
+            f"These are means. {told}The verdicts below are those of the table, against "
             f"{comparison.variants[0]} only."
         )
+    for sentence in _of_which_traces(comparison):
+        print_text(sentence)
+
+
+def _of_which_traces(comparison: Comparison) -> Iterator[str]:
+    """For which traces the verdicts hold, where it is one trace and a way out is known."""
+    if any(map(comparison.exact, comparison.metrics)):
+        yield (
+            "Exact: the same under all permutations, so it is no effect of the order. It holds for "
+            "this trace."
+        )
+        if not comparison.drawn:
+            yield (
+                "For others, draw arrivals with --arrivals poisson:JOBS_PER_HOUR --seeds 8, or run "
+                "it on several traces."
+            )
+    if comparison.one_draw:
+        yield "All of this is about one draw of the trace; --seeds 8 asks about other draws."
 
 
 def _print_words(comparison: Comparison, metrics: Sequence[str]) -> None:
@@ -103,7 +127,9 @@ def _print_words(comparison: Comparison, metrics: Sequence[str]) -> None:
         compared = {
             policy: comparison.differences[policy][metric] for policy in comparison.variants[1:]
         }
-        for sentence in sentences(metric, baseline, compared, comparison.equivalence):
+        for sentence in sentences(
+            metric, baseline, compared, comparison.equivalence, comparison.exact(metric)
+        ):
             print_text(f"{sentence.side.value}: {sentence.text}")
     if "makespan_s" in metrics and comparison.bounds_s:
         limits = [f"{_range(comparison.bound_s)} s"] if comparison.bound_s else [

@@ -130,6 +130,12 @@ def _of_setting(study: Study, best: Best) -> str:
 def _caveat(groups: list[_Group], judged: list[Best]) -> str:
     counts = sorted({len(group.replicates) for group in groups})
     replicates = " to ".join(str(count) for count in sorted({counts[0], counts[-1]}))
+    if all(len(best.exactly) == len(best.others) for best in judged):
+        return (
+            "Exact: the same under all permutations, so it is no effect of the order of visiting. "
+            "It holds for this trace: draw others with artist compare --arrivals "
+            "poisson:JOBS_PER_HOUR --seeds 8, or run several traces."
+        )
     if all(best.with_verdict(TOO_FEW) or not best.others for best in judged):
         noun = "replicate" if counts[-1] == 1 else "replicates"
         return (

@@ -20,6 +20,7 @@ from artist.results.compare_values import (
     ComparedValues,
     Pair,
     compare_together,
+    is_exact,
     judged_together,
     kind_of,
 )
@@ -50,12 +51,23 @@ class Best:
     """Each other policy against the first of the best."""
     kind: str
     """What independent replicates are, in words."""
+    replicates: int = 0
+    """How many replicates there are, copies too."""
     family: int = 0
     """How many comparisons are judged together: pairs of policies on all metrics and settings."""
 
     def with_verdict(self, *verdicts: str) -> list[str]:
         """The other policies that got one of these verdicts."""
         return [policy for policy, one in self.others.items() if one.verdict in verdicts]
+
+    @property
+    def exactly(self) -> list[str]:
+        """The other policies whose difference no permutation changes."""
+        return [
+            policy
+            for policy, one in self.others.items()
+            if is_exact(one, self.kind, self.replicates)
+        ]
 
     @property
     def surely(self) -> bool:
@@ -94,7 +106,7 @@ def _best(
     return Best(
         measured.metric, (first, *ties), means[first], min(worse, default=means[first]),
         {policy: one for policy, one in others.items() if policy not in ties},
-        kind_of(measured.replicates), family,
+        kind_of(measured.replicates), len(measured.replicates), family,
     )  # fmt: skip
 
 

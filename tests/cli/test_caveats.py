@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from artist.cli.comparison_text import print_comparison
@@ -43,3 +45,50 @@ def test_one_run_with_a_cost_is_enough() -> None:
     assert not preempts_freely([free, {**moved, "preemption_cost_gpu_s": 1.0}])
     # Parts of iterations that are lost are no restarts.
     assert preempts_freely([{**free, "preemption_cost_gpu_s": 2.9}])
+
+
+DRAW = "All of this is about one draw of the trace; --seeds 8 asks about other draws."
+POISSON = "--arrivals poisson:JOBS_PER_HOUR --seeds 8"
+
+
+def test_one_draw_of_a_trace_is_said_to_be_one(capsys) -> None:
+    drawn = {"trace": "sensetime-batch-500", "racks": 2, "machines_per_rack": 8, "jobs": 8}
+    assert DRAW in shown(capsys, ["fifo", "las"], **drawn)
+    assert DRAW not in shown(capsys, ["fifo", "las"])  # a file
+    print_comparison(
+        compare(Scenario(**{**TINY, **drawn}), ["fifo", "las"], seeds=2, permutations=1)
+    )
+    assert DRAW not in capsys.readouterr().out
+
+
+def test_where_no_permutation_changes_anything_the_difference_is_exact(capsys) -> None:
+    """Each job of this trace arrives alone, and there is one way to place it."""
+    text = shown(capsys, ["las", "fifo"], permutations=5, trace="tiny-poisson")
+    assert re.search(r"exact: on this trace fifo finishes jobs \d+ % later than las on av", text)
+    assert "Average JCT: las has the lowest, " in text
+    assert "; exact on this trace.\n" in text
+    assert text.count(POISSON) == 1
+    for contradiction in ("may be noise", "too few", "a verdict needs", "enough replicates"):
+        assert contradiction not in text
+
+
+def test_four_permutations_are_too_few_to_call_anything_exact(capsys) -> None:
+    text = shown(capsys, ["las", "fifo"], permutations=4, trace="tiny-poisson")
+    assert "may be noise" in text
+    assert "exact" not in text.lower()
+
+
+def test_drawn_arrivals_are_drawn_anew_by_more_seeds(capsys) -> None:
+    """The way out of one draw is other seeds, not other arrivals."""
+    text = shown(
+        capsys, ["las", "fifo"], permutations=5, trace="tiny-poisson", arrivals="poisson:0.1"
+    )
+    assert DRAW in text
+    assert POISSON not in text
+
+
+def test_copies_beside_what_varies(capsys) -> None:
+    """Under sjf and srtf no permutation changes the trace of a batch; under las it does."""
+    text = shown(capsys, ["srtf", "sjf", "las"], permutations=5)
+    assert "exact: on this trace sjf " in text
+    assert "las finishes jobs " in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -75,6 +76,20 @@ def test_four_replicates_may_be_noise_and_five_need_not() -> None:
     four, five = (study_of({"slow": SLOW[:n], "fast": FAST[:n]}) for n in (4, 5))
     assert "may be noise" in about_jct(four)
     assert "surely lower" in about_jct(five)
+
+
+@pytest.mark.parametrize(("count", "told"), [(4, "may be noise."), (5, "exact on this trace.")])
+def test_permutations_that_change_nothing_leave_no_noise(count: int, told: str) -> None:
+    seeds = study_of({"slow": [20.0] * count, "fast": [10.0] * count})
+    (setting,) = seeds.settings
+    runs = {
+        policy: {(0, order): run for (order, _), run in ran.items()}
+        for policy, ran in setting.runs.items()
+    }
+    orders = dataclasses.replace(seeds, settings=(dataclasses.replace(setting, runs=runs),))
+    assert about_jct(orders).endswith(told)
+    assert any("by chance" in text for text in words(orders)) == (count == 4)
+    assert about_jct(seeds).endswith("may be noise.")  # seeds are other traces
 
 
 def test_what_varies_more_than_it_differs_is_undecided() -> None:
