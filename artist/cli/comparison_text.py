@@ -7,13 +7,14 @@ from math import isfinite, isnan
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
+from artist.cli.comparison_notes import notes_on_the_best
 from artist.cli.output import print_table, print_text
 from artist.results.caveats import FREE_PREEMPTIONS
 from artist.results.chief_metrics import IN_WORDS
 from artist.results.number_text import percent, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from artist.experiments.compare import Comparison
     from artist.results.compare_values import ComparedValues
@@ -97,24 +98,8 @@ def _print_best(comparison: Comparison) -> None:
             f"These are means. {told}The verdicts below are those of the table, against "
             f"{comparison.variants[0]} only."
         )
-    for sentence in _of_which_traces(comparison):
+    for sentence in notes_on_the_best(comparison, best_variants):
         print_text(sentence)
-
-
-def _of_which_traces(comparison: Comparison) -> Iterator[str]:
-    """For which traces the verdicts hold, where it is one trace and a way out is known."""
-    if any(map(comparison.exact, comparison.metrics)):
-        yield (
-            "Exact: the same under all permutations, so it is no effect of the order. It holds for "
-            "this trace."
-        )
-        if not comparison.drawn:
-            yield (
-                "For others, draw arrivals with --arrivals poisson:JOBS_PER_HOUR --seeds 8, or run "
-                "it on several traces."
-            )
-    if comparison.one_draw:
-        yield "All of this is about one draw of the trace; --seeds 8 asks about other draws."
 
 
 def _print_words(comparison: Comparison, metrics: Sequence[str]) -> None:

@@ -53,6 +53,8 @@ class Best:
     """What independent replicates are, in words."""
     replicates: int = 0
     """How many replicates there are, copies too."""
+    next_policies: tuple[str, ...] = ()
+    """Those with the least mean of the other policies."""
     family: int = 0
     """How many comparisons are judged together: pairs of policies on all metrics and settings."""
 
@@ -102,11 +104,13 @@ def _best(
 
     others = {policy: against(policy) for policy in means if policy != first}
     ties = [policy for policy, one in others.items() if one.verdict == IDENTICAL]
-    worse = [means[policy] for policy in others if policy not in ties]
+    worse = {policy: means[policy] for policy in others if policy not in ties}
+    least = min(worse.values(), default=means[first])
     return Best(
-        measured.metric, (first, *ties), means[first], min(worse, default=means[first]),
+        measured.metric, (first, *ties), means[first], least,
         {policy: one for policy, one in others.items() if policy not in ties},
-        kind_of(measured.replicates), len(measured.replicates), family,
+        kind_of(measured.replicates), len(measured.replicates),
+        tuple(policy for policy, mean in worse.items() if mean == least), family,
     )  # fmt: skip
 
 

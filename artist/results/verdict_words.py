@@ -216,16 +216,17 @@ def listed(names: Sequence[str]) -> str:
 def best_sentence(best: Best, value: str, equivalence: float = EQUIVALENCE) -> str:
     """Which policy is best, by how much, and how sure that is. `value`: the best one's, in words.
 
-    Average JCT: sjf has the lowest, 4,321 s, 12 % below the next; surely lower than fifo.
+    Average JCT: sjf has the lowest, 4,321 s, 12 % below the next, las; surely lower than fifo.
     """
     name, who = HEADLINES[best.metric], listed(best.policies)
     if not best.others:
         return f"{name}: equal under all, {value}."
     share = 1 - best.value / best.next_value if best.next_value > 0 else 0.0
     verb = "has the lowest" if len(best.policies) == 1 else "have the lowest"
-    gap = f", {percent(share)} % below the next" if share > _LEAST_TOLD else ""
+    following = ", ".join(("the next", *best.next_policies))
+    gap = f", {percent(share)} % below {following}" if share > _LEAST_TOLD else ""
     if 0 < share <= _LEAST_TOLD:
-        gap = ", next to nothing below the next"
+        gap = f", next to nothing below {following}"
     return f"{name}: {who} {verb}, {value}{gap}; {'; '.join(_certainty(best, equivalence))}."
 
 

@@ -92,3 +92,23 @@ def test_copies_beside_what_varies(capsys) -> None:
     text = shown(capsys, ["srtf", "sjf", "las"], permutations=5)
     assert "exact: on this trace sjf " in text
     assert "las finishes jobs " in text
+
+
+def test_the_best_policy_is_said_to_know_run_times(capsys) -> None:
+    text = shown(capsys, ["fifo", "las", "srtf"])
+    assert "\nsrtf knows the run times of all jobs, as no real scheduler does; of the " in text
+    assert "of the others las has the lowest average JCT, " in text
+    assert "run times" not in shown(capsys, ["fifo", "las"])
+
+
+def test_what_is_undecided_comes_with_what_to_ask_next(capsys) -> None:
+    """Only the policies in doubt are asked again, with as many permutations as they need."""
+    text = shown(capsys, ["las", "tiresias", "themis"], permutations=5)
+    more = re.search(r"undecided against las \(about (\d+) more permutations would decide\)", text)
+    assert more is not None
+    count = 5 + int(more[1])
+    assert (
+        "To decide what is undecided among the best: --policies las,tiresias "
+        f"--permutations {count}, or --until 2%.\n"
+    ) in text
+    assert "among the best" not in shown(capsys, ["srtf", "fifo"])

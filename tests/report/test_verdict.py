@@ -59,8 +59,8 @@ SLOW = [20.0, 22.4, 23.5, 26.3, 27.7, 30.6]
 def test_a_difference_on_every_seed_is_sure() -> None:
     text = about_jct(study_of({"slow": SLOW, "fast": FAST}))
     assert text == (
-        "Average JCT: fast has the lowest, 12.5 s, 50 % below the next; surely lower than all "
-        "others."
+        "Average JCT: fast has the lowest, 12.5 s, 50 % below the next, slow; surely lower than "
+        "all others."
     )
 
 
@@ -68,7 +68,7 @@ def test_one_replicate_may_be_noise() -> None:
     study = study_of({"slow": SLOW[:1], "fast": FAST[:1]})
     text = words(study)
     assert text[0].startswith("The lowest number may be lowest by chance: the policies share 1 ")
-    assert about_jct(study).endswith("50 % below the next; may be noise.")
+    assert about_jct(study).endswith("50 % below the next, slow; may be noise.")
     assert not any("surely" in sentence.lower() for sentence in text)
 
 
@@ -111,7 +111,8 @@ def test_within_2_percent_is_no_difference() -> None:
 
 def test_equal_policies_share_the_first_place() -> None:
     text = about_jct(study_of({"one": FAST, "two": FAST, "slow": SLOW}))
-    assert text.startswith("Average JCT: one and two have the lowest, 12.5 s, 50 % below the next;")
+    told = "Average JCT: one and two have the lowest, 12.5 s, 50 % below the next, slow;"
+    assert text.startswith(told)
     text = about_jct(study_of({"one": FAST, "two": FAST}))
     assert text == "Average JCT: equal under all, 12.5 s."
 
@@ -153,8 +154,8 @@ def test_a_pair_that_shares_replicates_is_compared_whatever_a_third_policy_ran_o
     fast, slow = (dict(enumerate(values)) for values in (FAST, SLOW))
     study = on_seeds(third={9: 1.0}, slow=slow, fast=fast)
     assert about_jct(study) == (
-        "Average JCT: fast has the lowest, 12.5 s, 50 % below the next; surely lower than all "
-        "others."
+        "Average JCT: fast has the lowest, 12.5 s, 50 % below the next, slow; surely lower than "
+        "all others."
     )
     assert (
         "In here, these policies share replicates: slow and fast; on no replicate of another ran "
