@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from run_making import damage, make_run, replace
 
 from artist.report.grouping import Setting, Study, group
 from artist.report.job_packing import waited_by_cause
-from artist.report.metric_units import metric_unit
+from artist.report.metric_units import in_words, metric_unit
 from artist.report.page import page
 from artist.report.quantities import Quantity, Unit
 from artist.report.reader import Rows, Run, read_run, read_runs
@@ -199,6 +200,36 @@ def test_one_run_says_who_waited_most_and_why(busy: Path) -> None:
     share = 100 * jobs["queue_delay_s"].sum() / jobs["jct_s"].sum()
     assert f"waiting is {share:.0f} % of the completion time" in text
     assert text.endswith("nor from itself on another seed.")
+
+
+def test_one_run_names_the_job_that_finished_last(busy: Path, tmp_path: Path) -> None:
+    jobs = pd.read_parquet(busy / "jobs.parquet")
+    last = jobs.loc[jobs["finish_s"].idxmax()]
+    text = " ".join(words(group(read_runs([busy]))))
+    assert f"Last finished job {last['job_id']} ({last['model']}, {last['gpus']} GPU" in text
+    times = last["run_s"] / last["alone_s"]
+    assert f", {times:.3g} times as long as alone." in text.split("Last finished job ")[1]
+    makespan_s = jobs["finish_s"].max() - jobs["arrival_s"].min()
+    told = f"run is {100 * last['run_s'] / makespan_s:.0f} % of the makespan"
+    assert (told in text) == (last["run_s"] > makespan_s / 2)
+    # The same run, of which the last job takes just over, or under, a half.
+    for share in (0.51, 0.49):
+        shorter = shutil.copytree(busy, tmp_path / f"{share}")
+        ran_s = [share * makespan_s] * len(jobs)
+        damage(shorter, "jobs", replace("run_s", lambda _, ran_s=ran_s: ran_s))
+        text = " ".join(words(group(read_runs([shorter]))))
+        assert ("run is 51 % of the makespan" in text) == (share > 0.5)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(5780.0, "1.61 h"), (8641.0, "0.1 d"), (86_400.0, "1 d"), (0.02, "0.02 s"), (0.0, "0 d")],
+)
+def test_a_short_time_has_a_short_unit(value: float, told: str) -> None:
+    study = dataclasses.replace(
+        study_of({"one": FAST}), units=dict.fromkeys(Quantity, Unit(86_400.0, "d"))
+    )
+    assert in_words(study, "jct_mean_s", value) == told
 
 
 def test_parts_of_a_time_have_the_unit_of_the_whole(busy: Path) -> None:
