@@ -14,6 +14,7 @@ from artist.report.metric_units import in_words
 from artist.report.quantities import Quantity
 from artist.report.reader import Run
 from artist.results.best_policy import Best, Measured, bests
+from artist.results.caveats import is_most_of_the_makespan, times_as_long
 from artist.results.chief_metrics import HEADLINES
 from artist.results.compare_values import (
     LEAST_REPLICATES,
@@ -211,12 +212,12 @@ def _last(study: Study, run: Run) -> str:
     jobs = run.jobs
     last = int(np.argmax(jobs["finish_s"]))
     ran_s, makespan_s = float(jobs["run_s"][last]), run.metric("makespan_s")
-    times = short(ran_s / float(jobs[alone_column(run)][last]))
+    times = times_as_long(ran_s / float(jobs[alone_column(run)][last]))
     text = (
         f"Last finished job {_job(run, last)}: it ran for {in_words(study, 'jct_mean_s', ran_s)}, "
-        f"{times} times as long as {_against(run)}."
+        f"{times} {_against(run)}."
     )
-    if ran_s > makespan_s / 2:
+    if is_most_of_the_makespan(ran_s, makespan_s):
         share = percent(ran_s / makespan_s)
         text += f" So this one job's run is {share} % of the makespan."
     return text

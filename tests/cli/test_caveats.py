@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+import numpy as np
 import pytest
 
 from artist.cli.comparison_text import print_comparison
 from artist.config import Scenario
 from artist.experiments.compare import compare
-from artist.results.caveats import FREE_PREEMPTIONS, preempts_freely
+from artist.results.caveats import FREE_PREEMPTIONS, last_job_sentence, preempts_freely
 
 TINY = {"trace": "tiny-batch", "racks": 1, "machines_per_rack": 2, "backend": "none"}
 
@@ -112,3 +114,30 @@ def test_what_is_undecided_comes_with_what_to_ask_next(capsys) -> None:
         f"--permutations {count}, or --until 2%.\n"
     ) in text
     assert "among the best" not in shown(capsys, ["srtf", "fifo"])
+
+
+def test_a_job_that_makes_most_of_the_makespan_is_named() -> None:
+    """Of two jobs the shorter one finishes last; it ran for 60 s of 100 s, on a bad placement."""
+    jobs = {
+        "job_id": ["a", "b"],
+        "model": ["vgg16", "resnet50"],
+        "gpus": np.array([8, 1]),
+        "finish_s": np.array([90.0, 100.0]),
+        "run_s": np.array([90.0, 60.0]),
+        "alone_s": np.array([90.0, 20.0]),
+    }
+    assert last_job_sentence(jobs, 100.0) == (
+        "Job b (resnet50, 1 GPU) finished last. Its run is 60 % of the makespan, and 3 times as "
+        "long as alone."
+    )
+    assert not last_job_sentence(jobs, 120.0)  # half is not most
+
+
+def test_the_table_of_a_run_leaves_out_what_cannot_differ(artist, tmp_path) -> None:
+    """Without contention no job slows another down. The summary has the number all the same."""
+    sizes = ("--racks", "1", "--machines-per-rack", "2", "--backend", "none", "--policy", "fifo")
+    ran = artist("sim", "--trace", "tiny-batch", *sizes, "--out", "run")
+    assert "iteration_time_p99_s" in ran.stdout
+    assert "iteration_slowdown_mean" not in ran.stdout
+    assert "finished last. Its run is 99 % of the makespan, and as long as alone." in ran.stdout
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["iteration_slowdown_mean"]

@@ -52,6 +52,7 @@ def sim(
     """Simulate a job trace on a cluster under a scheduling policy."""
     chosen = options.scenario_of(context.params)
     from artist.estimates.cache import open_store
+    from artist.results.caveats import last_job_sentence
     from artist.results.run_directory import check_target, write_run
     from artist.run import simulate
 
@@ -77,9 +78,13 @@ def sim(
     summary = result.summary
     title = f"{summary['policy']} on {summary['trace']}, {summary['gpus']} GPUs"
     facts = {key: value for key, value in summary.items() if value != ""}
+    if getattr(chosen, "contention", "none") == "none":
+        facts.pop("iteration_slowdown_mean", None)  # no job can slow another down: it says nothing
     print_facts(title, summary if format_ is Format.JSON else facts, format_)
     if format_ is Format.TABLE and not quiet:
         _print_sentences(summary)
+        if sentence := last_job_sentence(result.tables["jobs"], summary["makespan_s"]):
+            print_text(sentence)
         _print_other_fabric(chosen)
     if out is None and not quiet and format_ is Format.TABLE:
         note("hint: --out DIR keeps jobs, placements and timeline as Parquet files")
@@ -94,7 +99,8 @@ def communication_sentence(summary: Mapping[str, Any]) -> str:
     return (
         f"Of the GPU time that jobs held, {100 * share:.1f} % is communication that computing "
         "does not hide, inside machines and between them "
-        "(gpu_communicating_share / gpu_allocated_share)."
+        "(gpu_communicating_share / gpu_allocated_share). It weighs jobs by their GPUs; "
+        f"comm_time_share, {summary['comm_time_share']:.3f}, does not."
     )
 
 
