@@ -60,17 +60,20 @@ def load_scenario(path: str | Path, **changes: Any) -> Scenario:
     return config.load_scenario(Path(path), changes, ())
 
 
-def simulate(scenario: Scenario, *, check: bool = False, cache: bool = True) -> Result:
+def simulate(
+    scenario: Scenario, *, check: bool = False, cache: bool = True, links: bool = False
+) -> Result:
     """Run a scenario, as `artist sim` does.
 
     `check` verifies the simulator's invariants after every event. `cache` keeps estimates on
-    disk between runs; the rows are the same with and without it.
+    disk between runs; the rows are the same with and without it. `links` adds the table `links`:
+    what each physical link carried.
 
     Raises:
         ArtistError: whatever is wrong with the scenario, by the kind of mistake.
     """
     with open_store(enabled=cache and scenario.backend != "none") as store:
-        return run.simulate(scenario, check=check, store=store)
+        return run.simulate(scenario, check=check, store=store, links=links)
 
 
 def latency(

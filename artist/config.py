@@ -32,7 +32,12 @@ ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)")
 
 # How `--set` names the settings that are mappings: `policy.KEY` is in `policy_options`.
 # `fabric.LEVEL.KEY` is the key of a level.
-GROUPS = {"policy": "policy_options", "system": "system", "fabric": "fabric_options"}
+GROUPS = {
+    "policy": "policy_options",
+    "system": "system",
+    "fabric": "fabric_options",
+    "contention": "contention_options",
+}
 
 SIZES = ("racks", "machines_per_rack", "gpus_per_machine")
 """The settings that describe a regular cluster. `tree` describes any other, in their place."""
@@ -123,6 +128,13 @@ class Scenario(_Explained):
         default="auto",
         description="auto (the one that the fabric names), none, or a calibration by name or file",
     )
+    contention: str = Field(
+        default="none",
+        description="how jobs slow each other down: a model of `artist list contention`",
+    )
+    contention_options: dict[str, Any] = Field(
+        default_factory=dict, description="options of it (--set contention.KEY=VALUE)"
+    )
     restart_s: NonNegative | None = Field(
         default=None, description="cost of a restart for every job, instead of the trace's"
     )
@@ -164,7 +176,7 @@ class Scenario(_Explained):
         """Leave out the sizes where `tree` is in their place: nobody shall read them as facts.
 
         Leave out what is said about a trace's file if nothing is: most runs have no such file. So
-        with changes of the fabric. Ids of runs stay what they were.
+        with changes of the fabric, and with contention. Ids of runs stay what they were.
         """
         settings: dict[str, Any] = serialise(self)
         for name in ABOUT_THE_TRACE:
@@ -172,6 +184,10 @@ class Scenario(_Explained):
                 settings.pop(name, None)
         if not self.fabric_options:
             settings.pop("fabric_options", None)
+        if self.contention == "none":
+            settings.pop("contention", None)
+        if not self.contention_options:
+            settings.pop("contention_options", None)
         if self.tree is not None:
             for name in SIZES:
                 settings.pop(name, None)
@@ -205,7 +221,8 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     """A copy of scenario settings with one changed.
 
     `policy.KEY` sets an option of the policy, `system.KEY` a system setting of ASTRA-sim, and
-    `fabric.LEVEL.KEY` a setting of a level of the fabric. In a policy that takes another policy
+    `fabric.LEVEL.KEY` a setting of a level of the fabric, and `contention.KEY` an option of the
+    model of contention. In a policy that takes another policy
     inside, `policy.host.KEY` sets an option of the inner one.
 
     Raises:
@@ -223,7 +240,7 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     known = [name for name in Scenario.model_fields if name not in GROUPS.values()]
     if key in known:
         return {**base, key: value}
-    hint = did_you_mean(key, ["policy.*", "system.*", "fabric.LEVEL.*", *known])
+    hint = did_you_mean(key, ["policy.*", "system.*", "fabric.LEVEL.*", "contention.*", *known])
     raise ConfigError(f"unknown setting {shortened(key)} ({hint})")
 
 

@@ -233,6 +233,13 @@ class JobView(Protocol):
     def iterations_done(self, now: Tick) -> int:
         """Whole iterations completed."""
 
+    def phase(self, now: Tick) -> float:
+        """The part of the iteration in progress that is done, from 0 to below 1."""
+
+    @property
+    def productive_from(self) -> Tick:
+        """When its last restart or hold ends: before, it stands still."""
+
 
 class ClusterView(NamedTuple):
     """The state of the cluster at a question; valid until the question is answered."""

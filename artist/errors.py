@@ -82,8 +82,15 @@ class PolicyError(InvariantError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a misspelt one most likely stands for; None if none is near."""
-    some = sorted(itertools.islice(known, _COMPARED))
+    """The known name that a misspelt one most likely stands for; None if none is near.
+
+    >>> nearest("jct", ["makespan_s", "jct_mean_s", "jct_p99_s"])
+    'jct_mean_s'
+    """
+    some = list(itertools.islice(known, _COMPARED))
+    if family := _family(name, some):
+        return family[0]
+    some.sort()
     near = difflib.get_close_matches(name, some, n=1, cutoff=0.5)
     return near[0] if near else None
 
@@ -91,11 +98,17 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 def closest_three(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name of many: `closest: a, b, c`.
 
-    >>> closest_three("jct", ["jct_s", "jct_mean_s", "gpus", "jct_p95_s", "wall_s"])
-    'closest: jct_s, jct_p95_s, jct_mean_s'
+    >>> closest_three("jct", ["makespan_s", "jct_mean_s", "gpus", "jct_p95_s", "wall_s"])
+    'closest: jct_mean_s, jct_p95_s, wall_s'
     """
+    known = list(known)
     near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.0)
-    return "closest: " + ", ".join(near)
+    return "closest: " + ", ".join(list(dict.fromkeys([*_family(name, known), *near]))[:3])
+
+
+def _family(name: str, known: Iterable[str]) -> list[str]:
+    """The known names that begin with this one and `_`, in their order: the chief one is first."""
+    return [one for one in known if name and one.startswith(f"{name}_")]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -37,12 +37,15 @@ from artist.estimates.query import LatencyBackend
 from artist.io.digests import sha256
 from artist.io.documents import validate
 from artist.network.iteration_time_alone import AloneRates
+from artist.network.network_of_run import NetworkOfRun
+from artist.network.rate_functions import open_contention
 from artist.policies.lease_and_tables import check_lease, tables_of
 from artist.policies.own_file import cannot_be_made, entry_in_file, in_a_sentence, is_in_a_file
 from artist.policies.table import POLICIES
 from artist.registry import Entry
 from artist.results.alone import alone_seconds
 from artist.results.lazy_tables import LazyTables
+from artist.results.links import link_table
 from artist.results.metrics import (
     Table,
     job_table,
@@ -76,6 +79,7 @@ class Prepared:
     trace: Trace
     policy: Policy
     estimates: LatencyService | NoCommunication
+    network: NetworkOfRun
     simulator: Simulator
     files: Mapping[str, str]
     """Digests of the other files that the scenario names, by setting."""
@@ -88,17 +92,22 @@ def simulate(
     store: EstimateStore | None = None,
     on_question: OnQuestion | None = None,
     on_trace: OnTrace | None = None,
+    links: bool = False,
 ) -> Result:
     """Run a scenario: prepare, drive, collect. `on_trace` is told the trace before it is simulated.
+
+    With `links` the result has a table of what links carried.
 
     Raises:
         ArtistError: whatever is wrong with the scenario, before anything is written.
     """
     prepared = prepare(scenario, check=check, store=store)
+    if links:
+        prepared.network.curves("--links")  # or refuse before hours are spent
     if on_trace is not None:
         on_trace(prepared.trace)
     wall_s = drive(prepared, on_question)
-    return collect(prepared, wall_s)
+    return collect(prepared, wall_s, links=links)
 
 
 def prepare(
@@ -123,16 +132,19 @@ def prepare(
     calibration = build_calibration(scenario, fabric)
     trace = build_trace(scenario, tree)
     estimates = build_latency(scenario, fabric, calibration, store)
+    network = NetworkOfRun(tree, fabric, estimates, scenario.seed)
     simulator = Simulator(
         tree,
         trace.jobs,
-        AloneRates(tree, estimates.estimate),
+        open_contention(scenario.contention, scenario.contention_options, network),
         lease=policy.lease,
         visiting_order=VisitingOrder(tree, scenario.permutation),
         events=events,
         check=check,
     )
-    return Prepared(scenario, fabric, calibration, trace, policy, estimates, simulator, files)
+    return Prepared(
+        scenario, fabric, calibration, trace, policy, estimates, network, simulator, files
+    )
 
 
 def drive(prepared: Prepared, on_question: OnQuestion | None = None) -> float:
@@ -151,8 +163,10 @@ def drive(prepared: Prepared, on_question: OnQuestion | None = None) -> float:
     return time.perf_counter() - started
 
 
-def collect(prepared: Prepared, wall_s: float) -> Result:
+def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result:
     """The result of a simulator that has come to its end. `wall_s` goes into the summary.
+
+    With `links` it has a table of what links carried.
 
     Raises:
         PolicyError: some jobs have not finished, or the policy's tables are none.
@@ -170,7 +184,8 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
     }
     store_hits = estimates.store_hits
     rates = AloneRates(tree, estimates.estimate)
-    jobs = job_table(rows, alone_seconds(trace.jobs, tree, rates.alone))
+    contended = scenario.contention != "none"
+    jobs = job_table(rows, alone_seconds(trace.jobs, tree, rates.alone), contended=contended)
     timeline = timeline_table(rows, tree)
     summary = {
         "policy": scenario.policy,
@@ -178,6 +193,7 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
         "calibration": calibration.name if calibration else NONE,
         "models_not_calibrated": " ".join(_models_not_calibrated(prepared)),
         **_fabric_changes(scenario),
+        **({"contention": scenario.contention} if contended else {}),
         **summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share),
         **work,
         "wall_s": wall_s,
@@ -190,6 +206,8 @@ def collect(prepared: Prepared, wall_s: float) -> Result:
         "timeline": timeline,
     }
     tables.update(tables_of(prepared.policy, scenario.policy))
+    if links:
+        tables["links"] = link_table(rows, trace.jobs, prepared.network)
     run_facts = facts(rows, tree.gpus, trace.jobs)
     return Result(
         scenario,

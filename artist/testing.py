@@ -26,12 +26,15 @@ from artist.engine.simulator import Simulator
 from artist.errors import PolicyError
 from artist.policies.lease_and_tables import check_lease, tables_of
 from artist.rng import stream
-from artist.units import Tick
+from artist.units import Tick, ticks
 from artist.workload.job import Job
 from artist.workload.models import model_names
 
 # More questions per job than any sane policy needs: a bound on livelock.
 QUESTIONS_PER_JOB = 20_000
+
+# Often enough to fall into holds and leases, which last hours; seldom enough to stay quick.
+RESTLESS_S = 1800.0
 
 _LEVELS = ("machine", "rack", "network")
 
@@ -48,7 +51,8 @@ class Situation:
 class LevelRates:
     """A rate function without a network: each level outside the machine adds `slowdown`.
 
-    With `restless`, every running job gets another speed at every event.
+    With `restless`, every running job gets another speed at every event. Every third job also asks
+    to be asked again after `RESTLESS_S`, which is an event of its own.
     """
 
     def __init__(self, tree: ClusterTree, *, slowdown: float = 0.5, restless: bool = False) -> None:
@@ -63,20 +67,21 @@ class LevelRates:
         """Rates of the changed jobs, or of all when restless."""
         self._asked += 1
         jobs = running.values() if self._restless else changed
-        return {view.handle: self._rate(view) for view in jobs if view.placement is not None}
+        return {view.handle: self._rate(view, now) for view in jobs if view.placement is not None}
 
     def alone(self, job: Job, placement: Placement) -> Rate:
         """Compute time, longer by the level that the placement spans."""
         alone_s = job.compute_s * (1 + self._slowdown * tier(self._tree, placement))
         return Rate(alone_s, placement.gpus / job.gpus, "testing", alone_s)
 
-    def _rate(self, view: JobView) -> Rate:
+    def _rate(self, view: JobView, now: Tick) -> Rate:
         assert view.placement is not None  # running jobs have GPUs
         rate = self.alone(view.job, view.placement)
         if not self._restless:
             return rate
         stretch = 1 + (self._asked * 7 + view.handle * 3) % 5 / 4
-        return replace(rate, iteration_s=rate.iteration_s * stretch)
+        until = None if view.handle % 3 else now + ticks(RESTLESS_S)
+        return replace(rate, iteration_s=rate.iteration_s * stretch, until=until)
 
 
 def situations(seed: int = 0) -> list[Situation]:
@@ -107,9 +112,22 @@ def check_policy(make: Callable[[], Policy], *, seed: int = 0) -> None:
         seen = _clause(situation, "leaving the view alone", watched)
         _same(situation, "right about leases that no job contests", rows, seen)
         _same(situation, "picklable and copyable", rows, _run_copied(situation, make()))
-        restless = LevelRates(situation.tree, restless=True)
-        shaken = partial(_run, situation, make(), restless)
-        _work_is_conserved(situation, _clause(situation, "right at changing speeds", shaken))
+        _check_at_changing_speeds(situation, make)
+
+
+def _check_at_changing_speeds(situation: Situation, make: Callable[[], Policy]) -> None:
+    """The same once more while all speeds change at every event, as they do under contention."""
+
+    def restless() -> LevelRates:
+        return LevelRates(situation.tree, restless=True)
+
+    clause = "right at changing speeds"
+    rows = _clause(situation, clause, partial(_run, situation, make(), restless()))
+    _work_is_conserved(situation, rows)
+    asked = _clause(situation, clause, partial(_run, situation, _Watched(make()), restless()))
+    _same(situation, "right about leases that no job contests at changing speeds", rows, asked)
+    copied = _run_copied(situation, make(), restless())
+    _same(situation, "picklable and copyable at changing speeds", rows, copied)
 
 
 class _Watched(BasePolicy):
@@ -168,9 +186,9 @@ def _simulator(situation: Situation, policy: Policy, rates: LevelRates | None) -
     )
 
 
-def _run_copied(situation: Situation, policy: Policy) -> Rows:
+def _run_copied(situation: Situation, policy: Policy, rates: LevelRates | None = None) -> Rows:
     """Every few questions policy and simulator are copied, and the copy goes on."""
-    simulator = _simulator(situation, policy, None)
+    simulator = _simulator(situation, policy, rates)
     asked = 0
     while simulator.next_question() is not None:
         asked += 1

@@ -4,6 +4,7 @@
     # hardware: 8 x NVIDIA A100, NVSwitch
     # who: names
     # when: 2025
+    # kind: measured (default), or paper: a paper's table, which nobody here measured
     model,placement,comm_percent,use,note
     resnet50,4+4,12,fit,
     resnet50,4/4,38,compare,why the simulation may differ
@@ -20,7 +21,7 @@ import csv
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artist.errors import ConfigError, TraceError
@@ -32,7 +33,8 @@ from artist.workload.models import canonical
 DEFAULT = "dally2025-table1"
 """The name of the shipped measurements: Table I of the Dally paper."""
 
-_HEADER = ("source", "hardware", "who", "when")
+_HEADER = ("source", "hardware", "who", "when", "kind")
+_KINDS = ("measured", "paper")
 _COLUMNS = ("model", "placement", "comm_percent", "compute_ms", "exposed_comm_ms", "use", "note")
 _USES = ("fit", "compare")
 
@@ -50,7 +52,10 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class MeasurementSet:
-    """A file of measurements with its provenance."""
+    """A file of measurements with its provenance.
+
+    `kind` is `measured`, or `paper` for a paper's table: its figures may be simulated.
+    """
 
     name: str
     digest: str
@@ -59,6 +64,7 @@ class MeasurementSet:
     who: str
     when: str
     rows: tuple[Measurement, ...]
+    kind: str = "measured"
 
     def models(self) -> list[str]:
         """Models that have a row to fit to, in the order of the file."""
@@ -100,8 +106,12 @@ def from_trace(path: Path, digest: str, model: str, placement: str, share: float
 
 
 def default_measurements() -> MeasurementSet:
-    """Table I of the Dally paper. The models are fitted to its machine column."""
-    return read_measurements(resource("astra_configs", "calibrations", f"{DEFAULT}.csv"))
+    """Table I of the Dally paper. The models are fitted to its machine column.
+
+    Nobody measured its rack and network columns (docs/calibration.md, section 4).
+    """
+    table = read_measurements(resource("astra_configs", "calibrations", f"{DEFAULT}.csv"))
+    return replace(table, kind="paper")
 
 
 def read_measurements(path: Path) -> MeasurementSet:
@@ -117,6 +127,9 @@ def read_measurements(path: Path) -> MeasurementSet:
         raise TraceError(
             f"{path}:1: no '# source:' line; say there where the measurements come from"
         )
+    kind = header.get("kind", "measured")
+    if kind not in _KINDS:
+        raise TraceError(f"{path}:1: kind is {kind!r}, expected measured or paper")
     rows = tuple(_rows(path, lines))
     if not any(row.fitted for row in rows):
         raise TraceError(f"{path}:{len(lines)}: no row to fit to; add one with use 'fit'")
@@ -128,6 +141,7 @@ def read_measurements(path: Path) -> MeasurementSet:
         who=header.get("who", ""),
         when=header.get("when", ""),
         rows=rows,
+        kind=kind,
     )
 
 

@@ -21,6 +21,7 @@ import typer
 
 from artist import __version__
 from artist.cli.interruption import Interrupted, listen
+from artist.cli.plain_command import PlainCommand
 from artist.cli.streams import ReaderGone, forget_stdout, make_streams_safe
 from artist.errors import ArtistError
 from artist.garbage_collector import many_objects
@@ -40,6 +41,7 @@ COMMANDS = {
     "explain": "explain:explain",
     "schema": "schema:schema",
     "latency": "latency:latency",
+    "circle": "circle:circle",
     "render": "render:render",
     "astra": "astra:app",
     "trace": "trace:app",
@@ -84,9 +86,11 @@ def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
         module, _, attribute = COMMANDS[name].partition(":")
         command = getattr(import_module(f"artist.cli.commands.{module}"), attribute)
         if isinstance(command, typer.Typer):
+            for inner in command.registered_commands:
+                inner.cls = PlainCommand
             app.add_typer(command)
         else:
-            app.command(name)(command)
+            app.command(name, cls=PlainCommand)(command)
     return app
 
 

@@ -43,11 +43,17 @@ CalibrationName = Annotated[
     str | None,
     typer.Option(metavar="auto|none|NAME|FILE", help="Calibrated models (default: the fabric's)."),
 ]
+Contention = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="See: artist list contention (default none)."),
+]
 Seed = Annotated[int | None, typer.Option(help="Seed of everything drawn (default 0).")]
 Sets = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="policy.KEY, system.KEY, fabric.LEVEL.KEY or a setting."
+        "--set",
+        metavar="KEY=VALUE",
+        help="policy.KEY, system.KEY, fabric.LEVEL.KEY, contention.KEY or a setting.",
     ),
 ]
 

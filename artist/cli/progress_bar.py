@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from artist.cli.interruption import raise_if_lost
+from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import note
 from artist.units import TICKS_PER_S
 
@@ -112,6 +112,29 @@ def bar_of_runs(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("runs", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def counting(show: Callable[[int, int], None]) -> Iterator[Callable[[int, int], None]]:
+    """A function `show(done, total)` that counts too, so that an interruption says how far it is.
+
+    For commands that keep nothing of runs that are done.
+    """
+    latest = (0, 0)
+
+    def on_done(done: int, total: int) -> None:
+        nonlocal latest
+        raise_if_lost()
+        latest = (done, total)
+        show(done, total)
+
+    try:
+        yield on_done
+    except Interrupted as interrupted:
+        done, total = latest
+        far = f"with {done:,} of {total:,} runs done" if done else "before the first run was done"
+        interrupted.how_far = f"{far}; nothing was written"
+        raise
 
 
 def forecast(show: Callable[[int, int], None], workers: int) -> Callable[[int, int], None]:

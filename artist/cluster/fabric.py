@@ -24,6 +24,8 @@ from artist.cluster.tree import ClusterTree, regular
 from artist.cluster.with_units import (
     Bandwidth,
     Latency,
+    LinkLatency,
+    LinkSpeed,
     Rate,
     WithUnits,
     either_spelling,
@@ -32,7 +34,7 @@ from artist.cluster.with_units import (
 from artist.errors import ConfigError, shortened
 from artist.io.digests import sha256
 from artist.io.documents import Document, load_yaml, validate
-from artist.io.fields import NonNegative, Positive
+from artist.io.fields import Positive
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
 
@@ -108,10 +110,10 @@ class FabricLevel(WithUnits):
     topology: TopologyName
     bandwidth: Bandwidth = with_unit("bandwidth")
     latency: Latency = with_unit("latency")
-    bandwidth_gib_per_s: Positive = Field(
+    bandwidth_gib_per_s: LinkSpeed = Field(
         description="per GPU and direction, GiB/s; with shared_by, of all GPUs together"
     )
-    latency_ns: NonNegative = Field(description="ns per hop; a Switch counts two hops")
+    latency_ns: LinkLatency = Field(description="ns per hop; a Switch counts two hops")
     collective: AlgorithmName = Field(
         default="ring", description="ASTRA-sim's algorithm on this level"
     )
@@ -168,12 +170,24 @@ class FabricSystem(Document):
     source: str = "ASTRA-sim's shipped examples"
 
 
+class Machine(Document):
+    """The machine whose links the fabric's numbers describe."""
+
+    gpus: int = Field(ge=1, description="GPUs in it")
+    source: str = Field(min_length=1, description="where the number comes from")
+
+
 class Fabric(Document):
     """A named set of levels with the system settings that go with them."""
 
     name: str
     summary: str
     levels: tuple[FabricLevel, ...] = Field(min_length=2)
+    machine: Machine | None = Field(
+        default=None,
+        description="the machine that was described; it sets no size, but a run whose machines "
+        "have other numbers of GPUs says so",
+    )
     system: FabricSystem = FabricSystem()
     # A name and no path: it means the same wherever the run is done, also on another machine.
     calibration: str | None = Field(
@@ -232,8 +246,11 @@ class Fabric(Document):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the links and settings. The calibration has a digest of its own."""
-        return sha256(self.model_dump_json(exclude={"calibration"}))
+        """SHA-256 of the links and settings. The calibration has a digest of its own.
+
+        `machine` changes no result, so it is left out.
+        """
+        return sha256(self.model_dump_json(exclude={"calibration", "machine"}))
 
     @property
     def level_names(self) -> tuple[str, ...]:

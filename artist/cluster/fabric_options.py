@@ -18,10 +18,17 @@ from pydantic import (
 )
 
 from artist.cluster.fabric import AlgorithmName, Fabric, FabricLevel, TopologyName
-from artist.cluster.with_units import Bandwidth, Latency, WithUnits, with_unit
+from artist.cluster.with_units import (
+    Bandwidth,
+    Latency,
+    LinkLatency,
+    LinkSpeed,
+    WithUnits,
+    with_unit,
+)
 from artist.errors import ConfigError, nearest, shortened
 from artist.io.documents import validate
-from artist.io.fields import NonNegative, Positive
+from artist.io.fields import Positive
 from artist.units import bandwidth_texts, latency_text, ratio_text
 
 UPLINK = ("oversubscription", "eta")
@@ -35,8 +42,8 @@ class LevelOptions(WithUnits):
 
     bandwidth: Bandwidth = with_unit("bandwidth")
     latency: Latency = with_unit("latency")
-    bandwidth_gib_per_s: Positive | None = Field(default=None, description="GiB/s")
-    latency_ns: NonNegative | None = Field(default=None, description="ns per hop")
+    bandwidth_gib_per_s: LinkSpeed | None = Field(default=None, description="GiB/s")
+    latency_ns: LinkLatency | None = Field(default=None, description="ns per hop")
     topology: TopologyName | None = None
     collective: AlgorithmName | None = Field(default=None, description="ASTRA-sim's algorithm")
     pair_share: Positive | None = Field(default=None, le=1)

@@ -12,10 +12,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from artist.io.documents import Document
-from artist.units import BANDWIDTH_UNITS, LATENCY_UNITS, in_base_unit, quantity
+from artist.io.fields import NonNegative, Positive
+from artist.units import BANDWIDTH_UNITS, LATENCY_UNITS, in_base_unit, latency_text, quantity
 
 UNITS: Mapping[str, Mapping[str, Fraction]] = {
     "bandwidth": BANDWIDTH_UNITS,
@@ -79,6 +80,35 @@ def _reader(key: str) -> BeforeValidator:
 Bandwidth = Annotated[float, _reader("bandwidth"), _schema("bandwidth")]
 Rate = Annotated[float, _reader("rate"), _schema("rate")]
 Latency = Annotated[float, _reader("latency"), _schema("latency")]
+
+
+SLOWEST_GIB_PER_S = float(BANDWIDTH_UNITS["Mbit/s"])
+FASTEST_GIB_PER_S = float(10**6 * BANDWIDTH_UNITS["Gbit/s"])
+LONGEST_LATENCY_NS = 1e9
+"""No link of a cluster is slower, faster or longer than these: a line of 1 Mbit/s, a petabit per
+second, and a second of delay, in which light goes seven times around the earth. A unit is wrong."""
+
+
+def _link_speed(gib_per_s: float) -> float:
+    if not SLOWEST_GIB_PER_S <= gib_per_s <= FASTEST_GIB_PER_S:
+        raise ValueError(
+            f"a link of {gib_per_s:.4g} GiB/s; expected 1 Mbit/s to 1 Pbit/s "
+            f"({SLOWEST_GIB_PER_S:.4g} to {FASTEST_GIB_PER_S:.4g} GiB/s), so check the unit"
+        )
+    return gib_per_s
+
+
+def _link_latency(ns: float) -> float:
+    if ns > LONGEST_LATENCY_NS:
+        raise ValueError(f"a hop of {latency_text(ns)}; expected at most 1 s, so check the unit")
+    return ns
+
+
+LinkSpeed = Annotated[Positive, AfterValidator(_link_speed)]
+"""Bandwidth of a link in GiB/s."""
+
+LinkLatency = Annotated[NonNegative, AfterValidator(_link_latency)]
+"""Latency of a hop in ns."""
 
 
 def with_unit(key: str) -> Any:

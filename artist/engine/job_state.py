@@ -88,6 +88,10 @@ class JobState:
         """Whole iterations completed."""
         return self.progress.done(now)
 
+    def phase(self, now: Tick) -> float:
+        """The part of the iteration in progress that is done, from 0 to below 1."""
+        return self.progress.phase(now)
+
     def place(self, placement: Placement, tier: int, now: Tick, restart: Tick) -> None:
         """Take GPUs and stand still for `restart` ticks."""
         self.placement = placement

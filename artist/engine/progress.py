@@ -21,6 +21,8 @@ from artist.units import Tick, exact_ticks
 
 _PHASE_BITS = 64  # 2**-64 of an iteration of 10^6 s is less than 10^-4 ticks
 _PHASE_MASK = (1 << _PHASE_BITS) - 1
+_READ_BITS = 32  # of the phase, as a float that is below 1
+_READ_MASK = (1 << _READ_BITS) - 1
 # What an iteration is worth is rounded up to a multiple of 2**-44, so that three iterations of a
 # job on a third of its GPUs complete one. A third of one is not exact in binary.
 _WORK_BITS = 44
@@ -76,6 +78,10 @@ class Progress:
         """Whole submitted iterations completed at `now`."""
         whole = self._position(now) >> _PHASE_BITS
         return min(self._done + whole * self._work, self._total) >> _WORK_BITS
+
+    def phase(self, now: Tick) -> float:
+        """The part of the iteration in progress that is done at `now`, from 0 to below 1."""
+        return (self._position(now) >> _PHASE_BITS - _READ_BITS & _READ_MASK) / (1 << _READ_BITS)
 
     @property
     def complete(self) -> bool:

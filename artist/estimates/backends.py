@@ -25,7 +25,8 @@ BACKENDS = Registry(
         Entry(
             "astra-docker",
             "artist.astra.programs.docker_backend:docker_backend",
-            "astra-docker[:NAME] runs ASTRA-sim in one container, images in images.yaml",
+            "astra-docker[:NAME] runs ASTRA-sim in one container, images in images.yaml; with NAME "
+            "local, artist's own model, not ASTRA-sim",
             "github.com/astra-sim/astra-sim-service",
         ),
         Entry(

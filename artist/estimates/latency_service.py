@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.shape import Shape, gpus_of, shape_text
@@ -29,6 +29,16 @@ class EstimateStore(Protocol):
     def put(self, query: LatencyQuery, estimate: Estimate, *, profile: bool = False) -> None:
         """Keep an estimate. `profile` says whether its profile was asked for."""
         ...
+
+
+class AskedWith(NamedTuple):
+    """What a latency service was made of."""
+
+    fabric: Fabric
+    backend: LatencyBackend
+    workload_of: Callable[[str], Workload]
+    store: EstimateStore | None
+    constant_share_of: Callable[[str], float] | None
 
 
 class LatencyService:
@@ -60,6 +70,13 @@ class LatencyService:
         self._by_shape: dict[tuple[str, Shape, bool], Estimate] = {}
         # Two shapes may have the same dimensions. Then one query serves both.
         self._by_dimensions: dict[tuple[str, tuple[Dimension, ...], bool], Estimate] = {}
+
+    @property
+    def asked_with(self) -> AskedWith:
+        """Fabric, backend and the rest, for whoever asks other queries about the same run."""
+        return AskedWith(
+            self._fabric, self._backend, self._workload_of, self._store, self._constant_share_of
+        )
 
     @property
     def distinct(self) -> int:

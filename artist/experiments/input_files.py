@@ -34,6 +34,7 @@ class InputFiles:
             "calibration": self._file(scenario.calibration),
             "backend": self._backend(scenario.backend),
             "fallback": self._backend(scenario.fallback),
+            "contention": self._contention(scenario.contention),
             "policy": POLICY_FILE.sub(self._policy_file, scenario.policy),
             "policy_options": self._options(scenario.policy_options),
         }
@@ -60,6 +61,11 @@ class InputFiles:
         """Copy a recorded table. A program or an image must already be on the worker's machine."""
         kind, colon, argument = (name or "").partition(":")
         return f"{kind}{colon}{self._file(argument)}" if kind == "recorded" else name
+
+    def _contention(self, name: str) -> str:
+        """Copy a table of slowdowns."""
+        kind, colon, argument = name.partition(":")
+        return f"{kind}{colon}{self._file(argument)}" if kind == "table" else name
 
     def _trace(self, scenario: Scenario) -> str:
         """Copy a trace and, into the same folder, the mapping file that stands beside it."""

@@ -31,14 +31,18 @@ def of_policies(scenario: Scenario, policies: Sequence[str]) -> list[Variant]:
     """The scenario under each policy; the label is the policy's name.
 
     Raises:
-        ConfigError: fewer than two policies, or one of them twice.
+        ConfigError: fewer than two policies, one of them twice, or one that is not known or does
+            not take the options.
     """
     if len(set(policies)) < 2 or len(set(policies)) != len(policies):
         raise ConfigError(
             f"--policies {','.join(policies)}: give at least two different policies, "
             "the first is the baseline; or one policy and --vary SETTING=A,B"
         )
-    return [Variant(name, scenario.model_copy(update={POLICY: name})) for name in policies]
+    variants = [Variant(name, scenario.model_copy(update={POLICY: name})) for name in policies]
+    for one in variants:
+        build_policy(one.scenario)
+    return variants
 
 
 def of_setting(scenario: Scenario, key: str, values: Sequence[Any]) -> list[Variant]:

@@ -97,7 +97,10 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         return f"unknown setting '{key}': {did_you_mean(str(problem['loc'][-1]), known)}"
     if problem["type"] == "missing":
         return f"setting '{key}' is missing"
-    if expected := _expected(problem):
+    if problem["type"] in ("too_short", "too_long"):
+        has = problem["ctx"]["actual_length"]
+        return f"'{key}' has {has}, expected {expected_in_words(problem)}"
+    if problem["loc"] and (expected := expected_in_words(problem)):
         return f"'{key}' is {shortened(problem['input'])}, expected {expected}"
     message = one_line(problem["msg"].removeprefix("Value error, "), most=300)
     return f"'{key}': {message}, got {shortened(problem['input'])}" if key else message
@@ -129,10 +132,9 @@ _EXPECTED = {
 """pydantic's types of errors, in the words of our messages; others keep pydantic's sentence."""
 
 
-def _expected(problem: ErrorDetails) -> str:
+def expected_in_words(problem: ErrorDetails) -> str:
     """What was expected in the place of a bad value; empty where pydantic has to say it."""
-    words = _EXPECTED.get(problem["type"], "")
-    return words.format(**problem.get("ctx", {})) if problem["loc"] else ""
+    return _EXPECTED.get(problem["type"], "").format(**problem.get("ctx", {}))
 
 
 def _worst(error: ValidationError) -> ErrorDetails:

@@ -13,13 +13,14 @@ of bytes is. At share 1 it is the estimate itself.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.shape import Shape, gpus_of
-from artist.errors import ConfigError
+from artist.errors import BackendError, ConfigError
 from artist.estimates.asked import as_sent, asked_dimensions, query, slowest
 from artist.estimates.calibration import with_constant_share
 from artist.estimates.latency_service import EstimateStore, answer
@@ -65,6 +66,8 @@ class Curve:
         spans = [1.0 / x for x in self.shares]
         right = min(bisect_left(self.busy_ratios, busy_ratio), len(spans) - 1)
         rise = self.busy_ratios[right] - self.busy_ratios[right - 1]
+        if rise == 0:
+            return self.shares[right]  # beyond the smallest share, where nothing becomes longer
         part = (busy_ratio - self.busy_ratios[right - 1]) / rise
         return 1.0 / (spans[right - 1] + part * (spans[right] - spans[right - 1]))
 
@@ -77,6 +80,72 @@ class Curve:
         right = min(max(bisect_left(spans, 1.0 / share), 1), len(spans) - 1)
         part = (1.0 / share - spans[right - 1]) / (spans[right] - spans[right - 1])
         return values[right - 1] + part * (values[right] - values[right - 1])
+
+
+class GrowingCurve:
+    """A curve whose points are asked when they are first needed.
+
+    Most jobs lose little, so most curves need two or three of their points.
+    """
+
+    def __init__(
+        self,
+        every: tuple[float, ...],
+        ask: Callable[[float], tuple[float, float]],
+        traffic: Traffic,
+        compute_s: float,
+        source: str,
+    ) -> None:
+        self.every = every
+        """The shares at which there are points."""
+        self.traffic, self.compute_s, self.source = traffic, compute_s, source
+        self._ask = ask
+        self._asked = Curve((), (), (), traffic, compute_s, source)
+
+    def comm_ratio(self, share: float) -> float:
+        """As `Curve.comm_ratio`."""
+        return self._around(share).comm_ratio(share)
+
+    def busy_ratio(self, share: float) -> float:
+        """As `Curve.busy_ratio`."""
+        return self._around(share).busy_ratio(share)
+
+    def share_at(self, busy_ratio: float) -> float:
+        """As `Curve.share_at`."""
+        curve = self.up_to(1)
+        while curve.busy_ratios[-1] < busy_ratio and len(curve.shares) < len(self.every):
+            curve = self.up_to(len(curve.shares) + 1)
+        return curve.share_at(busy_ratio)
+
+    def _around(self, share: float) -> Curve:
+        """The curve with the two points between which a share lies."""
+        below = sum(point > share for point in self.every)
+        return self.up_to(min(below + 1, len(self.every)))
+
+    def up_to(self, points: int) -> Curve:
+        """The curve with its first points, at least so many of them."""
+        known = self._asked
+        for share in self.every[len(known.shares) : points]:
+            comm, busy = self._ask(share)
+            # Another neighbour of an uneven shape may be the slower one, and send for less long.
+            longest = max((busy, *known.busy_ratios[-1:]))
+            known = replace(
+                known,
+                shares=(*known.shares, share),
+                comm_ratios=(*known.comm_ratios, comm),
+                busy_ratios=(*known.busy_ratios, longest),
+            )
+        self._asked = known
+        return known
+
+
+class Sent(NamedTuple):
+    """What a query's iteration sends at the whole bandwidth, and for how long."""
+
+    traffic: Traffic
+    busy_s: float
+    """Seconds in which a contended dimension is busy."""
+    compute_s: float
 
 
 class Curves:
@@ -98,37 +167,80 @@ class Curves:
         self._workload_of, self._constant_share_of = workload_of, constant_share_of
         self._shares = shares
         self._workloads: dict[str, Workload] = {}
-        self._known: dict[tuple[str, Shape, frozenset[str]], Curve] = {}
+        self._known: dict[tuple[str, Shape, frozenset[str]], GrowingCurve] = {}
+        self._sent: dict[tuple[str, Shape, frozenset[str]], Sent] = {}
+        self._firsts: dict[tuple[str, Shape], tuple[tuple[Dimension, ...], Estimate]] = {}
 
     def curve(self, model: str, shape: Shape, contended: frozenset[str]) -> Curve:
         """The curve of a model on a shape, over the share of the levels named `contended`.
 
         Raises:
-            BackendError: the backend cannot answer.
+            BackendError: the backend cannot answer, or tells no traffic.
+        """
+        growing = self.growing(model, shape, contended)
+        return growing.up_to(len(growing.every))
+
+    def sent(self, model: str, shape: Shape, contended: frozenset[str]) -> Sent:
+        """What `curve` says at the whole bandwidth. One query serves all `contended`.
+
+        Raises:
+            BackendError: the backend cannot answer, or tells no traffic.
+        """
+        key = (model, shape, contended)
+        if key not in self._sent:
+            dims, first = self._first(model, shape)
+            traffic = self._traffic(model, dims, first)
+            busy = busy_ns(first.profile or (), _crossed(dims, contended))
+            self._sent[key] = Sent(traffic, busy / TICKS_PER_S, first.compute_ns / TICKS_PER_S)
+        return self._sent[key]
+
+    def _first(self, model: str, shape: Shape) -> tuple[tuple[Dimension, ...], Estimate]:
+        if (model, shape) not in self._firsts:
+            self._firsts[model, shape] = self._slowest(model, shape, frozenset(), 1.0)
+        return self._firsts[model, shape]
+
+    def _traffic(self, model: str, dims: tuple[Dimension, ...], first: Estimate) -> Traffic:
+        if first.bytes_per_dimension is None or first.profile is None:
+            raise BackendError(
+                f"backend {first.source} tells no traffic, so nobody knows what jobs send on links "
+                "that they share; take --backend analytical, or --contention none"
+            )
+        system = query(self._workload(model), dims, self._fabric).system
+        return Traffic(dims, system.all_reduce, first.bytes_per_dimension)
+
+    def growing(self, model: str, shape: Shape, contended: frozenset[str]) -> GrowingCurve:
+        """The same curve, whose points are asked when they are first needed.
+
+        Raises:
+            BackendError: the backend cannot answer, or tells no traffic.
         """
         key = (model, shape, contended)
         if key not in self._known:
-            self._known[key] = self._asked(*key)
+            self._known[key] = self._grown(*key)
         return self._known[key]
 
-    def _asked(self, model: str, shape: Shape, contended: frozenset[str]) -> Curve:
+    def _grown(self, model: str, shape: Shape, contended: frozenset[str]) -> GrowingCurve:
+        sent = self.sent(model, shape, contended)
+        dims, first = self._first(model, shape)
+        crossed = _crossed(dims, contended)
+        sends = any(sent.traffic.bytes_per_dimension[index] for index in crossed)
+        every = self._shares if sends else (1.0,)
+        ask = partial(self._point, model, shape, contended)
+        return GrowingCurve(every, ask, sent.traffic, sent.compute_s, first.source)
+
+    def _point(
+        self, model: str, shape: Shape, contended: frozenset[str], share: float
+    ) -> tuple[float, float]:
+        """Comm ratio and busy ratio at a share."""
         constant = 0.0
         if self._constant_share_of is not None and gpus_of(shape) > 1:
             constant = self._constant_share_of(model)
-        dims, first = self._slowest(model, shape, contended, 1.0)
-        crossed = {index for index, dim in enumerate(dims) if dim.level in contended}
-        sends = any((first.bytes_per_dimension or ())[index] for index in crossed)
-        shares = self._shares if sends else (1.0,)
-        points = [first, *(self._slowest(model, shape, contended, x)[1] for x in shares[1:])]
-        asked = query(self._workload(model), dims, self._fabric)
-        return Curve(
-            shares,
-            tuple(with_constant_share(point, constant).comm_ratio for point in points),
-            tuple(busy_ns(point.profile or (), crossed) / point.compute_ns for point in points),
-            Traffic(dims, asked.system.all_reduce, first.bytes_per_dimension or ()),
-            first.compute_ns / TICKS_PER_S,
-            first.source,
+        alone = share == 1.0
+        dims, point = (
+            self._first(model, shape) if alone else self._slowest(model, shape, contended, share)
         )
+        busy = busy_ns(point.profile or (), _crossed(dims, contended)) / point.compute_ns
+        return with_constant_share(point, constant).comm_ratio, busy
 
     def _slowest(
         self, model: str, shape: Shape, contended: frozenset[str], share: float
@@ -169,6 +281,10 @@ def at_share(
         else dim
         for dim in dims
     )
+
+
+def _crossed(dims: Sequence[Dimension], contended: frozenset[str]) -> set[int]:
+    return {index for index, dim in enumerate(dims) if dim.level in contended}
 
 
 def busy_ns(profile: Iterable[Burst], dimensions: Iterable[int]) -> int:

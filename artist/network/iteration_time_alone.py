@@ -6,7 +6,8 @@ The compute time comes from the trace, and only the ratio comes from the backend
 IV-C). A job on more or fewer GPUs than it asked for has the same compute time, and an
 iteration is worth GPUs held / GPUs asked for.
 
-Models of contention between jobs are other implementations of `artist.contract.RateFunction`.
+Models of contention between jobs are other implementations of `artist.contract.RateFunction`
+(`rate_functions.py`).
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ def _of_component(contention: Contention, two_bottleneck_weight: float) -> tuple
         alone = alone_s(contention, 0)
         return (Slowed(alone, alone),)
     form = canonical(contention)
-    jobs = [_job(form.contention, index) for index in range(len(form.order))]
-    periods_of = _together if len(jobs) <= MOST_TOGETHER else _each_among_others
+    jobs = [sending_job(form.contention, index) for index in range(len(form.order))]
+    periods_of = chain_s if len(jobs) <= MOST_TOGETHER else _each_among_others
     periods_s = periods_of(form.contention.links, jobs, two_bottleneck_weight).tolist()
     return form.in_place(
         [
@@ -99,7 +99,8 @@ def _without_phases(contention: Contention) -> Contention:
     return Contention(contention.links, members)
 
 
-def _job(contention: Contention, index: int) -> SendingJob:
+def sending_job(contention: Contention, index: int) -> SendingJob:
+    """A job of a contention as `mean` sees it; it sends as long as it does alone there."""
     pattern = contention.members[index].pattern
     down_s = pattern.down_s
     busy_s = max(alone_s(contention, index) - down_s, 0.0)
@@ -173,13 +174,13 @@ def _stationary(rates: Floats) -> Floats:
     return chances
 
 
-def _together(
+def chain_s(
     links: tuple[SharedLink, ...],
     jobs: Sequence[SendingJob],
-    two_bottleneck_weight: float,
+    two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT,
     background: Sequence[Flow] = (),
 ) -> Floats:
-    """Iterations of few jobs, from the chain of all, beside flows that always send."""
+    """Iterations of few jobs in seconds, from the chain of all, beside flows that always send."""
     sharers = _Sharers(links, jobs, two_bottleneck_weight, background)
     speeds = (sharers.chances()[:, None] * sharers.speeds).sum(axis=0)
     periods: Floats = np.array([job.busy_s for job in jobs]) / speeds
@@ -215,18 +216,28 @@ class Crowds:
 
     def periods_s(self, before_s: Sequence[float], indices: Iterable[int]) -> list[float]:
         """One round: new iterations of some jobs, from those of all before it."""
-        sends = [job.busy_s / before for job, before in zip(self._jobs, before_s, strict=True)]
+        sends = self._sends(before_s)
         # Equal jobs in equal crowds need one chain.
         known: dict[tuple[tuple[SendingJob, ...], tuple[Flow, ...]], float] = {}
         periods_s = list(before_s)
         for index in indices:
             key = self._crowd(index, sends)
             if key not in known:
-                made = _together(self._links, key[0], self._two_bottleneck_weight, key[1])
-                known[key] = float(made[0])
-            # Longer iterations of the others make this one shorter. Half steps damp the swings.
-            periods_s[index] = math.sqrt(before_s[index] * known[key])
+                known[key] = self._chain_s(*key)
+            periods_s[index] = _half_step(before_s[index], known[key])
         return periods_s
+
+    def period_s(self, before_s: Sequence[float], index: int) -> float:
+        """One round for one job: its new iteration, from those of all before it."""
+        chain = self._chain_s(*self._crowd(index, self._sends(before_s)))
+        return _half_step(before_s[index], chain)
+
+    def _sends(self, before_s: Sequence[float]) -> list[float]:
+        return [job.busy_s / before for job, before in zip(self._jobs, before_s, strict=True)]
+
+    def _chain_s(self, crowd: tuple[SendingJob, ...], background: tuple[Flow, ...]) -> float:
+        periods = chain_s(self._links, crowd, self._two_bottleneck_weight, background)
+        return float(periods[0])
 
     def _crowd(
         self, index: int, sends: Sequence[float]
@@ -242,6 +253,11 @@ class Crowds:
             for flow in self._jobs[other].flows
         )
         return tuple(self._jobs[other] for other in crowd), background
+
+
+def _half_step(before_s: float, after_s: float) -> float:
+    """Longer iterations of the others make this one shorter. Half steps damp the swings."""
+    return math.sqrt(before_s * after_s)
 
 
 class _Neighbours:

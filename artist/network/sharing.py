@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from artist.network.components import Model
-from artist.network.curves import Curve
+from artist.network.curves import Curve, GrowingCurve
 from artist.network.ways import JobOnLinks, Way, contention
 
 # A Down time that changes by a thousandth of an iteration changes no answer by a percent.
@@ -39,7 +39,7 @@ class CurvedJob:
     """
 
     ways: tuple[Way, ...]
-    curve: Curve
+    curve: Curve | GrowingCurve
     compute_s: float
     offset_s: float = 0.0
 
@@ -87,7 +87,7 @@ def _rounds(
     """The share of each job, and whether it fills a link of its own by itself."""
     shares = [1.0] * len(jobs)
     fills = [False] * len(jobs)
-    seen = [_seen(job, 1.0) for job in jobs]
+    seen = [seen_by_models(job, 1.0) for job in jobs]
     for _ in range(MOST_ROUNDS):
         before = seen
         slowed = model(contention(before, eta=eta, fair_queued=fair_queued))
@@ -100,7 +100,7 @@ def _rounds(
                 shares[index] = job.curve.share_at(busy_s / job.compute_s)
             else:
                 shares[index] = 1.0
-        seen = [_seen(job, share) for job, share in zip(jobs, shares, strict=True)]
+        seen = [seen_by_models(job, share) for job, share in zip(jobs, shares, strict=True)]
         if all(
             abs(now.iteration_s - then.iteration_s) <= SETTLED * then.iteration_s
             for now, then in zip(seen, before, strict=True)
@@ -113,8 +113,8 @@ def _down_s(job: CurvedJob, share: float) -> float:
     return max(job.iteration_s(share) - job.busy_s(share), 0.0)
 
 
-def _seen(job: CurvedJob, share: float) -> JobOnLinks:
-    """The job as a model sees it: Down and Up, alone."""
+def seen_by_models(job: CurvedJob, share: float) -> JobOnLinks:
+    """A job with a share of the bandwidth, as a model sees it: Down and Up, alone."""
     busy_s = job.busy_s(1.0)
     times = job.compute_s / job.curve.compute_s
     ways = tuple(replace(way, volume_bytes=times * way.volume_bytes) for way in job.ways)

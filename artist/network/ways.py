@@ -41,14 +41,25 @@ class JobOnLinks:
 
 
 def ways(
-    tree: ClusterTree, fabric: Fabric, placement: Placement, traffic: Traffic
+    tree: ClusterTree,
+    fabric: Fabric,
+    placement: Placement,
+    traffic: Traffic,
+    innermost_level: int = 0,
 ) -> tuple[Way, ...]:
     """The ways of a job's traffic between the units of the innermost level with an uplink.
+
+    Uplinks of levels inside `innermost_level` are left out, and so is traffic that crosses no
+    others.
 
     Raises:
         ConfigError: as `Traffic.spans`.
     """
-    stated = [index for index, level in enumerate(fabric.levels) if level.uplink is not None]
+    stated = [
+        index
+        for index, level in enumerate(fabric.levels)
+        if level.uplink is not None and index >= innermost_level
+    ]
     if not stated:
         return ()
     innermost = stated[0]
@@ -111,12 +122,18 @@ def contention(
         step = Step(down_s, tuple(way.volume_bytes for way in job.ways))
         return Member(Pattern(flows, (step,)), job.offset_s)
 
-    shared = tuple(
-        SharedLink(
-            link.capacity_gib_per_s * GIB,
-            link.level in fair_queued,
-            1.0 if link.level in fair_queued else eta if link.eta is None else link.eta,
-        )
-        for link in links
-    )
+    shared = tuple(shared_link(link, eta, fair_queued) for link in links)
     return Contention(shared, tuple(member(job) for job in jobs))
+
+
+def shared_link(link: Link, eta: float, fair_queued: frozenset[str]) -> SharedLink:
+    """A link as models of contention know it; arguments as in `contention`."""
+    used = efficiency(link.level, link.eta, eta, fair_queued)
+    return SharedLink(link.capacity_gib_per_s * GIB, link.level in fair_queued, used)
+
+
+def efficiency(level: str, stated: float | None, eta: float, fair_queued: frozenset[str]) -> float:
+    """The share of a link's capacity that is used while jobs share it."""
+    if level in fair_queued:
+        return 1.0
+    return eta if stated is None else stated

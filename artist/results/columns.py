@@ -19,6 +19,16 @@ _ITERATIONS = Term(
     "iterations", "1", "training steps of the job; in placements, those that ended in the interval"
 )
 _TIME = Term("time_s", "s", "time of the row; a row of the timeline holds until the next one")
+_START = Term(
+    "start_s",
+    "s",
+    "when the interval began; in jobs, when the job first got GPUs; in waits, when the wait began",
+)
+_END = Term(
+    "end_s",
+    "s",
+    "when the interval ended; an interval has one speed; in waits, when the wait ended",
+)
 
 TABLES: dict[str, tuple[Term, ...]] = {
     "jobs": (
@@ -79,6 +89,21 @@ TABLES: dict[str, tuple[Term, ...]] = {
         Term("preemptions", "1", "how often the job lost its GPUs before it was done"),
         Term("migrations", "1", "how often the job moved to other GPUs while it ran"),
         _SOURCE,
+        Term(
+            "contention_slowdown",
+            "1",
+            "how much longer the job ran because other jobs used its links: 0.1 is a tenth more; "
+            "only with --contention",
+            "(with - alone) / alone; with = run_s - stalled_s, alone = sum over placements of "
+            "(end_s - start_s - stalled_s) x alone_iteration_s / iteration_s",
+        ),
+        Term(
+            "contention_lost_s",
+            "s",
+            "running time that the job lost because other jobs used its links; only with "
+            "--contention",
+            "with - alone, as in contention_slowdown",
+        ),
     ),
     "placements": (
         _JOB,
@@ -86,17 +111,8 @@ TABLES: dict[str, tuple[Term, ...]] = {
         _LEVEL,
         Term("signature", "", "shape of the GPUs: + separates sockets, `,` machines, / racks"),
         Term("placement", "", "machine:GPUs for each machine; machines are numbered from 0"),
-        Term(
-            "start_s",
-            "s",
-            "when the interval began; in jobs, when the job first got GPUs; in waits, when the "
-            "wait began",
-        ),
-        Term(
-            "end_s",
-            "s",
-            "when the interval ended; an interval has one speed; in waits, when the wait ended",
-        ),
+        _START,
+        _END,
         _ITERATIONS,
         Term(
             "iteration_s",
@@ -114,6 +130,25 @@ TABLES: dict[str, tuple[Term, ...]] = {
             "why the interval ended: finished, lease-ended, preempted, migrated, re-rated (another "
             "speed follows), held (the job keeps its GPUs and stands still for a while) or "
             "withdrawn (its GPUs left service); if the policy gave a reason, it follows a colon",
+        ),
+    ),
+    "links": (
+        Term("link", "", "level, unit and direction of a link: machine 3 up"),
+        _START,
+        _END,
+        Term("jobs", "1", "jobs that send on the link in the interval"),
+        Term(
+            "bytes",
+            "B",
+            "what they send on it in the interval, spread evenly over their iterations",
+            "sum over jobs of bytes of an iteration on the link x (end_s - start_s) / iteration_s",
+        ),
+        Term(
+            "utilisation",
+            "1",
+            "share of what the link can carry; above 1 only where nobody limits a job by its own "
+            "links (--contention none)",
+            "bytes / (capacity x (end_s - start_s))",
         ),
     ),
     "timeline": (

@@ -187,6 +187,26 @@ METRICS = (
         "how equal finish_time_fairness is among jobs; 1 is equal (Jain et al., 1984)",
         "(sum rho)^2 / (n x sum rho^2), rho = jct_s / ideal_s of each of n jobs",
     ),
+    Term(
+        "contention_slowdown_mean",
+        "1",
+        "how much longer a job ran because other jobs used its links, mean over jobs: 0.1 is a "
+        "tenth more; only with --contention",
+        "mean(contention_slowdown in jobs)",
+    ),
+    Term(
+        "contention_slowdown_p95",
+        "1",
+        "the same, 95th percentile",
+        "as jct_p50_s",
+    ),
+    Term(
+        "contention_lost_job_h",
+        "job-h",
+        "running time that jobs lost because others used their links, in hours, summed over jobs; "
+        "only with --contention",
+        "sum(contention_lost_s in jobs) / 3600",
+    ),
     Term("latency_queries", "1", "how often the speed of a placement was asked for"),
     Term(
         "latency_backend_calls",
@@ -273,6 +293,12 @@ TERMS = (
         "numbers that fit the models to measurements of a machine: scales of compute times and "
         "bytes, and a constant share; a file in astra_configs/calibrations. In a summary: the one "
         "that the run used, or none",
+    ),
+    Term(
+        "contention",
+        "",
+        "how jobs slow each other down that share links: a model of artist list contention. In a "
+        "summary: the one of the run; left out if none",
     ),
     Term(
         "fabric_changes",
@@ -436,6 +462,46 @@ TERMS = (
         "ASTRA-sim's unit of time: its output and artist latency count cycles, and a cycle is a "
         "nanosecond of simulated time; no cycle of a processor",
         "1 cycle = 1 ns",
+    ),
+    Term(
+        "circle",
+        "",
+        "what a job wants to send over one iteration, rolled around a circle: its perimeter is the "
+        "iteration time, its arcs are the Up phases. The unified circle of a link holds whole "
+        "iterations of all its jobs; rotating a job's circle delays the job. artist circle draws "
+        "it (CASSINI, NSDI 2024, section 3)",
+        "perimeter = least common multiple of the iteration times, snapped to ratios of terms up "
+        "to 8",
+    ),
+    Term(
+        "Up and Down",
+        "",
+        "phases of an iteration: a job sends while it is Up, and computes without sending while it "
+        "is Down (CASSINI, section 2.1)",
+    ),
+    Term(
+        "compatibility score",
+        "1",
+        "how well the jobs of a link interleave at their best rotations: 1 if they never want more "
+        "than its capacity, below 0 if they want more than twice of it on average (CASSINI, "
+        "Table 1); the score of a placement is the mean over the links with more than one job, and "
+        "1 without such a link",
+        "1 - mean over angles of max(demand - capacity, 0) / capacity",
+    ),
+    Term(
+        "time-shift",
+        "s",
+        "how long a job's next iteration is delayed, once, so that it communicates while the jobs "
+        "that share its links compute (CASSINI, eq. 5)",
+        "(rotation / full turn x perimeter) mod iteration time",
+    ),
+    Term(
+        "affinity graph",
+        "",
+        "jobs that share links, and links with more than one job; an edge weighs the job's "
+        "time-shift on that link. Without loops, one time-shift per job follows that keeps the "
+        "jobs of every link apart as that link wants it (CASSINI, section 4.1, Theorem 1)",
+        "loops = edges - vertices + connected parts",
     ),
     Term("gang", "", "the GPUs of one job; they start and stop together"),
     Term("tick", "ns", "the engine's unit of time, an integer"),

@@ -27,6 +27,8 @@ Column: TypeAlias = "npt.NDArray[Any] | list[Any]"
 Table: TypeAlias = dict[str, Column]
 """Column name -> values. All columns have one length."""
 
+SECONDS_PER_HOUR = 3600.0
+
 # After these ends the same job goes on with the same GPUs: the placement does not end.
 _CONTINUES = frozenset({EndReason.RE_RATED, EndReason.HELD})
 
@@ -36,10 +38,13 @@ def seconds_column(ticks: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[
     return np.array(ticks, dtype=np.int64) / TICKS_PER_S
 
 
-def job_table(rows: Rows, alone_s: Sequence[float] | None = None) -> Table:
+def job_table(
+    rows: Rows, alone_s: Sequence[float] | None = None, *, contended: bool = False
+) -> Table:
     """One row per finished job, in the order of arrival.
 
-    `alone_s` (`alone.py`) has a value per handle. Without it its columns are left out.
+    `alone_s` (`alone.py`) has a value per handle. Without it its columns are left out. So is what
+    jobs lost to each other, unless they are `contended`.
     """
     jobs = sorted(rows.jobs, key=lambda row: row.handle)
     parts = _parts(rows.placements, {row.handle: row.job.compute_s for row in jobs})
@@ -70,6 +75,7 @@ def job_table(rows: Rows, alone_s: Sequence[float] | None = None) -> Table:
         "preemptions": np.array([row.preemptions for row in jobs], dtype=np.int32),
         "migrations": np.array([row.migrations for row in jobs], dtype=np.int32),
         "source": ["|".join(sorted(part.sources)) for part in job_parts],
+        **(_lost_to_others(job_parts) if contended else {}),
     }
     for name in dict.fromkeys(name for row in jobs for name in row.job.hints):
         table[name] = [row.job.hints.get(name) for row in jobs]
@@ -81,6 +87,17 @@ def _alone(jct_s: npt.NDArray[np.float64], alone_s: Sequence[float] | None) -> T
         return {}
     seconds = np.array(alone_s)
     return {"alone_s": seconds, "finish_time_fairness_alone": jct_s / seconds}
+
+
+def _lost_to_others(parts: Sequence[_Parts]) -> Table:
+    """Running time with the others, and what the same iterations had taken without them."""
+    running_s = np.array([part.compute_s + part.comm_s for part in parts])
+    undisturbed_s = np.array([part.undisturbed_s for part in parts])
+    # A job that was never slowed has lost nothing, to the last bit.
+    disturbed = np.array([part.disturbed for part in parts], dtype=bool)
+    lost_s = np.where(disturbed, running_s - undisturbed_s, 0.0)
+    slowdown = np.divide(lost_s, undisturbed_s, out=np.zeros(len(parts)), where=undisturbed_s > 0)
+    return {"contention_slowdown": slowdown, "contention_lost_s": lost_s}
 
 
 def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Table:
@@ -177,6 +194,7 @@ def summarise(
         **_placements_per_level(rows, tree),
         **_iteration_times(rows.placements),
         **_fairness(jobs),
+        **_contention(jobs),
         "events": rows.events,
     }
 
@@ -275,6 +293,18 @@ def _fairness(jobs: Table) -> Mapping[str, float]:
     return {**statistics, "jain_index": jain}
 
 
+def _contention(jobs: Table) -> Mapping[str, float]:
+    """What jobs lost to each other; nothing if nobody could."""
+    if "contention_slowdown" not in jobs:
+        return {}
+    slowdown = np.asarray(jobs["contention_slowdown"])
+    return {
+        "contention_slowdown_mean": float(np.mean(slowdown)),
+        "contention_slowdown_p95": float(np.percentile(slowdown, 95)),
+        "contention_lost_job_h": float(np.sum(jobs["contention_lost_s"])) / SECONDS_PER_HOUR,
+    }
+
+
 def _spread(name: str, values: Column, percentiles: Sequence[int]) -> Mapping[str, float]:
     statistics = {f"{name}_mean_s": float(np.mean(values))}
     for percentile in percentiles:
@@ -296,6 +326,9 @@ class _Parts:
 
     compute_s: float = 0.0
     comm_s: float = 0.0
+    undisturbed_s: float = 0.0
+    """The running time that its iterations had taken without other jobs."""
+    disturbed: bool = False
     stalled: int = 0
     lost: int = 0
     sources: set[str] = field(default_factory=set)
@@ -312,6 +345,8 @@ def _parts(
         share = compute_s[row.handle] / row.iteration_s
         part.compute_s += running_s * share
         part.comm_s += running_s * (1.0 - share)
+        part.undisturbed_s += running_s * (row.alone_iteration_s / row.iteration_s)
+        part.disturbed |= row.alone_iteration_s != row.iteration_s
         part.stalled += row.stalled
         part.lost += row.lost
         part.sources.add(row.source)

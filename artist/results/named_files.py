@@ -1,8 +1,9 @@
 """The files that a scenario names beside trace, fabric and calibration, and their digests.
 
-These are the mapping of a trace's columns, the recorded tables of backends, policies in files
-(`FILE.py:CLASS`) and the options `..._file` of policies. Their digests stand in a run's manifest,
-so that runs which read different files are told apart.
+These are the mapping of a trace's columns, the recorded tables of backends, tables of slowdowns
+(`--contention table:FILE`), policies in files (`FILE.py:CLASS`) and the options `..._file` of
+policies. Their digests stand in a run's manifest, so that runs which read different files are told
+apart.
 """
 
 from __future__ import annotations
@@ -56,6 +57,9 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
         name = getattr(scenario, setting) or ""
         if name.startswith(_RECORDED):
             yield setting, name.removeprefix(_RECORDED)
+    kind, _, file = scenario.contention.partition(":")
+    if kind == "table" and file:
+        yield "contention", file
     for number, match in enumerate(POLICY_FILE.finditer(scenario.policy)):
         yield f"policy.{number}" if number else "policy", match[1].strip()
     if (mapping := mapping_file(scenario)) is not None:

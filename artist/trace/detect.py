@@ -18,6 +18,7 @@ from artist.trace.native.file_bytes import is_json, is_parquet
 from artist.trace.native.formats import OWN_FORMATS, OwnFormat, check_columns
 from artist.trace.native.mapping import (
     TraceMapping,
+    check_units,
     in_seconds,
     own_format,
     renamed,
@@ -76,7 +77,9 @@ def _open_mapped(
     if isinstance(format_, OwnFormat):
         table, left_out = without_others(table, format_)
         format_.check(table)
-    return in_seconds(table, mapping, place), format_, left_out
+    converted = in_seconds(table, mapping, place)
+    check_units(table, mapping, place, dates=isinstance(format_, OwnFormat))
+    return converted, format_, left_out
 
 
 def _open_plain(path: Path, data: bytes, forced: Format | None) -> tuple[Table, Format]:

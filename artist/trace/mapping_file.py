@@ -41,7 +41,8 @@ def write_mapping(
         mapping = mapping.model_copy(update={"format": format_named(format_).id})
     elif not given:
         raise ConfigError(f"{path}: nothing to write; give --columns, --units, --models or --from")
-    read_trace(trace, rules=Rules(), mapping=mapping)
+    required = frozenset(given.get("models") or ())
+    read_trace(trace, rules=Rules(required=required), mapping=mapping)
     entries = mapping.model_dump(exclude_defaults=True)
     write_whole(path, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True))
     return path

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,10 +103,12 @@ def open_trace(
     """
     if is_trace_file(name_or_file):
         mapping, place = mapping_for(name_or_file, **given._asdict())
+        rules = rules or Rules(seed=seed)
         return read_trace(
             Path(name_or_file),
             format_=format_,
-            rules=rules or Rules(seed=seed),
+            # A mapping file may serve several traces, so it may name models that this one lacks.
+            rules=replace(rules, required=frozenset(given.models or ())),
             mapping=mapping if place else None,
             mapping_place=place,
         )

@@ -59,7 +59,8 @@ def read_trace(
     trace = _read(path, forced, rules, mapping, mapping_place)
     if mapping is None:
         return trace
-    return replace(trace, mapped=in_words(mapping, mapping_place, trace.mapped))
+    mapped = in_words(mapping, mapping_place, trace.mapped)
+    return replace(trace, mapped=mapped, units=dict(mapping.units))
 
 
 def _read(

@@ -9,10 +9,15 @@ from typing import TypeAlias
 
 import numpy as np
 
+from artist.trace.doubts import doubts
 from artist.trace.foreign.fill import known_model
+from artist.trace.native.formats import OWN_FORMATS, TIMES
+from artist.trace.native.mapping import SAME
 from artist.trace.native.trace import Trace
 
-Value: TypeAlias = str | int | float | list[str] | dict[str, int] | dict[str, float] | None
+Value: TypeAlias = (
+    str | int | float | list[str] | dict[str, int] | dict[str, float] | dict[str, str] | None
+)
 
 QUANTILES = (5, 25, 50, 75, 95, 99)
 _S_PER_HOUR = 3600
@@ -52,16 +57,26 @@ def stats(trace: Trace) -> dict[str, Value]:
     }
 
 
+def _units(trace: Trace) -> dict[str, str]:
+    """The unit of each column of times, by the names of the format."""
+    format_ = next((one for one in OWN_FORMATS if one.id == trace.format), None)
+    times = [name for name in format_.required if name in TIMES] if format_ else []
+    units = {SAME.get(name, name): unit for name, unit in trace.units.items()}
+    in_force = {name: units.pop(SAME.get(name, name), "s (default)") for name in times}
+    return {**in_force, **units} or {"times": f"as the {trace.format} format says"}
+
+
 def validate(trace: Trace) -> dict[str, Value]:
     """What the reader of a trace reports, and the names of models that the catalogue lacks."""
     return {
         "trace": trace.name,
         "format": trace.format,
         "jobs": len(trace.jobs),
+        "units": _units(trace),
         "sha256": trace.digest,
         "models_unknown": [m for m in sorted({j.model for j in trace.jobs}) if not known_model(m)],
         "mapped": list(trace.mapped),
         "filled": list(trace.filled),
         "dropped": dict(trace.dropped),
-        "warnings": list(trace.warnings),
+        "warnings": [*trace.warnings, *doubts(trace)],
     }

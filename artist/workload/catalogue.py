@@ -141,6 +141,16 @@ ROWS = (
         Settings(batch=15, sequence=150),
         ("txl",),
     ),
+    # 64 sequences of 512 tokens (Radford et al. 2018, section 4.1).
+    Model(
+        "gpt1",
+        "GPT-1",
+        "Radford et al. 2018",
+        decoders.gpt1,
+        Settings(batch=64, sequence=512),
+        ("gpt", "openai-gpt"),
+        positions=512,
+    ),
     *(
         Model(
             name,
@@ -172,6 +182,14 @@ ROWS = (
         "arXiv:2201.05596",
         decoders.gpt_moe,
         Settings(batch=4, sequence=2048, precision="bf16", experts=128),
+        positions=2048,
+    ),
+    Model(
+        "gpt3-xl",
+        "GPT-3 XL, 1.3B, on one GPU (batch assumed)",
+        "arXiv:2005.14165",
+        decoders.gpt3_xl,
+        Settings(batch=4, sequence=2048, precision="bf16"),
         positions=2048,
     ),
     # A replica takes 96 GPUs. 1,536 sequences on 384 GPUs are 384 per replica, in microbatches of

@@ -19,13 +19,17 @@ from artist.workload.operators import Kind, Operator, Role, linear, lookup
 
 @dataclass(frozen=True, slots=True)
 class Gpt:
-    """Sizes of a GPT. Every `experts_every`-th block has experts; 0 means no block has."""
+    """Sizes of a GPT. Every `experts_every`-th block has experts; 0 means no block has.
+
+    GPT-1 normalises behind each layer, and so not once more before the head (`final_norm`).
+    """
 
     layers: int
     hidden: int
     vocabulary: int = 50_257
     positions: int = 1024
     experts_every: int = 0
+    final_norm: bool = True
 
     def build(self, sequence: int, experts: int = 1) -> tuple[Operator, ...]:
         """The embeddings, the blocks and the head, whose table is that of the embeddings."""
@@ -39,7 +43,8 @@ class Gpt:
                 operators += _experts(f"h{number}", hidden, sequence, experts)
             else:
                 operators += _feed_forward(f"h{number}", hidden, sequence)
-        operators.append(_head(2 * hidden, hidden, self.vocabulary, sequence))
+        weights = 2 * hidden if self.final_norm else 0
+        operators.append(_head(weights, hidden, self.vocabulary, sequence))
         return tuple(operators)
 
 
@@ -115,6 +120,19 @@ def gpt2(size: str) -> Callable[..., tuple[Operator, ...]]:
         return _GPT2[size].build(sequence)
 
     return build
+
+
+def gpt1(sequence: int = 512) -> tuple[Operator, ...]:
+    """GPT-1: 12 layers of 768, 512 positions (Radford et al. 2018, section 4.1).
+
+    Vocabulary: the released model.
+    """
+    return Gpt(12, 768, 40_478, 512, final_norm=False).build(sequence)
+
+
+def gpt3_xl(sequence: int = 2048) -> tuple[Operator, ...]:
+    """GPT-3 XL, 1.3 billion parameters (arXiv:2005.14165, table 2.1)."""
+    return Gpt(24, 2048, positions=2048).build(sequence)
 
 
 def gpt3(sequence: int = 2048) -> tuple[Operator, ...]:

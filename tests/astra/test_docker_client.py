@@ -29,6 +29,7 @@ def test_docker_that_is_not_installed() -> None:
         ),
         ("Error: No such image: some/astra:1", "run: docker pull some/astra:1"),
         ("Unable to find image 'some/astra:1' locally", "run: docker pull some/astra:1"),
+        ("Error: No such image: some/astra:1", "or use --backend analytical"),
         ('exec: "sh": executable file not found in $PATH', "POSIX sh"),
         ("line\nsomething new", "it said: 'something new'"),
         ("", "it said: 'nothing'"),

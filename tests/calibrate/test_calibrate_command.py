@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -130,3 +131,65 @@ def test_options_that_contradict_each_other(
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stdout == ""
+
+
+def written(folder: Path, *rows: str, kind: str = "") -> Path:
+    """A file of measurements on machines of eight GPUs without sockets."""
+    path = folder / "mine.csv"
+    lines = ["# source: here", *([f"# kind: {kind}"] if kind else [])]
+    path.write_text("\n".join([*lines, "model,placement,comm_percent,use,note", *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(("kind", "heading"), [("", "measured"), ("paper", "paper")])
+def test_a_column_is_called_measured_only_if_somebody_measured(
+    artist: Run, tmp_path: Path, kind: str, heading: str
+) -> None:
+    path = written(tmp_path, "resnet50,8,4.5,fit,", kind=kind)
+    done = artist("calibrate", "--all", "--measured", path, "--fabric", "a100")
+    assert done.returncode == 0, done.stderr
+    assert f"\nmodel\tplacement\trole\t{heading}\t" in done.stdout
+    assert "percentage" not in done.stderr
+    assert "only compared" not in done.stderr
+
+
+def test_the_table_of_the_paper_is_called_paper(artist: Run) -> None:
+    shown = artist("calibrate", "--model", "resnet18").stdout
+    assert "\nmodel\tplacement\trole\tpaper\t" in shown
+    assert "measured" not in shown
+
+
+def test_an_unknown_kind_of_measurements_is_refused(artist: Run, tmp_path: Path) -> None:
+    done = artist("calibrate", "--all", "--measured", written(tmp_path, kind="guessed"))
+    assert done.returncode == 3
+    assert "kind is 'guessed', expected measured or paper" in done.stderr
+
+
+def test_a_fraction_in_the_place_of_a_percentage_is_doubted(artist: Run, tmp_path: Path) -> None:
+    path = written(tmp_path, "resnet50,8,0.045,fit,", "resnet18,8,0.1,fit,")
+    done = artist("calibrate", "--all", "--measured", path, "--fabric", "a100")
+    assert done.returncode == 0, done.stderr
+    assert "resnet50 on 8 communicates 0.045 % of its compute time, below 0.1 %" in done.stderr
+    assert "resnet18 on 8" not in done.stderr
+
+
+def test_a_compared_row_that_is_missed_is_named_unless_it_has_a_note(
+    artist: Run, tmp_path: Path
+) -> None:
+    rows = ["bert-large,8,6,fit,", 'bert-large,"8,8",15,compare,']
+    done = artist("calibrate", "--all", "--measured", written(tmp_path, *rows), "--fabric", "a100")
+    assert done.returncode == 0, done.stderr
+    deviation = re.search(r"bert-large\t8,8\tpredicted\t.* \(([-+]\d+)\.\d\)", done.stdout)
+    assert abs(int(deviation[1])) > 20
+    assert "missed by more than 20 %: bert-large on 8,8 (" in done.stderr
+    rows[1] += "another network"
+    path = written(tmp_path, *rows)
+    done = artist("calibrate", "--all", "--measured", path, "--fabric", "a100", "--overwrite")
+    assert "only compared" not in done.stderr
+
+
+def test_the_table_of_the_paper_needs_sockets(artist: Run) -> None:
+    done = artist("calibrate", "--model", "resnet50", "--fabric", "a100")
+    assert done.returncode == 2
+    assert "'a100' has no socket level" in done.stderr
+    assert "--measured FILE.csv, or a fabric with sockets (dally2025)" in done.stderr

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from artist.cli.run_remarks import remarks
+from artist.config import Scenario
+
 GOLDEN = Path(__file__).parents[3] / "shared" / "reference" / "golden_astra1.csv"
 
 
@@ -16,7 +19,7 @@ GOLDEN = Path(__file__).parents[3] / "shared" / "reference" / "golden_astra1.csv
         ("analytical:x", 2, ["takes no argument"]),
         ("astra-binary", 2, ["astra-binary:PATH"]),
         ("astra-binary:/nowhere/bin", 4, ["/nowhere/bin", "no such file"]),
-        ("astra-docker:nobody", 2, ["'nobody'", "images.yaml"]),
+        ("astra-docker:nobody", 2, ["'nobody'", "known: official, local", "images.yaml"]),
         ("recorded", 2, ["recorded:FILE"]),
         ("recorded:nowhere.csv", 3, ["nowhere.csv"]),
         ("none:x", 2, ["backend none:x", "answers no query"]),
@@ -58,3 +61,23 @@ def test_doctor_reports_and_changes_nothing(artist) -> None:
     assert rows["in-process backend"]["ok"]
     assert rows["cache of estimates"]["ok"]
     assert {"Docker engine", "image official"} <= set(rows)
+
+
+def test_doctor_says_which_image_is_artist_itself(artist, tmp_path: Path) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text("#!/bin/sh\necho sha256:abc\n")
+    docker.chmod(0o755)
+    ran = artist("doctor", "--format", "json", PATH=str(tmp_path))
+    details = {row["check"]: row["detail"] for row in json.loads(ran.stdout)}
+    assert details["image official"] == "sha256:abc"
+    assert details["image local"] == "sha256:abc: artist's own model, not ASTRA-sim"
+    listed = artist("list", "backends").stdout
+    assert "local, artist's own model, not ASTRA-sim" in listed
+
+
+@pytest.mark.parametrize("setting", ["backend", "fallback"])
+def test_a_run_says_that_its_container_is_artist_itself(setting: str) -> None:
+    told = "astra-docker:local is artist's own model, not ASTRA-sim"
+    assert told in remarks(Scenario(**{setting: "astra-docker:local"}))[0]
+    assert remarks(Scenario(**{setting: "astra-docker"})) == []
+    assert remarks(Scenario()) == []

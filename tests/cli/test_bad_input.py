@@ -21,7 +21,11 @@ FLAGS = [
     (("--set", "uneven=q"), 2, ["'uneven' is 'q', expected 'bounded' or 'flat'"]),
     (("--set", "columns=3"), 2, ["'columns' is 3, expected a mapping"]),
     (("--racks", "-3"), 2, ["racks", "-3"]),
-    (("--racks", "many"), 2, ["--racks", "valid integer"]),
+    (("--racks", "many"), 2, ["--racks is 'many', expected an integer"]),
+    (("--racks", "1.5"), 2, ["--racks is 1.5, expected an integer"]),
+    (("--racks", "4", "--racks", "2"), 2, ["--racks is given 2 times; give it once"]),
+    (("--cache", "--no-cache"), 2, ["--cache is given 2 times"]),
+    (("--format", "jason"), 2, ["--format is 'jason': did you mean 'json'? (known: table, json)"]),
     (("--gpus-per-machine", "0"), 2, ["gpus_per_machine"]),
     (("--racks", "100000000"), 2, ["100000000", "at most"]),
     (("--jobs", "0"), 2, ["jobs"]),
@@ -58,6 +62,36 @@ TRACES = [
 @pytest.mark.parametrize(("flags", "code", "words"), FLAGS, ids=lambda value: str(value)[:40])
 def test_bad_flags(artist, flags, code: int, words: list[str]) -> None:
     _expect(artist("sim", *flags), code, words)
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("list", "polices"), "'polices': did you mean 'policies'? (known: policies, models,"),
+        (("latency", "--model", "dlrm", "--model", "vgg11"), "--model is given 2 times"),
+        (("trace", "synth", "--jobs", "2", "--jobs", "3"), "--jobs is given 2 times"),
+        (("compare", "--workers", "0"), "--workers is 0, expected at least 1"),
+        (("compare", "--metrics", "jct"), "did you mean 'jct_mean_s'? (closest: jct_mean_s,"),
+        (("compare", "--policies", "dally,daly"), "did you mean 'dally'"),
+        (("explain", "one.yaml"), "one.yaml:3: 'levels' has 1, expected at least 2 of them"),
+    ],
+)
+def test_any_command_refuses_in_one_line_and_before_it_begins(
+    artist, tmp_path: Path, command: tuple[str, ...], told: str
+) -> None:
+    level = "{name: machine, topology: Ring, bandwidth: 1GB/s, latency: 1us, source: me}"
+    (tmp_path / "one.yaml").write_text(f"name: one\nsummary: x\nlevels: [{level}]\n")
+    ran = artist(*command)
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert ran.stderr.startswith("artist: error: ")
+    assert ran.stderr.count("\n") == 1
+    assert told in ran.stderr
+
+
+def test_what_may_be_given_twice_still_may(artist) -> None:
+    several = ("--set", "racks=2", "--set", "jobs=2", "--quiet", "--quiet")
+    assert artist("sim", "--trace", "tiny-batch", *several).returncode == 0
 
 
 @pytest.mark.parametrize(("name", "content", "words"), TRACES, ids=lambda v: str(v)[:12])

@@ -110,3 +110,50 @@ def test_a_terminal_shows_how_far_a_long_run_is(endless) -> None:
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130
     os.close(screen)
+
+
+COMPARED = ("--policies", "fifo,las", "--trace", "sensetime-batch-500", "--workers", "1")
+
+
+def test_an_interrupted_comparison_says_how_many_runs_are_done(tmp_path: Path) -> None:
+    arguments = ["compare", *COMPARED, "--racks", "2", "--permutations", "40"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "artist", *arguments],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "ARTIST_CACHE_DIR": str(tmp_path / "cache")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in process.stderr:
+        if "80 runs on 1 workers" in line:  # told when two runs are done
+            break
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    told = re.search(
+        r"^artist: interrupted with (\d+) of 80 runs done; nothing was written$", stderr, re.M
+    )
+    assert told, stderr
+    assert 2 <= int(told[1]) < 80
+
+
+@pytest.mark.parametrize(
+    ("runs", "told"),
+    [
+        ([], "before the first run was done; nothing was written"),
+        ([(1, 8), (2, 8)], "with 2 of 8 runs done; nothing was written"),
+    ],
+)
+def test_counting_runs(runs: list[tuple[int, int]], told: str) -> None:
+    from artist.cli.interruption import Interrupted
+    from artist.cli.progress_bar import counting
+
+    shown: list[tuple[int, int]] = []
+    with pytest.raises(Interrupted) as raised:  # noqa: SIM117
+        with counting(lambda *run: shown.append(run)) as on_done:
+            for run in runs:
+                on_done(*run)
+            raise Interrupted(signal.SIGINT)
+    assert str(raised.value) == f"interrupted {told}"
+    assert shown == runs

@@ -130,13 +130,13 @@ def test_models_drawn_at_random_are_told_first_whatever_follows(artist, own, com
 
 def test_quiet_leaves_the_models_that_were_drawn(own: Path, capsys) -> None:
     columns = {"job_id": "id", "arrival_s": "submitted", "gpus": "n_gpus", "duration": "run_hours"}
-    given = Given(columns, model_rule="mix")
+    given = Given(columns, {"duration": "h"}, model_rule="mix")
     trace = open_trace(str(own / "jobs.csv"), given=given)
     say_what_was_read(trace, quiet=True)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("trace jobs: models are drawn at random: model (as in Dally's batch for")
     say_what_was_read(trace)
-    assert "mapping: --columns, --model-rule; columns: " in capsys.readouterr().err
+    assert "mapping: --columns, --units, --model-rule; columns: " in capsys.readouterr().err
 
 
 def test_the_schema_of_the_file(artist) -> None:
@@ -155,6 +155,53 @@ def test_the_proposal_for_look_alikes_reads_the_file(artist, own: Path) -> None:
     ran = artist("trace", "stats", "o.csv", *flags, "--format", "json")
     assert json.loads(ran.stdout)["ideal_jct_p50_s"] == 1800
     assert "will refuse" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "units"),
+    [
+        (
+            "Job,Submitted (h),GPUs requested,Runtime [h],Network\na,0.5,8,2,vgg11\n",
+            "job_id=Job,submit_time=Submitted (h),num_gpus=GPUs requested,duration=Runtime [h],"
+            "model=Network",
+            "submit_time=h,duration=h",
+        ),
+        (  # of nothing else could the last column hold the duration
+            "id,submitted,n_gpus,busy (min),net\na,2025-03-01,8,120,vgg11\n",
+            "job_id=id,submit_time=submitted,num_gpus=n_gpus,duration=busy (min),model=net",
+            "submit_time=date,duration=min",
+        ),
+    ],
+)
+def test_the_proposal_names_the_units(artist, own: Path, text, columns, units) -> None:
+    (own / "o.csv").write_text(text)
+    ran = artist("trace", "validate", "o.csv")
+    assert f"--columns '{columns}' --units {units}\n" in ran.stderr
+    ran = artist("trace", "stats", "o.csv", "--columns", columns, "--units", units,
+                 "--format", "json")  # fmt: skip
+    assert json.loads(ran.stdout)["ideal_jct_p50_s"] == 7200
+
+
+def test_validate_prints_the_units_in_force(artist, own: Path) -> None:
+    ran = artist("trace", "validate", "jobs.csv", *FLAGS)
+    assert "\nunits\tsubmit_time: s (default), duration: h\n" in ran.stdout
+    ran = artist("trace", "validate", "tiny-batch")
+    assert "\nunits\tarrival_s: s (default), compute_s: s (default)\n" in ran.stdout
+
+
+def test_sim_compares_run_times_with_recorded_ones(artist, own: Path) -> None:
+    ran = artist(*SIM, *FLAGS, *MODELS)
+    assert "\nJobs run 1." in ran.stdout
+    assert "warning" not in ran.stderr
+    dlrm = ("--models", "ResNet-18 (batch size 32)=dlrm,VGG, the old one=vgg11")
+    ran = artist(*SIM, *FLAGS, *dlrm, "--quiet", "--format", "json")
+    assert "warning: Jobs run " in ran.stderr
+    assert "x at most (job 'a', 'dlrm')" in ran.stderr
+
+
+def test_only_recorded_run_times_are_compared(artist) -> None:
+    ran = artist("sim", "--trace", "tiny-batch", "--racks", "1")
+    assert "recorded time" not in ran.stdout + ran.stderr
 
 
 def test_stats_and_sim_name_all_unknown_models_as_spelt(artist, own: Path) -> None:

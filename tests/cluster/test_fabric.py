@@ -190,12 +190,12 @@ levels:
         (
             "    latency_ns: 10\n",
             "    latency_ns: 10\n    uplink: {oversubscription: 0, source: me}\n",
-            ":8: 'levels.0.uplink.oversubscription': .*got 0",
+            ":8: 'levels.0.uplink.oversubscription' is 0, expected",
         ),
         (
             "    latency_ns: 10\n",
             "    latency_ns: 10\n    uplink: {oversubscription: 2, eta: 1.1, source: me}\n",
-            ":8: 'levels.0.uplink.eta': .*got 1.1",
+            ":8: 'levels.0.uplink.eta' is 1.1, expected at most 1",
         ),
     ],
 )

@@ -14,6 +14,7 @@ from artist.cluster.fabric_options import LevelOptions, changes_text, with_optio
 from artist.config import Scenario, assign, load_scenario
 from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment, runs
+from artist.io.documents import validate
 from artist.units import BANDWIDTH_UNITS, GIB, bandwidth_texts, from_base_unit, latency_text
 
 DALLY = load_fabric("dally2025")
@@ -75,11 +76,40 @@ def test_latencies_are_shown_short() -> None:
     ]  # fmt: skip
 
 
-@given(st.floats(1e-6, 1e6), st.sampled_from(sorted(BANDWIDTH_UNITS)))
+@given(st.floats(1e-3, 1e5), st.sampled_from(sorted(BANDWIDTH_UNITS)))
 def test_a_bandwidth_in_any_unit_comes_back(gib_per_s: float, unit: str) -> None:
     written = f"{from_base_unit(gib_per_s, unit, BANDWIDTH_UNITS):.17g}{unit}"
     read = LevelOptions.model_validate({"bandwidth": written}).bandwidth_gib_per_s
     assert read == pytest.approx(gib_per_s, rel=1e-14)
+
+
+@pytest.mark.parametrize("bandwidth", ["1Mbit/s", "1000000Gbit/s"])
+@pytest.mark.parametrize("latency", ["0ns", "1s"])
+def test_the_slowest_and_the_fastest_link_are_taken(bandwidth: str, latency: str) -> None:
+    changed(f"rack.bandwidth={bandwidth}", f"rack.latency={latency}")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("bandwidth=0.999Mbit/s", r"a link of 0\.0001163 GiB/s; expected 1 Mbit/s to 1 Pbit/s"),
+        ("bandwidth=1000001Gbit/s", r"a link of 1\.164e\+05 GiB/s; expected 1 Mbit/s to 1 Pbit/s"),
+        ("bandwidth_gib_per_s=1e-9", r"so check the unit"),
+        ("latency=10s", r"a hop of 10000 ms; expected at most 1 s, so check the unit"),
+        ("latency_ns=1000000001", r"expected at most 1 s"),
+    ],
+)
+def test_a_link_that_no_cluster_has_is_refused(change: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        changed(f"rack.{change}")
+
+
+def test_a_fabric_file_has_the_same_bounds() -> None:
+    for key, value in (("bandwidth_gib_per_s", 1e-9), ("latency_ns", 1e10)):
+        document = DALLY.model_dump()
+        document["levels"][0][key] = value
+        with pytest.raises(ConfigError, match="so check the unit"):
+            validate(document, Fabric, "fabric")
 
 
 # -- one change, one form --------------------------------------------------------------
@@ -224,10 +254,10 @@ def test_a_fabric_file_may_use_units() -> None:
         ("network=12", ["KEY: VALUE", "bandwidth: 100Gbit/s"]),
         ("netwrk.latency=1us", ["socket, machine, rack, network", "did you mean 'network'?"]),
         ("moon.latency=1us", ["'dally2025' has the levels socket, machine, rack, network"]),
-        ("rack.oversubscription=0", ["greater than 0"]),
+        ("rack.oversubscription=0", ["more than 0"]),
         ("network.oversubscription=2", ["level network: 'uplink' leads nowhere"]),
-        ("rack.eta=0", ["greater than 0"]),
-        ("rack.eta=1.2", ["less than or equal to 1"]),
+        ("rack.eta=0", ["more than 0"]),
+        ("rack.eta=1.2", ["at most 1"]),
         ("socket.eta=0.9", ["states no uplink", "fabric.socket.oversubscription too"]),
         ("rack.shared_by=network", ["rack: ", "no level inside it", "socket, machine"]),
         ("socket.shared_by=machine", ["level socket", "none is"]),

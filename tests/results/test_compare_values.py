@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import artist
 from artist.config import Scenario
 from artist.errors import ConfigError
-from artist.experiments.compare import METRICS
 from artist.results import students_t
+from artist.results.chief_metrics import COMPARED
 from artist.results.compare_values import (
     ComparedValues,
     compare_values,
@@ -271,16 +271,16 @@ def test_sixty_real_runs_of_a_policy_do_not_differ_from_themselves() -> None:
     base = Scenario(racks=1, jobs=60, policy="las")
     runs = np.array(
         [
-            [simulate(base.model_copy(update={"seed": seed})).summary[name] for name in METRICS]
+            [simulate(base.model_copy(update={"seed": seed})).summary[name] for name in COMPARED]
             for seed in range(60)
         ]
     )
     rng = np.random.default_rng(60)
     families = []
     for _ in range(150):  # splits into 30 pairs: 6 families of five pairs, so 900 in all
-        drawn = runs[rng.permutation(60)].reshape(6, 2, 5, len(METRICS))
+        drawn = runs[rng.permutation(60)].reshape(6, 2, 5, len(COMPARED))
         for one, other in drawn:
-            compared = [compare_values(one[:, m], other[:, m]) for m in range(len(METRICS))]
+            compared = [compare_values(one[:, m], other[:, m]) for m in range(len(COMPARED))]
             families.append({judged.verdict for judged in holm(compared)} & {"less", "more"})
     assert sum(map(bool, families)) <= 0.06 * len(families)
 

@@ -29,6 +29,7 @@ COLUMNS = {
     "job_id": "id", "arrival_s": "submitted", "gpus": "n_gpus", "duration": "run_hours",
     "model": "network",
 }  # fmt: skip
+HOURS = {"duration": "h"}
 MODELS = {"ResNet-18 (batch size 32)": "resnet18", "VGG-Net": "vgg11"}
 SIMPLE = """\
 job_id,submit_time,num_gpus,duration,model
@@ -180,6 +181,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"columns": {"gpus": "n_gpus", "num_gpus": "id"}}, "num_gpus and gpus are one column",
     ),
     "a unit that there is not": ({"columns": COLUMNS, "units": {"duration": "mn"}}, "'mn'"),
+    "a unit by its usual name": (
+        {"columns": COLUMNS, "units": {"duration": "hours"}},
+        "'units': the unit of 'duration' is one of us, ms, s, min, h, d; write duration=h, got",
+    ),
+    "an arrival's unit": (
+        {"columns": COLUMNS, "units": {"arrival_s": "when"}}, "of us, ms, s, min, h, d, date, got",
+    ),
     "a unit of no time": ({"columns": COLUMNS, "units": {"gpus": "h"}}, "gpus is no time"),
     "a length that is a date": (
         {"columns": COLUMNS, "units": {"duration": "date"}}, "only arrivals can be dates",
@@ -267,9 +275,9 @@ def test_a_bad_mapping_file_has_file_and_line(own: Path, text: str, words: str) 
 def test_nothing_is_written_over_a_mapping_file(own: Path) -> None:
     beside(own).write_text("precious: 1\n")
     with pytest.raises(ConfigError, match="exists already"):
-        write_mapping(own, None, {"columns": COLUMNS})
+        write_mapping(own, None, {"columns": COLUMNS, "units": HOURS})
     assert beside(own).read_text() == "precious: 1\n"
-    write_mapping(own, None, {"columns": COLUMNS}, overwrite=True)
+    write_mapping(own, None, {"columns": COLUMNS, "units": HOURS}, overwrite=True)
     assert read(own).mapped
 
 
@@ -288,18 +296,20 @@ def test_a_built_in_trace_takes_no_columns() -> None:
 
 
 def test_an_unknown_model_is_told_with_the_flags_that_help(own: Path) -> None:
-    trace = read(own, columns=COLUMNS)
+    trace = read(own, columns=COLUMNS, units=HOURS)
     with pytest.raises(TraceError) as caught:
         check_models(trace)
     assert "--models 'ResNet-18 (batch size 32)=MODEL'" in str(caught.value)
     assert "--model-rule MODEL" in str(caught.value)
     without = {key: value for key, value in COLUMNS.items() if key != "model"}
     with pytest.raises(TraceError, match=r"job 'a' has no model; .*--columns model=COLUMN.*-rule"):
-        check_models(read(own, columns=without))
+        check_models(read(own, columns=without, units=HOURS))
 
 
 def test_named_models_go_before_the_rule_and_only_the_rest_is_drawn(own: Path) -> None:
-    given: dict[str, Any] = {"columns": COLUMNS, "models": {"VGG-Net": "vgg19"}}
+    given: dict[str, Any] = {
+        "columns": COLUMNS, "units": HOURS, "models": {"VGG-Net": "vgg19"},
+    }  # fmt: skip
     trace = read(own, **given, model_rule="uniform")
     assert trace.jobs[1].model == "vgg19"
     assert len(trace.drawn) == 1
@@ -309,9 +319,17 @@ def test_named_models_go_before_the_rule_and_only_the_rest_is_drawn(own: Path) -
     assert read(own, **given, rules=Rules(model="resnet50")).jobs[0].model == "resnet50"
 
 
-def test_a_name_that_no_job_has_is_told(own: Path) -> None:
-    trace = read(own, columns=COLUMNS, models={"VGG-Net": "vgg11", "VGGNet": "vgg11"})
-    assert "'VGGNet' is vgg11: 0 jobs" in trace.filled[0]
+def test_a_name_that_no_job_has_is_refused_unless_a_mapping_file_has_it(own: Path) -> None:
+    given: dict[str, Any] = {"columns": COLUMNS, "units": HOURS, "models": {"VGGNet": "vgg11"}}
+    for refused in (lambda: read(own, **given), lambda: write_mapping(own, None, given)):
+        with pytest.raises(ConfigError) as caught:
+            refused()
+        assert str(caught.value) == (
+            "--models 'VGGNet=vgg11': no job has the model 'VGGNet'; did you mean 'VGG-Net'?; the "
+            "models of the trace are: 'ResNet-18 (batch size 32)', 'VGG-Net'"
+        )
+    beside(own).write_text(json.dumps(given))
+    assert "'VGGNet' is vgg11: 0 jobs" in read(own).filled[0]
 
 
 def test_scenarios_without_a_mapping_are_as_they_were() -> None:
@@ -332,6 +350,44 @@ def test_the_manifest_holds_the_digest_of_the_mapping_file(own: Path) -> None:
     assert given.summary["makespan_s"] == 120
 
 
+def test_a_header_that_names_another_unit_needs_the_unit(own: Path) -> None:
+    with pytest.raises(TraceError) as caught:
+        read(own, columns=COLUMNS)
+    assert "jobs.csv:1: 'run_hours': not in seconds" in str(caught.value)
+    assert "add --units duration=h, or --units duration=s if these are seconds" in str(caught.value)
+    assert read(own, columns=COLUMNS, units={"duration": "s"}).jobs[0].ideal_s == 2
+    own.write_text(OWN.replace("submitted", "Submitted (min)"))
+    columns = {**COLUMNS, "arrival_s": "Submitted (min)"}
+    with pytest.raises(TraceError, match="add --units submit_time=min, or"):
+        read(own, columns=columns, units=HOURS)
+    # Either name of a column says its unit.
+    for name in ("arrival_s", "submit_time"):
+        assert read(own, columns=columns, units={**HOURS, name: "min"}).jobs[1].arrival_s == 600
+
+
+def test_a_column_of_dates_needs_the_unit_date(own: Path) -> None:
+    own.write_text(OWN.replace(",0,", ",2025-03-01,").replace(",10,", ",2025-03-02,"))
+    with pytest.raises(TraceError, match=r"'submitted': not .* add --units submit_time=date$"):
+        read(own, columns=COLUMNS, units=HOURS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (",600,", ",2025-01-01 00:00:00,", "18:41:01 with --units submit_time=date"),
+        (",600,", ",02:00:00,", "--units reads numbers in us, ms, s, min, h, d (submit_time=h), "
+         "and dates with a time as in 2020-06-09 18:41:01 (submit_time=date)"),
+        (",7200,", ",02:00:00,", "min, h, d (duration=h), no clock and no date"),
+        (",7200,", ",2025-01-01,", "min, h, d (duration=h), no clock and no date"),
+        (",7200,", ",-1,", "up to 4e+09; correct this row"),
+    ],
+)  # fmt: skip
+def test_a_date_or_a_clock_is_told_which_units_there_are(tmp_path, old, new, words) -> None:
+    with pytest.raises(TraceError) as caught:
+        jobs(tmp_path, SIMPLE.replace(old, new))
+    assert words in str(caught.value)
+
+
 # -- columns that look alike ---------------------------------------------------------------
 
 
@@ -346,4 +402,5 @@ def test_each_column_of_the_file_serves_once() -> None:
 
 def test_a_name_tells_its_unit() -> None:
     named = {"run_hours": "h", "durationH": "h", "t_ms": "ms", "Days": "d", "seconds": None}
+    named |= {"Submitted (h)": "h", "Runtime [min]": "min", "run_ms_": "ms", "12": None}
     assert {name: unit_in(name) for name in named} == named

@@ -30,6 +30,7 @@ PUBLISHED_PARAMETERS = {
     "roberta-large": 355_359_744,
     "camembert": 110_621_952,
     "transformer-xl": 151_107_538,
+    "gpt1": 116_534_784,
     "gpt2": 124_439_808,
     "gpt2-medium": 354_823_168,
     "gpt2-large": 774_030_080,
@@ -40,11 +41,13 @@ PUBLISHED_PARAMETERS = {
     "llama3-8b": 8_030_261_248,
 }
 
-# Published in rounded form: XLM-100 (arXiv:1911.02116, table 1), GPT-3 (arXiv:2104.04473,
-# table 2), 350M+MoE-128 (arXiv:2201.05596, table 1), DLRM for Criteo Kaggle (arXiv:1906.00091,
-# section 5), GraphSAGE on Reddit (Ryu and Eo, table I).
+# Published in rounded form: XLM-100 (arXiv:1911.02116, table 1), GPT-3 XL (1.3 billion in
+# arXiv:2005.14165, table 2.1; 1.316 for the same sizes in arXiv:2304.03208, table 1), GPT-3
+# (arXiv:2104.04473, table 2), 350M+MoE-128 (arXiv:2201.05596, table 1), DLRM for Criteo Kaggle
+# (arXiv:1906.00091, section 5), GraphSAGE on Reddit (Ryu and Eo, table I).
 PUBLISHED_ROUNDED = {
     "xlm": 570e6,
+    "gpt3-xl": 1.316e9,
     "gpt3-175b": 174.6e9,
     "gpt-moe-128": 13e9,
     "dlrm": 540e6,

@@ -103,7 +103,10 @@ def explain(stderr: str, entry: ImageEntry | None = None) -> str:
     if "permission denied" in stderr and "docker.sock" in stderr:
         return "the Docker engine refuses this user: run 'sudo usermod -aG docker $USER', log in"
     if entry and re.search(r"no such image|unable to find image|no such object", stderr, re.I):
-        return f"image {entry.image} is not in the Docker engine; run: {entry.obtain}"
+        return (
+            f"image {entry.image} is not in the Docker engine; run: {entry.obtain}, or use "
+            "--backend analytical, which answers the same in process"
+        )
     if entry and re.search(r'"?sh"?: executable file not found', stderr):
         return f"image {entry.image} has no POSIX sh, which artist needs in it; add one"
     return f"the Docker engine refused; it said: {said!r}"

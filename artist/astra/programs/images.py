@@ -38,6 +38,8 @@ class ImageEntry(Document):
     obtain: str = Field(min_length=1)
     """The command that gets the image."""
     source: str = Field(min_length=1)
+    is_artist: bool = False
+    """Whether the program is artist's own model, so that it proves nothing about ASTRA-sim."""
     memory: str = Field(default="4g", pattern=r"^[1-9][0-9]*[kmg]$")
     """Memory limit of the container."""
     pids_limit: int = Field(default=256, ge=16)
@@ -62,6 +64,10 @@ class ImageEntry(Document):
         if digest is not None and not re.fullmatch(r"sha256:[0-9a-f]{12,64}", digest):
             raise ValueError("expected sha256: and 12 to 64 hexadecimal digits")
         return digest
+
+
+OWN_MODEL = "artist's own model, not ASTRA-sim"
+"""What an image that is artist itself holds, in words."""
 
 
 class ImageList(Document):
@@ -90,5 +96,5 @@ def load_image(name: str = DEFAULT_IMAGE, path: Path | None = None) -> ImageEntr
     images = load_images(path)
     if name not in images:
         where = path or "astra_configs/images.yaml"
-        raise UnknownNameError("image", name, images, f"images are listed in {where}")
+        raise UnknownNameError("image", name, images, f"known: {', '.join(images)}; from {where}")
     return images[name]

@@ -17,6 +17,7 @@ from artist.errors import ConfigError
 if TYPE_CHECKING:
     from artist.calibrate.fit_models import FittedModel
     from artist.calibrate.measurements import MeasurementSet
+    from artist.cluster.fabric import Fabric
 
 DEFAULT_FABRIC = "dally2025"
 
@@ -168,6 +169,7 @@ def _calibrate_models(
     format_: Format,
     target: Path,
 ) -> None:
+    from artist.calibrate.doubts import doubts
     from artist.calibrate.fit_models import calibrate as calibrate_model
     from artist.calibrate.fit_models import calibration_of
     from artist.calibrate.output_files import write_document
@@ -175,6 +177,7 @@ def _calibrate_models(
     from artist.run import open_backend
 
     on_fabric = load_fabric(fabric)
+    _check_sockets(measurements, on_fabric)
     by_backend = open_backend(backend)
     fitted = [calibrate_model(model, measurements, on_fabric, by_backend) for model in names]
     document = calibration_of(name, fitted, measurements, on_fabric, by_backend)
@@ -182,7 +185,9 @@ def _calibrate_models(
     if format_ is Format.JSON:
         print_json(_as_json(name, fitted))
     else:
-        _print(name, fitted)
+        _print(name, fitted, measurements.kind)
+    for sentence in doubts(measurements, fitted):
+        note(f"note: {sentence}")
     missed = [one.model for one in fitted if one.error > CONTRADICTED]
     if missed:
         note(
@@ -190,6 +195,21 @@ def _calibrate_models(
             f"measured shares of {', '.join(missed)}; check these measurements and the fabric"
         )
     note(f"wrote {target}; use it with --calibration {name}")
+
+
+def _check_sockets(measurements: MeasurementSet, fabric: Fabric) -> None:
+    """Refuse Table I, which the user did not name, on a fabric without its placements."""
+    from artist.calibrate.measurements import DEFAULT
+    from artist.cluster.fabric import fabric_names, load_fabric
+
+    if measurements.name != DEFAULT or fabric.gpus_per_socket is not None:
+        return
+    fit = [name for name in fabric_names() if load_fabric(name).gpus_per_socket is not None]
+    raise ConfigError(
+        f"fabric {fabric.name!r} has no socket level, but placements of the default measurements, "
+        "Table I of the Dally paper, have sockets (4+4); give your own measurements with "
+        f"--measured FILE.csv, or a fabric with sockets ({', '.join(fit)})"
+    )
 
 
 def _calibrate_fabric(
@@ -249,7 +269,9 @@ def _as_json(name: str, fitted: list[FittedModel]) -> dict[str, Any]:
     }
 
 
-def _print(name: str, fitted: list[FittedModel]) -> None:
+def _print(name: str, fitted: list[FittedModel], kind: str) -> None:
+    """Print the fit. `kind` heads the column of what was fitted to: `measured` or `paper`."""
+    theirs = "the paper's" if kind == "paper" else "the measured"
     print_table(
         f"calibration {name}",
         (
@@ -273,12 +295,12 @@ def _print(name: str, fitted: list[FittedModel]) -> None:
         ],
     )
     print_table(
-        "communication, % of compute (and % above the measured): before, and after the fit",
+        f"communication, % of compute (and % above {theirs}): before, and after the fit",
         (
             "model",
             "placement",
             "role",
-            "measured",
+            kind,
             "not calibrated",
             "one level fitted",
             "as written",

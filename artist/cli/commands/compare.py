@@ -10,8 +10,9 @@ import typer
 
 from artist.cli import options, trace_options
 from artist.cli.output import Format, note, print_json, print_text
-from artist.cli.progress_bar import bar_of_runs, forecast
+from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.query_options import fitted_before
+from artist.cli.run_remarks import ABOUT, remarks
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -67,6 +68,7 @@ def compare(
     fabric: options.FabricName = None,
     backend: options.Backend = None,
     calibration: options.CalibrationName = None,
+    contention: options.Contention = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
     output: Annotated[
@@ -82,7 +84,7 @@ def compare(
     from artist.cli.comparison_text import as_json, print_comparison
     from artist.errors import ConfigError
     from artist.experiments.compare import compare as run
-    from artist.experiments.compared_metrics import everyday_policies
+    from artist.experiments.compared_metrics import check_metrics, everyday_policies
     from artist.experiments.comparison_rows import comparison_rows
     from artist.experiments.executors import cores
     from artist.experiments.until import BUDGET
@@ -97,9 +99,10 @@ def compare(
     unasked = policies is None and not varied
     names = everyday_policies() if unasked else _listed(policies or "")
     asked = COMPARED if metrics is None else _listed(metrics)
+    check_metrics(asked)
     if unasked and not quiet:
         note(f"comparing all {len(names)} policies that need no training: {', '.join(names)}")
-    with bar_of_runs(quiet=quiet) as show:
+    with bar_of_runs(quiet=quiet) as bar, counting(bar) as show:
         comparison = run(
             chosen,
             names,
@@ -124,6 +127,9 @@ def compare(
             policy = names[0] if names else chosen.policy
             print_text(f"Every run has policy {policy}; only {comparison.setting} differs.")
         _print_changes(chosen, comparison.setting)
+        if comparison.setting not in ABOUT:
+            for remark in remarks(chosen):
+                print_text(remark)
 
 
 def _varied(texts: list[str]) -> dict[str, list[Any]]:

@@ -75,8 +75,10 @@ def _engine() -> str:
 def _image(name: str) -> Callable[[], str]:
     def check() -> str:
         from artist.astra.programs.docker_client import Engine
-        from artist.astra.programs.images import load_image
+        from artist.astra.programs.images import OWN_MODEL, load_image
 
-        return Engine().image_id(load_image(name))
+        entry = load_image(name)
+        image_id = Engine().image_id(entry)
+        return f"{image_id}: {OWN_MODEL}" if entry.is_artist else image_id
 
     return check

@@ -1,4 +1,4 @@
-"""`artist list`: the policies, models, fabrics, traces, backends and metrics known by name."""
+"""`artist list`: policies, models, fabrics, traces, and whatever else artist knows by name."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Kind(StrEnum):
     FABRICS = "fabrics"
     TRACES = "traces"
     BACKENDS = "backends"
+    CONTENTION = "contention"
     METRICS = "metrics"
 
 
@@ -92,6 +93,10 @@ def _rows(what: Kind) -> list[dict[str, Any]]:
             from artist.trace.named import builtin_traces
 
             return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in builtin_traces]
+        case Kind.CONTENTION:
+            from artist.network.rate_functions import CONTENTION
+
+            return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in CONTENTION]
         case Kind.METRICS:
             from artist.results.glossary import METRICS
 

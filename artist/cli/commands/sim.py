@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,9 +14,12 @@ from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_text
 from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
+from artist.cli.run_remarks import remarks
 
 if TYPE_CHECKING:
     from artist.config import Scenario
+    from artist.results.result import Result
+    from artist.trace.native.trace import Trace
 
 
 def sim(
@@ -40,17 +42,22 @@ def sim(
     fabric: options.FabricName = None,
     backend: options.Backend = None,
     calibration: options.CalibrationName = None,
+    contention: options.Contention = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
     out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,
     overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,
+    links: Annotated[
+        bool, typer.Option("--links", help="With --out: also write what links carried.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Verify invariants.")] = False,
     cache: Annotated[bool, typer.Option(help="Keep estimates between runs.")] = True,
     quiet: options.Quiet = False,
 ) -> None:
     """Simulate a job trace on a cluster under a scheduling policy."""
     chosen = options.scenario_of(context.params)
+    from artist.errors import ConfigError
     from artist.estimates.cache import open_store
     from artist.results.caveats import last_job_sentence
     from artist.results.run_directory import check_target, write_run
@@ -58,15 +65,25 @@ def sim(
 
     if out is not None:
         check_target(out, overwrite=overwrite)
+    elif links:
+        raise ConfigError("--links: what links carried is a file of a run directory; add --out DIR")
     watch, earlier = Watch(quiet=quiet), _inode(out)
+    recorded = False
+
+    def say_what_was_read(trace: Trace) -> None:
+        nonlocal recorded
+        recorded = trace.recorded
+        trace_options.say_what_was_read(trace, quiet=quiet)
+
     try:
         with watch, open_store(enabled=cache and chosen.backend != "none") as store:
             result = simulate(
                 chosen,
                 check=check,
                 store=store,
+                links=links and out is not None,
                 on_question=watch,
-                on_trace=partial(trace_options.say_what_was_read, quiet=quiet),
+                on_trace=say_what_was_read,
             )
         if out is not None:
             write_run(result, out, sys.argv, overwrite=overwrite)
@@ -78,14 +95,18 @@ def sim(
     summary = result.summary
     title = f"{summary['policy']} on {summary['trace']}, {summary['gpus']} GPUs"
     facts = {key: value for key, value in summary.items() if value != ""}
-    if getattr(chosen, "contention", "none") == "none":
+    if chosen.contention == "none":
         facts.pop("iteration_slowdown_mean", None)  # no job can slow another down: it says nothing
     print_facts(title, summary if format_ is Format.JSON else facts, format_)
+    if recorded:
+        _say_run_to_recorded(result, printed=format_ is Format.TABLE and not quiet)
     if format_ is Format.TABLE and not quiet:
         _print_sentences(summary)
         if sentence := last_job_sentence(result.tables["jobs"], summary["makespan_s"]):
             print_text(sentence)
         _print_other_fabric(chosen)
+        for remark in remarks(chosen):
+            print_text(remark)
     if out is None and not quiet and format_ is Format.TABLE:
         note("hint: --out DIR keeps jobs, placements and timeline as Parquet files")
 
@@ -117,11 +138,30 @@ def _print_sentences(summary: Mapping[str, Any]) -> None:
             f"No policy can finish these jobs in less than {bound_s:,.0f} s (lower bound); this "
             f"one took {makespan_s / bound_s:,.2f} times as long."
         )
+    if "contention" in summary:
+        lost_h = summary["contention_lost_job_h"]
+        print_text(
+            f"Jobs lost {lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours to each other on links: "
+            f"{100 * summary['contention_slowdown_mean']:.2f} % of a job's running time on "
+            f"average, {100 * summary['contention_slowdown_p95']:.2f} % at the 95th percentile "
+            f"(contention {summary['contention']})."
+        )
     if lacking := summary["models_not_calibrated"]:
         print_text(
             f"Calibration {summary['calibration']} lacks {', '.join(lacking.split())}: compute "
             "times are the catalogue's."
         )
+
+
+def _say_run_to_recorded(result: Result, *, printed: bool) -> None:
+    """Say how run times compare with recorded ones: below the table, or loudly if far from them."""
+    from artist.results.recorded_times import run_to_recorded
+
+    compared = run_to_recorded(result.tables["jobs"])
+    if compared.much:
+        note(f"warning: {compared.sentence()}")
+    elif printed:
+        print_text(compared.sentence())
 
 
 def _print_other_fabric(scenario: Scenario) -> None:

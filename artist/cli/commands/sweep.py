@@ -44,7 +44,7 @@ def sweep(
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run all scenarios of an experiment; results appear run by run."""
+    """Run all scenarios of an experiment; each run is kept as it ends, the table comes last."""
     from artist.experiments.experiment import load_experiment
     from artist.experiments.ray_cluster import check_ray
     from artist.experiments.ray_worker import on_ray

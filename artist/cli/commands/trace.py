@@ -11,7 +11,9 @@ import typer
 from artist.cli import trace_options
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, note, print_facts
+from artist.errors import ConfigError
 from artist.trace.foreign.fill_options import Fractional, Rules
+from artist.trace.synthetic.shapes import Kind, Shape
 
 if TYPE_CHECKING:
     from artist.trace.native.trace import Trace
@@ -144,20 +146,37 @@ def columns(
 @app.command()
 def synth(
     jobs: Annotated[int, typer.Option(help="Number of jobs.")],
-    load: Annotated[float, typer.Option(help="GPU-seconds demanded per GPU-second.")],
     gpus: Annotated[int, typer.Option(help="GPUs of the cluster that the load refers to.")],
     out: Annotated[Path, typer.Option(help="File to write, native CSV (or .parquet).")],
+    load: Annotated[
+        float | None, typer.Option(help="GPU-seconds demanded per GPU-second; for poisson.")
+    ] = None,
+    shape: Annotated[
+        Shape, typer.Option(help="sensetime: the default trace's jobs; cassini: that paper's.")
+    ] = Shape.SENSETIME,
+    arrivals: Annotated[
+        Kind, typer.Option(help="Others than poisson: for --shape cassini.")
+    ] = Kind.POISSON,
     seed: Seed = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Generate a trace with Poisson arrivals and the default trace's mix of jobs."""
+    """Generate a trace: jobs of some shape, with Poisson arrivals or together."""
     from artist.io.writing import check_new_file
     from artist.trace.native.writer import write_csv, write_parquet
+    from artist.trace.synthetic.cassini import cassini
     from artist.trace.synthetic.generate import synth_jobs
 
     check_new_file(out, "--out", overwrite=overwrite)
     write = write_parquet if out.suffix == ".parquet" else write_csv
-    write(synth_jobs(jobs, load, gpus, seed), out)
+    if shape is Shape.CASSINI:
+        write(iter(cassini(arrivals, jobs, gpus, seed, load).jobs), out)
+    elif arrivals is not Kind.POISSON or load is None:
+        raise ConfigError(
+            f"--shape {shape}: it has Poisson arrivals at a --load; give --load, and --arrivals "
+            "only with --shape cassini"
+        )
+    else:
+        write(synth_jobs(jobs, load, gpus, seed), out)
     note(f"wrote {jobs} jobs to {out}")
 
 

@@ -66,6 +66,7 @@ def assemble_foreign(table: Table, format_: ForeignFormat, rules: Rules, digest:
         filled=(*_fillings(kept, format_, rules), *filled),
         dropped=dict(dropped),
         drawn=drawn,
+        recorded=not format_.run_time,
     )
 
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artist.errors import ConfigError, shortened
+from artist.errors import ConfigError, nearest, shortened
 from artist.registry import UnknownNameError
 from artist.rng import stream
 from artist.trace.foreign.fill_options import Rules
@@ -104,9 +104,13 @@ def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Fil
 
     `models` are the names in the file: empty or `unknown` for a job without a model. Without a
     rule it is `uniform`.
+
+    Raises:
+        ConfigError: a bad rule, or a name that no job has though the rules require it.
     """
     check_rules(rules)
     rule, seed = rules.model or UNIFORM, rules.seed
+    _check_named(models, rules)
     named = _named_by_hand(Counter(models), rules.models)
     filled = [rules.models.get(name, name) for name in models]
     filled = [name if name != UNKNOWN_MODEL else "" for name in filled]
@@ -122,6 +126,22 @@ def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Fil
     notes = _notes(rule, seed, len(empty), lacking, stand_ins)
     chosen = [stand_ins.get(name, name) for name in filled]
     return Filled(chosen, (*named, *notes), notes if rule in (UNIFORM, MIX) else ())
+
+
+def _check_named(models: Sequence[str], rules: Rules) -> None:
+    """Refuse a name of a model that is required and that no job has."""
+    names = [name for name in Counter(models) if name]
+    lacking = sorted(rules.required.difference(names))
+    if lacking:
+        name = lacking[0]
+        known = ", ".join(map(shortened, names[:_MOST_NAMED])) or "none"
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        near = nearest(name, names)
+        raise ConfigError(
+            f"--models {shortened(f'{name}={rules.models[name]}')}: no job has the model "
+            f"{shortened(name)}{f'; did you mean {shortened(near)}?' if near else ''}; the models "
+            f"of the trace are: {known}{more}"
+        )
 
 
 def _named_by_hand(jobs: Counter[str], models: Mapping[str, str]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ class Rules:
     `model` is `uniform`, `mix`, `keep` or a model of the catalogue (`fill.py` explains them).
     None means `uniform` for foreign formats and `keep` for artist's own. `seed` is the seed of
     all random draws. `job_table` is the second file of a PAI trace. `models` names the model that
-    a name in the file stands for.
+    a name in the file stands for; of these names, the file must have those `required`.
     """
 
     seed: int = 0
@@ -31,3 +31,4 @@ class Rules:
     fractional: Fractional = Fractional.ERROR
     job_table: Path | None = None
     models: Mapping[str, str] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()

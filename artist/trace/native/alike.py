@@ -83,12 +83,21 @@ def alike(
 def unit_in(column: str) -> str | None:
     """The unit that a column's name ends in, unless it is seconds; None if it says none.
 
-    >>> unit_in("run_hours"), unit_in("runtimeMs"), unit_in("length_s")
-    ('h', 'ms', None)
+    >>> unit_in("run_hours"), unit_in("runtimeMs"), unit_in("Runtime [h]"), unit_in("length_s")
+    ('h', 'ms', 'h', None)
     """
-    last = _words(column)[-1]
-    unit = next((unit for unit, names in _UNITS.items() if last in names), None)
+    unit = unit_called(_words(column)[-1])
     return None if unit == "s" else unit
+
+
+def unit_called(word: str) -> str | None:
+    """The unit of a usual name of it; None if there is none.
+
+    >>> unit_called("hours"), unit_called("fortnights")
+    ('h', None)
+    """
+    word = word.strip().casefold()
+    return next((unit for unit, names in _UNITS.items() if word in names), None)
 
 
 def _without_unit(column: str) -> str:
@@ -100,7 +109,7 @@ def _without_unit(column: str) -> str:
 def _words(column: str) -> list[str]:
     """The words of a name in lower case: of `runtime_h` and of `runtimeH` the same two."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column[:_LONGEST])
-    return re.split(r"[^a-z]+", apart.casefold())
+    return re.findall(r"[a-z]+", apart.casefold()) or [""]
 
 
 def _plain(name: str) -> str:

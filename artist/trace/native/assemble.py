@@ -40,6 +40,7 @@ def assemble_own(table: Table, format_: OwnFormat, digest: str) -> Trace:
         unit=table.unit,
         path=table.path,
         warnings=work.warnings,
+        recorded="duration" in format_.required,
     )
 
 

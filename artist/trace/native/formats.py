@@ -17,8 +17,12 @@ import numpy.typing as npt
 
 from artist.errors import TraceError, nearest, one_line, shortened
 from artist.trace.native.alike import alike, unit_in
-from artist.trace.native.table import HINT_PREFIX, MAX_GPUS, Table
+from artist.trace.native.table import HINT_PREFIX, MAX_GPUS, Table, as_float
+from artist.trace.native.time_units import ARRIVALS, DATE, is_date
 from artist.trace.native.trace import UNKNOWN_MODEL
+
+# The columns of times above, for which a unit may be given.
+TIMES = (*ARRIVALS, "duration", "compute_s", "restart_s")
 
 
 class Work(NamedTuple):
@@ -79,6 +83,9 @@ def check_columns(
     # Optional in simple, but a network cannot be simulated without it.
     others = [name for name in extra if name not in near.values()]
     model = alike(["model"] * (format_ == "simple"), others, spelled=True)
+    near |= _last_left(
+        table, missing, near, [name for name in others if name not in model.values()]
+    )
     names = ", ".join(map(repr, missing))
     one = len(missing) == 1
     said = ", ".join(map(shortened, near.values()))
@@ -96,16 +103,54 @@ def _what_to_type(
 ) -> str:
     """The flags by which the file could be read; `COLUMN` stands for what nobody can guess."""
     pairs = ",".join(f"{name}={near.get(name, 'COLUMN')}" for name in missing)
-    units = [f"{name}={unit}" for name, one in near.items() if (unit := unit_in(one))]
+    units = {
+        name: unit
+        for name, one in near.items()
+        if (unit := unit_of(table, name, one, dates=format_ in _MAPPED))
+    }
     flags = f"--columns {shlex.quote(pairs)}"
-    if units := [one for one in units if one.partition("=")[0] in _TIMES]:
-        flags += f" --units {','.join(units)}"
+    if units:
+        flags += f" --units {units_text(units)}"
     if format_ in _MAPPED:
         return f"name {'them' if len(missing) > 1 else 'it'} with {flags}"
     path = shlex.quote(str(table.path))
     return f"name {'them' if len(missing) > 1 else 'it'} with artist trace columns {path} " + (
         f"--from {format_} {flags}"
     )
+
+
+def _last_left(
+    table: Table, missing: Sequence[str], near: Mapping[str, str], others: Sequence[str]
+) -> dict[str, str]:
+    """The one time or count still missing and the one column left, where that holds a number."""
+    open_ = [name for name in missing if name not in near]
+    if len(open_) != 1 or len(others) != 1 or open_[0] in _TEXTS:
+        return {}
+    return {open_[0]: others[0]} if as_float(_first_cell(table, others[0])) >= 0 else {}
+
+
+def unit_of(table: Table, name: str, source: str, *, dates: bool) -> str | None:
+    """The unit that a column of times seems to have, by its cells or by its name `source`.
+
+    None if nothing speaks for another unit than seconds, or if `name` holds no times. `dates`: a
+    date needs a unit.
+    """
+    if name not in TIMES:
+        return None
+    if dates and name in ARRIVALS and is_date(_first_cell(table, name, source)):
+        return DATE
+    return unit_in(source)
+
+
+def _first_cell(table: Table, *names: str) -> str:
+    """The first cell of the first of these columns that the table has; empty without rows."""
+    cells = next(table.columns[name] for name in names if name in table.columns)
+    return str(cells[0]) if len(cells) else ""
+
+
+def units_text(units: Mapping[str, str]) -> str:
+    """The value of `--units`."""
+    return ",".join(f"{name}={unit}" for name, unit in units.items())
 
 
 def _pair(target: str, source: str) -> str:
@@ -181,8 +226,8 @@ def _sensetime(table: Table) -> Work:
     )
 
 
-# Times among the columns above, for which a unit may be given.
-_TIMES = frozenset({"arrival_s", "submit_time", "duration", "compute_s"})
+# Required columns that need not be numbers.
+_TEXTS = frozenset({"job_id", "model"})
 
 # The formats that a mapping is for unless it names another.
 _MAPPED = frozenset({"native", "simple"})

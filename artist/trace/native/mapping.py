@@ -26,9 +26,16 @@ from pydantic import Field, field_validator
 from artist.errors import ArtistError, ConfigError, TraceError, did_you_mean, one_line, shortened
 from artist.io.documents import Document, load_yaml, validate
 from artist.io.reading import is_file
-from artist.trace.native.formats import OWN_FORMATS, OwnFormat
+from artist.trace.native.alike import unit_called
+from artist.trace.native.formats import (
+    OWN_FORMATS,
+    TIMES,
+    OwnFormat,
+    unit_of,
+    units_text,
+)
 from artist.trace.native.table import HINT_PREFIX, Source, Table, as_float
-from artist.trace.native.time_units import DATE, Unit, reader_of_dates, scaled
+from artist.trace.native.time_units import ARRIVALS, DATE, UNITS, Unit, reader_of_dates, scaled
 
 SUFFIX = ".columns.yaml"
 
@@ -44,8 +51,6 @@ _OWN = tuple(
         if name != "vc"
     )
 )
-ARRIVALS = ("arrival_s", "submit_time")
-TIMES = (*ARRIVALS, "duration", "compute_s", "restart_s")
 
 
 class TraceMapping(Document):
@@ -67,6 +72,20 @@ class TraceMapping(Document):
     model_rule: str | None = Field(
         default=None, description="for jobs without a known model: uniform, mix, keep or a model"
     )
+
+    @field_validator("units", mode="before")
+    @classmethod
+    def _units_that_there_are(cls, value: Any) -> Any:
+        pairs = value.items() if isinstance(value, Mapping) else ()
+        for name, unit in pairs:
+            known = [one for one in UNITS if one != DATE or name in ARRIVALS]
+            if isinstance(unit, str) and unit not in UNITS:
+                meant = unit_called(unit)
+                raise ValueError(
+                    f"the unit of {shortened(name)} is one of {', '.join(known)}"
+                    f"{f'; write {one_line(name)}={meant}' if meant else ''}"
+                )
+        return value
 
     @field_validator("columns")
     @classmethod
@@ -162,6 +181,32 @@ def in_seconds(table: Table, mapping: TraceMapping, place: str) -> Table:
             raise type(cause)(f"{where}: {cause}") from None
         table = _in_seconds(table, column, unit)
     return table
+
+
+def check_units(table: Table, mapping: TraceMapping, place: str, *, dates: bool) -> None:
+    """Refuse a renamed table whose times seem to have other units than the mapping says.
+
+    Only units that nobody gave are judged: `duration=s` says that `run_hours` holds seconds.
+    `dates`: the format reads a date only where its unit says so.
+
+    Raises:
+        TraceError: names the columns and the flag to add.
+    """
+    given = {SAME.get(name, name) for name in mapping.units}
+    units = {
+        target: unit
+        for target, source in table.sources.items()
+        if SAME.get(target, target) not in given
+        and (unit := unit_of(table, target, source.name, dates=dates))
+    }
+    if units:
+        columns = ", ".join(shortened(table.sources[target].name) for target in units)
+        seconds = units_text({name: "s" for name, unit in units.items() if unit != DATE})
+        raise TraceError(
+            f"{table.header_place()}: {columns}: not in seconds by name or content, but no unit is "
+            f"given ({place}); add --units {units_text(units)}"
+            f"{f', or --units {seconds} if these are seconds' if seconds else ''}"
+        )
 
 
 def without_others(table: Table, format_: OwnFormat) -> tuple[Table, tuple[str, ...]]:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import TraceError, shortened
+from artist.trace.native.time_units import time_remedy
 from artist.units import MAX_TIME_S
 
 # Whole numbers up to here are exact in a double, whatever file they came from.
@@ -76,7 +77,9 @@ class Table:
         """Where the file names its columns."""
         return f"{self.path}:1" if self.unit == "line" else f"{self.path}: header"
 
-    def error(self, index: int, name: str, expected: str) -> TraceError:
+    def error(
+        self, index: int, name: str, expected: str, remedy: str = "correct this row"
+    ) -> TraceError:
         """An error about one bad cell: its place, its column, its value and what was `expected`."""
         source = self.sources.get(name)
         value = (source.cells if source else self.columns[name])[index]
@@ -84,8 +87,7 @@ class Table:
         unit = f" {source.unit}" if source and source.unit else ""
         of = f" (column {shortened(source.name)})" if source and source.name != name else ""
         return TraceError(
-            f"{self.place(index)}: field {name!r}{of} is {got}{unit}, expected {expected}; correct "
-            "this row"
+            f"{self.place(index)}: field {name!r}{of} is {got}{unit}, expected {expected}; {remedy}"
         )
 
     def texts(self, name: str) -> list[str]:
@@ -107,7 +109,11 @@ class Table:
         values = _floats(self.columns[name])
         good = (values <= MAX_TIME_S) & ((values > 0) if positive else (values >= 0))
         low = "more than 0" if positive else "from 0"
-        self.require(good, name, f"seconds, {low} up to {MAX_TIME_S:.0e}")
+        if not good.all():
+            index = int(np.argmin(good))
+            seconds = f"seconds, {low} up to {MAX_TIME_S:.0e}"
+            remedy = time_remedy(self.columns[name][index], name)
+            raise self.error(index, name, seconds, remedy)
         return values
 
     def seconds_or(self, name: str, default: float) -> npt.NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -22,6 +23,14 @@ _SECONDS = {
     "h": Decimal(3600),
     "d": Decimal(86400),
 }
+
+ARRIVALS = ("arrival_s", "submit_time")
+"""The columns that may hold dates; the other times are lengths."""
+
+_CLOCK = re.compile(r"(\d+ days?,? )?\d+:\d{2}(:\d{2}(\.\d*)?)?", re.ASCII)
+
+# No text of a time is longer.
+_LONGEST = 60
 
 _EPOCH = datetime(1970, 1, 1)
 
@@ -50,6 +59,35 @@ def zoned_s(text: str) -> float | None:
         return None if moment is None or not moment.tzinfo else moment.timestamp()
     except OverflowError:  # a zone can take the first and last day of time beyond it
         return None
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a date, with or without a time and a zone.
+
+    >>> is_date("2020-06-09 18:41:01Z"), is_date("18:41:01"), is_date("20200609")
+    (True, False, False)
+    """
+    return not text.strip().isdigit() and _moment(text.strip()) is not None
+
+
+def time_remedy(cell: object, column: str) -> str:
+    """What to do about a cell of a column of times that is no number of seconds.
+
+    >>> time_remedy("1 s", "duration")
+    'correct this row'
+    """
+    text = str(cell).strip()[:_LONGEST]
+    known = f"--units reads numbers in {', '.join(unit for unit in UNITS if unit != DATE)}"
+    if column in ARRIVALS and is_date(text):
+        return f"read dates as in 2020-06-09 18:41:01 with --units {column}=date"
+    if column in ARRIVALS and _CLOCK.fullmatch(text):
+        return (
+            f"{known} ({column}=h), and dates with a time as in 2020-06-09 18:41:01 "
+            f"({column}=date); write one of these"
+        )
+    if is_date(text) or _CLOCK.fullmatch(text):
+        return f"{known} ({column}=h), no clock and no date: only arrivals can be dates"
+    return "correct this row"
 
 
 def reader_of_dates(texts: Sequence[str]) -> Callable[[str], float | None]:

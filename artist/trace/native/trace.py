@@ -31,6 +31,8 @@ class Trace:
     - `filled`: what was filled in, by which rule, and in how many jobs.
     - `drawn`: those of `filled` that gave models at random.
     - `mapped`: what a mapping of columns and models did.
+    - `units`: the units that a mapping gave to columns of times; the others are as the format says.
+    - `recorded`: run times are data of the file; they became iterations x compute time.
     - `dropped`: reasons why rows were left out, with the number of rows.
     """
 
@@ -46,6 +48,8 @@ class Trace:
     dropped: Mapping[str, int] = field(default_factory=dict)
     drawn: tuple[str, ...] = ()
     mapped: tuple[str, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
+    recorded: bool = False
 
     def place(self, index: int) -> str:
         """Where a job stands in its file, as in `week.csv:17`."""

@@ -1,0 +1,66 @@
+"""`artist circle`: jobs on one link as circles, their compatibility score and time-shifts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from artist.cli.output import Format, note, print_facts, print_json, print_table
+from artist.policies.cassini.time_shifts import Choice
+from artist.policies.cassini.unified import Periods
+
+
+def circle(
+    jobs: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL:WORKERS,...", help="Models with settings: vgg16@batch=64:2."),
+    ] = None,
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PERIOD_MS:UP_MS:GBPS", help="Down first, then Up. One per job."),
+    ] = None,
+    link: Annotated[str, typer.Option(help="Capacity in one direction, e.g. 50Gbps.")] = "50Gbps",
+    choose: Annotated[Choice, typer.Option(help="Of equally good shifts.")] = Choice.FIRST,
+    periods: Annotated[
+        Periods, typer.Option(help="Snap ratios to terms up to 8, or LCM of whole milliseconds.")
+    ] = Periods.SNAP,
+    angle: Annotated[int, typer.Option(help="Precision in degrees of the shortest iteration.")] = 5,
+    backend: Annotated[str, typer.Option(help="Of --jobs. See: artist list backends.")] = (
+        "analytical"
+    ),
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the circle: FILE.svg or FILE.png.")
+    ] = None,
+    format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
+) -> None:
+    """Jobs that share a link: how well they interleave, and the time-shifts for it (CASSINI)."""
+    from artist.cli.link_jobs import jobs_of, link_of, solve_link
+    from artist.policies.cassini.time_shifts import SolverOptions
+
+    capacity_gbps = link_of(link)
+    chosen = jobs_of(jobs, pattern or [], capacity_gbps, backend)
+    options = SolverOptions(angle, periods, choose)
+    answer = solve_link(chosen, capacity_gbps, options)
+    if plot is not None:
+        from artist.policies.cassini.circle_figure import plot_circle
+
+        circles, names = [job.circle for job in chosen], [job.name for job in chosen]
+        plot_circle(circles, names, capacity_gbps, answer.solution, options, plot)
+        note(f"wrote {plot}")
+    facts = answer.facts()
+    if format_ is Format.JSON:
+        print_json(facts)
+        return
+    rows: list[dict[str, Any]] = facts["jobs"]
+    print_table(
+        "jobs on the link", tuple(rows[0]), [[_cell(x) for x in row.values()] for row in rows]
+    )
+    told = ("link_gbps", "period_ms", "score", "score_at_random")
+    print_facts("their circle", {key: facts[key] for key in told})
+
+
+def _cell(value: Any) -> Any:
+    """A range in words."""
+    return "{:.3f} to {:.3f}".format(*value) if isinstance(value, list) else value

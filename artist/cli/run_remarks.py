@@ -1,0 +1,51 @@
+"""Sentences below the results of runs, about settings that are easily taken for something else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from artist.config import Scenario
+
+ABOUT = ("fabric", "backend", "gpus_per_machine", "tree")
+"""The settings that remarks are about. A comparison that varies one has no remark for all runs."""
+
+
+def remarks(scenario: Scenario) -> list[str]:
+    """What a reader of the results should know about a scenario; mostly nothing.
+
+    Raises:
+        ConfigError: the scenario names a fabric or an image that is not there.
+    """
+    return [text for text in (_own_model(scenario), _other_machines(scenario)) if text]
+
+
+def _own_model(scenario: Scenario) -> str:
+    """That a container holds artist itself, if it does."""
+    from artist.astra.programs.images import DEFAULT_IMAGE, OWN_MODEL, load_image
+
+    for backend in (scenario.backend, scenario.fallback or ""):
+        kind, _, image = backend.partition(":")
+        if kind == "astra-docker" and load_image(image or DEFAULT_IMAGE).is_artist:
+            return f"Backend {backend} is {OWN_MODEL}: the answers are those of analytical."
+    return ""
+
+
+def _other_machines(scenario: Scenario) -> str:
+    """That machines of the cluster are of another size than those that the fabric describes."""
+    from artist.cluster.fabric import load_fabric
+    from artist.run import build_cluster
+
+    fabric, gpus = load_fabric(scenario.fabric), scenario.gpus_per_machine
+    if fabric.machine is None:
+        return ""
+    if scenario.tree is not None:
+        tree = build_cluster(scenario, fabric)
+        gpus = tree.largest(tree.machine)
+    if gpus == fabric.machine.gpus:
+        return ""
+    return (
+        f"Fabric {fabric.name} describes machines of {fabric.machine.gpus} GPUs, but this cluster "
+        f"has machines of {gpus}; their links are taken as they are (gpus_per_machine changes the "
+        "cluster)."
+    )

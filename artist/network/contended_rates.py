@@ -1,0 +1,256 @@
+"""Rates of jobs that share links: who is asked again when jobs come and go.
+
+Asked again are the jobs within one shared uplink of a change, then those within one uplink of a job
+whose iteration moved by more than `MOVED`, and so on. A job whose iteration would move by less
+keeps its rate. So a change costs what it changes, whatever the size of the cluster.
+
+A model of contention (`Solver`) gives shares, and curves turn them into iterations (`sharing`). A
+job that shares no link that binds runs as if it were alone, to the byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from pydantic import Field
+
+from artist.cluster.placement import Placement
+from artist.contract import JobView, Options, Rate
+from artist.errors import ConfigError
+from artist.io.documents import validate
+from artist.network.curves import Curves
+from artist.network.mean_of_run import MEAN, Mean
+from artist.network.network_of_run import NetworkOfRun
+from artist.network.phase import FLUID, MOST_JOBS, PhaseModel, PhaseSettings
+from artist.network.phases_of_run import Phases
+from artist.network.queues import ETA
+from artist.network.uplinks import PlacedJob, Uplink, Uplinks
+from artist.units import Tick
+from artist.workload.job import Job
+
+# Far below the errors of all models, which are a few percent (docs/contention.md).
+MOVED = 1e-3
+
+Shares = Mapping[int, float]
+"""By handle: what a job gets of the bandwidth."""
+
+
+class ContentionOptions(Options):
+    """Options of `mean`, `phase` and `fluid`."""
+
+    eta: float = Field(
+        default=ETA,
+        gt=0,
+        le=1,
+        description="share of a link's capacity used while jobs queue for each other, where "
+        "the fabric states none",
+    )
+
+
+class Solver(Protocol):
+    """A model of contention, as runs ask it."""
+
+    most_jobs: int
+    """Joined jobs that it can answer about; more are left to `mean`."""
+    name: str
+
+    def shares(
+        self, jobs: Sequence[PlacedJob], running: Mapping[int, JobView], now: Tick
+    ) -> Shares:
+        """Shares of jobs that are joined by binding uplinks, all of them, by ascending handle."""
+        ...
+
+
+class ContendedRates:
+    """A rate function. `solver` answers about few joined jobs, `mean` about many."""
+
+    def __init__(
+        self, network: NetworkOfRun, uplinks: Uplinks, solver: Solver, crowds: Mean
+    ) -> None:
+        self._alone = network.alone
+        self._uplinks, self._solver, self._crowds = uplinks, solver, crowds
+        self._placed: dict[int, PlacedJob] = {}
+
+    def __call__(
+        self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
+    ) -> Mapping[int, Rate]:
+        """Rates of those changed jobs that run, and of whoever runs faster or slower for them."""
+        touched: set[Uplink] = set()
+        rates: dict[int, Rate] = {}
+        for view in changed:
+            touched |= self._moved_on(view)
+            if view.placement is not None:
+                rates[view.handle] = self._placed[view.handle].rate
+        affected = self._uplinks.changed(touched)
+        for handle in self._asked_again(affected, running, now):
+            rates[handle] = self._placed[handle].rate
+        return rates
+
+    def alone(self, job: Job, placement: Placement) -> Rate:
+        """The rate of a job on some GPUs if no other job used the network."""
+        return self._alone.alone(job, placement)
+
+    def _moved_on(self, view: JobView) -> set[Uplink]:
+        """Note where a changed job is now; the uplinks that it has entered or left."""
+        former = self._placed.get(view.handle)
+        if former is not None:
+            if former.placement == view.placement and former.started == view.started:
+                return set()  # it was held, or its rate came to its end
+            self._uplinks.leave(former)
+            del self._placed[view.handle]
+        touched = set(former.gpus_in_a_part) if former is not None else set()
+        if view.placement is not None:
+            crossed = self._uplinks.crossed(view.placement)
+            alone = self.alone(view.job, view.placement)
+            placed = PlacedJob(view.handle, view.job, view.placement, view.started, alone, crossed)
+            self._placed[view.handle] = placed
+            self._uplinks.enter(placed)
+            touched |= crossed.keys()
+        return touched
+
+    # -- who is asked again --------------------------------------------------------
+
+    def _asked_again(
+        self, affected: set[int], running: Mapping[int, JobView], now: Tick
+    ) -> list[int]:
+        """Give new rates to who is affected; the handles of all who have other rates now."""
+        others: list[int] = []
+        left = set(affected)
+        while left:
+            first = min(left)
+            joined = self._joined(first)
+            if len(joined) == 1 and not self._uplinks.bound(self._placed[first]):
+                left.discard(first)
+                others += self._spread([first], {first: 1.0}, self._solver.name)
+            elif len(joined) <= self._solver.most_jobs:
+                jobs = [self._placed[handle] for handle in joined]
+                shares = self._solver.shares(jobs, running, now)
+                others += self._spread(sorted(left & shares.keys()), shares, self._solver.name)
+                left -= shares.keys()
+            else:
+                # `first` is one of them, so this ends.
+                several = left.intersection(joined)
+                others += self._settled(sorted(several))
+                left -= several
+        return others
+
+    def _joined(self, handle: int) -> list[int]:
+        """Handles of all jobs that are joined to one; one more than the solver can, at least."""
+        joined, front = {handle}, [handle]
+        while front and len(joined) <= self._solver.most_jobs:
+            beside = self._uplinks.beside(self._placed[front.pop()]) - joined
+            joined |= beside
+            front += sorted(beside)
+        return sorted(joined)
+
+    def _spread(self, first: Sequence[int], shares: Shares, name: str) -> list[int]:
+        """Apply answers about joined jobs from some of them on, as far as iterations move."""
+        others: list[int] = []
+        reached, front = set(first), list(first)
+        while front:
+            placed = self._placed[front.pop(0)]
+            if self._apply(placed, shares[placed.handle], name):
+                others.append(placed.handle)
+                beside = self._uplinks.beside(placed) - reached
+                reached |= beside
+                front += sorted(beside)
+        return others
+
+    def _settled(self, first: Sequence[int]) -> list[int]:
+        """Ask `mean` about jobs in crowds until nobody moves; the handles of those who have."""
+        shares: dict[int, float] = {}
+        front = list(first)
+        known: dict[int, list[PlacedJob]] = {}
+
+        def beside(placed: PlacedJob) -> list[PlacedJob]:
+            if placed.handle not in known:
+                handles = sorted(self._uplinks.beside(placed))
+                known[placed.handle] = [self._placed[handle] for handle in handles]
+            return known[placed.handle]
+
+        for _ in range(self._crowds.most_rounds):
+            asked = [self._placed[handle] for handle in front]
+            moved = self._crowds.round(asked, beside, shares)
+            if not moved:
+                break
+            front = sorted(
+                {
+                    other.handle
+                    for handle in moved
+                    for other in (self._placed[handle], *beside(self._placed[handle]))
+                }
+            )
+        return [
+            handle
+            for handle in sorted(shares)
+            if self._apply(self._placed[handle], shares[handle], MEAN)
+        ]
+
+    def _apply(self, placed: PlacedJob, share: float, name: str) -> bool:
+        """Give a job the rate of a share; whether that is another one than before."""
+        before = placed.rate
+        placed.share = share
+        after = self._rate(placed, share, name)
+        alone = placed.alone.iteration_s
+        if after.iteration_s != alone != before.iteration_s and (
+            abs(after.iteration_s - before.iteration_s) <= MOVED * before.iteration_s
+        ):
+            return False
+        placed.rate = after
+        return after != before
+
+    def _rate(self, placed: PlacedJob, share: float, name: str) -> Rate:
+        alone = placed.alone
+        if share == 1.0:
+            return alone
+        iteration_s = self._uplinks.curved(placed).iteration_s(share)
+        if iteration_s <= alone.iteration_s:
+            return alone
+        return replace(alone, iteration_s=iteration_s, source=f"{alone.source}+{name}")
+
+
+def mean_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> ContendedRates:
+    """`mean`: random phases."""
+    uplinks = _uplinks(MEAN, argument, options, network)
+    mean = Mean(uplinks)
+    return ContendedRates(network, uplinks, mean, mean)
+
+
+def phase_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> ContendedRates:
+    """`phase`: event simulation as packets share links."""
+    return _simulated("phase", PhaseSettings(seed=network.seed), argument, options, network)
+
+
+def fluid_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> ContendedRates:
+    """`fluid`: event simulation with exact max-min shares."""
+    return _simulated("fluid", FLUID, argument, options, network)
+
+
+def _simulated(
+    name: str,
+    settings: PhaseSettings,
+    argument: str,
+    options: Mapping[str, Any],
+    network: NetworkOfRun,
+) -> ContendedRates:
+    uplinks = _uplinks(name, argument, options, network)
+    eta = _options(name, options).eta
+    solver = Phases(name, PhaseModel(settings), MOST_JOBS, uplinks, eta)
+    return ContendedRates(network, uplinks, solver, Mean(uplinks))
+
+
+def _uplinks(
+    name: str, argument: str, options: Mapping[str, Any], network: NetworkOfRun
+) -> Uplinks:
+    if argument:
+        raise ConfigError(f"contention {name}:{argument}: {name} takes no argument; write {name}")
+    eta = _options(name, options).eta
+    curves: Curves = network.curves(f"contention {name}")
+    network.check_uplinks(name)
+    return Uplinks(network, curves, eta)
+
+
+def _options(name: str, options: Mapping[str, Any]) -> ContentionOptions:
+    return validate(options, ContentionOptions, f"contention {name}")

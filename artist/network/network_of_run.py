@@ -1,0 +1,72 @@
+"""The network of a run, as its rate function sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from artist.cluster.fabric import Fabric
+from artist.cluster.tree import ClusterTree
+from artist.contract import Options
+from artist.errors import ConfigError
+from artist.estimates.latency_service import LatencyService, NoCommunication
+from artist.io.documents import validate
+from artist.network.curves import Curves
+from artist.network.iteration_time_alone import AloneRates
+
+
+@dataclass(frozen=True)
+class NetworkOfRun:
+    """What models of contention may ask: the links, and what an iteration takes on them."""
+
+    tree: ClusterTree
+    fabric: Fabric
+    estimates: LatencyService | NoCommunication
+    seed: int
+
+    @property
+    def alone(self) -> AloneRates:
+        """How fast jobs run that do not disturb each other."""
+        return AloneRates(self.tree, self.estimates.estimate)
+
+    def curves(self, what: str) -> Curves:
+        """What jobs send, and what iterations take at a share of the bandwidth.
+
+        Raises:
+            ConfigError: the run has no backend; `what` says who needs one.
+        """
+        if isinstance(self.estimates, NoCommunication):
+            raise ConfigError(
+                f"{what}: backend none knows no communication, so jobs send nothing on links; take "
+                "--backend analytical, or leave it out"
+            )
+        asked = self.estimates.asked_with
+        return Curves(
+            asked.fabric,
+            asked.backend,
+            asked.workload_of,
+            asked.store,
+            asked.constant_share_of,
+        )
+
+    def check_uplinks(self, model: str) -> None:
+        """Check that jobs can meet on links.
+
+        Raises:
+            ConfigError: no level has an uplink.
+        """
+        levels = self.fabric.levels
+        if all(level.uplink is None for level in levels):
+            raise ConfigError(
+                f"contention {model}: fabric {self.fabric.name!r} states no uplink, so jobs share "
+                "no link; describe one (uplink), or take --contention none"
+            )
+
+
+def lone_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> AloneRates:
+    """`none`: every job runs as if it were alone."""
+    if argument:
+        raise ConfigError(f"contention none:{argument}: none takes no argument; write none")
+    validate(options, Options, "contention none")
+    return network.alone

@@ -1,0 +1,181 @@
+"""`table:FILE`: slowdowns of pairs of jobs, measured on real machines.
+
+    throughput of a job = its throughput alone x min over the jobs beside it of CS
+    CS(model, beside)   = 1 / slowdown
+
+(Ryu and Eo, Network Contention-Aware Cluster Scheduling with Reinforcement Learning, eq. 1; their
+code takes the minimum.) Beside a job are those that cross an uplink which it crosses too. The file
+is a CSV with the columns `model`, `beside` and `slowdown`, or `model_a`, `model_b` and `slowdown`.
+A row says how much longer an iteration of the first model takes beside the second one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from artist.cluster.placement import Placement
+from artist.contract import JobView, Options, Rate
+from artist.errors import ArtistError, ConfigError, TraceError, shortened
+from artist.io.data_files import decode, read_bytes
+from artist.io.documents import validate
+from artist.network.network_of_run import NetworkOfRun
+from artist.network.uplinks import Uplink, crossed
+from artist.units import Tick
+from artist.workload.job import Job
+from artist.workload.models import canonical
+
+COLUMNS = (("model", "beside"), ("model_a", "model_b"))
+SLOWDOWN = "slowdown"
+
+# A job beside which another one does a ten-thousandth of its work is none that anybody measured.
+_MOST = 1e4
+
+
+class PairTable:
+    """Slowdowns by model and the model beside it."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises TraceError if the file is no such table."""
+        self._path = path
+        self._slowdowns = _read(path, decode(path, read_bytes(path)))
+
+    def slowdown(self, model: str, beside: str) -> float:
+        """How much longer an iteration takes, at least 1.
+
+        Raises:
+            ConfigError: the table lacks the pair.
+        """
+        known = self._slowdowns.get((_name(model), _name(beside)))
+        if known is None:
+            raise ConfigError(
+                f"{self._path} lacks the slowdown of {shortened(model)} beside "
+                f"{shortened(beside)}, and two such jobs share a link; add the row "
+                f"{_name(model)},{_name(beside)},SLOWDOWN, or take another --contention"
+            )
+        return known
+
+
+class PairRates:
+    """A rate function. The largest slowdown beside any other job counts."""
+
+    def __init__(self, network: NetworkOfRun, table: PairTable) -> None:
+        self._tree, self._alone, self._table = network.tree, network.alone, table
+        levels = network.fabric.levels
+        self._stated = [index for index, level in enumerate(levels) if level.uplink is not None]
+        self._crossed: dict[int, dict[Uplink, int]] = {}
+        self._models: dict[int, str] = {}
+        self._jobs: dict[Uplink, dict[int, None]] = {}
+        self._rates: dict[int, Rate] = {}
+        self._lone: dict[int, Rate] = {}
+
+    def __call__(
+        self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
+    ) -> Mapping[int, Rate]:
+        """Rates of those changed jobs that run, and of all that shared or share a link with one."""
+        affected: set[int] = set()
+        for view in changed:
+            affected |= self._leave(view.handle)
+        for view in changed:
+            if view.placement is not None:
+                affected |= self._enter(view, view.placement)
+        for handle in sorted(affected & self._lone.keys()):
+            self._rates[handle] = self._rate(handle)
+        return {handle: self._rates[handle] for handle in sorted(affected & self._lone.keys())}
+
+    def alone(self, job: Job, placement: Placement) -> Rate:
+        """The rate of a job on some GPUs if no other job used the network."""
+        return self._alone.alone(job, placement)
+
+    def _leave(self, handle: int) -> set[int]:
+        if handle not in self._lone:
+            return set()
+        affected: set[int] = set()
+        for uplink in self._crossed.pop(handle):
+            del self._jobs[uplink][handle]
+            affected |= self._jobs[uplink].keys()
+        del self._lone[handle], self._rates[handle], self._models[handle]
+        return affected
+
+    def _enter(self, view: JobView, placement: Placement) -> set[int]:
+        handle = view.handle
+        self._lone[handle] = self.alone(view.job, placement)
+        self._models[handle] = view.job.model
+        self._crossed[handle] = crossed(self._tree, self._stated, placement)
+        affected = {handle}
+        for uplink in self._crossed[handle]:
+            self._jobs.setdefault(uplink, {})[handle] = None
+            affected |= self._jobs[uplink].keys()
+        return affected
+
+    def _rate(self, handle: int) -> Rate:
+        beside = {other for uplink in self._crossed[handle] for other in self._jobs[uplink]}
+        models = sorted({self._models[other] for other in beside - {handle}})
+        slowdowns = [self._table.slowdown(self._models[handle], model) for model in models]
+        slowdown, alone = max(slowdowns, default=1.0), self._lone[handle]
+        if slowdown == 1.0:
+            return alone
+        return replace(
+            alone, iteration_s=alone.iteration_s * slowdown, source=f"{alone.source}+table"
+        )
+
+
+def table_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> PairRates:
+    """`table:FILE`."""
+    if not argument:
+        raise ConfigError("contention table: which file? write table:FILE")
+    validate(options, Options, "contention table")
+    network.check_uplinks("table")
+    return PairRates(network, PairTable(Path(argument)))
+
+
+def _name(model: str) -> str:
+    """The catalogue's name of a model, or the name itself if the catalogue has no such model."""
+    try:
+        return canonical(model)
+    except ArtistError:
+        return model
+
+
+def _read(path: Path, text: str) -> dict[tuple[str, str], float]:
+    reader = csv.DictReader(io.StringIO(text))
+    try:
+        columns = reader.fieldnames or ()
+        pairs = [pair for pair in COLUMNS if {*pair, SLOWDOWN} <= set(columns)]
+        if not pairs:
+            raise TraceError(
+                f"{path}:1: columns {', '.join(columns) or 'none'}, expected model, beside and "
+                "slowdown; add them"
+            )
+        rows: dict[tuple[str, str], float] = {}
+        for row in reader:
+            where = f"{path}:{reader.line_num}"
+            pair = (_name(row[pairs[0][0]] or ""), _name(row[pairs[0][1]] or ""))
+            if not all(pair):
+                raise TraceError(f"{where}: a row without two models; name both")
+            value = _slowdown(row[SLOWDOWN], where)
+            if rows.setdefault(pair, value) != value:
+                raise TraceError(
+                    f"{where}: {pair[0]} beside {pair[1]} is {value:g}, but {rows[pair]:g} above; "
+                    "keep one of them"
+                )
+    except csv.Error as cause:
+        raise TraceError(f"{path}:{reader.reader.line_num}: {cause}; write plain CSV") from cause
+    return rows
+
+
+def _slowdown(text: str | None, where: str) -> float:
+    try:
+        value = float(text or "")
+    except ValueError:
+        value = 0.0
+    if not 1.0 <= value <= _MOST:
+        raise TraceError(
+            f"{where}: slowdown {shortened(text)}, expected a number from 1 (time beside the other "
+            "job over time alone)"
+        )
+    return value

@@ -1,0 +1,56 @@
+"""`phase` and `fluid` for the jobs of a run: where in its iteration is each job now?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from artist.contract import JobView
+from artist.network.components import Model
+from artist.network.sharing import CurvedJob, shared
+from artist.network.uplinks import PlacedJob, Uplinks
+from artist.units import TICKS_PER_S, Tick
+
+
+class Phases:
+    """A solver that asks an event simulation, from present phases on."""
+
+    def __init__(
+        self, name: str, model: Model, most_jobs: int, uplinks: Uplinks, eta: float
+    ) -> None:
+        self.name, self.most_jobs = name, most_jobs
+        self._model, self._uplinks, self._eta = model, uplinks, eta
+
+    def shares(
+        self, jobs: Sequence[PlacedJob], running: Mapping[int, JobView], now: Tick
+    ) -> Mapping[int, float]:
+        """Shares of joined jobs from now on."""
+        curved = [
+            replace(
+                self._uplinks.curved(placed),
+                offset_s=self._offset_s(placed, running[placed.handle], now),
+            )
+            for placed in jobs
+        ]
+        answers = shared(curved, self._model, eta=self._eta, fair_queued=self._uplinks.fair_queued)
+        return {placed.handle: answer.share for placed, answer in zip(jobs, answers, strict=True)}
+
+    def _offset_s(self, placed: PlacedJob, view: JobView, now: Tick) -> float:
+        """As `Member.offset_s`. A job that stands still goes on where it stopped."""
+        still_s = max(view.productive_from - now, 0) / TICKS_PER_S
+        return still_s - alone_s(self._uplinks.curved(placed), placed.share, view.phase(now))
+
+
+def alone_s(curved: CurvedJob, share: float, phase: float) -> float:
+    """How long a job that is alone takes to where one with a share is in its iteration.
+
+    The Down time comes first. In the rest both have sent the same part of their bytes.
+    """
+    iteration_s, busy_s = curved.iteration_s(share), curved.busy_s(share)
+    down_s = max(iteration_s - busy_s, 0.0)
+    into_s = phase * iteration_s
+    if into_s <= down_s:
+        return into_s
+    sent = (into_s - down_s) / (iteration_s - down_s)
+    alone_down_s = max(curved.iteration_s(1.0) - curved.busy_s(1.0), 0.0)
+    return alone_down_s + sent * (curved.iteration_s(1.0) - alone_down_s)

@@ -1,0 +1,275 @@
+"""Which jobs meet on which uplinks, and where they want more than there is.
+
+Only jobs that cross an uplink which **binds** can be slowed down. An uplink binds if what jobs send
+on it, while each communicates alone, exceeds what it carries. One job can do that alone, on an
+oversubscribed fabric (decision 20). All other uplinks are left out before anybody is asked
+anything, since that is what most links are.
+
+What a job sends on an uplink depends on the level from which it is looked at. Its bytes on the
+dimensions that leave a rack are sent while any of these is busy (`Curve.busy_ratio`), not while the
+job communicates inside the rack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from artist.cluster.links import Link, both_directions
+from artist.cluster.placement import Placement
+from artist.cluster.shape import shape
+from artist.cluster.tree import ClusterTree
+from artist.contract import Rate
+from artist.network.curves import Curves, Sent
+from artist.network.mean import sending_job
+from artist.network.network_of_run import NetworkOfRun
+from artist.network.patterns import Flow, SharedLink
+from artist.network.sharing import SLOWED, CurvedJob, seen_by_models
+from artist.network.ways import Way, bytes_on_links, contention, efficiency, shared_link, ways
+from artist.units import GIB, Tick
+from artist.workload.job import Job
+
+Uplink: TypeAlias = "tuple[int, int]"
+"""Level of the tree, and unit of this level: its links to and from the rest."""
+
+
+@dataclass(slots=True)
+class Looked:
+    """A job's traffic over the uplinks of one level and outer ones."""
+
+    ways: tuple[Way, ...]
+    offered: dict[Uplink, tuple[float, float]]
+    """Bytes per second up and down, while the job communicates alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoneJob:
+    """What a job does on the links while no other job is there."""
+
+    curved: CurvedJob
+    ways: tuple[tuple[Link, ...], ...]
+    """Of each flow, the links that it crosses."""
+    flows: tuple[Flow, ...]
+    """Without links. They end together."""
+    busy_s: float
+    """Up time on the links; longer than that of the query if its own links limit the job."""
+
+
+@dataclass(slots=True)
+class PlacedJob:
+    """A running job on the network."""
+
+    handle: int
+    job: Job
+    placement: Placement
+    started: Tick
+    alone: Rate
+    gpus_in_a_part: dict[Uplink, int]
+    """By uplink that the job crosses: its GPUs in the largest part at this level."""
+    share: float = 1.0
+    """What a model of contention leaves it of the bandwidth."""
+    rate: Rate = field(init=False)
+    looked: dict[int, Looked] = field(default_factory=dict)
+    """By level."""
+    curved: dict[int, CurvedJob] = field(default_factory=dict)
+    """By level."""
+    lone: dict[int, LoneJob] = field(default_factory=dict)
+    """By level."""
+
+    def __post_init__(self) -> None:
+        self.rate = self.alone
+
+
+class Uplinks:
+    """The jobs on each uplink, kept while jobs come and go."""
+
+    def __init__(self, network: NetworkOfRun, curves: Curves, eta: float) -> None:
+        self._tree, self._fabric, self._curves = network.tree, network.fabric, curves
+        self.eta = eta
+        levels = network.fabric.levels
+        self._level = {level.name: index for index, level in enumerate(levels)}
+        self.stated = [index for index, level in enumerate(levels) if level.uplink is not None]
+        # Out of a machine lead its network cards. They serve connections in turn (`queues`).
+        self.fair_queued = frozenset(
+            level.name for level in levels[: network.tree.machine + 1] if level.uplink is not None
+        )
+        self._capacities: dict[Uplink, float] = {}
+        self._jobs: dict[Uplink, dict[int, PlacedJob]] = {}
+        self.binding: set[Uplink] = set()
+
+    def enter(self, placed: PlacedJob) -> None:
+        """A job gets its GPUs."""
+        for uplink in placed.gpus_in_a_part:
+            self._jobs.setdefault(uplink, {})[placed.handle] = placed
+
+    def leave(self, placed: PlacedJob) -> None:
+        """A job loses its GPUs."""
+        for uplink in placed.gpus_in_a_part:
+            there = self._jobs[uplink]
+            del there[placed.handle]
+            if not there:
+                del self._jobs[uplink]
+
+    def crossed(self, placement: Placement) -> dict[Uplink, int]:
+        """The uplinks that a placement crosses, and its GPUs in the largest part."""
+        return crossed(self._tree, self.stated, placement)
+
+    def changed(self, touched: Iterable[Uplink]) -> set[int]:
+        """Look again at uplinks that jobs have entered or left: handles of all who are affected."""
+        affected: set[int] = set()
+        for uplink in sorted(touched):
+            binds = self._binds(uplink)
+            if binds or uplink in self.binding:
+                affected.update(self._jobs.get(uplink, ()))
+            (self.binding.add if binds else self.binding.discard)(uplink)
+        return affected
+
+    def bound(self, placed: PlacedJob) -> list[Uplink]:
+        """The uplinks that bind and on which a job sends. A job may cross one in vain."""
+        return [
+            uplink
+            for uplink in placed.gpus_in_a_part
+            if uplink in self.binding and self._sends(placed, uplink)
+        ]
+
+    def beside(self, placed: PlacedJob) -> set[int]:
+        """Handles of the jobs that share a binding uplink with a job; itself among them."""
+        return {placed.handle} | {
+            handle
+            for uplink in self.bound(placed)
+            for handle, other in self._jobs[uplink].items()
+            if self._sends(other, uplink)
+        }
+
+    def curved(self, placed: PlacedJob) -> CurvedJob:
+        """The job for a model of contention, looked at from its innermost uplink that binds."""
+        level = min(self.bound(placed))[0]
+        if level not in placed.curved:
+            curve = self._curves.growing(
+                placed.job.model, shape(self._tree, placed.placement), self._outer(level)
+            )
+            of_job = self._looked(placed, level).ways
+            placed.curved[level] = CurvedJob(of_job, curve, placed.job.compute_s)
+        return placed.curved[level]
+
+    def lone(self, placed: PlacedJob) -> LoneJob:
+        """The same job on its links, without any other."""
+        level = min(self.bound(placed))[0]
+        if level not in placed.lone:
+            placed.lone[level] = _lone(self.curved(placed))
+        return placed.lone[level]
+
+    def binds(self, link: Link) -> bool:
+        """Whether a link belongs to an uplink that binds."""
+        return (self._level[link.level], link.unit) in self.binding
+
+    def shared_link(self, link: Link) -> SharedLink:
+        """A link as models of contention know it."""
+        return shared_link(link, self.eta, self.fair_queued)
+
+    def _binds(self, uplink: Uplink) -> bool:
+        jobs = self._jobs.get(uplink, {}).values()
+        if not jobs:
+            return False
+        capacity = self._capacity(uplink)
+        usable = capacity * self._efficiency(uplink[0])
+        if sum(self._most(placed, uplink) for placed in jobs) <= usable:
+            return False
+        offered = [
+            self._looked(placed, uplink[0]).offered[uplink]
+            for placed in jobs
+            if self._sends(placed, uplink)
+        ]
+        most = max(sum(up for up, _ in offered), sum(down for _, down in offered))
+        # A lone job loses nothing to others, and capacities are rounded.
+        return most > (usable if len(offered) > 1 else capacity * (1 + SLOWED))
+
+    def _capacity(self, uplink: Uplink) -> float:
+        """Bytes per second in one direction."""
+        if uplink not in self._capacities:
+            up, _ = both_directions(self._tree, self._fabric, *uplink)
+            self._capacities[uplink] = up.capacity_gib_per_s * GIB
+        return self._capacities[uplink]
+
+    def _efficiency(self, level: int) -> float:
+        stated = self._fabric.levels[level]
+        assert stated.uplink is not None
+        return efficiency(stated.name, stated.uplink.eta, self.eta, self.fair_queued)
+
+    def _sends(self, placed: PlacedJob, uplink: Uplink) -> bool:
+        return uplink in self._looked(placed, uplink[0]).offered
+
+    def _most(self, placed: PlacedJob, uplink: Uplink) -> float:
+        """More than a job can send out of a unit: its largest part at the rates of all levels."""
+        outer = self._fabric.levels[uplink[0] + 1 :]
+        granted = sum(level.bandwidth_gib_per_s for level in outer)
+        return placed.gpus_in_a_part[uplink] * granted * GIB
+
+    def _looked(self, placed: PlacedJob, level: int) -> Looked:
+        if level not in placed.looked:
+            placed.looked[level] = self._look(placed, level)
+        return placed.looked[level]
+
+    def _look(self, placed: PlacedJob, level: int) -> Looked:
+        sent = self._sent(placed, level)
+        of_job = together(ways(self._tree, self._fabric, placed.placement, sent.traffic, level))
+        busy_s = sent.busy_s
+        offered: dict[Uplink, tuple[float, float]] = {}
+        for way in of_job if busy_s else ():
+            if not way.volume_bytes:
+                continue
+            for link in way.links:
+                uplink = (self._level[link.level], link.unit)
+                up, down = offered.get(uplink, (0.0, 0.0))
+                rate = way.volume_bytes / busy_s
+                offered[uplink] = (up + rate, down) if link.direction == "up" else (up, down + rate)
+        return Looked(of_job, offered)
+
+    def _sent(self, placed: PlacedJob, level: int) -> Sent:
+        """The model's traffic over a level and outer ones, at the whole bandwidth."""
+        key = (placed.job.model, shape(self._tree, placed.placement), self._outer(level))
+        return self._curves.sent(*key)
+
+    def _outer(self, level: int) -> frozenset[str]:
+        return frozenset(self._fabric.level_names[level + 1 :])
+
+
+def crossed(tree: ClusterTree, stated: Iterable[int], placement: Placement) -> dict[Uplink, int]:
+    """The uplinks of some levels that a placement crosses, and its GPUs in the largest part.
+
+    Parts are those in the units of a level. A small part of an uneven placement may send as a part
+    of a regular one does (`traffic`), but none sends more than the largest could.
+    """
+    inside: dict[Uplink, int] = {}
+    for level in stated:
+        units: dict[int, int] = {}
+        for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+            unit = tree.ancestor(0, leaf, level)
+            units[unit] = units.get(unit, 0) + count
+        if len(units) == 1:
+            break
+        inside.update(dict.fromkeys(((level, unit) for unit in units), max(units.values())))
+    return inside
+
+
+def _lone(curved: CurvedJob) -> LoneJob:
+    """The flows of a job, each at the rate at which all end together."""
+    seen = seen_by_models(curved, 1.0)
+    sent = bytes_on_links(seen.ways)
+    if all(x <= link.capacity_gib_per_s * GIB * seen.busy_s for link, x in sent.items()):
+        busy_s = seen.busy_s
+    else:
+        busy_s = sending_job(contention([seen]), 0).busy_s
+    sending = [way for way in seen.ways if way.volume_bytes]
+    flows = tuple(Flow((), way.volume_bytes / busy_s, way.connections) for way in sending)
+    return LoneJob(curved, tuple(way.links for way in sending), flows, busy_s)
+
+
+def together(of_job: Iterable[Way]) -> tuple[Way, ...]:
+    """One way for all traffic that takes the same links."""
+    sums: dict[tuple[Link, ...], tuple[float, float]] = {}
+    for way in of_job:
+        volume, connections = sums.get(way.links, (0.0, 0.0))
+        sums[way.links] = (volume + way.volume_bytes, connections + way.connections)
+    return tuple(Way(links, *of_links) for links, of_links in sums.items())

@@ -1,0 +1,91 @@
+"""The affinity graph, and one time-shift per job from those of its links (CASSINI, section 4.1).
+
+Vertices are jobs that share links, and links with more than one job. An edge stands for a job on a
+link; its weight is the job's time-shift there. All times are ticks, so that sums are exact.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from artist.units import Tick
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityLink:
+    """A link with the jobs on it and the time-shift of each there: edges and their weights."""
+
+    jobs: tuple[int, ...]
+    shifts: tuple[Tick, ...]
+
+
+def unique_shifts(links: Sequence[AffinityLink], periods: Mapping[int, Tick]) -> dict[int, Tick]:
+    """One time-shift per job: Algorithm 1. `periods` holds the iteration of each job.
+
+    The paper takes a root at random; here it is the first job of each connected part. Each part is
+    visited breadth first, links and jobs in the order given.
+
+    Without loops every link keeps its jobs' relative shifts (Theorem 1): there is a common delay c
+    with shift of j = shift of j on the link + c, modulo the iteration of j, for all jobs of the
+    link. So the total demand on the link is the one that was solved for, c later. With loops, that
+    need not be so.
+    """
+    of_job = _links_of_jobs(link.jobs for link in links)
+    shifts: dict[int, Tick] = {}
+    for root in sorted(of_job):
+        if root in shifts:
+            continue
+        shifts[root] = 0
+        queue = deque([root])
+        while queue:
+            job = queue.popleft()
+            for index in of_job[job]:
+                link = links[index]
+                delay = shifts[job] - link.shifts[link.jobs.index(job)]
+                for other, weight in zip(link.jobs, link.shifts, strict=True):
+                    if other not in shifts:
+                        shifts[other] = (delay + weight) % periods[other]
+                        queue.append(other)
+    return shifts
+
+
+def cycles(links: Iterable[Sequence[int]]) -> int:
+    """How many independent loops the affinity graph of links with these jobs has.
+
+    Edges - vertices + connected parts: 0 if and only if there is no loop.
+    """
+    joined = JoinedJobs()
+    return sum(joined.join(jobs) for jobs in links)
+
+
+class JoinedJobs:
+    """Which jobs are connected by the links that were joined so far."""
+
+    def __init__(self) -> None:
+        self._parent: dict[int, int] = {}
+
+    def loops(self, jobs: Sequence[int]) -> int:
+        """How many loops a further link with these jobs would close."""
+        return len(jobs) - len({self._root(job) for job in jobs})
+
+    def join(self, jobs: Sequence[int]) -> int:
+        """Add a link with these jobs; how many loops it closes."""
+        closed = self.loops(jobs)
+        for job in jobs[1:]:
+            self._parent[self._root(job)] = self._root(jobs[0])
+        return closed
+
+    def _root(self, job: int) -> int:
+        while (above := self._parent.get(job, job)) != job:
+            job = above
+        return job
+
+
+def _links_of_jobs(links: Iterable[Sequence[int]]) -> dict[int, list[int]]:
+    of_job: dict[int, list[int]] = {}
+    for index, jobs in enumerate(links):
+        for job in jobs:
+            of_job.setdefault(job, []).append(index)
+    return of_job

@@ -1,0 +1,124 @@
+"""Which candidate placement, and which time-shifts (CASSINI, Algorithm 2).
+
+A candidate is what its jobs would do on links. Candidates come in the host's order, the host's own
+choice first; of equal scores the first wins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from artist.policies.cassini.affinity import AffinityLink, cycles, unique_shifts
+from artist.policies.cassini.loops import Loops, kept, tightest
+from artist.policies.cassini.solver import LinkSolver, LinkUse
+from artist.units import Tick, seconds, ticks
+
+MOST_CANDIDATES = 10
+"""Up to so many are scored (CASSINI, section 5.1)."""
+
+Candidate = Sequence[LinkUse]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The best candidate, and the time-shift of each of its jobs that shares a link."""
+
+    index: int
+    score: float
+    """Mean over the links with more than one job; 1 if there are none."""
+    shifts: dict[int, Tick] = field(default_factory=dict)
+    cycles: int = 0
+    """Independent loops of its affinity graph, before links were dropped."""
+    dropped: tuple[int, ...] = ()
+    """Links, as positions in the candidate, that the time-shifts do not respect."""
+    discarded: int = 0
+    """Candidates that were discarded for their loops."""
+
+
+def choose(
+    candidates: Sequence[Candidate], solver: LinkSolver, loops: Loops = Loops.MERGE
+) -> Chosen:
+    """The candidate with the highest mean score, and its time-shifts.
+
+    If every candidate has loops, the rule decides. `discard` keeps the first candidate, the host's
+    own, without time-shifts; its score is that of random phases. `merge` takes those with the
+    fewest loops and drops links.
+
+    Raises:
+        ConfigError: as `LinkSolver.solve`.
+    """
+    graphs = [_Graph(candidate, solver, loops) for candidate in candidates[:MOST_CANDIDATES]]
+    fewest = min(graph.cycles for graph in graphs)
+    if fewest and loops is Loops.DISCARD:
+        return Chosen(0, graphs[0].score_at_random(), {}, graphs[0].cycles, (), len(graphs))
+    able = [index for index, graph in enumerate(graphs) if graph.cycles == fewest]
+    solved = {index: graphs[index].solved() for index in able}
+    best = max(able, key=lambda index: (solved[index].score, -index))
+    return Chosen(
+        best,
+        solved[best].score,
+        solved[best].shifts,
+        fewest,
+        solved[best].dropped,
+        len(graphs) - len(able),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Solved:
+    score: float
+    shifts: dict[int, Tick]
+    dropped: tuple[int, ...]
+
+
+class _Graph:
+    """The affinity graph of a candidate. Links are positions in the candidate."""
+
+    def __init__(self, candidate: Candidate, solver: LinkSolver, loops: Loops) -> None:
+        self._solver = solver
+        self._uses = {index: use for index, use in enumerate(candidate) if len(use.jobs) > 1}
+        self._edges = {index: solver.phased(use) for index, use in self._uses.items()}
+        vertices = [index for index, jobs in self._edges.items() if len(jobs) > 1]
+        if loops is Loops.MERGE:
+            vertices = tightest(self._uses, self._edges, vertices)
+        self._vertices = vertices
+        self.cycles = cycles(self._edges[index] for index in self._vertices)
+
+    def score_at_random(self) -> float:
+        """The mean score over random phases."""
+        return _mean([self._solver.expected(use) for use in self._uses.values()])
+
+    def solved(self) -> _Solved:
+        """Scores and time-shifts; loops are cut first."""
+        links = tuple(self._vertices)
+        if self.cycles:
+            links = kept(self._uses, self._edges, links, self._solver)
+        shifts = unique_shifts([self._weighted(index) for index in links], self._periods())
+        scores = [self._score(index, links, shifts) for index in self._uses]
+        dropped = tuple(index for index in self._vertices if index not in links)
+        return _Solved(_mean(scores), shifts, dropped)
+
+    def _weighted(self, index: int) -> AffinityLink:
+        use, jobs = self._uses[index], self._edges[index]
+        shifts_s = dict(zip(use.jobs, self._solver.solve(use).shifts_s, strict=True))
+        return AffinityLink(jobs, tuple(ticks(shifts_s[job]) for job in jobs))
+
+    def _periods(self) -> dict[int, Tick]:
+        return {
+            job: ticks(circle.period_s)
+            for use in self._uses.values()
+            for job, circle in zip(use.jobs, use.circles, strict=True)
+        }
+
+    def _score(self, index: int, links: tuple[int, ...], shifts: dict[int, Tick]) -> float:
+        """The solved score; of a link that was merged or dropped, that at its jobs' shifts."""
+        use = self._uses[index]
+        if index in links:
+            return self._solver.solve(use).score
+        return self._solver.score_at(use, [seconds(shifts.get(job, 0)) for job in use.jobs])
+
+
+def _mean(scores: Sequence[float]) -> float:
+    return math.fsum(scores) / len(scores) if scores else 1.0

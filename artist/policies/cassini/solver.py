@@ -1,0 +1,63 @@
+"""Answers for links, each solved once: what jobs do on a link recurs from question to question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.score import expected_score
+from artist.policies.cassini.time_shifts import PAPER, Solution, SolverOptions, score_at, solve
+from artist.policies.cassini.unified import unify
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUse:
+    """The jobs that cross a link in one direction, by order, and what each wants to send there.
+
+    A job's circles have the same period on all links.
+    """
+
+    capacity: float
+    jobs: tuple[int, ...]
+    circles: tuple[Circle, ...]
+
+
+class LinkSolver:
+    """Solves links, and keeps the answers. Links with equal circles in equal order are equal."""
+
+    def __init__(self, options: SolverOptions = PAPER) -> None:
+        self.options = options
+        self._solved: dict[tuple[float, tuple[Circle, ...]], Solution] = {}
+        self._places: dict[tuple[float, ...], tuple[int, ...]] = {}
+        self._expected: dict[tuple[float, tuple[Circle, ...]], float] = {}
+
+    def solve(self, use: LinkUse) -> Solution:
+        """The best time-shifts of the jobs of a link.
+
+        Raises:
+            ConfigError: as `artist.policies.cassini.score.link_circle`.
+        """
+        key = use.capacity, use.circles
+        if key not in self._solved:
+            self._solved[key] = solve(use.circles, use.capacity, self.options)
+        return self._solved[key]
+
+    def phased(self, use: LinkUse) -> tuple[int, ...]:
+        """The jobs whose phases on the link mean something: those on its unified circle."""
+        periods_s = tuple(circle.period_s for circle in use.circles)
+        if periods_s not in self._places:
+            rule, angle_deg = self.options.periods, self.options.angle_deg
+            self._places[periods_s] = unify(periods_s, rule, angle_deg).jobs
+        return tuple(use.jobs[place] for place in self._places[periods_s])
+
+    def score_at(self, use: LinkUse, shifts_s: Sequence[float]) -> float:
+        """The score of a link at given time-shifts."""
+        return score_at(use.circles, use.capacity, shifts_s, self.options)
+
+    def expected(self, use: LinkUse) -> float:
+        """The mean score over random phases."""
+        key = use.capacity, use.circles
+        if key not in self._expected:
+            self._expected[key] = expected_score(use.circles, use.capacity)
+        return self._expected[key]

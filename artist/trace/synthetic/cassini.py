@@ -1,0 +1,179 @@
+"""The workload of CASSINI's evaluation (NSDI 2024, section 5.1 and Table 3).
+
+13 models with equal probability, 1 to 12 workers, 200 to 1,000 iterations, batches of Table 3, all
+drawn uniformly. Three kinds of trace:
+
+    poisson     exponential gaps, so that jobs demand `load` of the cluster on average
+    dynamic     one half of the jobs runs from the start, the other half arrives together later
+    snapshot    all jobs are there at the start
+
+The paper leaves open, and this module chooses:
+
+- Table 3's batches of vision models cannot be ImageNet's images of 224 x 224 pixels: an A100 needs
+  5.6 s for 1,400 of them with VGG16, and the paper's iteration takes 300 ms. With 32 x 32 pixels,
+  1/49 of the arithmetic, it is 115 ms beside 150 ms of communication. So a batch of n counts as
+  n / 49 images of the catalogue.
+- The GPTs have no sizes there that the catalogue knows. GPT-2 is the small one, GPT-3 is XL (1.3
+  billion parameters), within the paper's range of memory.
+- All models are data-parallel here. The paper divides DLRM and the GPTs. So DLRM computes for less
+  than .1 ms and sends all of its tables.
+- The second half of a dynamic trace arrives when half of the first would be done if alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.errors import ConfigError
+from artist.estimates.latency_service import single_gpu_ns
+from artist.rng import stream
+from artist.trace.native.trace import Trace
+from artist.trace.native.writer import digest
+from artist.trace.synthetic.shapes import Kind
+from artist.units import MAX_TIME_S, TICKS_PER_S
+from artist.workload.job import Job
+from artist.workload.models import workload
+
+MOST_WORKERS = 12
+"""Workers when a job arrives (section 5.1)."""
+ITERATIONS = (200, 1000)
+"""Section 5.1."""
+
+SMALL_IMAGES = 49
+"""How many images of 32 x 32 pixels take the arithmetic of one of 224 x 224."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of Table 3: a model of the catalogue, and the smallest and largest batch per GPU."""
+
+    model: str
+    least: int
+    most: int
+    small_images: bool = False
+
+    def spec(self, batch: int) -> str:
+        """The model as the catalogue trains it on such a batch."""
+        if self.small_images:
+            batch = max(round(batch / SMALL_IMAGES), 1)
+        return f"{self.model}@batch={batch}"
+
+
+TABLE_3 = (
+    Row("vgg11", 512, 1800, small_images=True),
+    Row("vgg16", 512, 1800, small_images=True),
+    Row("vgg19", 512, 1800, small_images=True),
+    Row("wide-resnet101", 256, 1200, small_images=True),
+    Row("resnet50", 256, 1800, small_images=True),
+    Row("bert-base", 8, 32),
+    Row("roberta-base", 8, 32),
+    Row("camembert", 8, 32),
+    Row("xlm", 4, 32),
+    Row("gpt1", 32, 80),
+    Row("gpt2", 32, 80),
+    Row("gpt3-xl", 16, 48),
+    Row("dlrm", 16, 1024),
+)
+"""BERT is BERT-base: it has the 450 MB of the paper, the large one has 1,340."""
+
+
+def cassini(kind: Kind, jobs: int, gpus: int, seed: int, load: float | None = None) -> Trace:
+    """A trace of this kind for a cluster of `gpus` GPUs. The same seed gives the same trace.
+
+    `load` is the demand in GPU-seconds of computation per GPU-second; Poisson arrivals need it.
+    The paper varies it from .8 to 1.
+
+    Raises:
+        ConfigError: a number is not positive, or the load is missing or out of place.
+    """
+    if jobs < 1 or gpus < 1:
+        raise ConfigError(f"--jobs {jobs} --gpus {gpus}: expected positive numbers; correct them")
+    if (kind is Kind.POISSON) != (load is not None):
+        raise ConfigError(f"--arrivals {kind}: --load belongs to poisson, and only there")
+    rng = stream(seed, "trace.cassini")
+    drawn = _drawn(rng, jobs, min(gpus, MOST_WORKERS))
+    arrivals_s = _ARRIVALS[kind](rng, drawn, gpus, load or 0.0)
+    if arrivals_s[-1] > MAX_TIME_S / 2:
+        raise ConfigError(
+            f"--load {load}: jobs would arrive over {arrivals_s[-1]:.1e} s, expected at most "
+            f"{MAX_TIME_S / 2:.0e}; raise the load or lower the number of jobs"
+        )
+    made = tuple(
+        Job(str(number), float(at_s), one.workers, one.model, one.iterations, one.compute_s)
+        for number, (at_s, one) in enumerate(zip(arrivals_s, drawn, strict=True))
+    )
+    numbers = range(1, len(made) + 1)
+    return Trace(f"cassini-{kind}-{jobs}", "synthetic", made, digest(made), numbers, unit="job")
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    model: str
+    workers: int
+    iterations: int
+    compute_s: float
+
+    @property
+    def ideal_s(self) -> float:
+        return self.iterations * self.compute_s
+
+
+def _drawn(rng: np.random.Generator, jobs: int, most_workers: int) -> list[_Drawn]:
+    """Jobs in the order of arrival. Each takes four numbers, whatever they are used for."""
+    drawn = []
+    for which, batch, workers, iterations in rng.random((jobs, 4)):
+        row = TABLE_3[_uniform(which, 0, len(TABLE_3) - 1)]
+        model = row.spec(_uniform(batch, row.least, row.most))
+        count = _uniform(workers, 1, most_workers)
+        drawn.append(_Drawn(model, count, _uniform(iterations, *ITERATIONS), _compute_s(model)))
+    return drawn
+
+
+def _uniform(part: float, least: int, most: int) -> int:
+    """A whole number from `least` to `most`, both included, at a part of the way."""
+    return least + math.floor(part * (most - least + 1))
+
+
+@cache
+def _compute_s(model: str) -> float:
+    return single_gpu_ns(workload(model)) / TICKS_PER_S
+
+
+Floats = npt.NDArray[np.float64]
+
+
+def _poisson(rng: np.random.Generator, drawn: list[_Drawn], gpus: int, load: float) -> Floats:
+    """Gaps of mean (mean GPU-seconds of a job) / (load x gpus), over the jobs that were drawn."""
+    if not 0 < load < math.inf:
+        raise ConfigError(f"--load {load}: expected a positive number; correct it")
+    gpu_s = math.fsum(one.workers * one.ideal_s for one in drawn) / len(drawn)
+    gaps_s = rng.exponential(gpu_s / (load * gpus), len(drawn))
+    gaps_s[0] = 0.0
+    # Whole nanoseconds: the last bits of the logarithm differ between processors.
+    times_s: Floats = gaps_s.cumsum().round(9)
+    return times_s
+
+
+def _dynamic(rng: np.random.Generator, drawn: list[_Drawn], gpus: int, load: float) -> Floats:
+    first = -(-len(drawn) // 2)
+    later_s = float(np.median([one.ideal_s for one in drawn[:first]]))
+    times_s = np.full(len(drawn), round(later_s, 9))
+    times_s[:first] = 0.0
+    return times_s
+
+
+def _snapshot(rng: np.random.Generator, drawn: list[_Drawn], gpus: int, load: float) -> Floats:
+    return np.zeros(len(drawn))
+
+
+_ARRIVALS: dict[Kind, Callable[[np.random.Generator, list[_Drawn], int, float], Floats]] = {
+    Kind.POISSON: _poisson,
+    Kind.DYNAMIC: _dynamic,
+    Kind.SNAPSHOT: _snapshot,
+}

@@ -1,0 +1,126 @@
+"""`artist sim --contention`: what a user asks, sees and may get wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from artist.config import Scenario
+from artist.experiments.experiment import load_experiment, runs
+
+FABRIC = """name: narrow
+summary: half of what the GPUs of a rack can send
+levels:
+  - {name: machine, topology: Switch, bandwidth_gib_per_s: 400, latency_ns: 1000, source: a test}
+  - name: rack
+    topology: Switch
+    bandwidth_gib_per_s: 40
+    latency_ns: 1000
+    uplink: {rate_gib_per_s: UPLINK, count: 8, source: a test}
+    source: a test
+  - {name: network, topology: Switch, bandwidth_gib_per_s: 1, latency_ns: 1000, source: a test}
+"""
+TRACE = "job_id,arrival_s,gpus,model,iterations,compute_s\n" + "".join(
+    f"job-{i},{10 * (i // 3)},{gpus},{model},300,0.05\n"
+    for i, (gpus, model) in enumerate([(24, "vgg11"), (24, "bert-large"), (4, "resnet50")] * 4)
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "narrow.yaml").write_text(FABRIC.replace("UPLINK", "1"))
+    (tmp_path / "trace.csv").write_text(TRACE)
+    return tmp_path
+
+
+def arguments(*more: str) -> list[str]:
+    cluster = ("--racks", "4", "--machines-per-rack", "2", "--policy", "fifo")
+    return ["sim", "--fabric", "narrow.yaml", "--trace", "trace.csv", *cluster, *more, "--quiet"]
+
+
+def test_a_run_tells_what_contention_cost(artist, folder: Path) -> None:
+    ran = artist(*arguments("--contention", "mean", "--out", "run", "--links")[:-1])
+    assert ran.returncode == 0, ran.stderr
+    assert "job-hours to each other on links" in " ".join((ran.stdout + ran.stderr).split())
+    summary = json.loads((folder / "run" / "summary.json").read_text())
+    assert summary["contention"] == "mean"
+    assert summary["contention_slowdown_mean"] > 0.01
+    assert summary["contention_slowdown_p95"] >= summary["contention_slowdown_mean"]
+    assert (folder / "run" / "links.parquet").is_file()
+    assert json.loads((folder / "run" / "manifest.json").read_text())["scenario"]["contention"]
+
+
+def test_without_contention_nothing_is_new(artist, folder: Path) -> None:
+    for out, more in (("one", ()), ("two", ("--contention", "none"))):
+        assert artist(*arguments("--out", out, *more)).returncode == 0
+    for file in ("jobs.parquet", "placements.parquet", "timeline.parquet", "waits.parquet"):
+        assert (folder / "one" / file).read_bytes() == (folder / "two" / file).read_bytes()
+    scenario = json.loads((folder / "two" / "manifest.json").read_text())["scenario"]
+    assert "contention" not in scenario
+    assert "contention_options" not in scenario
+    summary = json.loads((folder / "two" / "summary.json").read_text())
+    assert not [key for key in summary if key.startswith("contention")]
+    assert not (folder / "two" / "links.parquet").exists()
+
+
+@pytest.mark.parametrize("model", ["mean", "phase"])
+def test_the_same_bytes_whatever_the_hash_seed(artist, folder: Path, model: str) -> None:
+    for seed in ("0", "1"):
+        asked = arguments("--contention", model, "--out", seed, "--links", "--no-cache")
+        assert artist(*asked, PYTHONHASHSEED=seed).returncode == 0
+    for file in ("jobs.parquet", "placements.parquet", "links.parquet"):
+        assert (folder / "0" / file).read_bytes() == (folder / "1" / file).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "said"),
+    [
+        (("--contention", "fase"), 2, "unknown model of contention 'fase': did you mean 'phase'?"),
+        (("--contention", "mean", "--set", "contention.eta=0"), 2, "more than 0"),
+        (("--contention", "mean", "--set", "contention.eta=1.5"), 2, "at most 1"),
+        (("--contention", "mean", "--backend", "none"), 2, "backend none knows no communication"),
+        (("--contention", "table:absent.csv"), 3, "absent.csv"),
+        (("--contention", "table:pairs.csv"), 2, "pairs.csv lacks the slowdown of"),
+        (
+            ("--contention", "mean", "--fabric", "tight.yaml"),
+            2,
+            "its uplink carries 0.8 GiB/s, but level network grants one flow 1",
+        ),
+        (("--contention", "mean", "--fabric", "open.yaml"), 2, "states no uplink"),
+        (("--links", "--backend", "none"), 2, "--links: backend none knows no communication"),
+    ],
+)
+def test_what_a_user_may_get_wrong(
+    artist, folder: Path, more: tuple[str, ...], code: int, said: str
+) -> None:
+    (folder / "pairs.csv").write_text("model,beside,slowdown\nvgg11,vgg11,1.2\n")
+    (folder / "tight.yaml").write_text(FABRIC.replace("UPLINK", "0.1"))
+    text = "".join(line for line in FABRIC.splitlines(True) if "uplink" not in line)
+    (folder / "open.yaml").write_text(text)
+    ran = artist(*arguments(*more, "--out", "run"))
+    assert ran.returncode == code, ran.stderr
+    assert said in " ".join((ran.stdout + ran.stderr).split())
+    assert "Traceback" not in (ran.stdout + ran.stderr)
+    assert not (folder / "run").exists()
+
+
+def test_links_need_a_run_directory(artist, folder: Path) -> None:
+    ran = artist(*arguments("--links"))
+    assert ran.returncode == 2
+    assert "add --out DIR" in " ".join((ran.stdout + ran.stderr).split())
+
+
+def test_it_is_swept_as_any_key(folder: Path) -> None:
+    (folder / "grid.yaml").write_text(
+        "name: grid\nversion: 1\nbase: {trace: tiny-poisson}\ngrid: {contention: [none, mean]}\n"
+    )
+    swept = runs(load_experiment(folder / "grid.yaml"))
+    assert [run.scenario.contention for run in swept] == ["none", "mean"]
+
+
+def test_a_scenario_without_contention_is_written_as_before() -> None:
+    assert not [key for key in Scenario().model_dump() if key.startswith("contention")]
+    asked = Scenario(contention="mean", contention_options={"eta": 0.9}).model_dump()
+    assert (asked["contention"], asked["contention_options"]) == ("mean", {"eta": 0.9})

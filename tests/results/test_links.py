@@ -1,0 +1,86 @@
+"""Do the links of a run carry what its jobs send, in the right intervals?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "network"))
+
+from runs import job, network, rates, run
+from support import on
+
+from artist.cluster.shape import shape
+from artist.network.ways import bytes_on_links, ways
+from artist.results.links import link_table
+from artist.results.metrics import job_table, summarise, timeline_table
+from artist.units import GIB
+
+LEFT, RIGHT = {0: 8, 2: 8}, {1: 8, 3: 8}
+
+
+def a_run(name: str):
+    on_network = network()
+    jobs = [job("short", iterations=100), job("long", arrival_s=1.0, iterations=1000)]
+    return run(jobs, [LEFT, RIGHT], rates(name, on_network), on_network), jobs, on_network
+
+
+@pytest.mark.parametrize("name", ["none", "mean"])
+def test_a_link_carries_the_bytes_of_every_iteration(name: str) -> None:
+    rows, jobs, on_network = a_run(name)
+    table = link_table(rows, jobs, on_network)
+    expected: dict[str, float] = {}
+    for one, machines in zip(jobs, (LEFT, RIGHT), strict=True):
+        sent = on_network.curves("test").sent(
+            one.model, shape(on_network.tree, on(machines)), frozenset()
+        )
+        of_job = ways(on_network.tree, on_network.fabric, on(machines), sent.traffic)
+        for link, volume in bytes_on_links(of_job).items():
+            text = f"{link.level} {link.unit} {link.direction}"
+            scaled = volume * one.compute_s / sent.compute_s
+            expected[text] = expected.get(text, 0.0) + one.iterations * scaled
+    carried = {
+        link: sum(b for x, b in zip(table["link"], table["bytes"], strict=True) if x == link)
+        for link in dict.fromkeys(table["link"])
+    }
+    assert carried == pytest.approx(expected, rel=1e-6)
+
+
+def test_intervals_of_a_link_follow_its_jobs() -> None:
+    rows, jobs, on_network = a_run("mean")
+    table = link_table(rows, jobs, on_network)
+    here = [i for i, link in enumerate(table["link"]) if link == "rack 0 up"]
+    assert [table["jobs"][i] for i in here] == [1, 2, 1]
+    assert [table["start_s"][i] for i in here][1:] == [table["end_s"][i] for i in here][:-1]
+    assert table["start_s"][here[1]] == 1.0
+    length_s = table["end_s"][here[1]] - table["start_s"][here[1]]
+    # Eight uplinks of 1 GiB/s each.
+    assert table["utilisation"][here[1]] == pytest.approx(
+        table["bytes"][here[1]] / (8 * GIB * length_s)
+    )
+    assert np.all(np.asarray(table["utilisation"]) <= 1.0)
+
+
+def test_jobs_tell_what_they_lost_to_each_other() -> None:
+    rows, jobs, on_network = a_run("mean")
+    table = job_table(rows, contended=True)
+    run_s = np.asarray(table["run_s"])
+    # Nobody waits or restarts, so alone each had taken its iterations at the speed alone.
+    alone_s = np.array([x.iterations * rows.placements[0].alone_iteration_s for x in jobs])
+    assert table["contention_slowdown"] == pytest.approx((run_s - alone_s) / alone_s, rel=1e-6)
+    assert table["contention_slowdown"][0] > 0.05
+    summary = summarise(rows, on_network.tree, table, timeline_table(rows, on_network.tree), 2)
+    assert summary["contention_lost_job_h"] == pytest.approx(np.sum(run_s - alone_s) / 3600)
+    assert summary["contention_slowdown_mean"] == np.mean(table["contention_slowdown"])
+
+
+def test_without_contention_nothing_is_told() -> None:
+    rows, _, on_network = a_run("none")
+    table = job_table(rows)
+    summary = summarise(rows, on_network.tree, table, timeline_table(rows, on_network.tree), 2)
+    assert not [name for name in (*table, *summary) if name.startswith("contention")]
+    told = job_table(rows, contended=True)
+    assert told["contention_slowdown"].tolist() == [0.0, 0.0]

@@ -1,0 +1,98 @@
+"""The workload of CASSINI's evaluation: what the paper says of it, and that a run takes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+
+import pytest
+
+from artist.errors import ConfigError
+from artist.trace.synthetic.cassini import TABLE_3, Row, cassini
+from artist.trace.synthetic.shapes import Kind
+from artist.workload.models import canonical, settings
+
+MANY = cassini(Kind.POISSON, 2_000, 24, 0, 0.9).jobs
+
+
+def test_thirteen_models_are_equally_likely() -> None:
+    counts = Counter(job.model.partition("@")[0] for job in MANY)
+    assert set(counts) == {row.model for row in TABLE_3}
+    assert len(counts) == 13
+    assert all(115 < count < 195 for count in counts.values())  # 154 +- 3.5 standard deviations
+
+
+def test_workers_and_iterations_span_their_ranges() -> None:
+    assert {job.gpus for job in MANY} == set(range(1, 13))
+    assert min(job.iterations for job in MANY) < 205
+    assert max(job.iterations for job in MANY) > 995
+    assert all(200 <= job.iterations <= 1000 for job in MANY)
+
+
+@pytest.mark.parametrize("row", TABLE_3, ids=lambda row: row.model)
+def test_batches_span_those_of_table_3(row: Row) -> None:
+    batches = {settings(job.model).batch for job in MANY if job.model.startswith(f"{row.model}@")}
+    ends = [settings(row.spec(batch)).batch for batch in (row.least, row.most)]
+    reach = (ends[1] - ends[0]) * 0.1
+    assert ends[0] <= min(batches) <= ends[0] + reach
+    assert ends[1] - reach <= max(batches) <= ends[1]
+
+
+def test_small_images_take_what_the_paper_measured() -> None:
+    # VGG16 with 1,400 images: 300 ms an iteration, 148 of them communication (Table 2, row 1).
+    row = next(row for row in TABLE_3 if row.model == "vgg16")
+    assert row.spec(1400) == "vgg16@batch=29"
+    times = [job.compute_s for job in MANY if job.model == row.spec(1400)]
+    assert times
+    assert 0.1 < times[0] < 0.16
+
+
+def test_the_load_is_what_was_asked_for() -> None:
+    demand = sum(job.gpus * job.ideal_s for job in MANY)
+    assert demand / (24 * MANY[-1].arrival_s) == pytest.approx(0.9, rel=0.05)
+
+
+def test_a_snapshot_is_there_at_the_start() -> None:
+    assert {job.arrival_s for job in cassini(Kind.SNAPSHOT, 9, 24, 0).jobs} == {0.0}
+
+
+def test_a_dynamic_trace_has_two_sets() -> None:
+    jobs = cassini(Kind.DYNAMIC, 9, 24, 0).jobs
+    assert [job.arrival_s for job in jobs[:5]] == [0.0] * 5
+    (later_s,) = {job.arrival_s for job in jobs[5:]}
+    assert later_s == pytest.approx(median(job.ideal_s for job in jobs[:5]))
+
+
+def test_the_kinds_draw_the_same_jobs() -> None:
+    kinds = (cassini(Kind.SNAPSHOT, 9, 24, 3), cassini(Kind.POISSON, 9, 24, 3, 1.0))
+    one, two = ([(job.model, job.gpus, job.iterations) for job in x.jobs] for x in kinds)
+    assert one == two
+
+
+def test_seeds_differ_and_repeat() -> None:
+    digests = [cassini(Kind.DYNAMIC, 9, 24, seed).digest for seed in (0, 0, 1)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_no_job_is_larger_than_the_cluster() -> None:
+    assert max(job.gpus for job in cassini(Kind.SNAPSHOT, 100, 6, 0).jobs) == 6
+
+
+def test_every_model_is_spelt_as_the_catalogue_reads_it() -> None:
+    assert all(canonical(job.model) for job in MANY)
+
+
+@pytest.mark.parametrize(
+    ("kind", "jobs", "load"),
+    [
+        (Kind.POISSON, 9, None),
+        (Kind.SNAPSHOT, 9, 0.9),
+        (Kind.POISSON, 0, 0.9),
+        (Kind.POISSON, 9, -1.0),
+        (Kind.POISSON, 9, float("nan")),
+        (Kind.POISSON, 9, 1e-12),
+    ],
+)
+def test_bad_numbers_are_refused(kind: Kind, jobs: int, load: float | None) -> None:
+    with pytest.raises(ConfigError):
+        cassini(kind, jobs, 24, 0, load)

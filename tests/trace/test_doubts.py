@@ -1,0 +1,79 @@
+"""Is a trace that can be read, but looks wrong, told so?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from artist.trace.doubts import doubts, step_s
+from artist.trace.named import builtin, builtin_traces
+from artist.trace.read import read_trace
+from artist.trace.stats import validate
+
+NATIVE = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
+SIMPLE = "job_id,submit_time,num_gpus,duration,model\n"
+
+
+def told(tmp_path: Path, text: str) -> list[str]:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    return [text.removeprefix(str(tmp_path)) for text in doubts(read_trace(path))]
+
+
+def test_the_step_of_a_model_by_the_catalogue() -> None:
+    """ResNet-50: about 4.1e9 multiply-adds forward, backward twice that, 32 images, at 14e12/s."""
+    assert step_s("resnet50") == pytest.approx(3 * 2 * 4.1e9 * 32 / 14e12, rel=0.5)
+    assert step_s("no-model") == 0
+
+
+@pytest.mark.parametrize("times", [0.0011, 99.0])
+def test_a_step_near_the_catalogues_is_not_told(tmp_path: Path, times: float) -> None:
+    assert told(tmp_path, f"{NATIVE}a,0,8,resnet50,100,{times * step_s('resnet50')!r}\n") == []
+
+
+@pytest.mark.parametrize(("step", "times"), [(50.0, "1.46e+03"), (0.00003, "0.000876")])
+def test_a_step_far_from_the_catalogues_is_told(tmp_path: Path, step: float, times: str) -> None:
+    rows = f"a,0,8,resnet50,100,{step}\nb,0,8,vgg11,100,0.1\nc,1,8,resnet50,100,{step}\n"
+    assert told(tmp_path, NATIVE + rows) == [
+        f"/t.csv:2: job 'a' (and 1 more) has steps of {step:.3g} s, {times} x the 0.0342 s of the "
+        "catalogue's resnet50; check the unit of compute_s and the model"
+    ]
+
+
+def test_validate_warns_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"{NATIVE}a,0,8,resnet50,100,50\n")
+    (text,) = cast(list[str], validate(read_trace(path))["warnings"])
+    assert "steps of 50 s" in text
+
+
+def test_an_invented_step_is_judged_more_mildly(tmp_path: Path) -> None:
+    """1 s is 174 steps of alexnet, and 108,000 of dlrm."""
+    rows = "a,0,8,3600,alexnet\nb,0,8,3600,dlrm\n"
+    (text,) = told(tmp_path, SIMPLE + rows)
+    assert text.startswith("/t.csv:3: job 'b' has steps of 1 s, 1.08e+05 x the 9.3e-06 s of the")
+    assert text.endswith("communication will be overstated by as much; check the model")
+
+
+@pytest.mark.parametrize(
+    ("duration", "words"),
+    [
+        ("1e9", ["a.csv:2: job 'a' computes for 1e+09 s, longer than a year; check the units"]),
+        ("1e-7", ["a.csv:2: job 'a' computes for 1e-07 s, shorter than a millisecond; check the"]),
+        ("31536000", []),
+        ("0.001", []),
+    ],
+)
+def test_odd_lengths_are_told(tmp_path: Path, duration: str, words: list[str]) -> None:
+    lines = told(tmp_path, f"{SIMPLE}a,0,8,{duration},\n")
+    assert len(lines) == len(words)
+    assert all(
+        word.replace("a.csv", "/t.csv") in line for word, line in zip(words, lines, strict=True)
+    )
+
+
+@pytest.mark.parametrize("name", [entry.id for entry in builtin_traces])
+def test_shipped_traces_raise_no_doubt(name: str) -> None:
+    assert doubts(builtin(name)) == []
