@@ -141,3 +141,5 @@ def test_the_table_of_a_run_leaves_out_what_cannot_differ(artist, tmp_path) -> N
     assert "iteration_slowdown_mean" not in ran.stdout
     assert "finished last. Its run is 99 % of the makespan, and as long as alone." in ran.stdout
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["iteration_slowdown_mean"]
+    under = artist("sim", "--trace", "tiny-batch", *sizes[:4], "--contention", "mean")
+    assert "iteration_slowdown_mean" in under.stdout
