@@ -7,7 +7,9 @@ from math import isfinite, isnan
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
+from artist.cli.comparison_notes import notes_on_the_best
 from artist.cli.output import print_table, print_text
+from artist.results.caveats import FREE_PREEMPTIONS
 from artist.results.chief_metrics import IN_WORDS
 from artist.results.number_text import percent, short
 
@@ -22,6 +24,8 @@ def print_comparison(comparison: Comparison, in_words: Sequence[str] = IN_WORDS)
     """Print the table, the best policies, sentences about the metrics `in_words`, the parts."""
     _print_table(comparison)
     _print_family(comparison)
+    if comparison.preempts_freely:
+        print_text(FREE_PREEMPTIONS)
     if comparison.until is not None:
         print_text(_how_narrow(comparison, comparison.until))
     _print_best(comparison)
@@ -33,12 +37,16 @@ def print_comparison(comparison: Comparison, in_words: Sequence[str] = IN_WORDS)
 def _print_table(comparison: Comparison) -> None:
     baseline = comparison.variants[0]
     rows = []
-    for metric in comparison.values[baseline]:
+    for metric in comparison.metrics:
         rows.append((metric, baseline, _spread(comparison.values[baseline][metric]), "", ""))
         for policy in comparison.variants[1:]:
             compared = comparison.differences[policy][metric]
             spread = _spread(comparison.values[policy][metric])
-            verdict = _verdict(compared, comparison.kind, comparison.equivalence)
+            verdict = (
+                "exact on this trace"
+                if policy in comparison.exact(metric)
+                else _verdict(compared, comparison.kind, comparison.equivalence)
+            )
             rows.append(("", policy, spread, _interval(metric, compared), verdict))
         if metric == "makespan_s":
             rows += [("", name, _spread(bound), "", "") for name, bound in _bounds(comparison)]
@@ -56,6 +64,8 @@ def _print_family(comparison: Comparison) -> None:
     """Say which comparisons of the table are judged together, and if it matters."""
     from artist.results.compare_values import family_words, undecided_together
 
+    if not comparison.family and any(map(comparison.exact, comparison.metrics)):
+        return
     each = "each policy" if comparison.setting == "policy" else f"each {comparison.setting}"
     what = f"{each} against {comparison.variants[0]}, on each metric of the table"
     print_text(family_words(comparison.family, what))
@@ -79,15 +89,17 @@ def _print_best(comparison: Comparison) -> None:
                 best, f"{short(best.value)}{unit_after(best.metric)}", comparison.equivalence
             )
         )
+    family = max((best.family for best in best_variants), default=0)
+    told = ""
+    if family or not any(best.exactly for best in best_variants):
+        told = f"{family_words(family, 'all pairs, on the metrics of the sentences above')} "
     if any(best.others for best in best_variants):
-        family = family_words(
-            max(best.family for best in best_variants),
-            "all pairs, on the metrics of the sentences above",
-        )
         print_text(
-            f"These are means. {family} The verdicts below are those of the table, against "
+            f"These are means. {told}The verdicts below are those of the table, against "
             f"{comparison.variants[0]} only."
         )
+    for sentence in notes_on_the_best(comparison, best_variants):
+        print_text(sentence)
 
 
 def _print_words(comparison: Comparison, metrics: Sequence[str]) -> None:
@@ -100,7 +112,9 @@ def _print_words(comparison: Comparison, metrics: Sequence[str]) -> None:
         compared = {
             policy: comparison.differences[policy][metric] for policy in comparison.variants[1:]
         }
-        for sentence in sentences(metric, baseline, compared, comparison.equivalence):
+        for sentence in sentences(
+            metric, baseline, compared, comparison.equivalence, comparison.exact(metric)
+        ):
             print_text(f"{sentence.side.value}: {sentence.text}")
     if "makespan_s" in metrics and comparison.bounds_s:
         limits = [f"{_range(comparison.bound_s)} s"] if comparison.bound_s else [

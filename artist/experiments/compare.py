@@ -37,14 +37,17 @@ from artist.experiments.experiment import MAX_RUNS
 from artist.experiments.until import BUDGET, FIRST_LOOK, enough_for, half_width, next_count
 from artist.experiments.variants import POLICY, Variant, of_policies, of_setting
 from artist.results.best_policy import Best, Measured, bests
+from artist.results.caveats import preempts_freely
 from artist.results.chief_metrics import COMPARED, HEADLINES
 from artist.results.compare_values import (
     EQUIVALENCE,
+    PERMUTATIONS,
     TOO_FEW,
     ComparedValues,
     Pair,
     clusters_of,
     compare_together,
+    is_exact,
     judged_together,
     kind_of,
 )
@@ -95,6 +98,15 @@ class Comparison:
     """Differences within this share are called none."""
     setting: str = POLICY
     """What varies, as `--set` spells it: `policy`, `racks`, `fabric.network.bandwidth`."""
+    preempts_freely: bool = False
+    """Jobs were preempted or moved, and no run paid for it (`caveats.preempts_freely`)."""
+    drawn: bool = False
+    """Another seed would draw another trace."""
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that were compared."""
+        return tuple(self.values[self.variants[0]])
 
     @property
     def bound_s(self) -> tuple[float, ...]:
@@ -127,6 +139,16 @@ class Comparison:
     def kind(self) -> str:
         """What independent replicates are, in words."""
         return kind_of(self.replicates)
+
+    @property
+    def one_draw(self) -> bool:
+        """Whether all replicates are permutations of one trace that a seed drew."""
+        return self.drawn and self.kind == PERMUTATIONS
+
+    def exact(self, metric: str) -> list[str]:
+        """The variants whose difference on a metric no permutation changes."""
+        ones = {label: metrics[metric] for label, metrics in self.differences.items()}
+        return [label for label, one in ones.items() if is_exact(one, self.kind, self.independent)]
 
     @property
     def design(self) -> str:
@@ -219,9 +241,12 @@ def compare(
         _check_until(until, budget, _independent(begin))
     setting, variants = _variants(scenario, policies, vary)
     _check_count(len(variants), *(begin if until is None else _grown(begin, budget)))
+    drawn = seeds > 1
     for one in _of_each_trace(variants):
         if seeds > 1:
             _check_seeds(one, seeds)
+        else:
+            drawn = drawn or is_drawn(one)
         if on_trace is not None and is_trace_file(one.trace):
             on_trace(build_trace(one, build_cluster(one, build_fabric(one))))
     runs = _Runs(variants, metrics, workers, on_done)
@@ -229,6 +254,7 @@ def compare(
         comparison = _compared(
             setting, runs.values(*begin), runs.replicates(*begin), equivalence, until
         )
+        comparison = replace(comparison, drawn=drawn)
         count = _independent(begin)
         if until is None:
             return runs.with_parts(comparison)
@@ -330,7 +356,10 @@ class _Runs:
             for label in self._scenarios
         }
         bounds_s = {label: self._column(label, BOUND, replicates) for label in self._scenarios}
-        return replace(comparison, parts=parts, bounds_s=bounds_s)
+        freely = preempts_freely(
+            self._summaries[label, one] for label in self._scenarios for one in replicates
+        )
+        return replace(comparison, parts=parts, bounds_s=bounds_s, preempts_freely=freely)
 
     def _column(
         self, label: str, metric: str, replicates: Sequence[Replicate]
@@ -420,14 +449,19 @@ def _check_has(summary: Mapping[str, Any], metrics: Sequence[str]) -> None:
             )
 
 
-def _check_seeds(scenario: Scenario, seeds: int) -> None:
-    """Refuse copies of one run that would count as replicates."""
+def is_drawn(scenario: Scenario) -> bool:
+    """Whether the next seed would draw another trace."""
     tree = build_cluster(scenario, build_fabric(scenario))
     one, other = (
         build_trace(scenario.model_copy(update={"seed": scenario.seed + step}), tree).jobs
         for step in (0, 1)
     )
-    if one == other:
+    return one != other
+
+
+def _check_seeds(scenario: Scenario, seeds: int) -> None:
+    """Refuse copies of one run that would count as replicates."""
+    if not is_drawn(scenario):
         raise ConfigError(
             f"--seeds {seeds}: trace {scenario.trace!r} is the same for every seed; vary "
             "--permutations, or draw arrivals with --arrivals poisson:JOBS_PER_HOUR"

@@ -18,6 +18,7 @@ from artist.report.grouping import Setting, Study
 from artist.report.pooled_jobs import cumulative, pool, pooled_note
 from artist.report.quantities import Quantity
 from artist.report.reader import Numbers, Run
+from artist.results.number_text import counted
 
 _BINS = 30
 _LEVELS = ("machine", "rack", "network")
@@ -84,8 +85,24 @@ def _histogram(study: Study, setting: Setting, values: Mapping[str, Numbers], no
         series=series,
         setting=setting.index,
         source="jobs.parquet: jct_s",
-        note=f"Up to the largest 95th percentile, in {_BINS} bins. {note}".strip(),
+        note=f"Up to the largest 95th percentile, in {_BINS} bins. "
+        f"{_beyond(values, end)} {note}".strip(),
     )
+
+
+_MOST_NAMED = 3
+"""Policies that a note names one by one."""
+
+
+def _beyond(values: Mapping[str, Numbers], end: float) -> str:
+    """How many jobs a histogram that ends there does not show."""
+    beyond = {policy: int(np.count_nonzero(times > end)) for policy, times in values.items()}
+    if not any(beyond.values()):
+        return "No job is beyond it."
+    if len(beyond) > _MOST_NAMED:
+        return f"Beyond it are {min(beyond.values()):,} to {counted(max(beyond.values()), 'job')}."
+    jobs = [f"{count:,} of {len(values[one]):,} jobs of {one}" for one, count in beyond.items()]
+    return f"Beyond it: {', '.join(jobs)}."
 
 
 def _by_model(study: Study, setting: Setting, note: str) -> Figure | None:

@@ -127,15 +127,26 @@ def group(runs: Sequence[Run], baseline: str | None = None) -> Study:
     ordered = sorted(grouped, key=lambda key: _order(values[key], differing, gpus[key]))
     policies = _ordered(dict.fromkeys(p for key in grouped for p in grouped[key]), baseline)
     words = [_words(values[key], differing) for key in ordered]
-    labels = [
-        " · ".join(w.values()) or _only_label(values[key])
-        for w, key in zip(words, ordered, strict=True)
-    ]
+    labels = _labels([values[key] for key in ordered], words)
     settings = [
         Setting(index, label, slug, words[index], _sorted(grouped[ordered[index]], policies))
         for index, (label, slug) in enumerate(zip(labels, slugs(labels), strict=True))
     ]
     return Study(runs, policies, tuple(settings), tuple(slugs(policies)), units_of(runs))
+
+
+def _labels(values: Sequence[Mapping[str, Any]], words: Sequence[Mapping[str, str]]) -> list[str]:
+    """What settings are called: what differs. What is not set is left out if none is missed."""
+    brief = [
+        " · ".join(word for key, word in said.items() if given.get(key) is not None)
+        for given, said in zip(values, words, strict=True)
+    ]
+    if all(brief) and len(set(brief)) == len(brief):
+        return brief
+    return [
+        " · ".join(said.values()) or _only_label(given)
+        for given, said in zip(values, words, strict=True)
+    ]
 
 
 def _ordered(policies: Iterable[str], baseline: str | None) -> tuple[str, ...]:
@@ -276,7 +287,7 @@ def _in_words(key: str, value: Any) -> str:
         return f"fabric: {fabric_changes(value) or 'as its file has it'}"
     if key == "arrivals":
         return f"arrivals: {value}"
-    return f"{key.replace('_', ' ')}: {_short(value)}"
+    return f"{key.replace('_', ' ')}: {'not set' if value is None else _short(value)}"
 
 
 def _only_label(values: Mapping[str, Any]) -> str:
@@ -288,6 +299,8 @@ def _only_label(values: Mapping[str, Any]) -> str:
 
 def _short(value: Any) -> str:
     text = _text(value).strip('"')
+    if isinstance(value, dict):
+        text = ", ".join(f"{key}={_short(one)}" for key, one in value.items()) or "none"
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 

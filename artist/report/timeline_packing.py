@@ -11,6 +11,7 @@ from typing import Any
 from artist.report.packing import coded, packed, short
 from artist.report.reader import Run
 from artist.report.timeline_lanes import machines, strips_of
+from artist.results.why import ended_words
 
 STEPS = 2**18
 """Times in the timeline are rounded to one of at most this many equal steps of the run."""
@@ -47,7 +48,7 @@ def _columns(run: Run) -> dict[str, Any]:
     levels, level = coded(rows.text["level"])
     shapes, shape = coded(rows.text["signature"])
     kinds, kind = coded(zip(level, shape, short(rows["iteration_s"], 4), strict=True))
-    endings, ended = coded(rows.text["ended"])
+    endings, ended = coded(map(ended_words, rows.text["ended"]))
     return {
         "step": float(f"{step:.0e}"),
         "machines": cluster.count,

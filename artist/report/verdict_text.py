@@ -14,6 +14,7 @@ from artist.report.metric_units import in_words
 from artist.report.quantities import Quantity
 from artist.report.reader import Run
 from artist.results.best_policy import Best, Measured, bests
+from artist.results.caveats import is_most_of_the_makespan, times_as_long
 from artist.results.chief_metrics import HEADLINES
 from artist.results.compare_values import (
     LEAST_REPLICATES,
@@ -22,7 +23,7 @@ from artist.results.compare_values import (
     TOO_FEW,
     family_words,
 )
-from artist.results.number_text import counted, short
+from artist.results.number_text import counted, percent, short
 from artist.results.verdict_words import best_sentence, listed
 
 
@@ -130,6 +131,12 @@ def _of_setting(study: Study, best: Best) -> str:
 def _caveat(groups: list[_Group], judged: list[Best]) -> str:
     counts = sorted({len(group.replicates) for group in groups})
     replicates = " to ".join(str(count) for count in sorted({counts[0], counts[-1]}))
+    if all(len(best.exactly) == len(best.others) for best in judged):
+        return (
+            "Exact: the same under all permutations, so it is no effect of the order of visiting. "
+            "It holds for this trace: draw others with artist compare --arrivals "
+            "poisson:JOBS_PER_HOUR --seeds 8, or run several traces."
+        )
     if all(best.with_verdict(TOO_FEW) or not best.others for best in judged):
         noun = "replicate" if counts[-1] == 1 else "replicates"
         return (
@@ -180,6 +187,7 @@ def _one_run(study: Study, run: Run) -> list[str]:
         f"{in_words(study, 'gpu_computing_share', run.metric('gpu_computing_share'))} of the "
         "cluster's GPU time they computed."
     )
+    done = f"{done} {_last(study, run)}"
     if not waited:
         return [done, "No job waited.", *_worst(study, run), _ONE_RUN]
     waits = (
@@ -197,6 +205,32 @@ _ONE_RUN = (
     "One run shows what happened once. It does not tell this policy from another one, nor from "
     "itself on another seed."
 )
+
+
+def _last(study: Study, run: Run) -> str:
+    """The job that ends the makespan, which it may set nearly alone."""
+    jobs = run.jobs
+    last = int(np.argmax(jobs["finish_s"]))
+    ran_s, makespan_s = float(jobs["run_s"][last]), run.metric("makespan_s")
+    times = times_as_long(ran_s / float(jobs[alone_column(run)][last]))
+    text = (
+        f"Last finished job {_job(run, last)}: it ran for {in_words(study, 'jct_mean_s', ran_s)}, "
+        f"{times} {_against(run)}."
+    )
+    if is_most_of_the_makespan(ran_s, makespan_s):
+        share = percent(ran_s / makespan_s)
+        text += f" So this one job's run is {share} % of the makespan."
+    return text
+
+
+def _job(run: Run, row: int) -> str:
+    gpus = counted(int(run.jobs["gpus"][row]), "GPU")
+    return f"{run.jobs.text['job_id'][row]} ({run.jobs.text['model'][row]}, {gpus})"
+
+
+def _against(run: Run) -> str:
+    """What times are compared with, in words."""
+    return "alone" if alone_column(run) == "alone_s" else "without communication"
 
 
 def _why(run: Run) -> list[str]:
@@ -217,17 +251,14 @@ def _worst(study: Study, run: Run) -> list[str]:
     ratios = slowdowns(run)
     worst = int(np.argmax(ratios))
     job = run.jobs.text["job_id"][worst]
-    against = "alone" if alone_column(run) == "alone_s" else "without communication"
     jct = in_words(study, "jct_mean_s", float(run.jobs["jct_s"][worst]))
     wait = float(run.jobs["queue_delay_s"][worst])
-    gpus = int(run.jobs["gpus"][worst])
     if ratios[worst] < _AS_LONG:
-        return [f"No job took longer than {against}."]
+        return [f"No job took longer than {_against(run)}."]
     waited = f"waited {in_words(study, 'jct_mean_s', wait)} of it" if wait else "never waited"
     text = (
-        f"Worst off is job {job} ({run.jobs.text['model'][worst]}, {counted(gpus, 'GPU')}"
-        f"): it took {jct}, {short(ratios[worst])} times as long as "
-        f"{against}, and {waited}."
+        f"Worst off is job {_job(run, worst)}: it took {jct}, {short(ratios[worst])} times as "
+        f"long as {_against(run)}, and {waited}."
     )
     return [text, *_longest_wait(study, run, job)]
 

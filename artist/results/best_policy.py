@@ -20,6 +20,7 @@ from artist.results.compare_values import (
     ComparedValues,
     Pair,
     compare_together,
+    is_exact,
     judged_together,
     kind_of,
 )
@@ -50,12 +51,25 @@ class Best:
     """Each other policy against the first of the best."""
     kind: str
     """What independent replicates are, in words."""
+    replicates: int = 0
+    """How many replicates there are, copies too."""
+    next_policies: tuple[str, ...] = ()
+    """Those with the least mean of the other policies."""
     family: int = 0
     """How many comparisons are judged together: pairs of policies on all metrics and settings."""
 
     def with_verdict(self, *verdicts: str) -> list[str]:
         """The other policies that got one of these verdicts."""
         return [policy for policy, one in self.others.items() if one.verdict in verdicts]
+
+    @property
+    def exactly(self) -> list[str]:
+        """The other policies whose difference no permutation changes."""
+        return [
+            policy
+            for policy, one in self.others.items()
+            if is_exact(one, self.kind, self.replicates)
+        ]
 
     @property
     def surely(self) -> bool:
@@ -90,11 +104,13 @@ def _best(
 
     others = {policy: against(policy) for policy in means if policy != first}
     ties = [policy for policy, one in others.items() if one.verdict == IDENTICAL]
-    worse = [means[policy] for policy in others if policy not in ties]
+    worse = {policy: means[policy] for policy in others if policy not in ties}
+    least = min(worse.values(), default=means[first])
     return Best(
-        measured.metric, (first, *ties), means[first], min(worse, default=means[first]),
+        measured.metric, (first, *ties), means[first], least,
         {policy: one for policy, one in others.items() if policy not in ties},
-        kind_of(measured.replicates), family,
+        kind_of(measured.replicates), len(measured.replicates),
+        tuple(policy for policy, mean in worse.items() if mean == least), family,
     )  # fmt: skip
 
 

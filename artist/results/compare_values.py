@@ -66,6 +66,9 @@ EQUIVALENCE = 0.02
 IDENTICAL, TOO_FEW, LESS, MORE = "identical", "too few replicates", "less", "more"
 NO_DIFFERENCE, UNDECIDED = "no difference", "undecided"
 
+PERMUTATIONS = "permutations"
+"""What independent replicates are where all have one seed."""
+
 
 @dataclass(frozen=True, slots=True)
 class ComparedValues:
@@ -200,7 +203,7 @@ def clusters_of(replicates: Sequence[tuple[int, int]]) -> list[int] | None:
 
 def kind_of(replicates: Sequence[tuple[int, int]]) -> str:
     """What independent replicates (seed, permutation) are, in words: seeds if there are several."""
-    return "permutations" if clusters_of(replicates) is None else "seeds"
+    return PERMUTATIONS if clusters_of(replicates) is None else "seeds"
 
 
 def sure_but_within(compared: ComparedValues, equivalence: float, level: float = 0.95) -> bool:
@@ -209,6 +212,15 @@ def sure_but_within(compared: ComparedValues, equivalence: float, level: float =
     Then both are to be said: which one has less, and that it hardly matters.
     """
     return compared.verdict in (LESS, MORE) and _within(compared, level, equivalence)
+
+
+def is_exact(compared: ComparedValues, kind: str, count: int) -> bool:
+    """Whether `count` permutations, enough for a verdict, all give the same two values.
+
+    Then the order of visiting has no effect on this trace, and the difference is no noise of it.
+    """
+    copies = compared.verdict == TOO_FEW and compared.replicates == 1
+    return copies and kind == PERMUTATIONS and count >= LEAST_REPLICATES
 
 
 def undecided_together(compared: ComparedValues) -> bool:

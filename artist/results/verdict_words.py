@@ -13,7 +13,7 @@ the ratio, so they agree with the table of a comparison.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -77,6 +77,7 @@ class Side(StrEnum):
     LESS = "less"
     MORE = "more"
     EQUAL = "equal"
+    EXACT = "exact"
     OPEN = "open"
 
 
@@ -103,18 +104,21 @@ def sentences(
     baseline: str,
     compared: Mapping[str, ComparedValues],
     equivalence: float = EQUIVALENCE,
+    exact: Collection[str] = (),
 ) -> list[Sentence]:
     """What the comparisons of some policies with the baseline say of a metric.
 
     Policies with less of the metric come first, then those with more, each with its own sentence.
-    Those of any other verdict share one.
+    Then come those of which no permutation changes the difference, `exact`. Those of any other
+    verdict share a sentence.
     """
     sure = [policy for policy in compared if compared[policy].verdict in (LESS, MORE)]
     sure.sort(key=lambda policy: _size(compared[policy]))
     told = [_sure(metric, policy, baseline, compared[policy], equivalence) for policy in sure]
+    told += [_exact(metric, policy, baseline, compared[policy]) for policy in exact]
     others: dict[str, list[str]] = {}
     for policy, one in compared.items():
-        if policy not in sure:
+        if policy not in sure and policy not in exact:
             others.setdefault(one.verdict, []).append(policy)
     for verdict, policies in others.items():
         count = min(compared[policy].replicates for policy in policies)
@@ -137,16 +141,31 @@ def _sure(
     metric: str, policy: str, baseline: str, compared: ComparedValues, equivalence: float
 ) -> Sentence:
     by, interval = _amounts(metric, compared)
-    form, opposite = _PHRASES.get(metric, ("has {by} less {name} than {baseline}", "more"))
-    if compared.verdict == MORE:
-        form = form.replace(_COMPARATIVE.get(metric, "less"), opposite)
-    elif metric.startswith(_COUNTED):
-        form = form.replace("less", "fewer")
-    said = form.format(by=by, baseline=baseline, name=metric_name(metric))
+    said = _said(metric, by, baseline, more=compared.verdict == MORE)
     if sure_but_within(compared, equivalence):
         said += f", but by less than {100 * equivalence:g} %"
     note = f"{metric_name(metric)}; {interval}, {counted(compared.replicates, 'replicate')}"
     return Sentence(side(metric, compared.verdict), f"{policy} {said} ({note})")
+
+
+def _said(metric: str, by: str, baseline: str, *, more: bool) -> str:
+    form, opposite = _PHRASES.get(metric, ("has {by} less {name} than {baseline}", "more"))
+    if more:
+        form = form.replace(_COMPARATIVE.get(metric, "less"), opposite)
+    elif metric.startswith(_COUNTED):
+        form = form.replace("less", "fewer")
+    return form.format(by=by, baseline=baseline, name=metric_name(metric))
+
+
+def _exact(metric: str, policy: str, baseline: str, compared: ComparedValues) -> Sentence:
+    """A difference of which is known that it is none of the order, on one trace only."""
+    note = f"({metric_name(metric)}; the same under all permutations)"
+    if abs(_size(compared)) < _LEAST_TOLD and not math.isnan(compared.ratio):
+        text = f"on this trace {policy} is within {percent(_LEAST_TOLD)} % of {baseline}"
+        return Sentence(Side.EXACT, f"{text} {note}")
+    by, _ = _amounts(metric, compared)
+    said = _said(metric, by, baseline, more=_size(compared) > 0)
+    return Sentence(Side.EXACT, f"on this trace {policy} {said} {note}")
 
 
 def _amounts(metric: str, compared: ComparedValues) -> tuple[str, str]:
@@ -197,16 +216,17 @@ def listed(names: Sequence[str]) -> str:
 def best_sentence(best: Best, value: str, equivalence: float = EQUIVALENCE) -> str:
     """Which policy is best, by how much, and how sure that is. `value`: the best one's, in words.
 
-    Average JCT: sjf has the lowest, 4,321 s, 12 % below the next; surely lower than fifo.
+    Average JCT: sjf has the lowest, 4,321 s, 12 % below the next, las; surely lower than fifo.
     """
     name, who = HEADLINES[best.metric], listed(best.policies)
     if not best.others:
         return f"{name}: equal under all, {value}."
     share = 1 - best.value / best.next_value if best.next_value > 0 else 0.0
     verb = "has the lowest" if len(best.policies) == 1 else "have the lowest"
-    gap = f", {percent(share)} % below the next" if share > _LEAST_TOLD else ""
+    following = ", ".join(("the next", *best.next_policies))
+    gap = f", {percent(share)} % below {following}" if share > _LEAST_TOLD else ""
     if 0 < share <= _LEAST_TOLD:
-        gap = ", next to nothing below the next"
+        gap = f", next to nothing below {following}"
     return f"{name}: {who} {verb}, {value}{gap}; {'; '.join(_certainty(best, equivalence))}."
 
 
@@ -226,6 +246,9 @@ def _certainty(best: Best, equivalence: float) -> Iterator[str]:
         more = what_would_decide(best.others[nearest], best.kind)
         where = f" against {nearest}" if len(open_) > 1 else ""
         yield f"undecided against {listed(open_)}" + (f" ({more}{where})" if more else "")
-    if few := best.with_verdict(TOO_FEW):
-        every = len(few) == len(best.others)
-        yield f"may be noise{'' if every else f' against {listed(few)}'}"
+    exact = best.exactly
+    few = [policy for policy in best.with_verdict(TOO_FEW) if policy not in exact]
+    for policies, words in ((exact, "exact on this trace"), (few, "may be noise")):
+        if policies:
+            every = len(policies) == len(best.others)
+            yield f"{words}{'' if every else f' against {listed(policies)}'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -96,28 +97,59 @@ def job_story(run: Path, job: str) -> Row:
 
 
 def worst_waits(run: Path, by: str, most: int = 10) -> list[Row]:
-    """The longest waits of a run, or those of the jobs with the largest slowdowns.
+    """The jobs of a run that waited longest, or single waits.
 
-    `by` is `wait` or `slowdown`; the other one comes next, then the order of begin. A wait has the
-    `slowdown` of its job. Jobs of a run without alone_s all come alike.
+    | `by` | rows | sorted by |
+    |---|---|---|
+    | `total` | the longest wait of each job | all that the job waited, `queue_delay_s` |
+    | `wait` | waits | `wait_s` |
+    | `slowdown` | waits | the job's `slowdown`, then `wait_s` |
+
+    What comes alike is in the order of `slowdown`, then of begin. A wait has the `slowdown` of its
+    job, its `queue_delay_s` and its number of `waits`. Without alone_s all slowdowns are alike.
 
     Raises:
         TraceError: a file is missing or damaged.
     """
     jobs = _table(run, "jobs")
+    names, waited_s = (jobs[name].to_pylist() for name in ("job_id", "queue_delay_s"))
     alone = jobs["alone_s"].to_pylist() if "alone_s" in jobs.column_names else [None] * len(jobs)
     slowdowns = {
         name: _slowdown(jct_s, alone_s, 1)
-        for name, jct_s, alone_s in zip(
-            jobs["job_id"].to_pylist(), jobs["jct_s"].to_pylist(), alone, strict=True
-        )
+        for name, jct_s, alone_s in zip(names, jobs["jct_s"].to_pylist(), alone, strict=True)
     }
+    total_s = dict(zip(names, waited_s, strict=True))
     waits: list[Row] = _table(run, "waits").to_pylist()
+    count = Counter(wait["job_id"] for wait in waits)
     for wait in waits:
-        wait["slowdown"] = slowdowns.get(wait["job_id"])
-    keys: Sequence[str] = ("slowdown", "wait_s") if by == "slowdown" else ("wait_s", "slowdown")
+        job = wait["job_id"]
+        wait |= {
+            "slowdown": slowdowns.get(job),
+            "queue_delay_s": total_s.get(job, wait["wait_s"]),
+            "waits": count[job],
+        }
+    if by == "total":
+        waits = _longest_of_each(waits)
+    keys = _KEYS[by]
     waits.sort(key=lambda wait: tuple(-(wait[key] or 0.0) for key in keys))
     return waits[:most]
+
+
+_KEYS: Mapping[str, Sequence[str]] = {
+    "total": ("queue_delay_s", "slowdown"),
+    "wait": ("wait_s", "slowdown"),
+    "slowdown": ("slowdown", "wait_s"),
+}
+
+
+def _longest_of_each(waits: Sequence[Row]) -> list[Row]:
+    """The longest wait of each job, the first of several."""
+    longest: dict[str, Row] = {}
+    for wait in waits:
+        job = wait["job_id"]
+        if job not in longest or wait["wait_s"] > longest[job]["wait_s"]:
+            longest[job] = wait
+    return list(longest.values())
 
 
 def cause_words(cause: str) -> str:

@@ -244,3 +244,5 @@ def test_the_share_of_communication_is_that_of_the_gpu_time_that_jobs_held() -> 
     sentence = communication_sentence(summary)
     assert sentence.startswith("Of the GPU time that jobs held, 25.0 % is communication ")
     assert "(gpu_communicating_share / gpu_allocated_share)" in sentence
+    # The summary's other share of communication is another one, and the sentence says so.
+    assert sentence.endswith(" It weighs jobs by their GPUs; comm_time_share, 0.900, does not.")

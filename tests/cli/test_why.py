@@ -79,16 +79,35 @@ def test_the_story_of_a_job_as_json(artist, tiny: Path) -> None:
 
 
 def test_the_worst_waits_are_the_longest_or_those_of_the_slowest_jobs(artist, tiny: Path) -> None:
-    shown = artist("why", tiny)
+    shown = artist("why", tiny, "--by", "wait")
     assert "the longest waits" in shown.stdout
     assert f"artist why {tiny} --by slowdown lists waits of the jobs with the" in shown.stdout
     assert "--by wait lists the longest waits." in artist("why", tiny, "--by", "slowdown").stdout
-    longest = json.loads(artist("why", tiny, "--format", "json").stdout)
+    longest = json.loads(artist("why", tiny, "--by", "wait", "--format", "json").stdout)
     # The slowdown decides between 18 and 19, which wait equally long.
     assert [wait["job_id"] for wait in longest] == ["19", "18", "17", "15", "16"]
     ran = artist("why", tiny, "--by", "slowdown", "--format", "json")
     assert [wait["job_id"] for wait in json.loads(ran.stdout)] == ["19", "18", "17", "15", "16"]
     assert "largest slowdown" in artist("why", tiny, "--by", "slowdown").stdout
+
+
+def test_unasked_jobs_are_ranked_by_all_that_they_waited(artist, tmp_path: Path) -> None:
+    settings = {"trace": "tiny-batch", "racks": 1, "machines_per_rack": 2, "policy": "las"}
+    scenario = library.Scenario(**settings, backend="none")  # type: ignore[arg-type]
+    result = library.simulate(scenario, cache=False)
+    result.save(tmp_path / "run")
+    jobs = result.jobs.sort_values("queue_delay_s", ascending=False, kind="stable").head(10)
+    by_wait = result.waits.sort_values("wait_s", ascending=False, kind="stable")
+    assert by_wait["job_id"].iloc[0] != jobs["job_id"].iloc[0]  # the rankings differ
+    told = json.loads(artist("why", "run", "--format", "json").stdout)
+    assert [one["job_id"] for one in told] == jobs["job_id"].tolist()
+    assert [one["queue_delay_s"] for one in told] == jobs["queue_delay_s"].tolist()
+    longest = result.waits.groupby("job_id")["wait_s"].max()
+    assert [one["wait_s"] for one in told] == [longest[one["job_id"]] for one in told]
+    worst = told[0]
+    shown = artist("why", "run").stdout
+    assert "the jobs that waited longest in all, each with its longest wait" in shown
+    assert f"{worst['queue_delay_s']:,.0f} in {worst['waits']} waits" in plain(shown)
 
 
 def test_every_cause_and_every_end_has_words() -> None:

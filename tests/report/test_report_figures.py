@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -252,6 +253,38 @@ def test_an_irregular_cluster_has_its_shape_in_titles(tmp_path: Path) -> None:
     del summary["cluster"]
     (tmp_path / "a" / "summary.json").write_text(json.dumps(summary))
     assert group(read_runs([tmp_path])).settings[1].label == "[[8, 8], [8, 4, 4]]"
+
+
+def test_what_is_not_set_is_no_part_of_a_title(tmp_path: Path) -> None:
+    trace = tmp_path / "own.csv"
+    rows = "a,0,1,ResNet-50,100,0.1\nb,0,1,VGG,100,0.1\n"
+    trace.write_text("job_id,arrival_s,gpus,model,iterations,compute_s\n" + rows)
+    names = {"ResNet-50": "resnet50", "VGG": "vgg16"}
+    make_run(tmp_path / "a")
+    make_run(tmp_path / "b", trace=str(trace), models=names)
+
+    def labels() -> list[str]:
+        return [setting.label for setting in group(read_runs([tmp_path])).settings]
+
+    assert set(labels()) == {f"{trace} · models: ResNet-50=resnet50, VGG=vgg16", "tiny-poisson"}
+    # Nothing else tells these two apart.
+    shutil.rmtree(tmp_path / "b")
+    make_run(tmp_path / "c", jobs=5)
+    assert set(labels()) == {"jobs: not set", "jobs: 5"}
+
+
+def test_the_histogram_says_how_many_jobs_are_beyond_it(tmp_path: Path) -> None:
+    make_run(tmp_path / "a", policy="fifo")
+    make_run(tmp_path / "b", policy="las")
+    study = group(read_runs([tmp_path]))
+    (histogram,) = [one for one in figures(study) if one.name.startswith("jct-histogram")]
+    times = {p: runs[0, 0].jobs["jct_s"] for p, runs in study.settings[0].runs.items()}
+    end = max(np.percentile(some, 95) for some in times.values())
+    beyond = {policy: int((some > end).sum()) for policy, some in times.items()}
+    assert beyond["fifo"] > 0
+    assert f"Beyond it: {beyond['fifo']} of 24 jobs of fifo, " in histogram.note
+    shown = {one.name: sum(one.y) for one in histogram.series}
+    assert shown["fifo"] == pytest.approx(100 * (1 - beyond["fifo"] / 24), abs=0.01)
 
 
 def test_a_policy_keeps_its_colour_where_others_are_missing(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from artist.report.thinning import thinned
 from artist.report.timeline_lanes import machines, parse_placement, strips_of
 from artist.report.timeline_packing import STEPS, pack, step_s
 from artist.results.compare_values import compare_values
+from artist.results.why import ended_words
 
 
 @pytest.fixture
@@ -230,7 +231,9 @@ def test_packed_rows_are_the_rows(one: Path) -> None:
     assert [data["levels"][level] for level in levels] == rows.text["level"]
     assert [data["shapes"][shape] for shape in shapes] == rows.text["signature"]
     assert speeds == pytest.approx(rows["iteration_s"].tolist(), rel=6e-4)
-    assert [data["endings"][ended] for ended in data["ended"]] == rows.text["ended"]
+    endings = [data["endings"][ended] for ended in data["ended"]]
+    assert endings == [ended_words(code) for code in rows.text["ended"]]
+    assert "it finished" in endings  # words, no codes
     for place, text in zip(data["place"], rows.text["placement"], strict=True):
         strips = data["places"][place]
         held: dict[int, int] = {}

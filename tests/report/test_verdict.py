@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +14,12 @@ from run_making import damage, make_run, replace
 
 from artist.report.grouping import Setting, Study, group
 from artist.report.job_packing import waited_by_cause
-from artist.report.metric_units import metric_unit
+from artist.report.metric_units import in_words, metric_unit
 from artist.report.page import page
 from artist.report.quantities import Quantity, Unit
 from artist.report.reader import Rows, Run, read_run, read_runs
 from artist.report.verdict_text import verdict_section
+from artist.results.caveats import times_as_long
 from artist.results.chief_metrics import HEADLINES
 
 UNITS = dict.fromkeys(Quantity, Unit(1.0, "s"))
@@ -58,8 +61,8 @@ SLOW = [20.0, 22.4, 23.5, 26.3, 27.7, 30.6]
 def test_a_difference_on_every_seed_is_sure() -> None:
     text = about_jct(study_of({"slow": SLOW, "fast": FAST}))
     assert text == (
-        "Average JCT: fast has the lowest, 12.5 s, 50 % below the next; surely lower than all "
-        "others."
+        "Average JCT: fast has the lowest, 12.5 s, 50 % below the next, slow; surely lower than "
+        "all others."
     )
 
 
@@ -67,7 +70,7 @@ def test_one_replicate_may_be_noise() -> None:
     study = study_of({"slow": SLOW[:1], "fast": FAST[:1]})
     text = words(study)
     assert text[0].startswith("The lowest number may be lowest by chance: the policies share 1 ")
-    assert about_jct(study).endswith("50 % below the next; may be noise.")
+    assert about_jct(study).endswith("50 % below the next, slow; may be noise.")
     assert not any("surely" in sentence.lower() for sentence in text)
 
 
@@ -75,6 +78,20 @@ def test_four_replicates_may_be_noise_and_five_need_not() -> None:
     four, five = (study_of({"slow": SLOW[:n], "fast": FAST[:n]}) for n in (4, 5))
     assert "may be noise" in about_jct(four)
     assert "surely lower" in about_jct(five)
+
+
+@pytest.mark.parametrize(("count", "told"), [(4, "may be noise."), (5, "exact on this trace.")])
+def test_permutations_that_change_nothing_leave_no_noise(count: int, told: str) -> None:
+    seeds = study_of({"slow": [20.0] * count, "fast": [10.0] * count})
+    (setting,) = seeds.settings
+    runs = {
+        policy: {(0, order): run for (order, _), run in ran.items()}
+        for policy, ran in setting.runs.items()
+    }
+    orders = dataclasses.replace(seeds, settings=(dataclasses.replace(setting, runs=runs),))
+    assert about_jct(orders).endswith(told)
+    assert any("by chance" in text for text in words(orders)) == (count == 4)
+    assert about_jct(seeds).endswith("may be noise.")  # seeds are other traces
 
 
 def test_what_varies_more_than_it_differs_is_undecided() -> None:
@@ -96,7 +113,8 @@ def test_within_2_percent_is_no_difference() -> None:
 
 def test_equal_policies_share_the_first_place() -> None:
     text = about_jct(study_of({"one": FAST, "two": FAST, "slow": SLOW}))
-    assert text.startswith("Average JCT: one and two have the lowest, 12.5 s, 50 % below the next;")
+    told = "Average JCT: one and two have the lowest, 12.5 s, 50 % below the next, slow;"
+    assert text.startswith(told)
     text = about_jct(study_of({"one": FAST, "two": FAST}))
     assert text == "Average JCT: equal under all, 12.5 s."
 
@@ -138,8 +156,8 @@ def test_a_pair_that_shares_replicates_is_compared_whatever_a_third_policy_ran_o
     fast, slow = (dict(enumerate(values)) for values in (FAST, SLOW))
     study = on_seeds(third={9: 1.0}, slow=slow, fast=fast)
     assert about_jct(study) == (
-        "Average JCT: fast has the lowest, 12.5 s, 50 % below the next; surely lower than all "
-        "others."
+        "Average JCT: fast has the lowest, 12.5 s, 50 % below the next, slow; surely lower than "
+        "all others."
     )
     assert (
         "In here, these policies share replicates: slow and fast; on no replicate of another ran "
@@ -183,6 +201,36 @@ def test_one_run_says_who_waited_most_and_why(busy: Path) -> None:
     share = 100 * jobs["queue_delay_s"].sum() / jobs["jct_s"].sum()
     assert f"waiting is {share:.0f} % of the completion time" in text
     assert text.endswith("nor from itself on another seed.")
+
+
+def test_one_run_names_the_job_that_finished_last(busy: Path, tmp_path: Path) -> None:
+    jobs = pd.read_parquet(busy / "jobs.parquet")
+    last = jobs.loc[jobs["finish_s"].idxmax()]
+    text = " ".join(words(group(read_runs([busy]))))
+    assert f"Last finished job {last['job_id']} ({last['model']}, {last['gpus']} GPU" in text
+    times = times_as_long(last["run_s"] / last["alone_s"])
+    assert f", {times} alone." in text.split("Last finished job ")[1]
+    makespan_s = jobs["finish_s"].max() - jobs["arrival_s"].min()
+    told = f"run is {100 * last['run_s'] / makespan_s:.0f} % of the makespan"
+    assert (told in text) == (last["run_s"] > makespan_s / 2)
+    # The same run, of which the last job takes just over, or under, a half.
+    for share in (0.51, 0.49):
+        shorter = shutil.copytree(busy, tmp_path / f"{share}")
+        ran_s = [share * makespan_s] * len(jobs)
+        damage(shorter, "jobs", replace("run_s", lambda _, ran_s=ran_s: ran_s))
+        text = " ".join(words(group(read_runs([shorter]))))
+        assert ("run is 51 % of the makespan" in text) == (share > 0.5)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(5780.0, "1.61 h"), (8641.0, "0.1 d"), (86_400.0, "1 d"), (0.02, "0.02 s"), (0.0, "0 d")],
+)
+def test_a_short_time_has_a_short_unit(value: float, told: str) -> None:
+    study = dataclasses.replace(
+        study_of({"one": FAST}), units=dict.fromkeys(Quantity, Unit(86_400.0, "d"))
+    )
+    assert in_words(study, "jct_mean_s", value) == told
 
 
 def test_parts_of_a_time_have_the_unit_of_the_whole(busy: Path) -> None:

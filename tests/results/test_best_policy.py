@@ -33,9 +33,15 @@ def sentence(**values: list[float]) -> str:
 
 
 def test_the_best_is_named_whatever_the_order_of_policies() -> None:
-    told = "Average JCT: fast has the lowest, 12.5 s, 50 % below the next; surely lower than all "
+    told = "Average JCT: fast has the lowest, 12.5 s, 50 % below the next, slow; surely lower than "
     assert sentence(slow=SLOW, fast=FAST).startswith(told)
     assert sentence(fast=FAST, slow=SLOW).startswith(told)
+
+
+def test_the_next_is_named_and_ties_share_the_place() -> None:
+    assert "% below the next, near; " in sentence(slow=SLOW, near=NEAR, fast=FAST)
+    told = sentence(slow=SLOW, other=SLOW, fast=FAST)
+    assert "50 % below the next, slow, other; " in told
 
 
 def test_sure_and_undecided_pairs_are_told_apart() -> None:

@@ -61,7 +61,7 @@ def test_a_metric_has_a_name_that_can_be_read(metric: str, name: str) -> None:
 def test_a_gap_too_small_for_a_percentage_is_told_in_words() -> None:
     values = {"a": [100.0] * 5, "b": [100.00001] * 5}
     (best,) = bests([Measured("comm_time_mean_s", values, [(seed, 0) for seed in range(5)])])
-    assert "a has the lowest, 100 s, next to nothing below the next; " in best_sentence(
+    assert "a has the lowest, 100 s, next to nothing below the next, b; " in best_sentence(
         best, "100 s"
     )
 

@@ -59,6 +59,7 @@ def sim(
     chosen = options.scenario_of(context.params)
     from artist.errors import ConfigError
     from artist.estimates.cache import open_store
+    from artist.results.caveats import last_job_sentence
     from artist.results.run_directory import check_target, write_run
     from artist.run import simulate
 
@@ -94,11 +95,15 @@ def sim(
     summary = result.summary
     title = f"{summary['policy']} on {summary['trace']}, {summary['gpus']} GPUs"
     facts = {key: value for key, value in summary.items() if value != ""}
+    if chosen.contention == "none":
+        facts.pop("iteration_slowdown_mean", None)  # no job can slow another down: it says nothing
     print_facts(title, summary if format_ is Format.JSON else facts, format_)
     if recorded:
         _say_run_to_recorded(result, printed=format_ is Format.TABLE and not quiet)
     if format_ is Format.TABLE and not quiet:
         _print_sentences(summary)
+        if sentence := last_job_sentence(result.tables["jobs"], summary["makespan_s"]):
+            print_text(sentence)
         _print_other_fabric(chosen)
         for remark in remarks(chosen):
             print_text(remark)
@@ -115,13 +120,18 @@ def communication_sentence(summary: Mapping[str, Any]) -> str:
     return (
         f"Of the GPU time that jobs held, {100 * share:.1f} % is communication that computing "
         "does not hide, inside machines and between them "
-        "(gpu_communicating_share / gpu_allocated_share)."
+        "(gpu_communicating_share / gpu_allocated_share). It weighs jobs by their GPUs; "
+        f"comm_time_share, {summary['comm_time_share']:.3f}, does not."
     )
 
 
 def _print_sentences(summary: Mapping[str, Any]) -> None:
     """Say below the table what a newcomer looks for: what communication costs, and by which fit."""
+    from artist.results.caveats import FREE_PREEMPTIONS, preempts_freely
+
     print_text(communication_sentence(summary))
+    if preempts_freely([summary]):
+        print_text(FREE_PREEMPTIONS)
     bound_s, makespan_s = summary["makespan_bound_s"], summary["makespan_s"]
     if bound_s > 0:  # jobs of nanoseconds have none
         print_text(

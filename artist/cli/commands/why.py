@@ -15,17 +15,27 @@ from artist.cli.output import Format, print_json, print_table, print_text
 class By(StrEnum):
     """Value of `why --by`."""
 
+    TOTAL = "total"
     WAIT = "wait"
     SLOWDOWN = "slowdown"
+
+
+_LISTS = {
+    By.TOTAL: "the jobs that waited longest in all, each with its longest wait",
+    By.WAIT: "the longest waits",
+    By.SLOWDOWN: "waits of the jobs with the largest slowdown",
+}
 
 
 def why(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
     job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="A job_id.")] = None,
-    by: Annotated[By, typer.Option(help="Without JOB: which ten waits are the worst.")] = By.WAIT,
+    by: Annotated[
+        By, typer.Option(help="Without JOB: which ten are the worst; total ranks jobs, not waits.")
+    ] = By.TOTAL,
     format_: FormatOption = Format.TABLE,
 ) -> None:
-    """Say why a job waited and how it ran; without JOB, list the ten worst waits."""
+    """Say why a job waited and how it ran; without JOB, list the ten that waited longest."""
     from artist.errors import ConfigError
     from artist.report.reader import find_runs
     from artist.results.why import job_story, worst_waits
@@ -47,11 +57,11 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
     if format_ is Format.JSON:
         print_json(waits)
         return
-    worst = "the longest waits" if by is By.WAIT else "waits of the jobs with the largest slowdown"
-    columns = ("job", "from s", "wait s", "slowdown", "GPUs", "cause", "reason")
+    columns = ("job", "waited s", "from s", "wait s", "slowdown", "GPUs", "cause", "reason")
     rows = [
         (
             wait["job_id"],
+            _in_all(wait),
             wait["start_s"],
             wait["wait_s"],
             wait["slowdown"],
@@ -61,17 +71,20 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
         )
         for wait in waits
     ]
-    print_table(f"{run}: {worst}", columns, rows)
+    print_table(f"{run}: {_LISTS[by]}", columns, rows)
     if not rows:
         print_text("No job waited: each got its GPUs at the instant of its arrival.")
         return
-    other, lists = (
-        (By.SLOWDOWN, "waits of the jobs with the largest slowdown")
-        if by is By.WAIT
-        else (By.WAIT, "the longest waits")
-    )
-    print_text(f"artist why {run} --by {other.value} lists {lists}.")
+    for other, lists in _LISTS.items():
+        if other is not by:
+            print_text(f"artist why {run} --by {other.value} lists {lists}.")
     print_text(f"artist why {run} JOB tells the whole story of a job.")
+
+
+def _in_all(wait: dict[str, Any]) -> str:
+    """What the job of a wait waited in all, and in how many waits where there are several."""
+    number = f" in {wait['waits']} waits" if wait["waits"] > 1 else ""
+    return f"{wait['queue_delay_s']:,.0f}{number}"
 
 
 def _print_story(story: dict[str, Any]) -> None:

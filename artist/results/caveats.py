@@ -1,0 +1,62 @@
+"""What decides a result though no table shows it, as sentences for below the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from artist.results.metrics import Table
+from artist.results.number_text import counted, percent, short
+
+FREE_PREEMPTIONS = "Preemptions cost nothing here; --set restart_s=SECONDS gives them a cost."
+"""For runs in which `preempts_freely`."""
+
+
+_NEXT_TO_NOTHING_GPU_S = 1.0
+"""A preemption that costs less has no restart. It lost a part of an iteration at most."""
+
+
+def preempts_freely(summaries: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether jobs were preempted or moved in these runs, at less than 1 GPU-second each time."""
+    ran = list(summaries)
+    moves = [one["preemptions"] + one["migrations"] for one in ran]
+    costs = [one["preemption_cost_gpu_s"] for one in ran]
+    free = (
+        cost < _NEXT_TO_NOTHING_GPU_S * count
+        for cost, count in zip(costs, moves, strict=True)
+        if cost
+    )
+    return any(moves) and all(free)
+
+
+def is_most_of_the_makespan(ran_s: float, makespan_s: float) -> bool:
+    """Whether the run of one job makes up more than half of a makespan."""
+    return ran_s > makespan_s / 2
+
+
+_AS_LONG = 0.005
+"""A ratio that is nearer to 1 is 1 where three digits are shown."""
+
+
+def times_as_long(ratio: float) -> str:
+    """`3.1 times as long as`, or `as long as` where three digits show no difference."""
+    return f"{'' if abs(ratio - 1) < _AS_LONG else f'{short(ratio)} times '}as long as"
+
+
+def last_job_sentence(jobs: Table, makespan_s: float) -> str:
+    """Which job finished last, if its run is most of the makespan; else empty. `jobs`: the table.
+
+    Another policy can then do little about the makespan but place this job better.
+    """
+    last = int(np.argmax(jobs["finish_s"]))
+    ran_s = float(jobs["run_s"][last])
+    if not is_most_of_the_makespan(ran_s, makespan_s):
+        return ""
+    times = times_as_long(ran_s / float(jobs["alone_s"][last]))
+    return (
+        f"Job {jobs['job_id'][last]} ({jobs['model'][last]}, "
+        f"{counted(int(jobs['gpus'][last]), 'GPU')}) finished last. Its run is "
+        f"{percent(ran_s / makespan_s)} % of the makespan, and {times} alone."
+    )

@@ -1,0 +1,145 @@
+"""Is what decides a result, and stands in no table, said below it? And only where it holds?"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from artist.cli.comparison_text import print_comparison
+from artist.config import Scenario
+from artist.experiments.compare import compare
+from artist.results.caveats import FREE_PREEMPTIONS, last_job_sentence, preempts_freely
+
+TINY = {"trace": "tiny-batch", "racks": 1, "machines_per_rack": 2, "backend": "none"}
+
+
+def shown(capsys: pytest.CaptureFixture[str], policies: list[str], permutations: int = 1, **more):
+    scenario = Scenario(**{**TINY, **more})
+    print_comparison(compare(scenario, policies, seeds=1, permutations=permutations))
+    return capsys.readouterr().out
+
+
+def test_free_preemptions_are_told_once_per_comparison(capsys) -> None:
+    assert shown(capsys, ["fifo", "las", "srtf"]).count(FREE_PREEMPTIONS) == 1
+
+
+@pytest.mark.parametrize("policies", [["fifo", "sjf"], ["las", "srtf"]])
+def test_preemptions_that_cost_or_do_not_occur_are_not_called_free(capsys, policies) -> None:
+    assert FREE_PREEMPTIONS not in shown(capsys, policies, restart_s=30.0)
+    assert (FREE_PREEMPTIONS in shown(capsys, policies)) == ("las" in policies)
+
+
+@pytest.mark.parametrize(("restart", "told"), [((), 1), (("--set", "restart_s=30"), 0)])
+def test_a_run_tells_that_its_preemptions_are_free(artist, restart, told: int) -> None:
+    sizes = ("--racks", "1", "--machines-per-rack", "2", "--backend", "none")
+    ran = artist("sim", "--trace", "tiny-batch", *sizes, "--policy", "las", *restart)
+    assert (ran.returncode, ran.stdout.count(FREE_PREEMPTIONS)) == (0, told)
+
+
+def test_one_run_with_a_cost_is_enough() -> None:
+    free = {"preemptions": 3, "migrations": 0, "preemption_cost_gpu_s": 0.0}
+    moved = {"preemptions": 0, "migrations": 1, "preemption_cost_gpu_s": 0.0}
+    calm = {**free, "preemptions": 0}
+    assert [preempts_freely([one]) for one in (free, moved, calm)] == [True, True, False]
+    assert not preempts_freely([free, {**moved, "preemption_cost_gpu_s": 1.0}])
+    # Parts of iterations that are lost are no restarts.
+    assert preempts_freely([{**free, "preemption_cost_gpu_s": 2.9}])
+
+
+DRAW = "All of this is about one draw of the trace; --seeds 8 asks about other draws."
+POISSON = "--arrivals poisson:JOBS_PER_HOUR --seeds 8"
+
+
+def test_one_draw_of_a_trace_is_said_to_be_one(capsys) -> None:
+    drawn = {"trace": "sensetime-batch-500", "racks": 2, "machines_per_rack": 8, "jobs": 8}
+    assert DRAW in shown(capsys, ["fifo", "las"], **drawn)
+    assert DRAW not in shown(capsys, ["fifo", "las"])  # a file
+    print_comparison(
+        compare(Scenario(**{**TINY, **drawn}), ["fifo", "las"], seeds=2, permutations=1)
+    )
+    assert DRAW not in capsys.readouterr().out
+
+
+def test_where_no_permutation_changes_anything_the_difference_is_exact(capsys) -> None:
+    """Each job of this trace arrives alone, and there is one way to place it."""
+    text = shown(capsys, ["las", "fifo"], permutations=5, trace="tiny-poisson")
+    assert re.search(r"exact: on this trace fifo finishes jobs \d+ % later than las on av", text)
+    assert "Average JCT: las has the lowest, " in text
+    assert "; exact on this trace.\n" in text
+    assert text.count(POISSON) == 1
+    for contradiction in ("may be noise", "too few", "a verdict needs", "enough replicates"):
+        assert contradiction not in text
+
+
+def test_four_permutations_are_too_few_to_call_anything_exact(capsys) -> None:
+    text = shown(capsys, ["las", "fifo"], permutations=4, trace="tiny-poisson")
+    assert "may be noise" in text
+    assert "exact" not in text.lower()
+
+
+def test_drawn_arrivals_are_drawn_anew_by_more_seeds(capsys) -> None:
+    """The way out of one draw is other seeds, not other arrivals."""
+    text = shown(
+        capsys, ["las", "fifo"], permutations=5, trace="tiny-poisson", arrivals="poisson:0.1"
+    )
+    assert DRAW in text
+    assert POISSON not in text
+
+
+def test_copies_beside_what_varies(capsys) -> None:
+    """Under sjf and srtf no permutation changes the trace of a batch; under las it does."""
+    text = shown(capsys, ["srtf", "sjf", "las"], permutations=5)
+    assert "exact: on this trace sjf " in text
+    assert "las finishes jobs " in text
+
+
+def test_the_best_policy_is_said_to_know_run_times(capsys) -> None:
+    text = shown(capsys, ["fifo", "las", "srtf"])
+    assert "\nsrtf knows the run times of all jobs, as no real scheduler does; of the " in text
+    assert "of the others las has the lowest average JCT, " in text
+    assert "run times" not in shown(capsys, ["fifo", "las"])
+
+
+def test_what_is_undecided_comes_with_what_to_ask_next(capsys) -> None:
+    """Only the policies in doubt are asked again, with as many permutations as they need."""
+    text = shown(capsys, ["las", "tiresias", "themis"], permutations=5)
+    more = re.search(r"undecided against las \(about (\d+) more permutations would decide\)", text)
+    assert more is not None
+    count = 5 + int(more[1])
+    assert (
+        "To decide what is undecided among the best: --policies las,tiresias "
+        f"--permutations {count}, or --until 2%.\n"
+    ) in text
+    assert "among the best" not in shown(capsys, ["srtf", "fifo"])
+
+
+def test_a_job_that_makes_most_of_the_makespan_is_named() -> None:
+    """Of two jobs the shorter one finishes last; it ran for 60 s of 100 s, on a bad placement."""
+    jobs = {
+        "job_id": ["a", "b"],
+        "model": ["vgg16", "resnet50"],
+        "gpus": np.array([8, 1]),
+        "finish_s": np.array([90.0, 100.0]),
+        "run_s": np.array([90.0, 60.0]),
+        "alone_s": np.array([90.0, 20.0]),
+    }
+    assert last_job_sentence(jobs, 100.0) == (
+        "Job b (resnet50, 1 GPU) finished last. Its run is 60 % of the makespan, and 3 times as "
+        "long as alone."
+    )
+    assert not last_job_sentence(jobs, 120.0)  # half is not most
+
+
+def test_the_table_of_a_run_leaves_out_what_cannot_differ(artist, tmp_path) -> None:
+    """Without contention no job slows another down. The summary has the number all the same."""
+    sizes = ("--racks", "1", "--machines-per-rack", "2", "--backend", "none", "--policy", "fifo")
+    ran = artist("sim", "--trace", "tiny-batch", *sizes, "--out", "run")
+    assert "iteration_time_p99_s" in ran.stdout
+    assert "iteration_slowdown_mean" not in ran.stdout
+    assert "finished last. Its run is 99 % of the makespan, and as long as alone." in ran.stdout
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["iteration_slowdown_mean"]
+    under = artist("sim", "--trace", "tiny-batch", *sizes[:4], "--contention", "mean")
+    assert "iteration_slowdown_mean" in under.stdout
