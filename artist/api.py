@@ -27,8 +27,8 @@ from artist.estimates.query_from_text import on_placement, parse_system
 from artist.experiments.compare import Comparison, compare
 from artist.io.documents import validate
 from artist.registry import UnknownNameError
-from artist.results.compare_values import ComparedValues, compare_values
 from artist.results.result import Result
+from artist.results.statistics.compare_values import ComparedValues, compare_values
 
 __all__ = [
     "ArtistError",

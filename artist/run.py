@@ -36,9 +36,9 @@ from artist.estimates.latency_service import EstimateStore, LatencyService, NoCo
 from artist.estimates.query import LatencyBackend
 from artist.io.digests import sha256
 from artist.io.documents import validate
-from artist.network.iteration_time_alone import AloneRates
-from artist.network.network_of_run import NetworkOfRun
-from artist.network.rate_functions import open_contention
+from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.network_of_run import NetworkOfRun
+from artist.network.rates.rate_functions import open_contention
 from artist.policies.lease_and_tables import check_lease, tables_of
 from artist.policies.own_file import cannot_be_made, entry_in_file, in_a_sentence, is_in_a_file
 from artist.policies.table import POLICIES
@@ -55,8 +55,8 @@ from artist.results.metrics import (
 )
 from artist.results.named_files import file_digests
 from artist.results.result import Result
-from artist.results.stays import facts
-from artist.results.waits import wait_table
+from artist.results.waiting.stays import facts
+from artist.results.waiting.waits import wait_table
 from artist.rng import FIRST_DRAWS, Draws, stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.named import Given, open_trace

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from artist.network.max_min import Network, max_min
-from artist.network.mean import mean
-from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink
-from artist.network.phase import phase
+from artist.network.models.max_min import Network, max_min
+from artist.network.models.mean import mean
+from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink
+from artist.network.models.phase import phase
 
 MACHINES, GPUS = 12_800, 8
 SCATTERED = 1_484

@@ -199,8 +199,8 @@ def _comment_above(lines: Sequence[str], index: int) -> str:
 
 def results() -> str:
     """The columns of every table of a run directory, and the keys of its summary."""
-    from artist.results.columns import TABLES
-    from artist.results.glossary import METRICS
+    from artist.results.terms.columns import TABLES
+    from artist.results.terms.glossary import METRICS
 
     parts = [
         "# Results\n\n`--out DIR` writes a run directory. `artist explain NAME` prints an entry.\n",
@@ -219,7 +219,7 @@ def _terms(terms: Iterable[Any]) -> str:
 
 def glossary() -> str:
     """The words of the glossary, in alphabetical order."""
-    from artist.results.glossary import TERMS
+    from artist.results.terms.glossary import TERMS
 
     return "# Glossary\n\n" + _terms(sorted(TERMS, key=lambda term: term.name))
 

@@ -22,7 +22,7 @@ from artist.contract import (
 from artist.engine.rows import PlacementRow, Rows
 from artist.engine.simulator import Simulator
 from artist.estimates.query import Estimate
-from artist.network.iteration_time_alone import AloneRates
+from artist.network.rates.iteration_time_alone import AloneRates
 from artist.policies.table import POLICIES
 from artist.units import TICKS_PER_S, Tick, seconds, ticks
 from artist.workload.job import Job

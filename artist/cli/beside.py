@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from artist.cluster.tree import ClusterTree
     from artist.estimates.calibration import CalibratedModels
     from artist.network.beside import Beside, LinkUse, PlacedJob
-    from artist.network.components import Model
+    from artist.network.models.components import Model
     from artist.workload.layers import Workload
 
 
@@ -83,7 +83,7 @@ def answer_beside(asks: Asker, neighbours: Neighbours, format_: Format) -> None:
     from artist.config import Scenario
     from artist.estimates.query_from_text import parse_system
     from artist.network.beside import PlacedJob, beside
-    from artist.network.curves import Curves
+    from artist.network.demand.curves import Curves
     from artist.run import build_cluster, open_backend
 
     fabric = with_system(asks.fabric, parse_system(list(asks.system)))
@@ -165,9 +165,9 @@ def _seconds(offset: str | None) -> float:
 
 def _model(name: ContentionModel) -> tuple[Model, float]:
     """The model, and the efficiency of links where the fabric states none: a fluid loses none."""
-    from artist.network.mean import mean
-    from artist.network.phase import PhaseModel, fluid
-    from artist.network.queues import ETA
+    from artist.network.models.mean import mean
+    from artist.network.models.phase import PhaseModel, fluid
+    from artist.network.models.queues import ETA
 
     models: dict[str, tuple[Model, float]] = {
         "mean": (mean, ETA),

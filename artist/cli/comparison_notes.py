@@ -5,13 +5,13 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from artist.results.number_text import short
+from artist.results.terms.number_text import short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from artist.experiments.compare import Comparison
-    from artist.results.best_policy import Best
+    from artist.results.statistics.best_policy import Best
 
 
 def notes_on_the_best(comparison: Comparison, best_variants: Sequence[Best]) -> Iterator[str]:
@@ -31,7 +31,7 @@ def _what_would_decide(comparison: Comparison, best_variants: Sequence[Best]) ->
 
     The number is that of the pair that needs most, so it is more than most pairs need.
     """
-    from artist.results.compare_values import LESS, UNDECIDED
+    from artist.results.statistics.compare_values import LESS, UNDECIDED
 
     verdicts = (UNDECIDED, LESS)
     open_ = [best for best in best_variants if best.with_verdict(*verdicts)]
@@ -53,7 +53,7 @@ def _oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
     if comparison.setting != "policy":
         return ""
     from artist.policies.run_times import KNOWS, knows_run_times
-    from artist.results.verdict_words import listed
+    from artist.results.statistics.verdict_words import listed
 
     oracles = [policy for policy in comparison.variants if knows_run_times(policy)]
     best = [one for one in oracles if any(one in each.policies for each in best_variants)]

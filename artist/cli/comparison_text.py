@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from artist.cli.comparison_notes import notes_on_the_best
 from artist.cli.output import print_table, print_text
 from artist.results.caveats import FREE_PREEMPTIONS
-from artist.results.chief_metrics import IN_WORDS
-from artist.results.number_text import percent, short
+from artist.results.terms.chief_metrics import IN_WORDS
+from artist.results.terms.number_text import percent, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from artist.experiments.compare import Comparison
-    from artist.results.compare_values import ComparedValues
+    from artist.results.statistics.compare_values import ComparedValues
 
 
 def print_comparison(comparison: Comparison, in_words: Sequence[str] = IN_WORDS) -> None:
@@ -62,7 +62,7 @@ def _print_table(comparison: Comparison) -> None:
 
 def _print_family(comparison: Comparison) -> None:
     """Say which comparisons of the table are judged together, and if it matters."""
-    from artist.results.compare_values import family_words, undecided_together
+    from artist.results.statistics.compare_values import family_words, undecided_together
 
     if not comparison.family and any(map(comparison.exact, comparison.metrics)):
         return
@@ -78,9 +78,9 @@ def _print_family(comparison: Comparison) -> None:
 
 
 def _print_best(comparison: Comparison) -> None:
-    from artist.results.compare_values import family_words
-    from artist.results.glossary import unit_after
-    from artist.results.verdict_words import best_sentence
+    from artist.results.statistics.compare_values import family_words
+    from artist.results.statistics.verdict_words import best_sentence
+    from artist.results.terms.glossary import unit_after
 
     best_variants = comparison.best_variants()
     for best in best_variants:
@@ -103,7 +103,7 @@ def _print_best(comparison: Comparison) -> None:
 
 
 def _print_words(comparison: Comparison, metrics: Sequence[str]) -> None:
-    from artist.results.verdict_words import sentences
+    from artist.results.statistics.verdict_words import sentences
 
     baseline = comparison.variants[0]
     for metric in metrics:
@@ -145,8 +145,8 @@ def _whole(seconds: float) -> str:
 
 def _print_parts(comparison: Comparison) -> None:
     """Of each policy: the difference of the mean JCT to the baseline, and its parts."""
-    from artist.results.compare_values import LESS, MORE
     from artist.results.jct_parts import PARTS
+    from artist.results.statistics.compare_values import LESS, MORE
 
     baseline, *others = comparison.variants
     rows = []
@@ -177,7 +177,7 @@ def _how_narrow(comparison: Comparison, until: float) -> str:
         note = f"; {copies} of the comparisons have no interval: their replicates are copies of one"
     if comparison.missing == 0:
         return f"{every} interval reaches at most {percent(until)} % from its middle{note}"
-    from artist.results.compare_values import MOST_REPLICATES
+    from artist.results.statistics.compare_values import MOST_REPLICATES
 
     widest, missing = comparison.widest, comparison.missing
     more = f"more than {MOST_REPLICATES:,}" if missing is None else f"about {missing:,} more"
@@ -199,7 +199,7 @@ def _interval(metric: str, compared: ComparedValues) -> str:
         return ""
     numbers = (compared.difference, compared.low, compared.high)
     if isnan(compared.ratio):
-        from artist.results.glossary import unit_after
+        from artist.results.terms.glossary import unit_after
 
         middle, *ends = (f"{_signed(value)}{unit_after(metric)}" for value in numbers)
     else:
@@ -212,7 +212,7 @@ def _signed(value: float) -> str:
 
 
 def _verdict(compared: ComparedValues, kind: str, equivalence: float) -> str:
-    from artist.results.compare_values import TOO_FEW, sure_but_within, what_would_decide
+    from artist.results.statistics.compare_values import TOO_FEW, sure_but_within, what_would_decide
 
     if sure_but_within(compared, equivalence):
         return f"{compared.verdict}; by less than {100 * equivalence:g} %"

@@ -149,7 +149,7 @@ def _models(text: str) -> list[tuple[str, int]]:
 def _of_models(
     models: Sequence[tuple[str, int]], capacity_gbps: float, backend: str
 ) -> list[LinkJob]:
-    from artist.network.down_and_up import down_and_up
+    from artist.network.demand.down_and_up import down_and_up
     from artist.run import open_backend
     from artist.workload.models import canonical, workload
 

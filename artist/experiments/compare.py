@@ -10,10 +10,10 @@ Where several seeds and one permutation are asked for, replicate i has seed i **
 Else all of them would have the natural order, in which clocks start at the first arrival. Several
 seeds and permutations make a grid.
 
-Differences are paired by replicate and judged by `artist.results.compare_values`. Replicates of one
-seed are a cluster where several seeds are drawn. The verdicts on all variants and metrics hold
-together (Holm): if no variant differed, one `less` or `more` would appear in at most 5 % of cases.
-A `no difference` is said of each comparison alone.
+Differences are paired by replicate and judged by `artist.results.statistics.compare_values`.
+Replicates of one seed are a cluster where several seeds are drawn. The verdicts on all variants and
+metrics hold together (Holm): if no variant differed, one `less` or `more` would appear in at most
+5 % of cases. A `no difference` is said of each comparison alone.
 
 `Comparison.parts` says what the mean JCT of each variant consists of, `Comparison.bounds_s` what no
 policy can beat in it.
@@ -36,10 +36,10 @@ from artist.experiments.executors import run_all
 from artist.experiments.experiment import MAX_RUNS
 from artist.experiments.until import BUDGET, FIRST_LOOK, enough_for, half_width, next_count
 from artist.experiments.variants import POLICY, Variant, of_policies, of_setting
-from artist.results.best_policy import Best, Measured, bests
 from artist.results.caveats import preempts_freely
-from artist.results.chief_metrics import COMPARED, HEADLINES
-from artist.results.compare_values import (
+from artist.results.jct_parts import PARTS
+from artist.results.statistics.best_policy import Best, Measured, bests
+from artist.results.statistics.compare_values import (
     EQUIVALENCE,
     PERMUTATIONS,
     TOO_FEW,
@@ -51,8 +51,8 @@ from artist.results.compare_values import (
     judged_together,
     kind_of,
 )
-from artist.results.jct_parts import PARTS
-from artist.results.number_text import counted
+from artist.results.terms.chief_metrics import COMPARED, HEADLINES
+from artist.results.terms.number_text import counted
 from artist.run import OnTrace, build_cluster, build_fabric, build_trace, simulate
 from artist.trace.named import is_trace_file
 

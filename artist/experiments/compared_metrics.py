@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from artist.errors import ConfigError, closest_three
 from artist.policies.table import POLICIES
 from artist.registry import UnknownNameError
-from artist.results import glossary
-from artist.results.glossary import Term
+from artist.results.terms import glossary
+from artist.results.terms.glossary import Term
 
 BOUND = "makespan_bound_s"
 

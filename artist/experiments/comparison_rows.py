@@ -9,8 +9,8 @@ from typing import Any
 
 from artist.experiments.compare import Comparison
 from artist.experiments.compared_metrics import BOUND
-from artist.results import glossary
 from artist.results.jct_parts import PARTS
+from artist.results.terms import glossary
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:

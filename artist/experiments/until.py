@@ -22,13 +22,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from artist.results.compare_values import (
+from artist.results.statistics.compare_values import (
     IDENTICAL,
     MOST_REPLICATES,
     ComparedValues,
     middle_and_reach,
 )
-from artist.results.students_t import least_count, t_quantile
+from artist.results.statistics.students_t import least_count, t_quantile
 
 FIRST_LOOK = 8
 """Independent replicates before the first look. With 5 of them up to 5.9 % of families had a false

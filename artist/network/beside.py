@@ -15,10 +15,10 @@ from artist.cluster.links import Link
 from artist.cluster.placement import Placement
 from artist.cluster.shape import shape
 from artist.cluster.tree import ClusterTree
-from artist.network.components import Model
-from artist.network.curves import Curves
+from artist.network.demand.curves import Curves
+from artist.network.demand.ways import bytes_on_links, ways
+from artist.network.models.components import Model
 from artist.network.sharing import CurvedJob, Shared, shared
-from artist.network.ways import bytes_on_links, ways
 from artist.units import GIB
 
 

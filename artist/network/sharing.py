@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from artist.network.components import Model
-from artist.network.curves import Curve, GrowingCurve
-from artist.network.ways import JobOnLinks, Way, contention
+from artist.network.demand.curves import Curve, GrowingCurve
+from artist.network.demand.ways import JobOnLinks, Way, contention
+from artist.network.models.components import Model
 
 # A Down time that changes by a thousandth of an iteration changes no answer by a percent.
 SETTLED = 1e-3

@@ -14,7 +14,7 @@ from typing import Any
 
 from artist.papers.definition import SUBJECT, Claim, Item
 from artist.papers.running import Values
-from artist.results.compare_values import (
+from artist.results.statistics.compare_values import (
     LESS,
     MORE,
     TOO_FEW,

@@ -1,9 +1,9 @@
 """The numbers of the comparison table: every metric of every policy against a baseline policy.
 
 Each pair is a replicate (a seed and a permutation) that both policies have.
-`artist.results.compare_values` judges the pairs, as in `artist compare`. The verdicts of a setting,
-on all metrics and policies of both its tables, hold together (Holm). `tables.py` turns the numbers
-into HTML.
+`artist.results.statistics.compare_values` judges the pairs, as in `artist compare`. The verdicts of
+a setting, on all metrics and policies of both its tables, hold together (Holm). `tables.py` turns
+the numbers into HTML.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy as np
 
 from artist.report.grouping import Replicate, Setting
 from artist.report.quantities import Unit
-from artist.results.chief_metrics import OF_A_REPORT
-from artist.results.compare_values import (
+from artist.results.statistics.compare_values import (
     EQUIVALENCE,
     IDENTICAL,
     LESS,
@@ -31,8 +30,9 @@ from artist.results.compare_values import (
     sure_but_within,
     what_would_decide,
 )
-from artist.results.glossary import METRICS, Term
-from artist.results.number_text import plain
+from artist.results.terms.chief_metrics import OF_A_REPORT
+from artist.results.terms.glossary import METRICS, Term
+from artist.results.terms.number_text import plain
 
 # These metrics describe the simulation, not the cluster. `wall_s` even differs between equal
 # runs, and equal runs must give the same page.

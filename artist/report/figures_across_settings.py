@@ -14,7 +14,7 @@ import numpy as np
 from artist.report.figure import Axis, Figure, Kind, Series, named, rounded
 from artist.report.grouping import CLUSTER, Replicate, Setting, Study, slugs
 from artist.report.quantities import Quantity
-from artist.results.compare_values import LEAST_REPLICATES, clusters_of, mean_interval
+from artist.results.statistics.compare_values import LEAST_REPLICATES, clusters_of, mean_interval
 
 
 class _Bars(NamedTuple):

@@ -18,7 +18,7 @@ from artist.report.grouping import Setting, Study
 from artist.report.pooled_jobs import cumulative, pool, pooled_note
 from artist.report.quantities import Quantity
 from artist.report.reader import Numbers, Run
-from artist.results.number_text import counted
+from artist.results.terms.number_text import counted
 
 _BINS = 30
 _LEVELS = ("machine", "rack", "network")

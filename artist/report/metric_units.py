@@ -5,8 +5,8 @@ from __future__ import annotations
 from artist.report.figure import DAY, HOUR
 from artist.report.grouping import Study
 from artist.report.quantities import Quantity, Unit
-from artist.results.glossary import Term
-from artist.results.number_text import plain, short
+from artist.results.terms.glossary import Term
+from artist.results.terms.number_text import plain, short
 
 # By the beginning of the metric's name.
 _QUANTITIES = (

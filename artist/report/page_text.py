@@ -8,8 +8,8 @@ from artist.config import SIZES
 from artist.report.grouping import Study, fabric_changes
 from artist.report.metric_units import in_words
 from artist.report.reader import Run
-from artist.results.chief_metrics import NAMES
-from artist.results.number_text import plain
+from artist.results.terms.chief_metrics import NAMES
+from artist.results.terms.number_text import plain
 
 
 def title(study: Study) -> str:

@@ -15,9 +15,9 @@ from artist.report.grouping import Setting, Study
 from artist.report.markup import Html, join, table, tag
 from artist.report.metric_units import term_unit
 from artist.report.reader import Run
-from artist.results.compare_values import family_words
-from artist.results.glossary import Term
-from artist.results.number_text import plain
+from artist.results.statistics.compare_values import family_words
+from artist.results.terms.glossary import Term
+from artist.results.terms.number_text import plain
 
 _FOLDED = 6
 """Tables with more rows than this are closed at first."""

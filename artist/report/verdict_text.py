@@ -13,18 +13,18 @@ from artist.report.markup import Html, join, tag
 from artist.report.metric_units import in_words
 from artist.report.quantities import Quantity
 from artist.report.reader import Run
-from artist.results.best_policy import Best, Measured, bests
 from artist.results.caveats import is_most_of_the_makespan, times_as_long
-from artist.results.chief_metrics import HEADLINES
-from artist.results.compare_values import (
+from artist.results.statistics.best_policy import Best, Measured, bests
+from artist.results.statistics.compare_values import (
     LEAST_REPLICATES,
     MORE,
     NO_DIFFERENCE,
     TOO_FEW,
     family_words,
 )
-from artist.results.number_text import counted, percent, short
-from artist.results.verdict_words import best_sentence, listed
+from artist.results.statistics.verdict_words import best_sentence, listed
+from artist.results.terms.chief_metrics import HEADLINES
+from artist.results.terms.number_text import counted, percent, short
 
 
 def verdict_section(study: Study) -> Html:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from artist.results.metrics import Table
-from artist.results.number_text import counted, percent, short
+from artist.results.terms.number_text import counted, percent, short
 
 FREE_PREEMPTIONS = "Preemptions cost nothing here; --set restart_s=SECONDS gives them a cost."
 """For runs in which `preempts_freely`."""

@@ -18,9 +18,9 @@ from artist.cluster.links import Link
 from artist.cluster.placement import Placement
 from artist.cluster.shape import shape
 from artist.engine.rows import Rows
-from artist.network.curves import Curves
-from artist.network.network_of_run import NetworkOfRun
-from artist.network.ways import bytes_on_links, ways
+from artist.network.demand.curves import Curves
+from artist.network.demand.ways import bytes_on_links, ways
+from artist.network.rates.network_of_run import NetworkOfRun
 from artist.results.metrics import Table, seconds_column
 from artist.units import GIB, TICKS_PER_S, Tick
 from artist.workload.job import Job

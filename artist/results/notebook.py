@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from artist.results import glossary
-from artist.results.chief_metrics import OF_A_RESULT
-from artist.results.number_text import plain
+from artist.results.terms import glossary
+from artist.results.terms.chief_metrics import OF_A_RESULT
+from artist.results.terms.number_text import plain
 
 if TYPE_CHECKING:  # `result.py` imports this module
     from artist.results.result import Result

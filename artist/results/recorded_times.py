@@ -13,7 +13,7 @@ import numpy as np
 
 from artist.errors import shortened
 from artist.results.metrics import Table
-from artist.results.number_text import short
+from artist.results.terms.number_text import short
 
 MUCH = 10.0
 """A job that runs more than this many times as long as recorded deserves a warning. Chosen: no job

@@ -14,7 +14,7 @@ from artist.cli.output import Format
 from artist.config import Scenario, assign
 from artist.policies.table import POLICIES
 from artist.registry import Entry, UnknownNameError
-from artist.results.glossary import METRICS, TERMS
+from artist.results.terms.glossary import METRICS, TERMS
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from artist.cli.output import print_facts, print_table
 from artist.config import Scenario
 from artist.experiments.compare import Comparison, Widest, compare
 from artist.report.comparison_table import Cell
-from artist.results.compare_values import ComparedValues
+from artist.results.statistics.compare_values import ComparedValues
 
 
 def test_square_brackets_are_text_and_no_markup(capsys) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from artist.cli.commands.sim import communication_sentence
-from artist.results.glossary import METRICS
+from artist.results.terms.glossary import METRICS
 
 SUMMARY_KEYS = [
     "policy",

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import artist
-from artist.results.columns import TABLES
+from artist.results.terms.columns import TABLES
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,7 +19,7 @@ def test_committed_pages_are_the_generated_ones() -> None:
 
 
 def test_every_column_and_every_key_is_explained() -> None:
-    from artist.results import glossary
+    from artist.results.terms import glossary
 
     scenario = artist.Scenario(racks=1, trace="tiny-poisson", contention="mean")
     result = artist.simulate(scenario, cache=False, links=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
+from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
 
 LINE = 1e9
 """Bytes per second."""

@@ -12,8 +12,8 @@ from artist.cluster.fabric import Fabric, load_fabric
 from artist.contract import RateFunction, Start
 from artist.engine.rows import PlacementRow, Rows
 from artist.estimates.latency_service import LatencyService
-from artist.network.network_of_run import NetworkOfRun
-from artist.network.rate_functions import open_contention
+from artist.network.rates.network_of_run import NetworkOfRun
+from artist.network.rates.rate_functions import open_contention
 from artist.run import open_backend
 from artist.workload.job import Job
 from artist.workload.models import workload

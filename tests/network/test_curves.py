@@ -13,8 +13,8 @@ from artist.errors import ConfigError
 from artist.estimates.calibration import CalibratedModels, Calibration, choose_calibration
 from artist.estimates.latency_service import LatencyService
 from artist.estimates.query import Burst
-from artist.network.curves import SHARES, Curve, Curves, busy_ns
-from artist.network.traffic import Traffic
+from artist.network.demand.curves import SHARES, Curve, Curves, busy_ns
+from artist.network.demand.traffic import Traffic
 from artist.run import open_backend
 from artist.workload.models import workload
 

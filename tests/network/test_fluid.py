@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artist.errors import ConfigError
-from artist.network.max_min import Network, max_min
-from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
-from artist.network.phase import fluid, iterations_s
-from artist.network.sending_flows import SendingFlows, fill
-from artist.network.simulation import Simulation, alone_s
+from artist.network.models.max_min import Network, max_min
+from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
+from artist.network.models.phase import fluid, iterations_s
+from artist.network.models.sending_flows import SendingFlows, fill
+from artist.network.models.simulation import Simulation, alone_s
 
 TICK_S = 1e-9
 

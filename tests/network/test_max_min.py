@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artist.errors import ConfigError
-from artist.network.max_min import Network, max_min, shared_links
+from artist.network.models.max_min import Network, max_min, shared_links
 
 SLACK = 1e-9
 

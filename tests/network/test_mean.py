@@ -10,11 +10,11 @@ from contentions import LINE, contentions, line_rate, on_one_link, renamed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artist.network.mean import CROWD, MOST_TOGETHER, mean
-from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
-from artist.network.phase import fluid, iterations_s
-from artist.network.simulation import Simulation
-from artist.network.states import FlowsOfJobs, rates_in_states
+from artist.network.models.mean import CROWD, MOST_TOGETHER, mean
+from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
+from artist.network.models.phase import fluid, iterations_s
+from artist.network.models.simulation import Simulation
+from artist.network.models.states import FlowsOfJobs, rates_in_states
 
 
 def closed_network_s(jobs: int, down_s: float, up_s: float) -> float:

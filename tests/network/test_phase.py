@@ -16,9 +16,9 @@ from contentions import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artist.network.canonical import canonical
-from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink
-from artist.network.phase import (
+from artist.network.models.canonical import canonical
+from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink
+from artist.network.models.phase import (
     FLUID,
     PhaseModel,
     PhaseSettings,

@@ -16,16 +16,16 @@ from artist.cluster.shape import shape
 from artist.contract import Hold, JobView, Start
 from artist.engine.rows import Rows
 from artist.errors import ConfigError
-from artist.network.contended_rates import MOVED, ContendedRates
-from artist.network.curves import Curve
-from artist.network.iteration_time_alone import AloneRates
-from artist.network.mean import MOST_TOGETHER, mean
-from artist.network.phase import FLUID, MOST_JOBS, PhaseModel
-from artist.network.phases_of_run import alone_s
+from artist.network.demand.curves import Curve
+from artist.network.demand.traffic import Traffic
+from artist.network.demand.ways import ways
+from artist.network.models.mean import MOST_TOGETHER, mean
+from artist.network.models.phase import FLUID, MOST_JOBS, PhaseModel
+from artist.network.rates.contended_rates import MOVED, ContendedRates
+from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.phases_of_run import alone_s
+from artist.network.rates.uplinks import PlacedJob, Uplinks, together
 from artist.network.sharing import CurvedJob, Shared, shared
-from artist.network.traffic import Traffic
-from artist.network.uplinks import PlacedJob, Uplinks, together
-from artist.network.ways import ways
 from artist.units import Tick, ticks
 from artist.workload.job import Job
 

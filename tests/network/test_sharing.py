@@ -8,13 +8,13 @@ from support import on
 from artist.cluster.fabric import Fabric, load_fabric
 from artist.cluster.links import Link
 from artist.cluster.shape import shape
-from artist.network.components import Model
-from artist.network.curves import Curve, Curves
-from artist.network.mean import mean
-from artist.network.phase import PhaseModel, fluid
+from artist.network.demand.curves import Curve, Curves
+from artist.network.demand.traffic import Traffic
+from artist.network.demand.ways import Way, ways
+from artist.network.models.components import Model
+from artist.network.models.mean import mean
+from artist.network.models.phase import PhaseModel, fluid
 from artist.network.sharing import CurvedJob, shared
-from artist.network.traffic import Traffic
-from artist.network.ways import Way, ways
 from artist.run import open_backend
 from artist.workload.models import workload
 

@@ -18,10 +18,10 @@ from artist.cluster.placement import Placement
 from artist.cluster.shape import shape
 from artist.errors import ConfigError
 from artist.estimates.query import Dimension, Topology
-from artist.network.curves import Curves
-from artist.network.peers import sendings
-from artist.network.traffic import Sent, Traffic, _between_parts, between_npus, sent_between
-from artist.network.ways import JobOnLinks, bytes_on_links, contention, ways
+from artist.network.demand.curves import Curves
+from artist.network.demand.peers import sendings
+from artist.network.demand.traffic import Sent, Traffic, _between_parts, between_npus, sent_between
+from artist.network.demand.ways import JobOnLinks, bytes_on_links, contention, ways
 from artist.run import open_backend
 from artist.workload.models import workload
 

@@ -20,8 +20,8 @@ from artist.papers.reproduce import check_out, reproduce
 from artist.papers.running import experiment_of
 from artist.policies.table import POLICIES
 from artist.report.page import figures
-from artist.results.compare_values import ComparedValues
-from artist.results.glossary import find
+from artist.results.statistics.compare_values import ComparedValues
+from artist.results.terms.glossary import find
 
 DALLY = load_paper("dally")
 ITEMS = {item.id: item for item in DALLY.items}

@@ -11,7 +11,7 @@ from artist.cluster.placement import Placement
 from artist.cluster.tree import regular
 from artist.engine.simulator import Simulator
 from artist.estimates.query import Estimate
-from artist.network.iteration_time_alone import AloneRates
+from artist.network.rates.iteration_time_alone import AloneRates
 from artist.policies.original.dally import OriginalDally
 from artist.policies.original.options import OriginalOptions
 from artist.policies.original.tiresias import OriginalTiresias

@@ -26,8 +26,8 @@ from artist.report.reader import read_run, read_runs
 from artist.report.thinning import thinned
 from artist.report.timeline_lanes import machines, parse_placement, strips_of
 from artist.report.timeline_packing import STEPS, pack, step_s
-from artist.results.compare_values import compare_values
-from artist.results.why import ended_words
+from artist.results.statistics.compare_values import compare_values
+from artist.results.waiting.why import ended_words
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from artist.report.figure import Figure, Kind, Series
 from artist.report.grouping import group
 from artist.report.page import figures, page
 from artist.report.reader import read_runs
-from artist.results.number_text import plain
+from artist.results.terms.number_text import plain
 
 SECONDS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 CLOSE = {"rel": 2e-4, "abs": 1e-9}  # figures carry five digits

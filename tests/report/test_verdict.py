@@ -20,7 +20,7 @@ from artist.report.quantities import Quantity, Unit
 from artist.report.reader import Rows, Run, read_run, read_runs
 from artist.report.verdict_text import verdict_section
 from artist.results.caveats import times_as_long
-from artist.results.chief_metrics import HEADLINES
+from artist.results.terms.chief_metrics import HEADLINES
 
 UNITS = dict.fromkeys(Quantity, Unit(1.0, "s"))
 NOTHING = Rows({}, {}, 0)

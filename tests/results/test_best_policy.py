@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from artist.results.best_policy import Measured, bests
-from artist.results.compare_values import (
+from artist.results.statistics.best_policy import Measured, bests
+from artist.results.statistics.compare_values import (
     ComparedValues,
     Pair,
     compare_together,
@@ -18,7 +18,7 @@ from artist.results.compare_values import (
     undecided_together,
     what_would_decide,
 )
-from artist.results.verdict_words import best_sentence
+from artist.results.statistics.verdict_words import best_sentence
 
 FAST = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]
 SLOW = [20.0, 22.4, 23.5, 26.3, 27.7, 30.6]

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 import artist
 from artist.config import Scenario
 from artist.errors import ConfigError
-from artist.results import students_t
-from artist.results.chief_metrics import COMPARED
-from artist.results.compare_values import (
+from artist.results.statistics import students_t
+from artist.results.statistics.compare_values import (
     ComparedValues,
     compare_values,
     holm,
     mean_interval,
     what_would_decide,
 )
-from artist.results.students_t import t_probability, t_quantile
+from artist.results.statistics.students_t import t_probability, t_quantile
+from artist.results.terms.chief_metrics import COMPARED
 from artist.run import simulate
 
 FIVE = [100.0, 110.0, 95.0, 103.0, 99.0]

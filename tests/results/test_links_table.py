@@ -14,7 +14,7 @@ from runs import job, network, rates, run
 from support import on
 
 from artist.cluster.shape import shape
-from artist.network.ways import bytes_on_links, ways
+from artist.network.demand.ways import bytes_on_links, ways
 from artist.results.links import link_table
 from artist.results.metrics import job_table, summarise, timeline_table
 from artist.units import GIB

@@ -7,8 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from artist.results.best_policy import Best, Measured, bests
-from artist.results.chief_metrics import (
+from artist.results.statistics.best_policy import Best, Measured, bests
+from artist.results.statistics.compare_values import ComparedValues, compare_values, sure_but_within
+from artist.results.statistics.verdict_words import (
+    Side,
+    best_sentence,
+    metric_name,
+    sentences,
+    side,
+)
+from artist.results.terms.chief_metrics import (
     COMPARED,
     HEADLINES,
     IN_WORDS,
@@ -16,9 +24,7 @@ from artist.results.chief_metrics import (
     OF_A_REPORT,
     OF_A_RESULT,
 )
-from artist.results.compare_values import ComparedValues, compare_values, sure_but_within
-from artist.results.glossary import METRICS
-from artist.results.verdict_words import Side, best_sentence, metric_name, sentences, side
+from artist.results.terms.glossary import METRICS
 
 
 def compared(verdict: str, ratio: float = 0.88, low: float = 0.84, high: float = 0.92):

@@ -27,11 +27,12 @@ from support import (
 from artist.cluster.tree import ClusterTree
 from artist.contract import Migrate, Preempt, Restore, Start, Wait, Wake, Withdraw
 from artist.engine.rows import Rows
-from artist.network.iteration_time_alone import AloneRates
+from artist.network.rates.iteration_time_alone import AloneRates
 from artist.policies.table import POLICIES
-from artist.results import columns, wait_neighbours
-from artist.results.stays import facts
-from artist.results.waits import CAUSES, wait_table
+from artist.results.terms import columns
+from artist.results.waiting import wait_neighbours
+from artist.results.waiting.stays import facts
+from artist.results.waiting.waits import CAUSES, wait_table
 from artist.rng import stream
 from artist.units import seconds
 from artist.workload.job import Job

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from artist.results.compare_values import compare_values
+from artist.results.statistics.compare_values import compare_values
 
 ROOT = Path(__file__).parents[2]
 STUDY = ROOT / "studies" / "dally-paper"

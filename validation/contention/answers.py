@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from artist.network.mean import mean
-from artist.network.patterns import Contention
-from artist.network.phase import FLUID, PhaseSettings, iterations_s, lognormal
-from artist.network.simulation import Simulation
+from artist.network.models.mean import mean
+from artist.network.models.patterns import Contention
+from artist.network.models.phase import FLUID, PhaseSettings, iterations_s, lognormal
+from artist.network.models.simulation import Simulation
 from validation.contention.cases import Case, Truth
 
 REPEATS = 8

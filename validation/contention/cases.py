@@ -25,7 +25,7 @@ from artist.errors import TraceError
 from artist.io.data_files import decode, read_bytes
 from artist.io.documents import Document, validate
 from artist.io.fields import NonNegative, Positive
-from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink
+from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink
 
 BITS = 8
 

@@ -88,8 +88,8 @@ def compare(
     from artist.experiments.comparison_rows import comparison_rows
     from artist.experiments.executors import cores
     from artist.experiments.until import BUDGET
-    from artist.results.chief_metrics import COMPARED, IN_WORDS
     from artist.results.table_files import check_table_file, write_table
+    from artist.results.terms.chief_metrics import COMPARED, IN_WORDS
 
     if budget is not None and until is None:
         raise ConfigError(f"--budget {budget}: needs --until SHARE, which it ends")

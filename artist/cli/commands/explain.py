@@ -25,7 +25,7 @@ def explain(
     from artist.errors import closest_three
     from artist.io.shipped import document_path
     from artist.registry import UnknownNameError
-    from artist.results import columns, glossary
+    from artist.results.terms import columns, glossary
 
     asked = " ".join(term)
     entry = glossary.find(asked) or columns.find(asked)

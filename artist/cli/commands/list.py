@@ -94,11 +94,11 @@ def _rows(what: Kind) -> list[dict[str, Any]]:
 
             return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in builtin_traces]
         case Kind.CONTENTION:
-            from artist.network.rate_functions import CONTENTION
+            from artist.network.rates.rate_functions import CONTENTION
 
             return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in CONTENTION]
         case Kind.METRICS:
-            from artist.results.glossary import METRICS
+            from artist.results.terms.glossary import METRICS
 
             return [
                 {"id": t.name, "unit": t.unit, "meaning": t.meaning, "formula": t.formula}

@@ -13,7 +13,7 @@ from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs, duration
-from artist.results.number_text import counted, short
+from artist.results.terms.number_text import counted, short
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

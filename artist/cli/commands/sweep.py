@@ -112,8 +112,8 @@ def sweep(
 
 def _print_results(experiment: Experiment, result: SweepResult, results: Path) -> None:
     """The grid's settings and the chief metrics of each run; a long grid's first runs."""
-    from artist.results.chief_metrics import COMPARED
-    from artist.results.glossary import find
+    from artist.results.terms.chief_metrics import COMPARED
+    from artist.results.terms.glossary import find
 
     if not result.rows:
         return

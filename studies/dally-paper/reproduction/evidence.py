@@ -9,7 +9,12 @@ from typing import Any, TypeAlias, TypeVar
 
 from records import Record
 
-from artist.results.compare_values import ComparedValues, clusters_of, compare_values, holm
+from artist.results.statistics.compare_values import (
+    ComparedValues,
+    clusters_of,
+    compare_values,
+    holm,
+)
 
 Replicate: TypeAlias = tuple[int, int, str]
 """Seed, permutation, and the machine order of the original program's rules."""

@@ -11,7 +11,7 @@ from pairs import RACKS, Pair
 from sources import DRAWN
 from values import HEADINGS, POLICIES
 
-from artist.results.compare_values import ComparedValues
+from artist.results.statistics.compare_values import ComparedValues
 
 SHAPES = (
     "4+4,4+4",

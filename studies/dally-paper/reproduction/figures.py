@@ -23,8 +23,8 @@ from artist.report.figure import DAY, HOUR
 from artist.report.grouping import group
 from artist.report.page import figures
 from artist.report.reader import read_runs
-from artist.results.compare_values import LESS, MORE, ComparedValues
 from artist.results.run_directory import write_run
+from artist.results.statistics.compare_values import LESS, MORE, ComparedValues
 from artist.run import simulate
 
 if TYPE_CHECKING:

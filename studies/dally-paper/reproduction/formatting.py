@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from artist.results.compare_values import IDENTICAL, LESS, MORE, ComparedValues
+from artist.results.statistics.compare_values import IDENTICAL, LESS, MORE, ComparedValues
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -16,7 +16,7 @@ from evidence import Cell, Evidence, together
 from formatting import interval, percent, table
 from sources import DRAWN, OWN, Original
 
-from artist.results.compare_values import (
+from artist.results.statistics.compare_values import (
     IDENTICAL,
     LESS,
     MORE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from snapshots import FIG_2, FIG_5, LINK_GBPS, TABLE_2, circle
 
-from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink
-from artist.network.phase import fluid
+from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink
+from artist.network.models.phase import fluid
 from artist.policies.cassini.circles import Circle
 from artist.policies.cassini.time_shifts import solve
 

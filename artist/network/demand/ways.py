@@ -13,8 +13,8 @@ from artist.cluster.fabric import Fabric
 from artist.cluster.links import Link, both_directions
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
-from artist.network.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
-from artist.network.traffic import Traffic, sent_between
+from artist.network.demand.traffic import Traffic, sent_between
+from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
 from artist.units import GIB
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from artist.network.canonical import contention_that_binds
-from artist.network.patterns import Contention
-from artist.network.slowed import Slowed
+from artist.network.models.canonical import contention_that_binds
+from artist.network.models.patterns import Contention
+from artist.network.models.slowed import Slowed
 
 Model = Callable[[Contention], tuple[Slowed, ...]]
 """Iterations of the jobs of a contention, in their order."""

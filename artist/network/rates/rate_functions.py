@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from artist.contract import RateFunction
-from artist.network.network_of_run import NetworkOfRun
+from artist.network.rates.network_of_run import NetworkOfRun
 from artist.registry import Entry, Registry
 
 CONTENTION = Registry(
@@ -20,31 +20,31 @@ CONTENTION = Registry(
     [
         Entry(
             "none",
-            "artist.network.network_of_run:lone_rates",
+            "artist.network.rates.network_of_run:lone_rates",
             "jobs do not slow each other down: a level costs the same however many jobs use it",
             "Mahajan et al., NSDI 2020 (Themis); Sharma et al., 2025 (Dally)",
         ),
         Entry(
             "mean",
-            "artist.network.contended_rates:mean_rates",
+            "artist.network.rates.contended_rates:mean_rates",
             "max-min shares at random phases: for whole runs",
             "Baskett et al., JACM 1975",
         ),
         Entry(
             "phase",
-            "artist.network.contended_rates:phase_rates",
+            "artist.network.rates.contended_rates:phase_rates",
             "event simulation from present phases, with the variation of packets",
             "Rajasekaran et al., NSDI 2024 (CASSINI)",
         ),
         Entry(
             "fluid",
-            "artist.network.contended_rates:fluid_rates",
+            "artist.network.rates.contended_rates:fluid_rates",
             "event simulation from present phases, with exact max-min shares",
             "Bertsekas and Gallager, Data Networks, 1992",
         ),
         Entry(
             "table",
-            "artist.network.pair_table:table_rates",
+            "artist.network.rates.pair_table:table_rates",
             "table:FILE looks slowdowns of pairs up: model, beside, slowdown",
             "Ryu and Eo, contention-aware scheduling with reinforcement learning, eq. 1",
         ),

@@ -21,12 +21,19 @@ from artist.cluster.placement import Placement
 from artist.cluster.shape import shape
 from artist.cluster.tree import ClusterTree
 from artist.contract import Rate
-from artist.network.curves import Curves, Sent
-from artist.network.mean import sending_job
-from artist.network.network_of_run import NetworkOfRun
-from artist.network.patterns import Flow, SharedLink
+from artist.network.demand.curves import Curves, Sent
+from artist.network.demand.ways import (
+    Way,
+    bytes_on_links,
+    contention,
+    efficiency,
+    shared_link,
+    ways,
+)
+from artist.network.models.mean import sending_job
+from artist.network.models.patterns import Flow, SharedLink
+from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.sharing import SLOWED, CurvedJob, seen_by_models
-from artist.network.ways import Way, bytes_on_links, contention, efficiency, shared_link, ways
 from artist.units import GIB, Tick
 from artist.workload.job import Job
 

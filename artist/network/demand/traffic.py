@@ -29,7 +29,7 @@ from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree, units_holding
 from artist.errors import ConfigError
 from artist.estimates.query import Dimension
-from artist.network.peers import sendings
+from artist.network.demand.peers import sendings
 
 Ints = npt.NDArray[np.int64]
 

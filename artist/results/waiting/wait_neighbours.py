@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artist.results.stays import Stays, Whole
+from artist.results.waiting.stays import Stays, Whole
 
 MOST_NAMED = 5
 """So many jobs of a kind are named for each wait."""

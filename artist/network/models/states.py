@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from artist.network.max_min import Floats, Ints, Network, max_min
-from artist.network.patterns import Flow, SharedLink
-from artist.network.queues import Source, queue_for_each_other, sources
-from artist.network.sending_flows import FULL
+from artist.network.models.max_min import Floats, Ints, Network, max_min
+from artist.network.models.patterns import Flow, SharedLink
+from artist.network.models.queues import Source, queue_for_each_other, sources
+from artist.network.models.sending_flows import FULL
 
 
 @dataclass(frozen=True)

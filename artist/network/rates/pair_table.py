@@ -23,8 +23,8 @@ from artist.contract import JobView, Options, Rate
 from artist.errors import ArtistError, ConfigError, TraceError, shortened
 from artist.io.data_files import decode, read_bytes
 from artist.io.documents import validate
-from artist.network.network_of_run import NetworkOfRun
-from artist.network.uplinks import Uplink, crossed
+from artist.network.rates.network_of_run import NetworkOfRun
+from artist.network.rates.uplinks import Uplink, crossed
 from artist.units import Tick
 from artist.workload.job import Job
 from artist.workload.models import canonical

@@ -20,13 +20,13 @@ from artist.cluster.placement import Placement
 from artist.contract import JobView, Options, Rate
 from artist.errors import ConfigError
 from artist.io.documents import validate
-from artist.network.curves import Curves
-from artist.network.mean_of_run import MEAN, Mean
-from artist.network.network_of_run import NetworkOfRun
-from artist.network.phase import FLUID, MOST_JOBS, PhaseModel, PhaseSettings
-from artist.network.phases_of_run import Phases
-from artist.network.queues import ETA
-from artist.network.uplinks import PlacedJob, Uplink, Uplinks
+from artist.network.demand.curves import Curves
+from artist.network.models.phase import FLUID, MOST_JOBS, PhaseModel, PhaseSettings
+from artist.network.models.queues import ETA
+from artist.network.rates.mean_of_run import MEAN, Mean
+from artist.network.rates.network_of_run import NetworkOfRun
+from artist.network.rates.phases_of_run import Phases
+from artist.network.rates.uplinks import PlacedJob, Uplink, Uplinks
 from artist.units import Tick
 from artist.workload.job import Job
 

@@ -25,7 +25,7 @@ from artist.estimates.asked import as_sent, asked_dimensions, query, slowest
 from artist.estimates.calibration import with_constant_share
 from artist.estimates.latency_service import EstimateStore, answer
 from artist.estimates.query import Burst, Dimension, Estimate, LatencyBackend
-from artist.network.traffic import Traffic
+from artist.network.demand.traffic import Traffic
 from artist.units import TICKS_PER_S
 from artist.workload.layers import Workload, quantised
 

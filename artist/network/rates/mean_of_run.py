@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from artist.cluster.links import Link
 from artist.contract import JobView
-from artist.network.mean import (
+from artist.network.models.mean import (
     CONVERGED,
     MOST_ROUNDS,
     MOST_TOGETHER,
@@ -21,10 +21,10 @@ from artist.network.mean import (
     SendingJob,
     chain_s,
 )
-from artist.network.patterns import Flow, SharedLink
+from artist.network.models.patterns import Flow, SharedLink
+from artist.network.rates.uplinks import LoneJob, PlacedJob, Uplinks
 from artist.network.sharing import MOST_ROUNDS as MOST_CURVE_ROUNDS
 from artist.network.sharing import SETTLED
-from artist.network.uplinks import LoneJob, PlacedJob, Uplinks
 from artist.units import Tick
 
 MEAN = "mean"

@@ -5,7 +5,7 @@ If two tables have a column of one name, it means the same in both.
 
 from __future__ import annotations
 
-from artist.results.glossary import Term
+from artist.results.terms.glossary import Term
 
 _JOB = Term("job_id", "", "name of the job in the trace")
 _GPUS = Term("gpus", "1", "GPUs that the job asked for; in placements, that it held")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from artist.contract import JobView
-from artist.network.components import Model
+from artist.network.models.components import Model
+from artist.network.rates.uplinks import PlacedJob, Uplinks
 from artist.network.sharing import CurvedJob, shared
-from artist.network.uplinks import PlacedJob, Uplinks
 from artist.units import TICKS_PER_S, Tick
 
 

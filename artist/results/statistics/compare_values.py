@@ -42,7 +42,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from artist.results.paired_values import (
+from artist.results.statistics.paired_values import (
     ROUNDING,
     Floats,
     checked_pairs,
@@ -50,7 +50,7 @@ from artist.results.paired_values import (
     per_cluster,
     spread_within,
 )
-from artist.results.students_t import least_count, t_probability, t_quantile
+from artist.results.statistics.students_t import least_count, t_probability, t_quantile
 
 K = TypeVar("K")
 

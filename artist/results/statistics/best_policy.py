@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from artist.results.compare_values import (
+from artist.results.statistics.compare_values import (
     EQUIVALENCE,
     IDENTICAL,
     LESS,

@@ -22,7 +22,7 @@ from artist.estimates.query import (
     SystemSettings,
     Topology,
 )
-from artist.network.curves import busy_ns
+from artist.network.demand.curves import busy_ns
 from artist.units import TICKS_PER_S
 from artist.workload.layers import Workload, quantised
 

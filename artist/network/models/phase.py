@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 from artist.io.digests import sha256
-from artist.network.canonical import canonical
-from artist.network.components import by_component
-from artist.network.mean import mean
-from artist.network.patterns import Contention, Member
-from artist.network.sending_flows import TWO_BOTTLENECK_WEIGHT
-from artist.network.simulation import Noise, Progress, Simulation, alone_s
-from artist.network.slowed import Slowed
+from artist.network.models.canonical import canonical
+from artist.network.models.components import by_component
+from artist.network.models.mean import mean
+from artist.network.models.patterns import Contention, Member
+from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
+from artist.network.models.simulation import Noise, Progress, Simulation, alone_s
+from artist.network.models.slowed import Slowed
 from artist.rng import stream
 
 # Two flows that shared a link got .50 +- .05 to .07 of it per iteration, independently (ns-3,

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from artist.network.patterns import Contention, Member, Pattern
-from artist.network.sending_flows import SendingFlows
+from artist.network.models.patterns import Contention, Member, Pattern
+from artist.network.models.sending_flows import SendingFlows
 
 AT_ONCE_S = 1e-12
 """Events closer together happen at once: a thousandth of a tick."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from artist.network.patterns import Flow, SharedLink
+from artist.network.models.patterns import Flow, SharedLink
 
 # .958 of a shared uplink's capacity was payload while two jobs sent (ns-3, DCTCP, 1 Gbit/s), over
 # the .982 that a lone job reached. Slowdowns know only the ratio.

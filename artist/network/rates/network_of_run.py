@@ -12,8 +12,8 @@ from artist.contract import Options
 from artist.errors import ConfigError
 from artist.estimates.latency_service import LatencyService, NoCommunication
 from artist.io.documents import validate
-from artist.network.curves import Curves
-from artist.network.iteration_time_alone import AloneRates
+from artist.network.demand.curves import Curves
+from artist.network.rates.iteration_time_alone import AloneRates
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from artist.results.best_policy import Best
-from artist.results.chief_metrics import HEADLINES
-from artist.results.compare_values import (
+from artist.results.statistics.best_policy import Best
+from artist.results.statistics.compare_values import (
     EQUIVALENCE,
     IDENTICAL,
     LEAST_REPLICATES,
@@ -32,8 +31,9 @@ from artist.results.compare_values import (
     sure_but_within,
     what_would_decide,
 )
-from artist.results.glossary import unit_after
-from artist.results.number_text import counted, percent, short
+from artist.results.terms.chief_metrics import HEADLINES
+from artist.results.terms.glossary import unit_after
+from artist.results.terms.number_text import counted, percent, short
 
 _PHRASES = {
     "makespan_s": ("finishes all jobs {by} sooner than {baseline}", "later"),

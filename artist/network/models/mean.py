@@ -31,14 +31,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from artist.network.canonical import canonical
-from artist.network.components import by_component
-from artist.network.max_min import Floats
-from artist.network.patterns import Contention, Flow, SharedLink
-from artist.network.sending_flows import TWO_BOTTLENECK_WEIGHT
-from artist.network.simulation import alone_s
-from artist.network.slowed import Slowed
-from artist.network.states import FlowsOfJobs, rates_in_states
+from artist.network.models.canonical import canonical
+from artist.network.models.components import by_component
+from artist.network.models.max_min import Floats
+from artist.network.models.patterns import Contention, Flow, SharedLink
+from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
+from artist.network.models.simulation import alone_s
+from artist.network.models.slowed import Slowed
+from artist.network.models.states import FlowsOfJobs, rates_in_states
 
 # 64 states: 2 ms.
 MOST_TOGETHER = 6

@@ -17,8 +17,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from artist.network.patterns import Contention, Flow, Member, Pattern, Step
-from artist.network.slowed import Slowed
+from artist.network.models.patterns import Contention, Flow, Member, Pattern, Step
+from artist.network.models.slowed import Slowed
 
 # Far more than placements of real jobs need. Beyond it the given order breaks ties: the result is
 # right, and only its random numbers depend on names.

@@ -30,8 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.results.metrics import Table, seconds_column
-from artist.results.stays import Facts, Stays, Whole
-from artist.results.wait_neighbours import Neighbours, Waits, neighbours
+from artist.results.waiting.stays import Facts, Stays, Whole
+from artist.results.waiting.wait_neighbours import Neighbours, Waits, neighbours
 from artist.units import Tick, seconds_text
 
 POLICY, LEFT_FREE, ORDER, GPUS = "policy", "left-free", "order", "gpus"

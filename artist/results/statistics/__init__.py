@@ -1,0 +1,1 @@
+"""Paired differences between runs: intervals, verdicts that hold together, and their words."""

@@ -1,0 +1,1 @@
+"""What metrics and columns are called, mean and are counted in."""
