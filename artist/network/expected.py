@@ -45,8 +45,8 @@ class ExpectedLinks:
 
     def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
         """By `mean`. Equal questions of one instant are answered once."""
-        of_job = (job.model, job.compute_s, placement)
-        key = (of_job, tuple((handle, move and move[1]) for handle, move in moves.items()))
+        moved = [(handle, move and (move[0].model, move[1])) for handle, move in moves.items()]
+        key = (job.model, job.compute_s, placement, *moved)
         if key not in self._known:
             self._known[key] = self._slowdowns(job, placement, moves)
         return self._known[key]
