@@ -90,8 +90,10 @@ def test_under_none_a_run_is_that_of_pack_to_the_byte(name: str) -> None:
 # -- runs on links -----------------------------------------------------------------
 
 
-def run(policy: Policy, jobs: Sequence[Job], contention: str = "mean") -> Rows:
-    on_network = network(racks=6)
+def run(
+    policy: Policy, jobs: Sequence[Job], contention: str = "mean", rack_uplinks: int = 8
+) -> Rows:
+    on_network = network(racks=6, rack_uplinks=rack_uplinks)
     return simulator(on_network.tree, jobs, rates(contention, on_network)).run(policy)
 
 
@@ -137,17 +139,17 @@ def test_a_job_that_shares_nothing_passes_one_that_waits() -> None:
     assert start["c"] == 0 < start["b"]
 
 
-@pytest.mark.parametrize("contention", ["mean", "phase"])
-def test_what_is_expected_is_what_happens(contention: str) -> None:
-    on_network = network()
+# With one uplink, jobs overfill their own. That is nobody's fault.
+@pytest.mark.parametrize(("contention", "uplinks"), [("mean", 8), ("phase", 8), ("mean", 1)])
+def test_what_is_expected_is_what_happens(contention: str, uplinks: int) -> None:
     a, b = job("a", gpus=24), job("b", "bert-large", gpus=24)
     at = on({0: 8, 1: 8, 2: 8}), on({3: 8, 4: 8, 5: 8})
-    of_run = rates("mean", on_network)
+    of_run = rates("mean", network(rack_uplinks=uplinks))
     expected = of_run.links.slowdowns(b, at[1], {0: (a, at[0])})
-    rows = run(make_policy("fifo"), [a, b], contention)
+    rows = run(make_policy("fifo"), [a, b], contention, uplinks)
     within = 1e-9 if contention == "mean" else 0.1
     for handle, (one, slowdown) in enumerate([(a, expected.beside[0]), (b, expected.own)]):
-        alone = run(make_policy("fifo"), [one], contention).placements[0].iteration_s
+        alone = run(make_policy("fifo"), [one], contention, uplinks).placements[0].iteration_s
         beside = intervals(rows, handle)[0].iteration_s
         assert slowdown == pytest.approx(beside / alone - 1, abs=within)
 
@@ -229,6 +231,14 @@ def test_a_table_of_pairs_counts_jobs_and_takes_the_largest_slowdown(tmp_path) -
 @pytest.mark.parametrize("most", [0.0, 0.3])
 def test_policies_that_keep_jobs_apart_keep_the_contract(name: str, most: float) -> None:
     check_policy(lambda: make_policy(name, **LEAST, most_slowdown=most))
+
+
+# Short leases end between the changes of what jobs would lose.
+@pytest.mark.parametrize("name", ["las", "tiresias", "dally"])
+@pytest.mark.parametrize("most", [0.2, 0.4])
+def test_a_job_that_waits_because_of_links_contests_leases(name: str, most: float) -> None:
+    placement = "pack" if most == 0.4 or name == "dally" else "any"
+    check_policy(lambda: make_policy(name, placement=placement, most_slowdown=most, lease_s=600.0))
 
 
 def test_names_of_jobs_change_nothing() -> None:
