@@ -184,7 +184,7 @@ class Slowdowns(NamedTuple):
 class SharedLinks(Protocol):
     """What a rate function says about links before jobs are on them.
 
-    `moves` change where jobs are. An answer depends on no name and on no handle.
+    `moves` change where jobs are. An answer depends on no name.
     """
 
     def busy(self, moves: Moves) -> Mapping[Uplink, float]:

@@ -234,11 +234,18 @@ def test_policies_that_keep_jobs_apart_keep_the_contract(name: str, most: float)
 
 
 # Short leases end between the changes of what jobs would lose.
-@pytest.mark.parametrize("name", ["las", "tiresias", "dally"])
-@pytest.mark.parametrize("most", [0.2, 0.4])
-def test_a_job_that_waits_because_of_links_contests_leases(name: str, most: float) -> None:
-    placement = "pack" if most == 0.4 or name == "dally" else "any"
-    check_policy(lambda: make_policy(name, placement=placement, most_slowdown=most, lease_s=600.0))
+@pytest.mark.parametrize(
+    ("name", "placement", "most", "lease_s"),
+    [
+        ("las", "any", 0.2, 600.0),
+        ("las", "pack", 0.4, 600.0),
+        ("tiresias", "any", 0.4, 300.0),
+        ("dally", "pack", 0.4, 600.0),
+    ],
+)
+def test_a_job_that_waits_because_of_links_contests_leases(name, placement, most, lease_s) -> None:
+    options = {"placement": placement, "most_slowdown": most, "lease_s": lease_s}
+    check_policy(lambda: make_policy(name, **options))
 
 
 def test_names_of_jobs_change_nothing() -> None:

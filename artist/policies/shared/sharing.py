@@ -48,8 +48,8 @@ class SharingOptions(Options):
     # Off: the policies' papers know no such rule.
     most_slowdown: NonNegative | None = Field(
         default=None,
-        description="a job waits where it or a job beside it would lose more than this share of "
-        "its speed alone to contention (0.2: iterations 20 % longer); if not given, it never does",
+        description="a job waits where contention would make its iterations, or those of a job "
+        "beside it, longer by more than this share; if not given, it never waits for that",
     )
 
 
@@ -121,6 +121,8 @@ def pack_least_contended(free: FreeGpus, level: int, gpus: int, busy: Busy) -> P
         return None
     # A placement in a unit of this level crosses uplinks of inner levels only.
     inside = {uplink: x for uplink, x in busy().items() if uplink[0] < level and x > 0}
+    if not inside:
+        return pack_in_level(free, level, gpus)
     marks = [0.0, *sorted(set(inside.values()))]
     low, high = 0, len(marks) - 1  # with the last one, nothing is left out
     while low < high:
