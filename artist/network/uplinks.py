@@ -130,10 +130,11 @@ class Uplinks:
     def busy(self) -> dict[Uplink, float]:
         """Of each uplink that jobs cross: what they would send if alone, over what it carries.
 
-        Averages over iterations; the busier direction counts.
+        Averages over iterations; the busier direction counts. An uplink that carries all that the
+        GPUs of its unit can send is never busy.
         """
         for uplink in self._jobs.keys() - self._busy.keys():
-            self._busy[uplink] = self._busy_now(uplink)
+            self._busy[uplink] = self._busy_now(uplink) if self._oversubscribed(uplink) else 0.0
         return self._busy
 
     def crossed(self, placement: Placement) -> dict[Uplink, int]:
@@ -192,6 +193,12 @@ class Uplinks:
     def shared_link(self, link: Link) -> SharedLink:
         """A link as models of contention know it."""
         return shared_link(link, self.eta, self.fair_queued)
+
+    def _oversubscribed(self, uplink: Uplink) -> bool:
+        level, unit = uplink
+        granted = max(x.bandwidth_gib_per_s for x in self._fabric.levels[level + 1 :])
+        most = self._tree.levels[level].gpus[unit] * granted * GIB
+        return most > self._capacity(uplink) * (1 + SLOWED)
 
     def _busy_now(self, uplink: Uplink) -> float:
         ups, downs = [], []

@@ -155,21 +155,21 @@ def test_what_is_expected_is_what_happens(contention: str, uplinks: int) -> None
 
 
 def test_busy_is_what_the_table_of_links_says_of_a_lone_job() -> None:
-    on_network = network(racks=6, rack_uplinks=32)
-    rows = simulator(on_network.tree, [job("a", gpus=24)], rates("mean", on_network)).run(
-        make_policy("fifo")
-    )
-    table = link_table(rows, [job("a", gpus=24)], on_network)
+    on_network, one = network(), job("a", gpus=24)
+    rows = simulator(on_network.tree, [one], on_network.alone).run(make_policy("fifo"))
+    table = link_table(rows, [one], on_network)
     carried = dict(zip(table["link"], table["utilisation"], strict=True))
-    busy = rates("mean", on_network).links.busy({0: (job("a", gpus=24), on({0: 8, 1: 8, 2: 8}))})
-    for level, name in enumerate(["machine", "rack"]):
-        of_level = {unit: x for (at, unit), x in busy.items() if at == level}
-        assert of_level == pytest.approx(
-            {
-                unit: max(carried[f"{name} {unit} {way}"] for way in ("up", "down"))
-                for unit in of_level
-            }
-        )
+    busy = rates("mean", on_network).links.busy({0: (one, on({0: 8, 1: 8, 2: 8}))})
+    expected = {
+        (1, rack): max(carried[f"rack {rack} up"], carried[f"rack {rack} down"]) for rack in (0, 1)
+    }
+    assert {uplink: x for uplink, x in busy.items() if x} == pytest.approx(expected)
+
+
+def test_uplinks_that_carry_everything_are_never_busy() -> None:
+    links = rates("mean", network(rack_uplinks=16)).links
+    busy = links.busy({0: (job("a", gpus=24), on({0: 8, 1: 8, 2: 8}))})
+    assert set(busy.values()) == {0.0}
 
 
 class Curious(WrapperPolicy):
