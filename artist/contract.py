@@ -160,8 +160,79 @@ class Rate:
         return self.iteration_s / self.worth
 
 
+Uplink: TypeAlias = "tuple[int, int]"
+"""Level of the tree, and unit of this level: its links to and from the rest."""
+
+Moves: TypeAlias = "Mapping[int, tuple[Job, Placement] | None]"
+"""By handle: where a job would be; None if it would have no GPUs."""
+
+
+class Slowdowns(NamedTuple):
+    """How much longer iterations take than without others, on average: 0.1 is 10 % longer."""
+
+    own: float
+    """Of the job that was asked about."""
+    beside: Mapping[int, float]
+    """By handle: of every job that shares a link with it which binds."""
+
+    @property
+    def most(self) -> float:
+        """The largest of them."""
+        return max(self.own, *self.beside.values(), 0.0)
+
+
+class SharedLinks(Protocol):
+    """What a rate function says about links before jobs are on them.
+
+    `moves` change where jobs are. An answer depends on no name.
+    """
+
+    def busy(self, moves: Moves) -> Mapping[Uplink, float]:
+        """How busy uplinks are; 0 for those that are missing. Larger is busier."""
+        ...
+
+    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+        """What a job on these GPUs would lose, and who is beside it. A lone job loses nothing."""
+        ...
+
+
+class NoSharedLinks:
+    """Jobs do not meet on links: nothing is busy, and nobody loses anything."""
+
+    def busy(self, moves: Moves) -> Mapping[Uplink, float]:
+        """Nothing is busy."""
+        return {}
+
+    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+        """Nobody is slowed down."""
+        return Slowdowns(0.0, {})
+
+
+NO_SHARED_LINKS = NoSharedLinks()
+
+
+class LinksNow:
+    """Links at a question: of a rate function that has not heard yet who has just lost GPUs."""
+
+    def __init__(self, links: SharedLinks, gone: Moves) -> None:
+        self._links, self._gone = links, gone
+
+    def busy(self, moves: Moves) -> Mapping[Uplink, float]:
+        """As `SharedLinks.busy`."""
+        return self._links.busy({**self._gone, **moves})
+
+    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+        """As `SharedLinks.slowdowns`."""
+        return self._links.slowdowns(job, placement, {**self._gone, **moves})
+
+
 class RateFunction(Protocol):
     """How fast jobs run: the one source of speed."""
+
+    @property
+    def links(self) -> SharedLinks:
+        """What it knows of links; `NO_SHARED_LINKS` if jobs do not meet there."""
+        ...
 
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
@@ -260,6 +331,8 @@ class ClusterView(NamedTuple):
     """Handles of the jobs that finished since the last question."""
     alone: Callable[[Job, Placement], Rate]
     """The rate of a job on some GPUs if no other job used the network (`RateFunction.alone`)."""
+    links: SharedLinks
+    """How busy links are, and what a job would lose on them (`RateFunction.links`)."""
 
     @property
     def cluster(self) -> ClusterTree:

@@ -20,7 +20,19 @@ from functools import partial
 
 from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree, nested
-from artist.contract import BasePolicy, ClusterView, Decision, JobView, Policy, Rate
+from artist.contract import (
+    NO_SHARED_LINKS,
+    BasePolicy,
+    ClusterView,
+    Decision,
+    JobView,
+    Moves,
+    Policy,
+    Rate,
+    SharedLinks,
+    Slowdowns,
+    Uplink,
+)
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import PolicyError
@@ -52,7 +64,8 @@ class LevelRates:
     """A rate function without a network: each level outside the machine adds `slowdown`.
 
     With `restless`, every running job gets another speed at every event. Every third job also asks
-    to be asked again after `RESTLESS_S`, which is an event of its own.
+    to be asked again after `RESTLESS_S`, which is an event of its own. Then jobs also meet on the
+    uplinks of machines and racks, and what they would lose there changes at every event.
     """
 
     def __init__(self, tree: ClusterTree, *, slowdown: float = 0.5, restless: bool = False) -> None:
@@ -60,12 +73,44 @@ class LevelRates:
         self._slowdown = slowdown
         self._restless = restless
         self._asked = 0
+        self._placed: dict[int, Placement] = {}
+
+    @property
+    def links(self) -> SharedLinks:
+        """Itself when restless."""
+        return self if self._restless else NO_SHARED_LINKS
+
+    def busy(self, moves: Moves) -> Mapping[Uplink, float]:
+        """How many jobs cross an uplink."""
+        crossed = [uplink for x in self._after(moves).values() for uplink in self._uplinks(x)]
+        return {uplink: float(crossed.count(uplink)) for uplink in crossed}
+
+    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+        """Something for each job that meets another one, never the same for long."""
+        here = self._uplinks(placement)
+        beside = [x for x, where in self._after(moves).items() if here & self._uplinks(where)]
+        losses = {x: (1 + (self._asked * 5 + x * 3) % 4) / 8 for x in beside}
+        return Slowdowns(max(losses.values(), default=0.0), losses)
+
+    def _after(self, moves: Moves) -> dict[int, Placement]:
+        placed = {x: where for x, where in self._placed.items() if x not in moves}
+        return placed | {x: move[1] for x, move in moves.items() if move is not None}
+
+    def _uplinks(self, placement: Placement) -> set[Uplink]:
+        """Of all units that the placement has something in and something outside of."""
+        levels = range(tier(self._tree, placement))
+        return {
+            (level, self._tree.ancestor(0, leaf, level))
+            for level in levels
+            for leaf in placement.leaves
+        }
 
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
         """Rates of the changed jobs, or of all when restless."""
         self._asked += 1
+        self._placed = {x.handle: x.placement for x in running.values() if x.placement is not None}
         jobs = running.values() if self._restless else changed
         return {view.handle: self._rate(view, now) for view in jobs if view.placement is not None}
 

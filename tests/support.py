@@ -9,6 +9,7 @@ from artist.cluster.placement import Placement
 from artist.cluster.shape import Shape, depth
 from artist.cluster.tree import ClusterTree, Nested, nested
 from artist.contract import (
+    NO_SHARED_LINKS,
     BasePolicy,
     ClusterView,
     Decision,
@@ -82,6 +83,8 @@ class Speeds:
 
     It keeps its calls: (now, handles of the changed jobs).
     """
+
+    links = NO_SHARED_LINKS
 
     def __init__(self, speed: Callable[[Tick, int], float]) -> None:
         self.speed = speed

@@ -25,6 +25,7 @@ from artist.contract import (
     ClusterView,
     Decision,
     EventSource,
+    LinksNow,
     Policy,
     RateFunction,
     Restore,
@@ -171,6 +172,7 @@ class Simulator:
 
     def view(self) -> ClusterView:
         """The question that is being asked."""
+        gone = [handle for handle, state in self._changed.items() if state.placement is None]
         return ClusterView(
             self.now,
             self._holdings.free,
@@ -180,6 +182,7 @@ class Simulator:
             self._lease_ended,
             self._finished,
             self._rates.alone,
+            LinksNow(self._rates.links, dict.fromkeys(gone)),
         )
 
     def answer(self, decisions: Sequence[Decision], policy: str = "the driver") -> None:

@@ -37,6 +37,7 @@ preempted job loses the iteration in progress.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 from pydantic import Field
@@ -50,10 +51,11 @@ from artist.policies.shared.options import LeaseOptions
 from artist.policies.shared.packing import best_level
 from artist.policies.shared.placers import PlacerName, placer
 from artist.policies.shared.ranking import LastRanked, Rank, RankedQueue, behind, gpus_held
+from artist.policies.shared.sharing import Sharing, SharingOptions
 from artist.units import Tick, exact_ticks, ticks
 
 
-class ClassicOptions(LeaseOptions):
+class ClassicOptions(LeaseOptions, SharingOptions):
     """Options of every classic policy. A row of the table of policies presets the first three."""
 
     order: Literal["arrival", "length", "remaining", "area", "service"] = Field(
@@ -92,9 +94,11 @@ class Classic(BasePolicy):
             self._queue.add(job, self._rank(job, view.now))
         if not self._queue:
             return ()
-        contest = Contest(view.free, (), self._place)
+        sharing = Sharing(view, self.options.most_slowdown)
+        contest = Contest(view.free, (), partial(self._place, sharing))
+        sharing.decisions = contest.decisions
         if self.options.preemption == "at-once":
-            self._start_without_contest(contest)
+            self._start_without_contest(contest, sharing)
         contestable = self._contestable(view, contest.free) if self._queue else []
         contest.contend(job for _, job in contestable)
         strict = self.options.strict
@@ -113,7 +117,7 @@ class Classic(BasePolicy):
                     self._last.add(job.handle, self._rank(job, view.now))
         return decisions
 
-    def _start_without_contest(self, contest: Contest) -> None:
+    def _start_without_contest(self, contest: Contest, sharing: Sharing) -> None:
         """First start the jobs that the free GPUs serve as well as any GPUs could.
 
         Stop at the first job that could get a better level from running jobs. The outcome is that
@@ -122,7 +126,7 @@ class Classic(BasePolicy):
         """
         tree, started = contest.free.tree, []
         for _, job in self._queue.walk(lambda gpus: True):
-            placement = self._place(job, contest.free)
+            placement = self._place(sharing, job, contest.free)
             if placement is None or tier(tree, placement) > best_level(tree, job.job.gpus):
                 break
             contest.start(job, placement)
@@ -151,15 +155,19 @@ class Classic(BasePolicy):
         It must come before that job, and must fit the free GPUs and those of the ended leases.
 
         Waiting jobs behind all of them could only get free GPUs. At the last question these did
-        not suffice, and no GPU was freed since.
+        not suffice, and no GPU was freed since. What a job would lose on links may have changed
+        since, though.
         """
+        if self.options.most_slowdown is not None:
+            return bool(self._queue)
         first = self._queue.first(free.total + gpus_held(ended))
         if first is None:
             return False
         return any(first < (self._rank(job, now), job.handle) for job in ended)
 
-    def _place(self, job: JobView, free: FreeGpus) -> Placement | None:
-        return self._placer.place(free, job.job.gpus)
+    def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
+        placement = self._placer.place(free, job.job.gpus, sharing.busy)
+        return sharing.permitted(job.handle, placement)
 
 
 def _by_arrival(job: JobView, now: Tick) -> Rank:

@@ -17,7 +17,7 @@ from support import (
 )
 
 from artist.cluster.placement import Placement
-from artist.contract import OutsideEvent, Preempt, Restore, Start, Wake, Withdraw
+from artist.contract import NO_SHARED_LINKS, OutsideEvent, Preempt, Restore, Start, Wake, Withdraw
 from artist.engine.rows import EndReason
 from artist.errors import InvariantError, PolicyError
 
@@ -69,6 +69,8 @@ def test_a_job_that_was_stopped_tells_which_gpus_it_has_left() -> None:
     told = []
 
     class Listening:
+        links = NO_SHARED_LINKS
+
         def __call__(self, now, running, changed):
             told.extend((view.former_placement, view.placement) for view in changed)
             return {view.handle: self.alone(view.job, None) for view in changed if view.gpus}

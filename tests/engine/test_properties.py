@@ -19,6 +19,7 @@ from artist.cluster.placement import Placement
 from artist.cluster.shape import Shape, gpus_of
 from artist.cluster.tree import ClusterTree
 from artist.contract import (
+    NO_SHARED_LINKS,
     BasePolicy,
     ClusterView,
     Decision,
@@ -237,6 +238,8 @@ class Whims(BasePolicy):
 
 class Weather:
     """Every running job is faster or slower at every question about rates."""
+
+    links = NO_SHARED_LINKS
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)

@@ -24,7 +24,7 @@ def test_registered_policy_keeps_the_contract(name: str) -> None:
     check_policy(lambda: policy(policy.Options.model_validate(dict(entry.preset))))
 
 
-@pytest.mark.parametrize("placement", ["any", "pack", "consolidate-or-wait"])
+@pytest.mark.parametrize("placement", ["any", "pack", "consolidate-or-wait", "least-contended"])
 @pytest.mark.parametrize("order", ["arrival", "length", "remaining", "area", "service"])
 @pytest.mark.parametrize("preemption", ["never", "lease", "at-once"])
 def test_any_order_takes_any_placer_and_preemption(order, placement, preemption) -> None:

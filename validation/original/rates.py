@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
-from artist.contract import JobView, Rate
+from artist.contract import NO_SHARED_LINKS, JobView, Rate
 from artist.units import Tick
 from artist.workload.job import Job
 from validation.original.speeds import RecordedSpeeds, network_of
@@ -14,6 +14,8 @@ from validation.original.speeds import RecordedSpeeds, network_of
 
 class RecordedRates:
     """Each job runs as if it were alone, at the original's speed for its placement."""
+
+    links = NO_SHARED_LINKS
 
     def __init__(self, tree: ClusterTree, speeds: RecordedSpeeds) -> None:
         self._tree = tree

@@ -17,16 +17,17 @@ from typing import Any, Protocol
 from pydantic import Field
 
 from artist.cluster.placement import Placement
-from artist.contract import JobView, Options, Rate
+from artist.contract import JobView, Options, Rate, Uplink
 from artist.errors import ConfigError
 from artist.io.documents import validate
 from artist.network.demand.curves import Curves
 from artist.network.models.phase import FLUID, MOST_JOBS, PhaseModel, PhaseSettings
 from artist.network.models.queues import ETA
+from artist.network.rates.expected import ExpectedLinks
 from artist.network.rates.mean_of_run import MEAN, Mean
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.phases_of_run import Phases
-from artist.network.rates.uplinks import PlacedJob, Uplink, Uplinks
+from artist.network.rates.uplinks import PlacedJob, Uplinks
 from artist.units import Tick
 from artist.workload.job import Job
 
@@ -72,11 +73,14 @@ class ContendedRates:
         self._alone = network.alone
         self._uplinks, self._solver, self._crowds = uplinks, solver, crowds
         self._placed: dict[int, PlacedJob] = {}
+        self.links = ExpectedLinks(uplinks, self._placed, self._alone.alone)
+        """Answers about jobs that are not there yet."""
 
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
         """Rates of those changed jobs that run, and of whoever runs faster or slower for them."""
+        self.links.forget()
         touched: set[Uplink] = set()
         rates: dict[int, Rate] = {}
         for view in changed:

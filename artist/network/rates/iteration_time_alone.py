@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from artist.cluster.placement import Placement
 from artist.cluster.shape import Shape, shape
 from artist.cluster.tree import ClusterTree
-from artist.contract import JobView, Rate
+from artist.contract import NO_SHARED_LINKS, JobView, Rate
 from artist.estimates.query import Estimate
 from artist.units import Tick
 from artist.workload.job import Job
@@ -25,6 +25,8 @@ from artist.workload.job import Job
 
 class AloneRates:
     """A rate function. `estimate(model, shape)` gives the estimate of one iteration."""
+
+    links = NO_SHARED_LINKS
 
     def __init__(self, tree: ClusterTree, estimate: Callable[[str, Shape], Estimate]) -> None:
         self._tree = tree

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from artist.cluster.placement import Placement
-from artist.contract import JobView, Options, Rate
+from artist.contract import JobView, Moves, Options, Rate, Slowdowns, Uplink
 from artist.errors import ArtistError, ConfigError, TraceError, shortened
 from artist.io.data_files import decode, read_bytes
 from artist.io.documents import validate
 from artist.network.rates.network_of_run import NetworkOfRun
-from artist.network.rates.uplinks import Uplink, crossed
+from artist.network.rates.uplinks import crossed
 from artist.units import Tick
 from artist.workload.job import Job
 from artist.workload.models import canonical
@@ -90,6 +90,50 @@ class PairRates:
     def alone(self, job: Job, placement: Placement) -> Rate:
         """The rate of a job on some GPUs if no other job used the network."""
         return self._alone.alone(job, placement)
+
+    @property
+    def links(self) -> PairRates:
+        """Itself: it answers about jobs that are not there yet, too."""
+        return self
+
+    def busy(self, moves: Moves) -> Mapping[Uplink, float]:
+        """How many jobs cross an uplink. A table of pairs knows no bytes."""
+        return {uplink: float(len(jobs)) for uplink, jobs in self._after(moves).items()}
+
+    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+        """The largest slowdown of the job beside any other, and of each other beside any."""
+        after = self._after(moves)
+        here = crossed(self._tree, self._stated, placement)
+        others = {x: model for uplink in here for x, model in after.get(uplink, {}).items()}
+        own = self._most(job.model, others.values())
+        beside = {}
+        for handle in sorted(others):
+            models = [
+                model
+                for jobs in after.values()
+                if handle in jobs
+                for other, model in jobs.items()
+                if other != handle
+            ]
+            beside[handle] = self._most(others[handle], [*models, job.model])
+        return Slowdowns(own - 1.0, {handle: most - 1.0 for handle, most in beside.items()})
+
+    def _after(self, moves: Moves) -> dict[Uplink, dict[int, str]]:
+        """By uplink: the models of the jobs that would cross it."""
+        after = {
+            uplink: {x: self._models[x] for x in jobs if x not in moves}
+            for uplink, jobs in self._jobs.items()
+        }
+        for handle, move in moves.items():
+            if move is not None:
+                for uplink in crossed(self._tree, self._stated, move[1]):
+                    after.setdefault(uplink, {})[handle] = move[0].model
+        return {uplink: jobs for uplink, jobs in after.items() if jobs}
+
+    def _most(self, model: str, beside: Iterable[str]) -> float:
+        return max(
+            (self._table.slowdown(model, other) for other in sorted(set(beside))), default=1.0
+        )
 
     def _leave(self, handle: int) -> set[int]:
         if handle not in self._lone:

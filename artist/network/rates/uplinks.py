@@ -12,15 +12,16 @@ job communicates inside the rack.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copy
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from artist.cluster.links import Link, both_directions
 from artist.cluster.placement import Placement
 from artist.cluster.shape import shape
 from artist.cluster.tree import ClusterTree
-from artist.contract import Rate
+from artist.contract import Rate, Uplink
 from artist.network.demand.curves import Curves, Sent
 from artist.network.demand.ways import (
     Way,
@@ -37,9 +38,6 @@ from artist.network.sharing import SLOWED, CurvedJob, seen_by_models
 from artist.units import GIB, Tick
 from artist.workload.job import Job
 
-Uplink: TypeAlias = "tuple[int, int]"
-"""Level of the tree, and unit of this level: its links to and from the rest."""
-
 
 @dataclass(slots=True)
 class Looked:
@@ -48,6 +46,8 @@ class Looked:
     ways: tuple[Way, ...]
     offered: dict[Uplink, tuple[float, float]]
     """Bytes per second up and down, while the job communicates alone."""
+    busy_ratio: float
+    """Time for which it sends them, over compute time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,14 @@ class Uplinks:
         )
         self._capacities: dict[Uplink, float] = {}
         self._jobs: dict[Uplink, dict[int, PlacedJob]] = {}
+        self._busy: dict[Uplink, float] = {}
         self.binding: set[Uplink] = set()
 
     def enter(self, placed: PlacedJob) -> None:
         """A job gets its GPUs."""
         for uplink in placed.gpus_in_a_part:
             self._jobs.setdefault(uplink, {})[placed.handle] = placed
+            self._busy.pop(uplink, None)
 
     def leave(self, placed: PlacedJob) -> None:
         """A job loses its GPUs."""
@@ -117,6 +119,30 @@ class Uplinks:
             del there[placed.handle]
             if not there:
                 del self._jobs[uplink]
+            self._busy.pop(uplink, None)
+
+    def after(self, gone: Sequence[PlacedJob], come: Sequence[PlacedJob]) -> Uplinks:
+        """These uplinks once some jobs have left and others have entered. They stay as they are."""
+        touched = {uplink for placed in (*gone, *come) for uplink in placed.gpus_in_a_part}
+        twin = copy.copy(self)
+        copied = {uplink: dict(self._jobs.get(uplink, {})) for uplink in touched}
+        twin._jobs = {**self._jobs, **copied}
+        twin._busy, twin.binding = dict(self._busy), set(self.binding)
+        for placed in gone:
+            twin.leave(placed)
+        for placed in come:
+            twin.enter(placed)
+        return twin
+
+    def busy(self) -> dict[Uplink, float]:
+        """Of each uplink that jobs cross: what they would send if alone, over what it carries.
+
+        Averages over iterations; the busier direction counts. An uplink that carries all that the
+        GPUs of its unit can send is never busy.
+        """
+        for uplink in self._jobs.keys() - self._busy.keys():
+            self._busy[uplink] = self._busy_now(uplink) if self._oversubscribed(uplink) else 0.0
+        return self._busy
 
     def crossed(self, placement: Placement) -> dict[Uplink, int]:
         """The uplinks that a placement crosses, and its GPUs in the largest part."""
@@ -175,6 +201,22 @@ class Uplinks:
         """A link as models of contention know it."""
         return shared_link(link, self.eta, self.fair_queued)
 
+    def _oversubscribed(self, uplink: Uplink) -> bool:
+        level, unit = uplink
+        granted = max(x.bandwidth_gib_per_s for x in self._fabric.levels[level + 1 :])
+        most = self._tree.levels[level].gpus[unit] * granted * GIB
+        return most > self._capacity(uplink) * (1 + SLOWED)
+
+    def _busy_now(self, uplink: Uplink) -> float:
+        ups, downs = [], []
+        for placed in self._jobs[uplink].values():
+            looked = self._looked(placed, uplink[0])
+            up, down = looked.offered.get(uplink, (0.0, 0.0))
+            part = looked.busy_ratio * placed.job.compute_s / placed.alone.iteration_s
+            ups.append(up * part)
+            downs.append(down * part)
+        return max(math.fsum(ups), math.fsum(downs)) / self._capacity(uplink)
+
     def _binds(self, uplink: Uplink) -> bool:
         jobs = self._jobs.get(uplink, {}).values()
         if not jobs:
@@ -231,7 +273,7 @@ class Uplinks:
                 up, down = offered.get(uplink, (0.0, 0.0))
                 rate = way.volume_bytes / busy_s
                 offered[uplink] = (up + rate, down) if link.direction == "up" else (up, down + rate)
-        return Looked(of_job, offered)
+        return Looked(of_job, offered, busy_s / sent.compute_s)
 
     def _sent(self, placed: PlacedJob, level: int) -> Sent:
         """The model's traffic over a level and outer ones, at the whole bandwidth."""

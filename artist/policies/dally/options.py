@@ -7,9 +7,10 @@ from typing import Literal
 from pydantic import Field
 
 from artist.policies.shared.options import DelayOptions
+from artist.policies.shared.sharing import SharingOptions
 
 
-class DallyOptions(DelayOptions):
+class DallyOptions(DelayOptions, SharingOptions):
     """Options of Dally and its variants."""
 
     # Section IV-B3: the sample's. The original simulator takes the population's.
@@ -22,4 +23,8 @@ class DallyOptions(DelayOptions):
         default="level",
         description="what a job moves for when its lease ends: a better level, or also fewer "
         "machines or equal shares of them inside its level",
+    )
+    # Ours: the paper does not say which GPUs of a level a job gets, and knows no shared links.
+    placement: Literal["pack", "least-contended"] = Field(
+        default="pack", description="where GPUs are taken inside the level that a job accepts"
     )

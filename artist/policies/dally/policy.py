@@ -42,6 +42,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from artist.cluster.free_gpus import FreeGpus
@@ -64,6 +65,7 @@ from artist.policies.shared.contest import Contest, run_contest
 from artist.policies.shared.exact import ZERO, ExactKey, exact_key
 from artist.policies.shared.packing import best_level, pack_in_level
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held
+from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
 from artist.units import Tick, exact_ticks, seconds_text, ticks
 
 
@@ -120,7 +122,15 @@ class Dally(BasePolicy):
         if not self._queue and not view.lease_ended:
             return ()
         contestable = self._contestable(view)
-        contest = Contest(view.free, [job for _, job in contestable], self._accept, self._improve)
+        sharing = Sharing(view, self.options.most_slowdown)
+        busy = sharing.busy if self.options.placement == "least-contended" else nothing_busy
+        contest = Contest(
+            view.free,
+            [job for _, job in contestable],
+            partial(self._accept, sharing, busy),
+            partial(self._improve, busy),
+        )
+        sharing.decisions = contest.decisions
         decisions = run_contest(
             contest,
             self._queue,
@@ -176,7 +186,9 @@ class Dally(BasePolicy):
 
     # -- Algorithm 1 ---------------------------------------------------------------
 
-    def _accept(self, job: JobView, free: FreeGpus) -> Placement | None:
+    def _accept(
+        self, sharing: Sharing, busy: Busy, job: JobView, free: FreeGpus
+    ) -> Placement | None:
         """A placement in the best level with room, if the job has waited long enough for it."""
         gpus = job.job.gpus
         starvation = 0 if job.placement else self._now - job.entered
@@ -184,15 +196,15 @@ class Dally(BasePolicy):
         for level, wait in enumerate(waits, start=free.tree.machine):
             if wait is None or starvation < wait:
                 return None
-            placement = pack_in_level(free, level, gpus)
+            placement = pack_least_contended(free, level, gpus, busy)
             if placement is not None:
-                return placement
+                return sharing.permitted(job.handle, placement)
         return None
 
-    def _improve(self, job: JobView, free: FreeGpus) -> Placement | None:
+    def _improve(self, busy: Busy, job: JobView, free: FreeGpus) -> Placement | None:
         """A placement in a better level for a running job, or of a better shape in its own."""
         for level in range(free.tree.machine, job.tier):
-            placement = pack_in_level(free, level, job.job.gpus)
+            placement = pack_least_contended(free, level, job.job.gpus, busy)
             if placement is not None:
                 return placement
         return self._reshape(job, free) if self.options.moves_for == "shape" else None

@@ -70,6 +70,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 from pydantic import Field
@@ -82,7 +83,6 @@ from artist.contract import (
     Decision,
     JobView,
     Migrate,
-    Options,
     Preempt,
     Start,
     Wake,
@@ -94,11 +94,12 @@ from artist.policies.shared.clock import Clock
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.placers import PlacerName, placer
 from artist.policies.shared.ranking import RankedQueue, by_rank
+from artist.policies.shared.sharing import Sharing, SharingOptions
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 
 
-class GandivaOptions(Options):
+class GandivaOptions(SharingOptions):
     """Options of Gandiva."""
 
     # The lease of the other policies. The paper's quantum is 60 s (section 4.1).
@@ -159,7 +160,9 @@ class Gandiva(BasePolicy):
             for handle, job in (view.running.items() if slice_ends else ())
             if job.iterations_done(view.now) > self._done_before[handle]
         ]
-        contest = Contest(view.free, contestable, self._place)
+        sharing = Sharing(view, self.options.most_slowdown)
+        contest = Contest(view.free, contestable, partial(self._place, sharing))
+        sharing.decisions = contest.decisions
         waiting = self._queue.walk(lambda gpus: self._room(contest, gpus))
         running = [((view.now, -self._since[job.handle]), job) for job in contestable]
         for _, job in heapq.merge(waiting, sorted(running, key=by_rank), key=by_rank):
@@ -180,10 +183,12 @@ class Gandiva(BasePolicy):
             return self._placer.possible(contest.pool, gpus)
         return contest.pool.total >= gpus
 
-    def _place(self, job: JobView, free: FreeGpus) -> Placement | None:
+    def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
         if self._placer is not None:
-            return self._placer.place(free, job.job.gpus)
-        return self._affinity.place(job, free)
+            placement = self._placer.place(free, job.job.gpus, sharing.busy)
+        else:
+            placement = self._affinity.place(job, free)
+        return sharing.permitted(job.handle, placement)
 
     def _next_slice_end(self, now: Tick, decisions: Sequence[Decision]) -> list[Decision]:
         """A wake-up for the next end of a slice, if jobs wait and none is planned."""

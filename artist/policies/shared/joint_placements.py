@@ -15,19 +15,25 @@ from artist.cluster.placement import Placement, tier
 from artist.cluster.shape import Shape, shape
 from artist.contract import ClusterView
 from artist.policies.shared.packing import best_level, pack_in_unit
+from artist.policies.shared.sharing import Busy, Sharing
 
-Place = Callable[[FreeGpus, int], "Placement | None"]
+Place = Callable[[FreeGpus, int, Busy], "Placement | None"]
 """A placer's rule for one job: `Placer.place`."""
 
 
 def joint_placements(
-    place: Place, view: ClusterView, counts: Mapping[int, int], n: int
+    place: Place,
+    view: ClusterView,
+    counts: Mapping[int, int],
+    n: int,
+    most_slowdown: float | None = None,
 ) -> Iterator[Mapping[int, Placement]]:
     """Up to `n` joint placements by handle, in a fixed order.
 
     `counts` holds the number of GPUs of each job, by handle; 0 means that the job loses its GPUs.
     The pool holds the free GPUs and those of the running jobs in `counts`. A job that cannot be
-    placed is missing from the answer.
+    placed is missing from the answer, and so is a waiting one that `most_slowdown` keeps out of the
+    first placement (`Sharing.permits`).
 
     **The first placement.** A running job whose count does not change keeps its GPUs if no
     placement of so many GPUs can have a better level. Then the other jobs are placed: the largest
@@ -39,18 +45,19 @@ def joint_placements(
     swaps, in order of handles and units. A job that keeps its GPUs in the first placement keeps
     them in all.
     """
-    return islice(_all(place, view, counts), n)
+    return islice(_all(place, view, counts, most_slowdown), n)
 
 
 def _all(
-    place: Place, view: ClusterView, counts: Mapping[int, int]
+    place: Place, view: ClusterView, counts: Mapping[int, int], most_slowdown: float | None
 ) -> Iterator[dict[int, Placement]]:
     pool = view.free.copy()
     held = {handle: job.placement for handle, job in view.running.items() if handle in counts}
     for placement in held.values():
         assert placement is not None  # running jobs have GPUs
         pool.release(placement)
-    first = _first(place, pool, counts, held)
+    sharing = Sharing(view, most_slowdown)
+    first = _first(place, pool, counts, held, sharing)
     yield first
     movable = [handle for handle in sorted(first) if held.get(handle) != first[handle]]
     shapes = {handle: shape(pool.tree, first[handle]) for handle in movable}
@@ -67,7 +74,11 @@ def _all(
 
 
 def _first(
-    place: Place, pool: FreeGpus, counts: Mapping[int, int], held: Mapping[int, Placement | None]
+    place: Place,
+    pool: FreeGpus,
+    counts: Mapping[int, int],
+    held: Mapping[int, Placement | None],
+    sharing: Sharing,
 ) -> dict[int, Placement]:
     """The first joint placement. Its GPUs are claimed from the pool."""
     tree = pool.tree
@@ -77,16 +88,21 @@ def _first(
         if tier(tree, current) <= best_level(tree, current.gpus):
             pool.claim(current)
             placed[handle] = current
+    for handle in held.keys() - placed.keys():
+        sharing.move(handle, None)
     rest = [handle for handle, gpus in counts.items() if gpus and handle not in placed]
     for handle in sorted(rest, key=lambda handle: (-counts[handle], handle)):
-        placement = place(pool, counts[handle])
+        placement = place(pool, counts[handle], sharing.busy)
         current_placement = same.get(handle)
         if current_placement and pool.has(current_placement):
             better = placement and tier(tree, placement) < tier(tree, current_placement)
             placement = placement if better else current_placement
+        if handle not in held:
+            placement = sharing.permitted(handle, placement)
         if placement is not None:
             pool.claim(placement)
             placed[handle] = placement
+            sharing.move(handle, placement)
     return placed
 
 

@@ -72,13 +72,14 @@ from artist.io.fields import Lease
 from artist.policies.shared.clock import Clock
 from artist.policies.shared.options import LeaseOptions
 from artist.policies.shared.placers import PlacerName, placer
+from artist.policies.shared.sharing import SharingOptions
 from artist.policies.themis.auction import auction
 from artist.policies.themis.fairness import FinishTimes
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 
 
-class ThemisOptions(LeaseOptions):
+class ThemisOptions(LeaseOptions, SharingOptions):
     """Options of Themis."""
 
     # Our choice. It is said to be the paper's, after its sensitivity study (unchecked).
@@ -166,7 +167,7 @@ class Themis(BasePolicy):
     ) -> list[Decision]:
         """The decisions that give each job its number of GPUs. Offered jobs without one get 0."""
         wanted = {job.handle: 0 for job in offered} | dict(counts)
-        placements = next(self.placer.candidates(view, wanted, 1))
+        placements = next(self.placer.candidates(view, wanted, 1, self.options.most_slowdown))
         decisions: list[Decision] = []
         for job in offered:
             placement = placements.get(job.handle)

@@ -12,6 +12,7 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.policies.shared.packing import best_level, pack_in_level, pack_in_unit
 from artist.policies.shared.placers import Placer
+from artist.policies.shared.sharing import Busy, nothing_busy
 
 
 class FewestMachines(Placer):
@@ -27,7 +28,7 @@ class FewestMachines(Placer):
         """Some unit of that level has room."""
         return free.fits_one(best_level(free.tree, gpus), gpus)
 
-    def place(self, free: FreeGpus, gpus: int) -> Placement | None:
+    def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:
         """The GPUs that a job of so many GPUs gets; None if it waits."""
         tree = free.tree
         level = best_level(tree, gpus)

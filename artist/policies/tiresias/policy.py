@@ -57,6 +57,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -71,6 +72,7 @@ from artist.policies.shared.contest import Contest
 from artist.policies.shared.options import LeaseOptions
 from artist.policies.shared.placers import AnyPlacer, Placer, PlacerName, placer
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, by_rank, gpus_held
+from artist.policies.shared.sharing import Sharing, SharingOptions
 from artist.policies.shared.skew import SKEW_THRESHOLD, skew
 from artist.policies.tiresias.gittins import GittinsIndex, read_services
 from artist.policies.tiresias.placement import FewestMachines
@@ -78,7 +80,7 @@ from artist.policies.tiresias.queues import ServiceQueues
 from artist.units import Tick, ticks
 
 
-class TiresiasOptions(LeaseOptions):
+class TiresiasOptions(LeaseOptions, SharingOptions):
     """Options of Tiresias."""
 
     index: Literal["las", "gittins"] = Field(
@@ -173,8 +175,10 @@ class Tiresias(BasePolicy):
 
         Waiting jobs behind all of them could only get free GPUs. At the last question these did
         not suffice, and no GPU was freed since. A promotion that is due now is a wake-up: then
-        nobody asks here.
+        nobody asks here. What a job would lose on links may have changed, though.
         """
+        if self.options.most_slowdown is not None:
+            return any(self._waiting.values())
         return any(self._waiting.values()) and bool(self._contestable(ended, free, now))
 
     def _next_wake(self, now: Tick) -> list[Wake]:
@@ -200,7 +204,9 @@ class Tiresias(BasePolicy):
     def _serve(self, view: ClusterView) -> Sequence[Decision]:
         contestable = self._contestable(view.lease_ended, view.free, view.now)
         contested = [job for _, job in contestable]
-        contest = Contest(view.free, contested, self._place, free_first=True)
+        sharing = Sharing(view, self.options.most_slowdown)
+        contest = Contest(view.free, contested, partial(self._place, sharing), free_first=True)
+        sharing.decisions = contest.decisions
         # (Skewed, GPUs) of waiting jobs that got no placement in this round.
         full: set[tuple[bool, int]] = set()
 
@@ -209,8 +215,10 @@ class Tiresias(BasePolicy):
             return fits and (skewed, gpus) not in full
 
         for job in self._ranked(contestable, possible):
-            # The pool only shrinks during a round. So the next such job would fail as well.
-            if not contest.offer(job) and job.placement is None:
+            served = contest.offer(job)
+            # The pool only shrinks during a round. So the next such job would fail as well, unless
+            # this one waits because of what it would lose on links.
+            if not served and job.placement is None and self.options.most_slowdown is None:
                 full.add((self._skewed(job), job.job.gpus))
         return contest.decisions
 
@@ -226,8 +234,9 @@ class Tiresias(BasePolicy):
         for _, job in heapq.merge(*walks, sorted(contestable, key=by_rank), key=by_rank):
             yield job
 
-    def _place(self, job: JobView, free: FreeGpus) -> Placement | None:
-        return self._placers[self._skewed(job)].place(free, job.job.gpus)
+    def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
+        rule = self._placers[self._skewed(job)]
+        return sharing.permitted(job.handle, rule.place(free, job.job.gpus, sharing.busy))
 
     def _skewed(self, job: JobView) -> bool:
         return skew(job.job.model) > self.options.skew_threshold

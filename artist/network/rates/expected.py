@@ -1,0 +1,111 @@
+"""What jobs would lose on links if they were there: for policies, before they decide.
+
+Phases of jobs that have not started are not known, so `mean` answers, whatever model rates the run.
+What a job loses counts from its iteration without others on the same links. So a job that overfills
+its own uplinks is not slowed by anybody, and a lone job never loses anything.
+
+Up to `MOST_TOGETHER` joined jobs have one chain. Among more, the job and those beside it are asked
+once, while all others keep their shares: one round of the fixed point of `mean_of_run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from artist.cluster.placement import Placement
+from artist.contract import Moves, Rate, Slowdowns, Uplink
+from artist.network.rates.mean_of_run import Mean
+from artist.network.rates.uplinks import PlacedJob, Uplinks
+from artist.workload.job import Job
+
+# The job that is asked about has no handle yet. Those of jobs are 0 and above; the handles of
+# jobs that would move are below this one.
+_ASKED = -1
+
+
+class ExpectedLinks:
+    """`SharedLinks` of a run whose rates come from a model of contention."""
+
+    def __init__(
+        self,
+        uplinks: Uplinks,
+        placed: Mapping[int, PlacedJob],
+        alone: Callable[[Job, Placement], Rate],
+    ) -> None:
+        self._uplinks, self._placed, self._alone = uplinks, placed, alone
+        self._known: dict[object, Slowdowns] = {}
+
+    def forget(self) -> None:
+        """Jobs have come or gone: answers of before do not hold any more."""
+        self._known.clear()
+
+    def busy(self, moves: Moves) -> Mapping[Uplink, float]:
+        """What jobs would send if alone, over what the uplink carries; averages over iterations."""
+        return dict(self._after(moves)[0].busy())
+
+    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+        """By `mean`. Equal questions of one instant are answered once."""
+        moved = [(handle, move and (move[0].model, move[1])) for handle, move in moves.items()]
+        key = (job.model, job.compute_s, placement, *moved)
+        if key not in self._known:
+            self._known[key] = self._slowdowns(job, placement, moves)
+        return self._known[key]
+
+    def _slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+        asked = self._entering(_ASKED, job, placement)
+        if not asked.gpus_in_a_part:
+            return Slowdowns(0.0, {})
+        uplinks, jobs = self._after(moves, asked)
+        beside = uplinks.beside(asked)
+        if len(beside) == 1:
+            return Slowdowns(0.0, {})
+        shares = _shares(uplinks, jobs, sorted(beside))
+        slowed = {
+            handle: _slowdown(uplinks, jobs[handle], shares[handle]) for handle in sorted(beside)
+        }
+        return Slowdowns(slowed.pop(_ASKED), slowed)
+
+    def _after(self, moves: Moves, *asked: PlacedJob) -> tuple[Uplinks, Mapping[int, PlacedJob]]:
+        """The uplinks after some moves, and all jobs by handle."""
+        gone = [self._placed[handle] for handle in moves if handle in self._placed]
+        come = [self._entering(handle, *move) for handle, move in moves.items() if move]
+        if not (gone or come or asked):
+            return self._uplinks, self._placed
+        uplinks = self._uplinks.after(gone, [*come, *asked])
+        uplinks.changed(
+            {uplink for placed in (*gone, *come, *asked) for uplink in placed.gpus_in_a_part}
+        )
+        jobs = {**self._placed, **{placed.handle: placed for placed in (*come, *asked)}}
+        return uplinks, jobs
+
+    def _entering(self, handle: int, job: Job, placement: Placement) -> PlacedJob:
+        crossed = self._uplinks.crossed(placement)
+        return PlacedJob(handle, job, placement, 0, self._alone(job, placement), crossed)
+
+
+def _shares(
+    uplinks: Uplinks, jobs: Mapping[int, PlacedJob], beside: Sequence[int]
+) -> Mapping[int, float]:
+    """Shares of some jobs that are beside one of them."""
+    mean = Mean(uplinks)
+    joined, front = set(beside), list(beside)
+    while front and len(joined) <= mean.most_jobs:
+        others = uplinks.beside(jobs[front.pop()]) - joined
+        joined |= others
+        front += sorted(others)
+    if len(joined) <= mean.most_jobs:
+        return mean.shares([jobs[handle] for handle in sorted(joined)], {}, 0)
+    shares: dict[int, float] = {}
+
+    def neighbours(placed: PlacedJob) -> list[PlacedJob]:
+        return [jobs[handle] for handle in sorted(uplinks.beside(placed))]
+
+    mean.round([jobs[handle] for handle in beside], neighbours, shares)
+    return shares
+
+
+def _slowdown(uplinks: Uplinks, placed: PlacedJob, share: float) -> float:
+    """Iteration at a share over the one without others on the same links, less 1."""
+    own = Mean(uplinks).shares([placed], {}, 0)[placed.handle]
+    curved = uplinks.curved(placed)
+    return max(curved.iteration_s(share) / curved.iteration_s(own) - 1.0, 0.0)

@@ -1,0 +1,146 @@
+"""Keeping jobs apart on links: placements on idle links, and jobs that wait instead of sharing.
+
+Both ask the run's rate function (`ClusterView.links`). Under contention `none` nothing is busy and
+nobody loses anything, so neither changes a decision.
+
+**Least contended.** Of the units that `packing` could use, those with the busiest uplinks are left
+out, as many as can be without a worse level. What is left is packed as always. If no link is busy,
+that is the same placement.
+
+**The threshold.** A job does not start where it or a job beside it would lose more than
+`most_slowdown`. It is passed as if no GPUs were free, and tried again at every question. A job
+beside which nobody sends loses nothing, so no job waits for ever.
+
+The rule is that of the simple baselines to *Network contention-aware cluster scheduling with
+reinforcement learning* (Ryu and Eo): greedy, and no start above a knob of contention sensitivity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from pydantic import Field
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement
+from artist.contract import (
+    ClusterView,
+    Decision,
+    Migrate,
+    Moves,
+    Options,
+    Preempt,
+    Start,
+    Uplink,
+)
+from artist.io.fields import NonNegative
+from artist.policies.shared.packing import pack_in_level
+from artist.workload.job import Job
+
+Busy: TypeAlias = Callable[[], Mapping[Uplink, float]]
+"""How busy uplinks are at this moment of an answer (`SharedLinks.busy`)."""
+
+
+class SharingOptions(Options):
+    """Options of a policy that may keep jobs apart on links."""
+
+    # Off: the policies' papers know no such rule.
+    most_slowdown: NonNegative | None = Field(
+        default=None,
+        description="a job waits where contention would make its iterations, or those of a job "
+        "beside it, longer by more than this share; if not given, it never waits for that",
+    )
+
+
+class Sharing:
+    """The links at one question, while an answer grows.
+
+    Set `decisions` to the answer's list, or tell of each `move`.
+    """
+
+    def __init__(self, view: ClusterView, most_slowdown: float | None = None) -> None:
+        self._view, self._most_slowdown = view, most_slowdown
+        self.decisions: Sequence[Decision] = ()
+        self._read = 0
+        self._moved: dict[int, tuple[Job, Placement] | None] = {}
+        self._busy: Mapping[Uplink, float] | None = None
+
+    def busy(self) -> Mapping[Uplink, float]:
+        """How busy uplinks are after the decisions so far."""
+        moves = self._moves()
+        if self._busy is None:
+            self._busy = self._view.links.busy(moves)
+        return self._busy
+
+    def permits(self, handle: int, placement: Placement) -> bool:
+        """Whether neither the job nor one beside it would lose too much.
+
+        Running jobs count as long as no decision takes their GPUs, also those whose GPUs the
+        placement would take.
+        """
+        if self._most_slowdown is None:
+            return True
+        job = self._view.waiting.get(handle) or self._view.running[handle]
+        moves = {**self._moves(), handle: None}
+        return self._view.links.slowdowns(job.job, placement, moves).most <= self._most_slowdown
+
+    def permitted(self, handle: int, placement: Placement | None) -> Placement | None:
+        """The placement if `permits` says so, else None."""
+        if placement is None or not self.permits(handle, placement):
+            return None
+        return placement
+
+    def move(self, handle: int, placement: Placement | None) -> None:
+        """A job gets other GPUs, or loses those that it has."""
+        job = self._view.waiting.get(handle) or self._view.running[handle]
+        self._moved[handle] = None if placement is None else (job.job, placement)
+        self._busy = None
+
+    def _moves(self) -> Moves:
+        for decision in self.decisions[self._read :]:
+            if isinstance(decision, Start | Migrate):
+                self.move(decision.handle, decision.placement)
+            elif isinstance(decision, Preempt):
+                self.move(decision.handle, None)
+        self._read = len(self.decisions)
+        return self._moved
+
+
+def nothing_busy() -> Mapping[Uplink, float]:
+    """As under contention `none`."""
+    return {}
+
+
+def pack_least_contended(free: FreeGpus, level: int, gpus: int, busy: Busy) -> Placement | None:
+    """`pack_in_level` without units whose uplinks are busy, as far as the rest suffices.
+
+    None if no unit of the level has room.
+    """
+    if not free.fits_one(level, gpus):
+        return None
+    # A placement in a unit of this level crosses uplinks of inner levels only.
+    inside = {uplink: x for uplink, x in busy().items() if uplink[0] < level and x > 0}
+    if not inside:
+        return pack_in_level(free, level, gpus)
+    marks = [0.0, *sorted(set(inside.values()))]
+    low, high = 0, len(marks) - 1  # with the last one, nothing is left out
+    while low < high:
+        middle = (low + high) // 2
+        if _no_busier(free, inside, marks[middle]).fits_one(level, gpus):
+            high = middle
+        else:
+            low = middle + 1
+    return pack_in_level(_no_busier(free, inside, marks[low]), level, gpus)
+
+
+def _no_busier(free: FreeGpus, busy: Mapping[Uplink, float], mark: float) -> FreeGpus:
+    """The free GPUs of units whose uplinks are no busier than a mark."""
+    busier = sorted(uplink for uplink, x in busy.items() if x > mark)
+    if not busier:
+        return free
+    left = free.copy()
+    for level, unit in busier:
+        if left.of(level, unit):
+            left.claim(Placement.of(left.everything(level, unit)))
+    return left
