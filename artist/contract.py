@@ -117,7 +117,8 @@ class Rate:
 
     An iteration takes `iteration_s` seconds and is worth `worth` iterations of the job as
     submitted: 1 on the GPUs that it asked for, 0.5 on half of them. `alone_iteration_s` is what
-    an iteration would take if no other job used the network. The rate function is asked again
+    an iteration would take by the estimate: no other job, and no limit of the job's own uplinks.
+    The rate function is asked again
     when the job has done `until_iteration` submitted iterations in all, or at the tick `until`. A
     point that does not lie after now and before the job's finish is ignored.
     """
@@ -247,7 +248,7 @@ class RateFunction(Protocol):
         ...
 
     def alone(self, job: Job, placement: Placement) -> Rate:
-        """The rate of a job on some GPUs if no other job used the network. A policy may ask."""
+        """The rate of a job on some GPUs by the estimate, without any links. A policy may ask."""
         ...
 
 
@@ -330,7 +331,7 @@ class ClusterView(NamedTuple):
     finished: Sequence[int]
     """Handles of the jobs that finished since the last question."""
     alone: Callable[[Job, Placement], Rate]
-    """The rate of a job on some GPUs if no other job used the network (`RateFunction.alone`)."""
+    """The rate of a job on some GPUs by the estimate, without any links (`RateFunction.alone`)."""
     links: SharedLinks
     """How busy links are, and what a job would lose on them (`RateFunction.links`)."""
 
@@ -364,7 +365,10 @@ class Policy(Protocol):
         ...
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
-        """Whether leases that end matter, at an instant at which nothing else happens.
+        """Whether leases that end matter, at an instant at which nothing else asks a question.
+
+        It is not asked where a job arrives, finishes or was preempted, or a wake-up is due: there
+        `decide` is. A rate that changes asks no question.
 
         The answer False spares the question: the jobs keep their GPUs for another lease. Return
         False only if `decide` would return no decisions and would not change the policy's state.

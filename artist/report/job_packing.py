@@ -14,8 +14,8 @@ import numpy as np
 
 from artist.report.packing import coded, packed, short
 from artist.report.reader import Rows, Run
+from artist.results.waiting.job_story import cause_words
 from artist.results.waiting.waits import LEFT_FREE
-from artist.results.waiting.why import cause_words
 
 SHAPES_NAMED = 4
 """The table names the shapes of this many stays of a job; the opened row lists all stays."""

@@ -11,7 +11,7 @@ from typing import Any
 from artist.report.packing import coded, packed, short
 from artist.report.reader import Run
 from artist.report.timeline_lanes import machines, strips_of
-from artist.results.waiting.why import ended_words
+from artist.results.waiting.job_story import ended_words
 
 STEPS = 2**18
 """Times in the timeline are rounded to one of at most this many equal steps of the run."""

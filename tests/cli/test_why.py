@@ -14,8 +14,14 @@ import pytest
 import artist as library
 from artist.engine.rows import EndReason
 from artist.errors import ArtistError
+from artist.results.waiting.job_story import (
+    CAUSE_WORDS,
+    ENDED_WORDS,
+    ended_words,
+    job_story,
+    worst_waits,
+)
 from artist.results.waiting.waits import CAUSES
-from artist.results.waiting.why import CAUSE_WORDS, ENDED_WORDS, ended_words, job_story, worst_waits
 
 TINY = {"trace": "tiny-batch", "racks": 1, "policy": "fifo", "backend": "none"}
 

@@ -27,7 +27,7 @@ from artist.report.thinning import thinned
 from artist.report.timeline_lanes import machines, parse_placement, strips_of
 from artist.report.timeline_packing import STEPS, pack, step_s
 from artist.results.statistics.compare_values import compare_values
-from artist.results.waiting.why import ended_words
+from artist.results.waiting.job_story import ended_words
 
 
 @pytest.fixture

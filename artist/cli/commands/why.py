@@ -38,7 +38,7 @@ def why(
     """Say why a job waited and how it ran; without JOB, list the ten that waited longest."""
     from artist.errors import ConfigError
     from artist.report.reader import find_runs
-    from artist.results.waiting.why import job_story, worst_waits
+    from artist.results.waiting.job_story import job_story, worst_waits
 
     runs = find_runs(run)
     if runs != [run]:
@@ -52,7 +52,7 @@ def why(
 
 
 def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format) -> None:
-    from artist.results.waiting.why import cause_words
+    from artist.results.waiting.job_story import cause_words
 
     if format_ is Format.JSON:
         print_json(waits)
@@ -100,7 +100,7 @@ def _print_story(story: dict[str, Any]) -> None:
 
 
 def _wait_line(wait: dict[str, Any]) -> tuple[Any, ...]:
-    from artist.results.waiting.why import cause_words, ended_words
+    from artist.results.waiting.job_story import cause_words, ended_words
 
     began = "" if wait["began"] == "arrived" else f"({ended_words(wait['began'])}) "
     texts = [f"{began}{cause_words(wait['cause'])}: {wait['reason']}"]
@@ -115,7 +115,7 @@ def _wait_line(wait: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _stay_line(stay: dict[str, Any]) -> tuple[Any, ...]:
-    from artist.results.waiting.why import ended_words
+    from artist.results.waiting.job_story import ended_words
 
     slowdown = stay["slowdown"]
     speed = "" if slowdown is None else f", {slowdown:.3f} x its time alone"

@@ -42,7 +42,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from artist.results.statistics.paired_values import (
+from artist.results.statistics.paired_input import (
     ROUNDING,
     Floats,
     checked_pairs,
