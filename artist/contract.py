@@ -118,9 +118,9 @@ class Rate:
     An iteration takes `iteration_s` seconds and is worth `worth` iterations of the job as
     submitted: 1 on the GPUs that it asked for, 0.5 on half of them. `alone_iteration_s` is what
     an iteration would take by the estimate: no other job, and no limit of the job's own uplinks.
-    The rate function is asked again
-    when the job has done `until_iteration` submitted iterations in all, or at the tick `until`. A
-    point that does not lie after now and before the job's finish is ignored.
+    The rate function is asked again when the job has done `until_iteration` submitted iterations in
+    all, or at the tick `until`. A point that does not lie after now and before the job's finish is
+    ignored.
     """
 
     iteration_s: float

@@ -1,4 +1,4 @@
-"""The laws that hold after every event and every answer, verified by `--check` and by property tests."""
+"""The laws that hold after every event and every answer: `--check` and property tests verify them."""
 
 from __future__ import annotations
 
