@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention clean
+.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -133,6 +133,18 @@ contention: OUT = contention.csv
 contention: $(STAMP)
 	$(BIN)/python -m validation.contention --cases "$(CASES)" --truth "$(TRUTH)" --model "$(MODEL)" \
 	  --out "$(OUT)" --page "$(PAGE)"
+
+# Repeats the 1,440 runs behind studies/contention/README.md and writes the page and its pictures.
+# A quarter of an hour of CPU time. Runs that are done are kept in build/ until `make clean`.
+WORKERS ?= 1
+
+study-contention: $(STAMP)
+	$(BIN)/artist sweep studies/contention/experiment.yaml --out build/contention/experiment \
+	  --workers $(WORKERS) --resume
+	$(BIN)/artist sweep studies/contention/slower.yaml --out build/contention/slower \
+	  --workers $(WORKERS) --resume
+	$(BIN)/python studies/contention/study take build/contention/experiment build/contention/slower
+	$(BIN)/python studies/contention/study page
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
