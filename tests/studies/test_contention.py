@@ -44,7 +44,7 @@ def test_the_page_says_what_the_rows_say() -> None:
 
 @pytest.mark.slow
 def test_the_runs_still_say_it() -> None:
-    ran = study("runs", "--every", "95")  # no divisor of 36, so it meets all policies
+    ran = study("runs", "--every", "95")  # shares no divisor with 36, so it meets all policies
     assert ran.returncode == 0, ran.stderr
 
 
@@ -53,8 +53,8 @@ def test_every_planned_run_has_one_row(modules: dict[str, ModuleType]) -> None:
     rows = observations.read(observations.RESULTS)
     places = [tuple(row[column] for column in observations.PLACE) for row in rows]
     planned = [
-        observations._place(name, run)
-        for name in observations.EXPERIMENTS
+        observations.place_of(name, dict(run.point))
+        for name in observations.FILES
         for run in observations.planned_runs(name)
     ]
     assert places == planned

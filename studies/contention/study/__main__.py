@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from observations import EXPERIMENTS, HERE, RESULTS, differing_runs, read, taken, write
+from observations import FILES, HERE, RESULTS, differing_runs, read, taken, write
 from pictures import draw_all
 from wording import page_text
 
@@ -36,8 +36,8 @@ def main() -> None:
     folders = [folder.resolve() for folder in arguments.folders]
     os.chdir(HERE.parent.parent)  # experiments name files from the repository's root
     if arguments.command == "take":
-        if len(folders) != len(EXPERIMENTS):
-            parser.error(f"take: expected the folders of the sweeps of {', '.join(EXPERIMENTS)}")
+        if len(folders) != len(FILES):
+            parser.error(f"take: expected the folders of the sweeps of {', '.join(FILES)}")
         write(RESULTS, taken(folders))
     elif arguments.command == "runs":
         sys.exit(_report(differing_runs(arguments.every)))

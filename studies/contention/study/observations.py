@@ -20,9 +20,13 @@ from artist.run import simulate
 HERE = Path(__file__).resolve().parent.parent
 RESULTS = HERE / "results.csv"
 EXPERIMENTS = ("experiment", "slower")
-"""The experiments' files, in the order of the page."""
+"""One for each speed of the links, in the order of the page."""
+PACKED = "-packed"
+"""The experiment with this suffix has Gandiva with another placement; its rows come second."""
+FILES = tuple(name + suffix for name in EXPERIMENTS for suffix in ("", PACKED))
+"""The experiments' files, in the order of the rows."""
 
-POLICIES = ("fifo", "las", "tiresias", "gandiva", "themis", "dally")
+POLICIES = ("fifo", "las", "tiresias", "gandiva", "gandiva-packed", "themis", "dally")
 RATIOS = (1, 2, 4)
 RACK = "fabric.rack.oversubscription"
 PLACE = ("experiment", "seed", "policy", "oversubscription", "contention")
@@ -50,10 +54,10 @@ Row: TypeAlias = Mapping[str, str]
 def taken(folders: Sequence[Path]) -> list[Row]:
     """What the page needs of the results of the sweeps, in the order of the experiments."""
     rows = []
-    for name, folder in zip(EXPERIMENTS, folders, strict=True):
+    for name, folder in zip(FILES, folders, strict=True):
         with (folder / "results.csv").open(encoding="utf-8", newline="") as stream:
             for run in csv.DictReader(stream):
-                place = {"experiment": name, "oversubscription": run[RACK]}
+                place = dict(zip(PLACE, place_of(name, run), strict=True))
                 rows.append({column: place.get(column) or run[column] for column in COLUMNS})
     return rows
 
@@ -80,10 +84,10 @@ def write(path: Path, rows: Sequence[Row]) -> None:
 def differing_runs(every: int) -> list[str]:
     """Repeat every Nth run of all experiments. The answer names those with another row."""
     kept = {tuple(row[column] for column in PLACE): row for row in read(RESULTS)}
-    planned = [(name, run) for name in EXPERIMENTS for run in planned_runs(name)]
+    planned = [(name, run) for name in FILES for run in planned_runs(name)]
     names = []
     for name, run in planned[::every]:
-        place = _place(name, run)
+        place = place_of(name, dict(run.point))
         if place not in kept or not _same(kept[place], simulate(run.scenario).summary):
             names.append(" ".join(place))
     return names
@@ -94,9 +98,12 @@ def planned_runs(name: str) -> list[Run]:
     return runs(load_experiment(HERE / f"{name}.yaml"))
 
 
-def _place(name: str, run: Run) -> tuple[str, ...]:
-    point = dict(run.point)
-    return (name, *(str(point[key]) for key in ("seed", "policy", RACK, "contention")))
+def place_of(name: str, point: Mapping[str, object]) -> tuple[str, ...]:
+    """The columns `PLACE` of a run of an experiment's file, from its settings in the grid."""
+    packed = PACKED if name.endswith(PACKED) else ""
+    policy = f"{point['policy']}{packed}"
+    seed, ratio, contention = (str(point[key]) for key in ("seed", RACK, "contention"))
+    return (name.removesuffix(PACKED), seed, policy, ratio, contention)
 
 
 def _same(row: Row, summary: Mapping[str, object]) -> bool:

@@ -47,9 +47,7 @@ def page_text(rows: Sequence[Row]) -> str:
         table=lambda kind, name, *more: TABLES[kind](experiments[name], *more).removesuffix("\n"),
         reversals=lambda name: reversals(experiments[name]),
         best=lambda name: best(experiments[name]),
-        cost=lambda name, policy, ratio: interval(
-            experiments[name].costs["jct_mean_s", ratio, policy]
-        ),
+        pair=lambda name, setting: packing(experiments[name], setting),
         most=lambda name, ratio: most(experiments[name], ratio),
         families=lambda name: experiments[name].families(),
         equal=lambda name: equal(experiments[name]),
@@ -163,6 +161,15 @@ def most(one: Judged, ratio: int) -> str:
         f"{first} {percent(added[first])}, the others {percent(others[0])} to "
         f"{percent(others[-1])} (sure for {sure} of {len(others)})"
     )
+
+
+def packing(one: Judged, setting: int) -> str:
+    """What packing does to Gandiva's mean JCT, as a sentence."""
+    compared = one.orders["jct_mean_s", setting, "gandiva", "gandiva-packed"]
+    where = f"On {setting}:1 racks" if setting else "Without contention"
+    sure = "surely" if is_sure(compared) else "not surely"
+    text = interval(compared).replace("*", "")
+    return f"{where} its mean JCT differs by {text}, {sure}."
 
 
 def equal(one: Judged) -> str:
