@@ -134,8 +134,8 @@ PERHAPS_MORE = replace(SURELY_MORE, verdict=UNDECIDED)
     ("before", "after", "move", "kind"),
     [
         (SURELY_LESS, SURELY_MORE, SURELY_MORE, "surely reversed"),
-        (SURELY_LESS, PERHAPS_MORE, SURELY_MORE, "reversed, one order unsure"),
-        (PERHAPS_LESS, SURELY_MORE, SURELY_MORE, "reversed, one order unsure"),
+        (SURELY_LESS, PERHAPS_MORE, PERHAPS_MORE, "a sure order is lost"),
+        (PERHAPS_LESS, SURELY_MORE, PERHAPS_MORE, "a sure order appears"),
         (PERHAPS_LESS, PERHAPS_MORE, SURELY_MORE, "perhaps noise"),
         (PERHAPS_LESS, SURELY_LESS, SURELY_LESS, "a sure order appears"),
         (SURELY_LESS, PERHAPS_LESS, SURELY_MORE, "a sure order is lost"),

@@ -36,7 +36,6 @@ SETTINGS = (WITHOUT, *RATIOS)
 PAIRS = tuple(combinations(POLICIES, 2))
 
 SURE = "surely reversed"
-LIKELY = "reversed, one order unsure"
 NOISE = "perhaps noise"
 OPENED = "a sure order is lost"
 CLOSED = "a sure order appears"
@@ -142,15 +141,16 @@ class Judged:
 def kind_of_change(before: ComparedValues, after: ComparedValues, move: ComparedValues) -> str:
     """How a pair's order changes; empty: it does not.
 
-    An order that becomes sure, or unsure, is a change only where contention surely moves the pair:
-    else it may just stand near the threshold.
+    An order that becomes sure, or unsure, is a change only where the means change order too, or
+    contention surely moves the pair: else it may just stand near the threshold.
     """
-    sure_before, sure_after = (is_sure(one) for one in (before, after))
-    if (before.ratio - 1) * (after.ratio - 1) < 0:
-        if sure_before and sure_after:
-            return SURE
-        return LIKELY if sure_before or sure_after else NOISE
-    if sure_before == sure_after or not is_sure(move):
+    sure_before, sure_after = is_sure(before), is_sure(after)
+    reversed_ = (before.ratio - 1) * (after.ratio - 1) < 0
+    if sure_before == sure_after:
+        if not reversed_:
+            return ""
+        return SURE if sure_before else NOISE
+    if not reversed_ and not is_sure(move):
         return ""
     return OPENED if sure_before else CLOSED
 

@@ -27,6 +27,8 @@ STYLE: Any = {
 }  # fmt: skip
 
 HOUR = 3600.0
+HOURS = (6, 8, 10, 12, 15, 20, 25, 30)
+"""Ticks of the mean JCT."""
 METRIC = "jct_mean_s"
 
 
@@ -69,6 +71,9 @@ def _order(one: Judged, axes: Axes) -> None:
         )
     axes.set_xticks(range(len(SETTINGS)), ["none", *(f"{ratio}:1" for ratio in RATIOS)])
     axes.set_xlabel("contention, by oversubscription of the racks")
+    axes.set_yscale("log")
+    axes.set_yticks(HOURS, [str(hours) for hours in HOURS])
+    axes.minorticks_off()
 
 
 def _cost(one: Judged, axes: Axes) -> None:
@@ -87,6 +92,8 @@ def _cost(one: Judged, axes: Axes) -> None:
     axes.set_xticks(range(len(RATIOS)), [f"{ratio}:1" for ratio in RATIOS])
     axes.set_xlabel("oversubscription of the racks")
     axes.set_yscale("symlog", linthresh=1)
+    axes.set_yticks([-1, 0, 1, 10, 100], ["-1", "0", "1", "10", "100"])
+    axes.minorticks_off()
 
 
 _LABELS = {_order: "mean JCT (h)", _cost: "JCT added by contention (%)"}
