@@ -6,7 +6,7 @@ Every number of a run comes from the rows. The template asks for it by name.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 
 import jinja2
@@ -42,7 +42,7 @@ def page_text(rows: Sequence[Row]) -> str:
     experiments = judged(rows)
     environment.globals.update(
         speeds=SPEEDS,
-        replicates=len(experiments[EXPERIMENTS[0]].seeds),
+        replicates=replicates(experiments),
         runs=f"{len(rows):,}",
         table=lambda kind, name, *more: TABLES[kind](experiments[name], *more).removesuffix("\n"),
         reversals=lambda name: reversals(experiments[name]),
@@ -59,6 +59,14 @@ def page_text(rows: Sequence[Row]) -> str:
         ),
     )
     return environment.get_template("page.md.j2").render()
+
+
+def replicates(experiments: Mapping[str, Judged]) -> str:
+    """How many replicates there are, in words."""
+    counts = {name: len(one.seeds) for name, one in experiments.items()}
+    if len(set(counts.values())) == 1:
+        return f"{counts[EXPERIMENTS[0]]} replicates each"
+    return _listed(f"{count} replicates at {SPEEDS[name]}" for name, count in counts.items())
 
 
 def means(one: Judged, metric: str) -> str:
