@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention clean
+.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -133,6 +133,17 @@ contention: OUT = contention.csv
 contention: $(STAMP)
 	$(BIN)/python -m validation.contention --cases "$(CASES)" --truth "$(TRUTH)" --model "$(MODEL)" \
 	  --out "$(OUT)" --page "$(PAGE)"
+
+# Repeats the 1,680 runs behind studies/contention/README.md and writes the page and its pictures.
+# A quarter of an hour of CPU time. Runs that are done are kept in build/ until `make clean`.
+COMPETING := experiment experiment-packed slower slower-packed
+WORKERS ?= 1
+
+study-contention: $(STAMP)
+	for name in $(COMPETING); do $(BIN)/artist sweep studies/contention/$$name.yaml \
+	  --out build/contention/$$name --workers $(WORKERS) --resume --quiet || exit; done
+	$(BIN)/python studies/contention/study take $(addprefix build/contention/,$(COMPETING))
+	$(BIN)/python studies/contention/study page
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,154 @@
+"""Does the page about competing jobs say what its runs say, and do the runs still say it?"""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from artist.results.compare_values import LESS, MORE, UNDECIDED, ComparedValues, compare_values
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "studies" / "contention" / "study"
+
+
+def study(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), *arguments], cwd=ROOT, capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
+    """The scripts by name; they are no package, and leave no trace behind."""
+    monkeypatch.syspath_prepend(str(SCRIPT))
+    names = ("observations", "judging", "wording")
+    for name in names:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    imported = {name: importlib.import_module(name) for name in names}
+    for name in names:
+        monkeypatch.setitem(sys.modules, name, imported[name])
+        monkeypatch.delitem(sys.modules, name)
+    return imported
+
+
+def test_the_page_says_what_the_rows_say() -> None:
+    ran = study("page", "--check")
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.slow
+def test_the_runs_still_say_it() -> None:
+    ran = study("runs", "--every", "95")  # shares no divisor with 36, so it meets all policies
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_every_planned_run_has_one_row(modules: dict[str, ModuleType]) -> None:
+    observations = modules["observations"]
+    rows = observations.read(observations.RESULTS)
+    places = [tuple(row[column] for column in observations.PLACE) for row in rows]
+    planned = [
+        observations.place_of(name, dict(run.point))
+        for name in observations.FILES
+        for run in observations.planned_runs(name)
+    ]
+    assert places == planned
+
+
+def rows_of(modules: dict[str, ModuleType], gandiva_at_4: float) -> list[dict[str, str]]:
+    """Six replicates in which Gandiva beats FIFO by a third without contention.
+
+    With it, on 4:1 racks, its mean JCT is about `gandiva_at_4` times that.
+    """
+    observations = modules["observations"]
+    jct = {"fifo": 300.0, "gandiva": 200.0}
+
+    def row(seed: int, policy: str, ratio: int, contention: str) -> dict[str, str]:
+        slowed = (policy, ratio, contention) == ("gandiva", 4, "mean")
+        factor = gandiva_at_4 + seed / 100 if slowed else 1.0
+        place = ("experiment", str(seed), policy, str(ratio), contention)
+        values = dict.fromkeys(observations.METRICS, "1.0")
+        values["jct_mean_s"] = str((jct.get(policy, 100.0) + seed) * factor)
+        return dict(zip(observations.PLACE, place, strict=True)) | values
+
+    return [
+        row(seed, policy, ratio, contention)
+        for seed in range(6)
+        for policy in observations.POLICIES
+        for ratio in observations.RATIOS
+        for contention in ("none", "mean")
+    ]
+
+
+def test_a_pair_that_contention_reverses_is_told(modules: dict[str, ModuleType]) -> None:
+    one = modules["judging"].Judged(rows_of(modules, 2.0))
+    assert [(x.ratio, x.first, x.other, x.kind) for x in one.changes()] == [
+        (4, "fifo", "gandiva", "surely reversed")
+    ]
+    assert modules["wording"].reversals(one) == (
+        "On 4:1 racks, gandiva, surely ahead of fifo without contention, is surely behind it"
+        " (mean JCT)."
+    )
+    cost = one.costs["jct_mean_s", 4, "gandiva"]
+    assert cost.verdict == MORE
+    assert cost.ratio == pytest.approx(2.025, abs=1e-3)
+
+
+def test_no_change_is_told_where_contention_costs_too_little(
+    modules: dict[str, ModuleType],
+) -> None:
+    one = modules["judging"].Judged(rows_of(modules, 1.1))
+    assert one.changes() == []
+    assert modules["wording"].reversals(one) == "No pair of policies is surely reversed."
+
+
+def test_runs_without_contention_that_differ_between_fabrics_are_refused(
+    modules: dict[str, ModuleType],
+) -> None:
+    rows = rows_of(modules, 1.1)
+    odd = next(
+        row for row in rows if row["contention"] == "none" and row["oversubscription"] == "2"
+    )
+    odd["jct_mean_s"] = "1"
+    with pytest.raises(ValueError, match="without contention the fabrics give different runs"):
+        modules["judging"].Judged(rows)
+
+
+def test_a_missing_seed_is_refused(modules: dict[str, ModuleType]) -> None:
+    with pytest.raises(ValueError, match="lacks a seed"):
+        modules["judging"].Judged(rows_of(modules, 1.1)[:-1])
+
+
+SURELY_LESS = compare_values((100.0, 110, 95, 103, 99), (50.0, 56, 47, 52, 50))
+SURELY_MORE = compare_values((50.0, 56, 47, 52, 50), (100.0, 110, 95, 103, 99))
+PERHAPS_LESS = replace(SURELY_LESS, verdict=UNDECIDED)
+PERHAPS_MORE = replace(SURELY_MORE, verdict=UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "move", "kind"),
+    [
+        (SURELY_LESS, SURELY_MORE, SURELY_MORE, "surely reversed"),
+        (SURELY_LESS, PERHAPS_MORE, PERHAPS_MORE, "a sure order is lost"),
+        (PERHAPS_LESS, SURELY_MORE, PERHAPS_MORE, "a sure order appears"),
+        (PERHAPS_LESS, PERHAPS_MORE, SURELY_MORE, "perhaps noise"),
+        (PERHAPS_LESS, SURELY_LESS, SURELY_LESS, "a sure order appears"),
+        (SURELY_LESS, PERHAPS_LESS, SURELY_MORE, "a sure order is lost"),
+        (SURELY_LESS, PERHAPS_LESS, PERHAPS_MORE, ""),
+        (SURELY_LESS, SURELY_LESS, SURELY_MORE, ""),
+    ],
+)
+def test_how_an_order_changes(
+    modules: dict[str, ModuleType],
+    before: ComparedValues,
+    after: ComparedValues,
+    move: ComparedValues,
+    kind: str,
+) -> None:
+    assert (SURELY_LESS.verdict, SURELY_MORE.verdict) == (LESS, MORE)
+    assert modules["judging"].kind_of_change(before, after, move) == kind
