@@ -1,4 +1,4 @@
-"""The laws that hold after every event and every answer: `--check` and property tests verify them."""
+"""The laws that hold after every event and answer: `--check` and property tests verify them."""
 
 from __future__ import annotations
 
