@@ -22,18 +22,13 @@ Place = Callable[[FreeGpus, int, Busy], "Placement | None"]
 
 
 def joint_placements(
-    place: Place,
-    view: ClusterView,
-    counts: Mapping[int, int],
-    n: int,
-    most_slowdown: float | None = None,
+    place: Place, view: ClusterView, counts: Mapping[int, int], n: int
 ) -> Iterator[Mapping[int, Placement]]:
     """Up to `n` joint placements by handle, in a fixed order.
 
     `counts` holds the number of GPUs of each job, by handle; 0 means that the job loses its GPUs.
     The pool holds the free GPUs and those of the running jobs in `counts`. A job that cannot be
-    placed is missing from the answer, and so is a waiting one that `most_slowdown` keeps out of the
-    first placement (`Sharing.permits`).
+    placed is missing from the answer.
 
     **The first placement.** A running job whose count does not change keeps its GPUs if no
     placement of so many GPUs can have a better level. Then the other jobs are placed: the largest
@@ -45,18 +40,18 @@ def joint_placements(
     swaps, in order of handles and units. A job that keeps its GPUs in the first placement keeps
     them in all.
     """
-    return islice(_all(place, view, counts, most_slowdown), n)
+    return islice(_all(place, view, counts), n)
 
 
 def _all(
-    place: Place, view: ClusterView, counts: Mapping[int, int], most_slowdown: float | None
+    place: Place, view: ClusterView, counts: Mapping[int, int]
 ) -> Iterator[dict[int, Placement]]:
     pool = view.free.copy()
     held = {handle: job.placement for handle, job in view.running.items() if handle in counts}
     for placement in held.values():
         assert placement is not None  # running jobs have GPUs
         pool.release(placement)
-    sharing = Sharing(view, most_slowdown)
+    sharing = Sharing(view)
     first = _first(place, pool, counts, held, sharing)
     yield first
     movable = [handle for handle in sorted(first) if held.get(handle) != first[handle]]
@@ -88,7 +83,7 @@ def _first(
         if tier(tree, current) <= best_level(tree, current.gpus):
             pool.claim(current)
             placed[handle] = current
-    for handle in held.keys() - placed.keys():
+    for handle in sorted(held.keys() - placed.keys()):
         sharing.move(handle, None)
     rest = [handle for handle, gpus in counts.items() if gpus and handle not in placed]
     for handle in sorted(rest, key=lambda handle: (-counts[handle], handle)):
@@ -97,8 +92,6 @@ def _first(
         if current_placement and pool.has(current_placement):
             better = placement and tier(tree, placement) < tier(tree, current_placement)
             placement = placement if better else current_placement
-        if handle not in held:
-            placement = sharing.permitted(handle, placement)
         if placement is not None:
             pool.claim(placement)
             placed[handle] = placement

@@ -36,18 +36,14 @@ class Placer(ABC):
         """
 
     def candidates(
-        self,
-        view: ClusterView,
-        counts: Mapping[int, int],
-        n: int,
-        most_slowdown: float | None = None,
+        self, view: ClusterView, counts: Mapping[int, int], n: int
     ) -> Iterator[Mapping[int, Placement]]:
         """Up to `n` joint placements of several jobs, in a fixed order.
 
         `counts` holds the number of GPUs of each job, by handle; 0 takes a running job's GPUs.
         All candidates give a job the same shape. `joint_placements` has the rule.
         """
-        return joint_placements(self.place, view, counts, n, most_slowdown)
+        return joint_placements(self.place, view, counts, n)
 
 
 class AnyPlacer(Placer):

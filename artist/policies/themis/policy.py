@@ -72,7 +72,7 @@ from artist.io.fields import Lease
 from artist.policies.shared.clock import Clock
 from artist.policies.shared.options import LeaseOptions
 from artist.policies.shared.placers import PlacerName, placer
-from artist.policies.shared.sharing import SharingOptions
+from artist.policies.shared.sharing import Sharing, SharingOptions
 from artist.policies.themis.auction import auction
 from artist.policies.themis.fairness import FinishTimes
 from artist.rng import FIRST_DRAWS, Draws
@@ -167,7 +167,7 @@ class Themis(BasePolicy):
     ) -> list[Decision]:
         """The decisions that give each job its number of GPUs. Offered jobs without one get 0."""
         wanted = {job.handle: 0 for job in offered} | dict(counts)
-        placements = next(self.placer.candidates(view, wanted, 1, self.options.most_slowdown))
+        placements = next(self.placer.candidates(view, wanted, 1))
         decisions: list[Decision] = []
         for job in offered:
             placement = placements.get(job.handle)
@@ -175,8 +175,12 @@ class Themis(BasePolicy):
                 decisions.append(Preempt(job.handle))
             elif placement != job.placement:
                 decisions.append(Migrate(job.handle, placement))
-        starts = (handle for handle in view.waiting if handle in placements)
-        return [*decisions, *(Start(handle, placements[handle]) for handle in starts)]
+        sharing = Sharing(view, self.options.most_slowdown)
+        sharing.decisions = decisions
+        for handle in view.waiting:
+            if handle in placements and sharing.permits(handle, placements[handle]):
+                decisions.append(Start(handle, placements[handle]))
+        return decisions
 
     # -- leases ----------------------------------------------------------------------
 
