@@ -22,6 +22,7 @@ from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.contract import (
+    NO_SHARED_LINKS,
     ClusterView,
     Decision,
     EventSource,
@@ -172,7 +173,10 @@ class Simulator:
 
     def view(self) -> ClusterView:
         """The question that is being asked."""
-        gone = [handle for handle, state in self._changed.items() if state.placement is None]
+        links = self._rates.links
+        if links is not NO_SHARED_LINKS:
+            gone = [handle for handle, state in self._changed.items() if state.placement is None]
+            links = LinksNow(links, dict.fromkeys(gone))
         return ClusterView(
             self.now,
             self._holdings.free,
@@ -182,7 +186,7 @@ class Simulator:
             self._lease_ended,
             self._finished,
             self._rates.alone,
-            LinksNow(self._rates.links, dict.fromkeys(gone)),
+            links,
         )
 
     def answer(self, decisions: Sequence[Decision], policy: str = "the driver") -> None:

@@ -10,7 +10,14 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from artist.results.compare_values import LESS, MORE, UNDECIDED, ComparedValues, compare_values
+
+from artist.results.statistics.compare_values import (
+    LESS,
+    MORE,
+    UNDECIDED,
+    ComparedValues,
+    compare_values,
+)
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "studies" / "contention" / "study"

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
 
-from artist.results.compare_values import (
+from observations import POLICIES, RATIOS, Row
+
+from artist.results.statistics.compare_values import (
     LESS,
     MORE,
     ComparedValues,
@@ -26,7 +28,6 @@ from artist.results.compare_values import (
     compare_together,
     judged_together,
 )
-from observations import POLICIES, RATIOS, Row
 
 METRICS = {"jct_mean_s": "mean JCT", "makespan_s": "makespan"}
 WITHOUT = 0

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 
 import jinja2
-from artist.results.compare_values import IDENTICAL, MORE, ComparedValues
 from judging import METRICS, SURE, WITHOUT, Change, Judged, is_sure
 from observations import EXPERIMENTS, HERE, POLICIES, RATIOS, Row
+
+from artist.results.statistics.compare_values import IDENTICAL, MORE, ComparedValues
 
 SPEEDS = {"experiment": "100 Gbit/s", "slower": "50 Gbit/s"}
 HOUR = 3600.0
