@@ -17,10 +17,13 @@ from artist.experiments.experiment import Run, load_experiment, runs
 from artist.run import simulate
 
 ROOT = Path(__file__).parents[2]
+OWN_ROWS = {"contention"}
+"""Studies that keep a row per run in a file of their own (`tests/studies/`)."""
 FOLDERS = {
     path.parent.name: path.parent
     for rooms in ("examples", "studies")
     for path in sorted(ROOT.glob(f"{rooms}/*/experiment.yaml"))
+    if path.parent.name not in OWN_ROWS
 }
 NAMES = tuple(FOLDERS)
 
