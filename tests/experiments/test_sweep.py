@@ -165,6 +165,7 @@ def test_two_sweeps_cannot_share_a_folder(tmp_path: Path) -> None:
             sweep(TINY, tmp_path / "out", [], workers=1, resume=True)
 
 
+@pytest.mark.slow
 def test_killed_three_times_and_resumed_it_equals_an_undisturbed_sweep(tmp_path: Path) -> None:
     experiment = tmp_path / "e.yaml"
     experiment.write_text(

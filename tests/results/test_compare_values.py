@@ -267,6 +267,7 @@ def test_skewed_differences_break_the_level_as_the_text_says() -> None:
         assert np.mean(np.abs(t) > t_quantile(0.95, count - 1)) == pytest.approx(text, abs=0.007)
 
 
+@pytest.mark.slow
 def test_sixty_real_runs_of_a_policy_do_not_differ_from_themselves() -> None:
     base = Scenario(racks=1, jobs=60, policy="las")
     runs = np.array(
