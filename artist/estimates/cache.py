@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,12 +23,13 @@ from artist.errors import ConfigError
 from artist.estimates import cache_files
 from artist.estimates.cache_entry import decode, encode
 from artist.estimates.query import Estimate, LatencyQuery
+from artist.workload.layers import Workload
 
 if TYPE_CHECKING:
     from artist.estimates.text_cache import TextCache
 
 # Part of every key. Raise it when the meaning of a query or of an estimate changes.
-SCHEMA = 1
+SCHEMA = 2
 
 _T = TypeVar("_T")
 
@@ -75,8 +77,18 @@ def query_key(query: LatencyQuery, source: str, *, profile: bool = False) -> str
 
     An estimate with its traffic profile has a key of its own.
     """
-    whole = [SCHEMA, source, query, *(["profile"] if profile else [])]
-    text = json.dumps(whole, default=_fields, sort_keys=True, separators=(",", ":"))
+    parts = {**_fields(query), "workload": _workload_digest(query.workload)}
+    return _digest([SCHEMA, source, parts, *(["profile"] if profile else [])])
+
+
+# A run asks about few workloads on many placements, and a workload is nearly all of a query's text.
+@lru_cache(maxsize=64)
+def _workload_digest(workload: Workload) -> str:
+    return _digest(workload)
+
+
+def _digest(part: object) -> str:
+    text = json.dumps(part, default=_fields, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -36,6 +36,7 @@ from artist.estimates.query import (
     Topology,
 )
 from artist.run import open_backend
+from artist.workload.layers import Degrees, Parallelism
 from artist.workload.models import workload
 
 RING = ("ring",)
@@ -418,8 +419,26 @@ def test_the_key_depends_on_the_source() -> None:
 
 
 def test_a_key_is_the_digest_of_the_whole_query_so_kept_estimates_stay_known() -> None:
-    text = json.dumps([SCHEMA, "a", asdict(QUERY)], sort_keys=True, separators=(",", ":"))
-    assert query_key(QUERY, "a") == hashlib.sha256(text.encode()).hexdigest()
+    def digest(part: object) -> str:
+        text = json.dumps(part, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    parts = asdict(QUERY)
+    parts["workload"] = digest(parts["workload"])
+    assert query_key(QUERY, "a") == digest([SCHEMA, "a", parts])
+
+
+@pytest.mark.parametrize("part", ["name", "parallelism", "layers", "degrees"])
+def test_the_key_depends_on_each_part_of_the_workload(part: str) -> None:
+    others = {
+        "name": "other",
+        "parallelism": Parallelism.FSDP,
+        "layers": QUERY.workload.layers[:-1],
+        "degrees": Degrees(tensor=2),
+    }
+    other = replace(QUERY.workload, **{part: others[part]})
+    assert other != QUERY.workload
+    assert query_key(replace(QUERY, workload=other), "a") != query_key(QUERY, "a")
 
 
 def test_an_estimate_with_its_profile_is_kept_apart(store: DiskStore) -> None:
