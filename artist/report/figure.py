@@ -28,6 +28,7 @@ class Kind(StrEnum):
     ROWS = "rows"  # one small plot per series above a common axis, filled steps
     RANGES = "ranges"  # a dot and a line from low to high per series and category
     WATERFALL = "waterfall"  # one small plot per series: steps from 0 to the last category
+    HEAT = "heat"  # a row of cells per series, coloured by value
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,14 @@ class Series:
     For rows, `y` has a value per bin, and `x` holds the edges of the bins: one more than `y`.
     `parts` are what `y` consists of, one sequence per name in `Figure.parts` but the last: the last
     part is the rest of `y`.
+    For heat, `y` and `x` are as for rows. `parts` are two more values per cell: how many jobs there
+    are at most, and for which part of the time, in percent, they want more than there is.
     """
 
     name: str
     tone: str
     """The name of its colour: `s0` ... for policies, `l0` ... for levels, `j0` ... for jobs,
-    `o0` ... for an order."""
+    `o0` ... for an order. Heat has a scale of its own."""
     y: Sequence[float]
     x: Sequence[float] = ()
     low: Sequence[float] = ()

@@ -75,8 +75,8 @@ def test_a_link_tells_who_sends_on_it_and_what_they_want_of_it() -> None:
     of_shape = shape(on_network.tree, on(LEFT))
     sent = on_network.curves("test").sent("vgg11", of_shape, frozenset({"network"}))
     of_job = bytes_on_links(ways(on_network.tree, on_network.fabric, on(LEFT), sent.traffic))
-    volume = next(v for x, v in of_job.items() if (x.level, x.unit, x.direction) == ("rack", 0, "up"))
-    one = volume / sent.busy_s / (8 * GIB * ETA)
+    on_names = {f"{link.level} {link.unit} {link.direction}": v for link, v in of_job.items()}
+    one = on_names["rack 0 up"] / sent.busy_s / (8 * GIB * ETA)
     assert table["demand"][here] == pytest.approx([one, 2 * one, one])
     assert one <= 1.03 < 2 * one  # eight uplinks of the speed of eight GPUs, .976 of it in use
 
