@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from artist.report.figure import Axis, Figure, Kind, Series
+from artist.report.figure import MARKED_LOSS, Axis, Figure, Kind, Series
 from artist.report.quantities import Unit
 from artist.report.reader import Run
 from artist.report.timeline_lanes import machines, strips_of
@@ -171,7 +171,7 @@ def _waterfall(figure: Figure, canvas: Canvas) -> None:
 
 
 def _heat(figure: Figure, canvas: Canvas) -> None:
-    """A row of cells per series; a line below it where jobs want more than there is."""
+    """A row of cells per series; a line below it where jobs lose much to each other."""
     from matplotlib.colors import LinearSegmentedColormap
 
     count, edges = len(figure.series), np.array(figure.series[0].x)
@@ -185,7 +185,9 @@ def _heat(figure: Figure, canvas: Canvas) -> None:
         values = np.array([series.y])
         shown = axes.pcolormesh(edges, [row, row + 0.75], values, cmap=colours, vmin=0.0,
                                 vmax=figure.y.top, rasterized=True)  # fmt: skip
-        ends = np.flatnonzero(np.diff(np.array(series.parts[1]) >= 50, prepend=False, append=False))
+        ends = np.flatnonzero(
+            np.diff(np.array(series.parts[1]) >= MARKED_LOSS, prepend=False, append=False)
+        )
         axes.hlines(np.full(len(ends) // 2, row + 0.86), edges[ends[::2]], edges[ends[1::2]],
                     colors=palette()["l2"], linewidth=1.6)  # fmt: skip
     axes.set_ylim(count, 0)
@@ -196,7 +198,7 @@ def _heat(figure: Figure, canvas: Canvas) -> None:
     axes.set_xlabel(figure.x.title)
     canvas.colorbar(shown, ax=axes, label=figure.y.title, pad=0.01)
     line = axes.plot([], [], color=palette()["l2"], linewidth=1.6)
-    canvas.legend(line, ["jobs together want more than the link carries"],
+    canvas.legend(line, [f"its jobs lose {MARKED_LOSS:g} % of their time or more"],
                   loc="outside upper center")  # fmt: skip
 
 

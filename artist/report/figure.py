@@ -19,6 +19,11 @@ MOST_TOGETHER = 4
 """More lines than these hide each other, so each gets a panel of its own."""
 
 
+MARKED_LOSS = 5.0
+"""Heat marks cells whose jobs lose at least so much of their running time, in percent. The page's
+script has the same number."""
+
+
 class Kind(StrEnum):
     """How a figure is drawn."""
 
@@ -58,7 +63,7 @@ class Series:
     `parts` are what `y` consists of, one sequence per name in `Figure.parts` but the last: the last
     part is the rest of `y`.
     For heat, `y` and `x` are as for rows. `parts` are two more values per cell: how many jobs there
-    are at most, and for which part of the time, in percent, they want more than there is.
+    are at most, and what they lose of their running time, in percent.
     """
 
     name: str

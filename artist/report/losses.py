@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from artist.report.reader import Numbers, Rows, Run
+from artist.report.thinning import Indices
 
 Spans = list[tuple[float, float]]
 
@@ -65,9 +67,29 @@ def lost_beside(run: Run, jobs: Iterable[str]) -> Mapping[str, list[tuple[str, f
     }
 
 
-def disturbing(links: Rows) -> Sequence[bool]:
+def lost_on_links(run: Run, links: Rows) -> Numbers:
+    """Of each row of `links.parquet`: what its jobs lose there together, in seconds per second.
+
+    That is 0 where the link carries what they want, and less than their number elsewhere. A job
+    counts in full on each link that disturbs it.
+    """
+    moments: dict[str, list[int]] = {}
+    for row in np.flatnonzero(_disturbing(links)).tolist():
+        for job in links.lists["job_ids"][row]:
+            moments.setdefault(job, []).append(row)
+    lost = np.zeros(links.count)
+    for job, of_job in _rows_by_job(run.placements, set(moments)).items():
+        rows = np.array(moments[job])
+        # All that changes a job's speed ends an interval of its links, too.
+        begins = run.placements["start_s"][of_job]
+        last = np.searchsorted(begins, links["start_s"][rows], side="right") - 1
+        lost[rows] += _lost_share(run.placements, of_job)[np.maximum(last, 0)]
+    return lost
+
+
+def _disturbing(links: Rows) -> npt.NDArray[np.bool_]:
     """Of each row: whether several jobs together want more than the link carries."""
-    crowded: Sequence[bool] = ((links["jobs"] > 1) & (links["demand"] > 1)).tolist()
+    crowded: npt.NDArray[np.bool_] = (links["jobs"] > 1) & (links["demand"] > 1)
     return crowded
 
 
@@ -75,9 +97,7 @@ def _together(links: Rows, jobs: set[str]) -> Mapping[str, Mapping[str, Spans]]:
     """When jobs are beside which others on a link that disturbs them; by job, then by other."""
     times: dict[str, dict[str, Spans]] = {}
     starts, ends = links["start_s"].tolist(), links["end_s"].tolist()
-    for row, crowded in enumerate(disturbing(links)):
-        if not crowded:
-            continue
+    for row in np.flatnonzero(_disturbing(links)).tolist():
         there = links.lists["job_ids"][row]
         for job in jobs.intersection(there):
             for other in there:
@@ -112,21 +132,29 @@ class _Losing:
 
 
 def _losing(placements: Rows, jobs: set[str]) -> Mapping[str, _Losing]:
-    rows: dict[str, list[int]] = {}
-    for row, job in enumerate(placements.text["job_id"]):
-        if job in jobs:
-            rows.setdefault(job, []).append(row)
-    return {job: _losing_of(placements, np.array(of_job)) for job, of_job in rows.items()}
+    by_job = _rows_by_job(placements, jobs)
+    return {job: _losing_of(placements, rows) for job, rows in by_job.items()}
 
 
-def _losing_of(placements: Rows, rows: np.ndarray) -> _Losing:
-    rows = rows[np.argsort(placements["start_s"][rows], kind="stable")]
+def _losing_of(placements: Rows, rows: Indices) -> _Losing:
     end = placements["end_s"][rows]
     # A job stands still first.
     start = np.minimum(placements["start_s"][rows] + placements["stalled_s"][rows], end)
-    lost = (end - start) * (
-        1 - placements["alone_iteration_s"][rows] / placements["iteration_s"][rows]
-    )
+    lost = (end - start) * _lost_share(placements, rows)
     time_s = np.ravel([start, end], order="F")
-    lost_s = np.cumsum(np.ravel([np.zeros(len(rows)), lost], order="F"))
-    return _Losing(time_s, lost_s)
+    return _Losing(time_s, np.cumsum(np.ravel([np.zeros(len(rows)), lost], order="F")))
+
+
+def _rows_by_job(placements: Rows, jobs: set[str]) -> Mapping[str, Indices]:
+    """The intervals of some jobs, in the order of time."""
+    rows: dict[str, list[int]] = {}
+    for row in np.argsort(placements["start_s"], kind="stable").tolist():
+        if (job := placements.text["job_id"][row]) in jobs:
+            rows.setdefault(job, []).append(row)
+    return {job: np.array(of_job) for job, of_job in rows.items()}
+
+
+def _lost_share(placements: Rows, rows: Indices) -> Numbers:
+    """What a job loses of its running time in some intervals."""
+    share: Numbers = 1 - placements["alone_iteration_s"][rows] / placements["iteration_s"][rows]
+    return share

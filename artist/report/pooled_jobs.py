@@ -38,8 +38,8 @@ def cumulative(policy: str, tone: str, values: Numbers) -> Series:
     return Series(policy, tone, [0.0, *rounded(share)], rounded(x))
 
 
-def weighted(policy: str, tone: str, values: Numbers, weights: Numbers) -> Series:
-    """The share of all weight, in percent, with at most a value.
+def weighted(policy: str, tone: str, values: Numbers, weights: Numbers, end: float) -> Series:
+    """The share of all weight, in percent, with at most a value, for values up to `end`.
 
     Of equal intervals of the weight the points stay that end them.
     """
@@ -48,5 +48,6 @@ def weighted(policy: str, tone: str, values: Numbers, weights: Numbers) -> Serie
     whole = below[-1] or 1.0
     ends = np.searchsorted(below, np.linspace(0.0, below[-1], _POINTS))
     kept = np.unique(np.concatenate([[0], np.minimum(ends, len(ordered) - 1)]))
+    kept = kept[(ordered[kept] <= end) | (kept == 0)]
     x = np.concatenate([ordered[:1], ordered[kept]])
     return Series(policy, tone, [0.0, *rounded(100.0 * below[kept] / whole)], rounded(x))

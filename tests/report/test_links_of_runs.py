@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from page_reading import embedded
-from run_making import damage, make_competing, replace
+from run_making import EVIL, damage, make_competing, replace
 
 from artist.errors import TraceError
 from artist.report.figures_of_links import BINS, on_links
@@ -36,12 +36,13 @@ PLACEMENTS = rows_of(
     },
 )  # fmt: skip
 LINKS = rows_of(
-    {"link": ["machine 0 up", "rack 0 up", "rack 0 down", "rack 1 up", "rack 1 up"]},
+    {"link": ["machine 0 up", "rack 0 up", "rack 0 down", *["rack 1 up"] * 3]},
     {
-        "start_s": [0, 0, 5, 8, 16], "end_s": [20, 8, 10, 14, 20], "jobs": [2, 2, 2, 3, 1],
-        "utilisation": [0.5, 0.9, 0.8, 0.7, 0.2], "demand": [0.9, 1.5, 1.5, 1.2, 1.2],
+        "start_s": [0, 0, 5, 8, 10, 16], "end_s": [20, 8, 10, 10, 14, 20],
+        "jobs": [2, 2, 2, 3, 3, 1], "utilisation": [0.5, 0.9, 0.8, 0.7, 0.7, 0.2],
+        "demand": [0.9, 1.5, 1.5, 1.2, 1.2, 1.2],
     },
-    job_ids=[["a", "d"], ["a", "b"], ["a", "b"], ["a", "c", "e"], ["a"]],
+    job_ids=[["a", "d"], ["a", "b"], ["a", "b"], ["a", "c", "e"], ["a", "c", "e"], ["a"]],
 )  # fmt: skip
 JOBS = rows_of(
     {"job_id": ["a", "b", "c"], "model": ["vgg11", "vgg11", "gpt2"]},
@@ -113,36 +114,38 @@ def test_cells_are_means_over_time_of_the_busier_direction() -> None:
     assert len(rack_0.y) == BINS == len(rack_0.x) - 1
     assert rack_0.y == [90.0] * 64 + [80.0] * 16 + [0.0] * 80
     assert rack_1.y == [0.0] * 64 + [70.0] * 48 + [0.0] * 16 + [20.0] * 32
-    jobs, crowded = rack_1.parts
+    # On rack 0, a loses a half and b a fifth of its time, together .7 of 2 s per second.
+    assert rack_0.parts == [[2.0] * 80 + [0.0] * 80, [35.0] * 80 + [0.0] * 80]
+    # On rack 1, a loses a half, then a fifth; c and e lose nothing. Alone, a loses nothing.
+    jobs, lost = rack_1.parts
     assert jobs == [0.0] * 64 + [3.0] * 48 + [0.0] * 16 + [1.0] * 32
-    # A lone job disturbs nobody, whatever it wants.
-    assert crowded == [0.0] * 64 + [100.0] * 48 + [0.0] * 48
+    assert lost == [0.0] * 64 + [17.0] * 16 + [7.0] * 32 + [0.0] * 48
     # Two jobs on the machine's links, which carry what both want.
     assert machine.parts == [[2.0] * 160, [0.0] * 160]
 
 
 def test_links_where_jobs_never_meet_are_left_out() -> None:
-    alone = LINKS.numbers | {"jobs": np.array([1.0, 2, 2, 3, 1])}
+    alone = LINKS.numbers | {"jobs": np.array([1.0, 2, 2, 3, 3, 1])}
     links = Rows(LINKS.text, alone, LINKS.count, LINKS.lists)
     run = Run("here", {"contention": "mean"}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, links)
     figure, _ = on_links(*study_of(run))
     assert [series.name for series in figure.series] == ["rack 0", "rack 1"]
 
 
-def test_of_many_links_those_stay_that_were_wanted_too_much_for_longest() -> None:
+def test_of_many_links_those_stay_whose_jobs_lost_most() -> None:
     names = [f"rack {unit} up" for unit in range(40)]
     links = rows_of(
         {"link": names},
         {
             "start_s": [0] * 40, "end_s": [10] * 39 + [1], "jobs": [2] * 40,
-            "utilisation": [0.01 * unit for unit in range(40)],
+            "utilisation": [0.01 * unit for unit in range(39)] + [0],
             "demand": [2.0] + [0.5] * 38 + [2.0],
         },
         job_ids=[["a", "b"]] * 40,
     )  # fmt: skip
     run = Run("here", {"contention": "mean"}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, links)
     figure, _ = on_links(*study_of(run))
-    # Racks 0 and 39 are crowded, the latter for a moment; of the others the busiest 30 stay.
+    # Jobs lose time on racks 0 and 39, on the latter little; of the others the busiest 30 stay.
     assert [series.name for series in figure.series] == [
         "rack 0", *(f"rack {unit}" for unit in range(9, 40)),
     ]  # fmt: skip
@@ -156,6 +159,22 @@ def test_longer_iterations_weigh_by_running_time() -> None:
     assert list(series.x) == [25.0, 25.0, 100.0]
     assert list(series.y) == [0.0, pytest.approx(100 * 24 / 38, abs=1e-3), 100.0]
     assert "running time" in figure.y.label
+
+
+def test_a_few_very_long_iterations_do_not_squeeze_the_others() -> None:
+    # A hundredth of the running time at 900 %, and half of that at 4,900 %.
+    placements = rows_of(
+        {"job_id": ["a", "a", "a"]},
+        {
+            "start_s": [0, 985, 995], "end_s": [985, 995, 1000], "stalled_s": [0, 0, 0],
+            "iteration_s": [1, 10, 50], "alone_iteration_s": [1, 1, 1],
+        },
+    )  # fmt: skip
+    run = Run("here", RUN.scenario, {}, {}, JOBS, placements, NOTHING, None, None, None)
+    (figure,) = on_links(*study_of(run))
+    assert list(figure.series[0].x) == [0.0, 0.0, 900.0]
+    assert list(figure.series[0].y) == [0.0, 98.5, 99.5]
+    assert "the largest is 4,900 %" in figure.note
 
 
 def test_replicates_are_pooled() -> None:
@@ -185,7 +204,8 @@ def test_the_page_says_who_lost_what_to_whom(competing: Path) -> None:
     heat = next(iter(figures.values()))
     assert [one["name"] for one in heat["series"]] == ["rack 0", "rack 1", "rack 2"]
     assert [one["y"][0] for one in heat["series"]] == [57, 86, 28]
-    assert [max(one["parts"][1]) for one in heat["series"]] == [0, 100, 0]
+    # The mean of the two on rack 1: a loses 22 % of its time, b 2 %.
+    assert [max(one["parts"][1]) for one in heat["series"]] == [0, 12, 0]
 
 
 def test_the_same_run_gives_the_same_page(competing: Path) -> None:
@@ -247,3 +267,14 @@ def test_a_run_without_losses_says_so(competing: Path) -> None:
     for column in ("contention_lost_s", "contention_slowdown"):
         damage(competing, "jobs", replace(column, lambda values: [0.0 for _ in values]))
     assert "fifo: no job lost time to others." in text_of(page_of(competing))
+
+
+def test_names_are_no_markup(competing: Path) -> None:
+    for name, column in (("jobs", "job_id"), ("placements", "job_id"), ("waits", "job_id")):
+        damage(competing, name, replace(column, lambda values: [f"{EVIL}{v}" for v in values]))
+    damage(competing, "links", replace("link", lambda values: [f"{EVIL} {v}" for v in values]))
+    evil = replace("job_ids", lambda values: [[f"{EVIL}{v}" for v in ids] for ids in values])
+    damage(competing, "links", evil)
+    content = page_of(competing)
+    assert EVIL.encode() not in content
+    assert b"&lt;script&gt;document.title=" in content

@@ -1,7 +1,8 @@
-// A map of links: a row of cells per link, coloured by utilisation. Where jobs want more than a link
-// carries, a line runs below its cells.
+// A map of links: a row of cells per link, coloured by utilisation. Where jobs lose much to each other,
+// a line runs below its cells.
 
 const SHADES = 20;
+const MARKED_LOSS = 5;
 
 // Pale up to half, then through the colours of orders, five per cent a shade.
 function shade(percent) {
@@ -33,8 +34,8 @@ function heat(figure, width) {
       "text-anchor": "end" }, svg("title", {}, series.name), fitted(series.name, room, 12)));
     joinedCells(series.y.map(shade)).forEach(([from, to, colour]) =>
       cell(colour, xs[from], xs[to], y, each - gap));
-    joinedCells(series.parts[1].map((share) => share >= 50)).forEach(([from, to, crowded]) => {
-      if (crowded) cell("var(--l2)", xs[from], xs[to], y + each - gap, line);
+    joinedCells(series.parts[1].map((share) => share >= MARKED_LOSS)).forEach(([from, to, marked]) => {
+      if (marked) cell("var(--l2)", xs[from], xs[to], y + each - gap, line);
     });
   });
   for (const [colour, d] of paths) {
@@ -64,12 +65,12 @@ function joinedCells(values) {
 }
 
 function cellLines(figure, series, i) {
-  const [jobs, crowded] = series.parts;
+  const [jobs, lost] = series.parts;
   const edges = figure.series[0].x;
   return [`${series.name}, ${number(edges[i])} to ${quantity(edges[i + 1], figure.x)}`,
     [shade(series.y[i]), "utilisation", quantity(series.y[i], figure.y)],
     [null, "most jobs at once", number(jobs[i])],
-    ["var(--l2)", "jobs want more than it carries", `${number(crowded[i])} % of the time`]];
+    ["var(--l2)", "its jobs lose to others", `${number(lost[i])} % of their time`]];
 }
 
 function heatLegend() {
@@ -78,16 +79,16 @@ function heatLegend() {
   scale.style.background = `linear-gradient(90deg, ${shades.join(", ")})`;
   return html("ul", { class: "legend" },
     html("li", {}, html("span", { class: "whole" }, "0 %"), scale, "100 % of what a link carries"),
-    html("li", {}, html("i", { class: "heat-line" }), "jobs together want more than it carries"));
+    html("li", {}, html("i", { class: "heat-line" }), `its jobs lose ${MARKED_LOSS} % of their time or more`));
 }
 
-// Links downwards: what each carried on average and at most, and for how long jobs met there.
+// Links downwards: what each carried on average and at most, and what its jobs lost.
 function tableOfLinks(figure) {
   const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
   return dataTable(["uplink", "mean utilisation (%)", "largest (%)", "most jobs at once",
-    "jobs want more than it carries (% of the time)"],
+    "its jobs lost at most (% of their time)"],
   figure.series.map((s) => [s.name, number(mean(s.y)), number(peak(s.y)), number(peak(s.parts[0])),
-    number(mean(s.parts[1]))]));
+    number(peak(s.parts[1]))]));
 }
 
 DRAW.heat = heat;
