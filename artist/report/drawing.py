@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from artist.report.figure import Axis, Figure, Kind, Series
+from artist.report.figure import MARKED_LOSS, Axis, Figure, Kind, Series
 from artist.report.quantities import Unit
 from artist.report.reader import Run
 from artist.report.timeline_lanes import machines, strips_of
@@ -59,6 +59,9 @@ def draw(figure: Figure, canvas: Canvas) -> None:
         return
     if figure.kind is Kind.WATERFALL:
         _waterfall(figure, canvas)
+        return
+    if figure.kind is Kind.HEAT:
+        _heat(figure, canvas)
         return
     if figure.panels:
         _panels(figure, canvas)
@@ -165,6 +168,38 @@ def _waterfall(figure: Figure, canvas: Canvas) -> None:
     room = (high - low) or 1.0
     grid[-1].set_xlim(low - 0.03 * room, high + 0.3 * room)  # the values stand behind the bars
     grid[-1].set_xlabel(figure.y.title)
+
+
+def _heat(figure: Figure, canvas: Canvas) -> None:
+    """A row of cells per series; a line below it where jobs lose much to each other."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    count, edges = len(figure.series), np.array(figure.series[0].x)
+    canvas.set_size_inches(2 * canvas.get_figwidth(), max(1.5, 0.9 + 0.17 * count))
+    orders = [palette()[f"o{index}"] for index in range(6)]
+    # As on the page: pale up to half.
+    stops = [(0.0, "white"), *((0.5 + 0.1 * index, one) for index, one in enumerate(orders))]
+    colours = LinearSegmentedColormap.from_list("heat", stops)
+    axes = canvas.add_subplot()
+    for row, series in enumerate(figure.series):
+        values = np.array([series.y])
+        shown = axes.pcolormesh(edges, [row, row + 0.75], values, cmap=colours, vmin=0.0,
+                                vmax=figure.y.top, rasterized=True)  # fmt: skip
+        ends = np.flatnonzero(
+            np.diff(np.array(series.parts[1]) >= MARKED_LOSS, prepend=False, append=False)
+        )
+        axes.hlines(np.full(len(ends) // 2, row + 0.86), edges[ends[::2]], edges[ends[1::2]],
+                    colors=palette()["l2"], linewidth=1.6)  # fmt: skip
+    axes.set_ylim(count, 0)
+    axes.set_xlim(edges[0], edges[-1])
+    axes.set_yticks(np.arange(count) + 0.375, [series.name for series in figure.series])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel(figure.x.title)
+    canvas.colorbar(shown, ax=axes, label=figure.y.title, pad=0.01)
+    line = axes.plot([], [], color=palette()["l2"], linewidth=1.6)
+    canvas.legend(line, [f"its jobs lose {MARKED_LOSS:g} % of their time or more"],
+                  loc="outside upper center")  # fmt: skip
 
 
 def _lanes(figure: Figure) -> int:

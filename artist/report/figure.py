@@ -19,6 +19,11 @@ MOST_TOGETHER = 4
 """More lines than these hide each other, so each gets a panel of its own."""
 
 
+MARKED_LOSS = 5.0
+"""Heat marks cells whose jobs lose at least so much of their running time, in percent. The page's
+script has the same number."""
+
+
 class Kind(StrEnum):
     """How a figure is drawn."""
 
@@ -28,6 +33,7 @@ class Kind(StrEnum):
     ROWS = "rows"  # one small plot per series above a common axis, filled steps
     RANGES = "ranges"  # a dot and a line from low to high per series and category
     WATERFALL = "waterfall"  # one small plot per series: steps from 0 to the last category
+    HEAT = "heat"  # a row of cells per series, coloured by value
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +62,14 @@ class Series:
     For rows, `y` has a value per bin, and `x` holds the edges of the bins: one more than `y`.
     `parts` are what `y` consists of, one sequence per name in `Figure.parts` but the last: the last
     part is the rest of `y`.
+    For heat, `y` and `x` are as for rows. `parts` are two more values per cell: how many jobs there
+    are at most, and what they lose of their running time, in percent.
     """
 
     name: str
     tone: str
     """The name of its colour: `s0` ... for policies, `l0` ... for levels, `j0` ... for jobs,
-    `o0` ... for an order."""
+    `o0` ... for an order. Heat has a scale of its own."""
     y: Sequence[float]
     x: Sequence[float] = ()
     low: Sequence[float] = ()

@@ -15,8 +15,10 @@ from artist.report.figure import Figure
 from artist.report.figure_json import script_json
 from artist.report.figures_across_settings import overview
 from artist.report.figures_of_jobs import distributions
+from artist.report.figures_of_links import on_links
 from artist.report.figures_over_time import of_one_run, over_time
 from artist.report.grouping import Study
+from artist.report.links_section import links_section
 from artist.report.markup import Html, join, tag
 from artist.report.page_data import page_data
 from artist.report.page_sections import contents, details, header, numbers, opening
@@ -30,6 +32,8 @@ _SCRIPTS = (
     "base.js", "axes.js", "charts.js", "panels.js", "bars.js", "ranges.js", "timeline.js",
     "gestures.js", "jobs.js", "job_details.js", "page.js",
 )  # fmt: skip
+_OF_LINKS = "links.js"
+"""Only on pages where jobs compete on links; before the script that puts the page together."""
 
 
 def figures(study: Study) -> list[Figure]:
@@ -40,6 +44,7 @@ def figures(study: Study) -> list[Figure]:
         drawn += over_time(study, setting)
         for policy in setting.runs:
             drawn += of_one_run(study, setting, policy)
+        drawn += on_links(study, setting)
     return drawn
 
 
@@ -48,11 +53,13 @@ def page(study: Study, heading: str | None = None) -> bytes:
     shown = figures(study)
     name = heading or title(study)
     verdict = verdict_section(study)
-    parts = [opening(study), details(study, shown), numbers(study)]
+    contended = any(run.contended for run in study.runs)
+    links = links_section(study) if contended else Html("")
+    parts = [opening(study), details(study, shown, links), numbers(study)]
     body = tag("div", header(study, name), verdict, contents(join(parts)), *parts, class_="page")
-    used = len(_bytes(_document(name, body, "")))
+    used = len(_bytes(_document(name, body, "", contended=contended)))
     data = page_data(study, shown, PAGE_BYTES - used)
-    return _bytes(_document(name, body, script_json(data)))
+    return _bytes(_document(name, body, script_json(data), contended=contended))
 
 
 def _bytes(text: str) -> bytes:
@@ -64,22 +71,24 @@ def _asset(name: str) -> str:
     return files("artist.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _script() -> str:
-    return "(() => {\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
+def _script(*, contended: bool) -> str:
+    names = (*_SCRIPTS[:-1], *([_OF_LINKS] if contended else []), _SCRIPTS[-1])
+    return "(() => {\n" + "\n".join(_asset(name) for name in names) + "\n})();"
 
 
-def _style() -> str:
+def _style(*, contended: bool) -> str:
     """The style sheet, with the dark colours twice: for the system's and the reader's choice."""
     dark = _asset("dark.css")
     rules = (
         f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{\n{dark}}} }}\n"
         f":root[data-theme=dark] {{\n{dark}}}"
     )
-    return _asset("page.css").replace("/*dark*/", rules)
+    more = _asset("links.css") if contended else ""
+    return _asset("page.css").replace("/*dark*/", rules) + more
 
 
-def _document(name: str, body: Html, data: str) -> str:
-    script = _script()
+def _document(name: str, body: Html, data: str, *, contended: bool) -> str:
+    script = _script(contended=contended)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # With this policy only our script runs and nothing is loaded, whatever names a trace contains.
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
@@ -88,7 +97,7 @@ def _document(name: str, body: Html, data: str) -> str:
         Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
         Html(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
         Html(f'<meta name="generator" content="artist {__version__}">'),
-        tag("title", name), Html(f"<style>{_style()}</style>"),
+        tag("title", name), Html(f"<style>{_style(contended=contended)}</style>"),
     ])  # fmt: skip
     data_element = Html(f'<script type="application/json" id="data">{data}</script>')
     scripts = join([data_element, Html(f"<script>{script}</script>")])

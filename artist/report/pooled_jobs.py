@@ -36,3 +36,18 @@ def cumulative(policy: str, tone: str, values: Numbers) -> Series:
     # The first point lies at 0 %, so that the curve begins with a vertical step.
     x = np.concatenate([ordered[:1], ordered[kept]])
     return Series(policy, tone, [0.0, *rounded(share)], rounded(x))
+
+
+def weighted(policy: str, tone: str, values: Numbers, weights: Numbers, end: float) -> Series:
+    """The share of all weight, in percent, with at most a value, for values up to `end`.
+
+    Of equal intervals of the weight the points stay that end them.
+    """
+    ordered, place = np.unique(values, return_inverse=True)
+    below = np.cumsum(np.bincount(place, weights))
+    whole = below[-1] or 1.0
+    ends = np.searchsorted(below, np.linspace(0.0, below[-1], _POINTS))
+    kept = np.unique(np.concatenate([[0], np.minimum(ends, len(ordered) - 1)]))
+    kept = kept[(ordered[kept] <= end) | (kept == 0)]
+    x = np.concatenate([ordered[:1], ordered[kept]])
+    return Series(policy, tone, [0.0, *rounded(100.0 * below[kept] / whole)], rounded(x))

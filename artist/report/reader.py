@@ -26,6 +26,7 @@ _TEXT = {
     "timeline": (),
     "autotuner": ("level",),
     "waits": ("job_id", "cause", "reason"),
+    "links": ("link",),
 }
 _NUMBERS = {
     "jobs": (
@@ -40,16 +41,23 @@ _NUMBERS = {
     ),
     "autotuner": ("time_s", "gpus", "timer_s"),
     "waits": ("start_s", "wait_s", "free_gpus_max", "left_free_s"),
+    "links": ("start_s", "end_s", "jobs", "utilisation", "demand"),
 }  # fmt: skip
+# More columns of numbers if jobs compete on links.
+_CONTENDED = {
+    "jobs": ("contention_slowdown", "contention_lost_s"),
+    "placements": ("alone_iteration_s", "stalled_s"),
+}
 # Columns of numbers that a file may lack, and columns of lists of texts.
 _PERHAPS = {"jobs": ("alone_s",)}
-_LISTS = {"waits": ("waited_for",)}
-# Least values. Communication may be less than 0 by rounding; timers may be anything.
-_POSITIVE = frozenset(
-    {"gpus", "iterations", "jct_s", "ideal_s", "alone_s", "iteration_s", "finish_time_fairness"}
-)
-_ANY = frozenset({"comm_s", "timer_s"})
-_OPTIONAL = frozenset({"autotuner", "waits"})
+_LISTS = {"waits": ("waited_for",), "links": ("job_ids",)}
+# Least values. Communication and losses may be less than 0 by rounding; timers may be anything.
+_POSITIVE = frozenset({
+    "gpus", "iterations", "jct_s", "ideal_s", "alone_s", "iteration_s", "alone_iteration_s",
+    "finish_time_fairness",
+})  # fmt: skip
+_ANY = frozenset({"comm_s", "timer_s", "contention_slowdown", "contention_lost_s"})
+_OPTIONAL = frozenset({"autotuner", "waits", "links"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,13 @@ class Run:
     autotuner: Rows | None
     waits: Rows | None = None
     """None: the run was made by a version of artist that did not record waits."""
+    links: Rows | None = None
+    """None: jobs do not compete on links, or the run did not keep what links carried."""
+
+    @property
+    def contended(self) -> bool:
+        """Whether jobs compete on links."""
+        return _contended(self.scenario)
 
     def metric(self, key: str) -> float:
         """A number of `summary.json`.
@@ -161,7 +176,9 @@ def read_run(path: Path) -> Run:
     if scenario.get("tree") is not None:
         scenario = {key: value for key, value in scenario.items() if key not in SIZES}
     _check_scenario(scenario, path / MANIFEST)
-    tables = {name: _read_rows(path, name) for name in _TEXT}
+    contended = _contended(scenario)
+    names = [name for name in _TEXT if contended or name != "links"]
+    tables = {name: _read_rows(path, name, contended=contended) for name in names}
     jobs, placements, timeline = (tables[name] for name in ("jobs", "placements", "timeline"))
     assert jobs is not None and placements is not None and timeline is not None
     for name, rows in (("jobs", jobs), ("placements", placements), ("timeline", timeline)):
@@ -170,7 +187,7 @@ def read_run(path: Path) -> Run:
     summary = _read_json(path / "summary.json")
     run = Run(
         str(path), scenario, manifest, summary, jobs, placements, timeline,
-        tables["autotuner"], tables["waits"],
+        tables["autotuner"], tables["waits"], tables.get("links"),
     )  # fmt: skip
     if run.metric("gpus") < 1:
         raise TraceError(f"{path}/summary.json: gpus should be 1 or more, got {run.metric('gpus')}")
@@ -188,6 +205,10 @@ def _check_scenario(scenario: Mapping[str, Any], path: Path) -> None:
         # pydantic reads the text "1" as 1, but a replicate is told by the number itself.
         if type(scenario.get(name, 0)) is not int:
             raise TraceError(f"{path}: {name} is {scenario[name]!r}, expected a whole number")
+
+
+def _contended(scenario: Mapping[str, Any]) -> bool:
+    return str(scenario.get("contention", "none")) != "none"
 
 
 def _is_run(path: Path) -> bool:
@@ -209,7 +230,7 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     return data
 
 
-def _read_rows(folder: Path, name: str) -> Rows | None:
+def _read_rows(folder: Path, name: str, *, contended: bool = False) -> Rows | None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -217,7 +238,8 @@ def _read_rows(folder: Path, name: str) -> Rows | None:
     if not path.exists() and name in _OPTIONAL:
         return None
     lists = _LISTS.get(name, ())
-    wanted = (*_TEXT[name], *_NUMBERS[name], *lists)
+    needed = (*_NUMBERS[name], *(_CONTENDED.get(name, ()) if contended else ()))
+    wanted = (*_TEXT[name], *needed, *lists)
     if path.exists() and not is_file(path):  # on a pipe Arrow would wait forever
         raise TraceError(f"{path}: cannot be read (not a file)")
     try:
@@ -228,7 +250,7 @@ def _read_rows(folder: Path, name: str) -> Rows | None:
             return None
         if missing:
             raise TraceError(f"{path}: lacks the column {missing[0]!r}")
-        numbers = [*_NUMBERS[name]]
+        numbers = [*needed]
         numbers += [c for c in _PERHAPS.get(name, ()) if c in file.schema_arrow.names]
         table = file.read(columns=[*_TEXT[name], *numbers, *lists])
     except (OSError, ValueError, pa.ArrowException) as cause:

@@ -3,7 +3,10 @@
     bytes per second of a job on a link = bytes of its iteration there / iteration_s
 
 A job sends evenly over its iterations here, and nothing while it restarts or is held. Whether two
-jobs sent at the same instant is a question for a model of contention, not for this table.
+jobs sent at the same instant is a question for a model of contention, not for this table. It tells
+where they could disturb each other: where the demand of those that send is above 1.
+
+    demand = sum over jobs of bytes per second while one communicates alone / what the link carries
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,22 +23,33 @@ from artist.cluster.placement import Placement
 from artist.cluster.shape import shape
 from artist.engine.rows import Rows
 from artist.network.demand.curves import Curves
-from artist.network.demand.ways import bytes_on_links, ways
+from artist.network.demand.ways import bytes_on_links, efficiency, ways
+from artist.network.models.queues import ETA
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.results.metrics import Table, seconds_column
 from artist.units import GIB, TICKS_PER_S, Tick
 from artist.workload.job import Job
 
 
+class _Speed(NamedTuple):
+    """Bytes per second of a job on a link."""
+
+    mean: float
+    """Over its iterations."""
+    alone: float
+    """While it communicates and nobody else does."""
+
+
 class _Interval:
     """A stretch of time in which the same jobs send on a link, each at one speed."""
 
-    __slots__ = ("end", "jobs", "link", "rate", "start")
+    __slots__ = ("demanded", "end", "handles", "link", "rate", "start")
 
-    def __init__(self, link: Link, start: Tick, end: Tick, rates: Mapping[int, float]) -> None:
+    def __init__(self, link: Link, start: Tick, end: Tick, speeds: Mapping[int, _Speed]) -> None:
         self.link, self.start, self.end = link, start, end
-        self.jobs = len(rates)
-        self.rate = math.fsum(rates.values())
+        self.handles = sorted(speeds)
+        self.rate = math.fsum(speed.mean for speed in speeds.values())
+        self.demanded = math.fsum(speed.alone for speed in speeds.values())
 
 
 def link_table(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> Table:
@@ -45,6 +60,7 @@ def link_table(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> Table:
         BackendError: its backend tells no traffic.
     """
     intervals = list(_intervals(_sent(rows, jobs, network), network.fabric.level_names))
+    fair_queued = frozenset(network.fabric.level_names[: network.tree.machine + 1])
     length_s = [(x.end - x.start) / TICKS_PER_S for x in intervals]
     sent = [x.rate * span_s for x, span_s in zip(intervals, length_s, strict=True)]
     carried = [
@@ -55,21 +71,29 @@ def link_table(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> Table:
         "link": [f"{x.link.level} {x.link.unit} {x.link.direction}" for x in intervals],
         "start_s": seconds_column([x.start for x in intervals]),
         "end_s": seconds_column([x.end for x in intervals]),
-        "jobs": np.array([x.jobs for x in intervals], dtype=np.int32),
+        "jobs": np.array([len(x.handles) for x in intervals], dtype=np.int32),
+        "job_ids": [[jobs[handle].id for handle in x.handles] for x in intervals],
         "bytes": np.array(sent, dtype=np.float64),
         "utilisation": np.array(
             [x / most for x, most in zip(sent, carried, strict=True)], dtype=np.float64
         ),
+        "demand": np.array([_demand(x, fair_queued) for x in intervals], dtype=np.float64),
     }
+
+
+def _demand(interval: _Interval, fair_queued: frozenset[str]) -> float:
+    link = interval.link
+    usable = link.capacity_gib_per_s * GIB * efficiency(link.level, link.eta, ETA, fair_queued)
+    return interval.demanded / usable
 
 
 def _sent(
     rows: Rows, jobs: Sequence[Job], network: NetworkOfRun
-) -> dict[Link, list[tuple[Tick, int, float]]]:
-    """Of each link: from a tick on, a job (by handle) sends so many bytes per second more."""
+) -> dict[Link, list[tuple[Tick, int, _Speed | None]]]:
+    """Of each link: from a tick on, a job (by handle) sends at a speed, or no more."""
     curves = network.curves("--links")
-    known: dict[tuple[str, Placement], dict[Link, float]] = {}
-    changes: dict[Link, list[tuple[Tick, int, float]]] = {}
+    known: dict[tuple[str, Placement], dict[Link, _Speed]] = {}
+    changes: dict[Link, list[tuple[Tick, int, _Speed | None]]] = {}
     for row in rows.placements:
         start = row.start + row.stalled
         if len(row.placement.leaves) == 1 or start >= row.end:
@@ -77,39 +101,51 @@ def _sent(
         job = jobs[row.handle]
         key = (job.model, row.placement)
         if key not in known:
-            known[key] = _per_compute_s(network, curves, *key)
-        for link, volume in known[key].items():
-            rate = volume * job.compute_s / row.iteration_s
+            known[key] = _while_computing(network, curves, *key)
+        for link, speed in known[key].items():
+            mean = speed.mean * job.compute_s / row.iteration_s
             of_link = changes.setdefault(link, [])
-            of_link.append((start, row.handle, rate))
-            of_link.append((row.end, row.handle, -rate))
+            of_link.append((start, row.handle, speed._replace(mean=mean)))
+            of_link.append((row.end, row.handle, None))
     return changes
 
 
-def _per_compute_s(
+def _while_computing(
     network: NetworkOfRun, curves: Curves, model: str, placement: Placement
-) -> dict[Link, float]:
-    """Bytes on each link per second of compute time."""
-    sent = curves.sent(model, shape(network.tree, placement), frozenset())
+) -> dict[Link, _Speed]:
+    """Speeds on each link; `mean` is bytes per second of compute time here."""
+    names, of_shape = network.fabric.level_names, shape(network.tree, placement)
+    sent = curves.sent(model, of_shape, frozenset())
     on_links = bytes_on_links(ways(network.tree, network.fabric, placement, sent.traffic))
-    return {link: volume / sent.compute_s for link, volume in on_links.items()}
+    # What leaves a unit is sent while a level outside is busy.
+    busy_s = {
+        level: curves.sent(model, of_shape, frozenset(names[names.index(level) + 1 :])).busy_s
+        for level in dict.fromkeys(link.level for link in on_links)
+    }
+    return {
+        link: _Speed(volume / sent.compute_s, volume / busy_s[link.level])
+        for link, volume in on_links.items()
+        if volume and busy_s[link.level]
+    }
 
 
 def _intervals(
-    changes: Mapping[Link, list[tuple[Tick, int, float]]], levels: Sequence[str]
+    changes: Mapping[Link, list[tuple[Tick, int, _Speed | None]]], levels: Sequence[str]
 ) -> Iterator[_Interval]:
     for link in sorted(changes, key=lambda x: (levels.index(x.level), x.unit, x.direction)):
-        sending: dict[int, float] = {}
+        sending: dict[int, _Speed] = {}
         # What ends at a tick comes before what begins there: a job may do both.
         by_tick = [
-            (tick, sorted(group, key=lambda change: change[2]))
-            for tick, group in groupby(sorted(changes[link]), key=lambda change: change[0])
+            (tick, sorted(group, key=lambda change: change[2] is not None))
+            for tick, group in groupby(
+                sorted(changes[link], key=lambda change: change[:2]), key=lambda change: change[0]
+            )
         ]
         for (tick, group), (after, _) in pairwise([*by_tick, (None, [])]):
-            for _, handle, rate in group:
-                if rate > 0:
-                    sending[handle] = rate
-                else:
+            for _, handle, speed in group:
+                if speed is None:
                     del sending[handle]
+                else:
+                    sending[handle] = speed
             if sending and after is not None and tick is not None:
                 yield _Interval(link, tick, after, sending)

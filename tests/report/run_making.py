@@ -16,13 +16,37 @@ from artist.run import simulate
 
 EVIL = "<script>document.title='broken in'</script>\"'&"
 
+_TRACE = """job_id,arrival_s,gpus,model,iterations,compute_s
+a,0,24,vgg11,2000,0.05
+b,0,24,bert-large,2000,0.05
+c,0,8,resnet50,2000,0.05
+"""
+_FABRIC = """name: narrow
+summary: racks of 16 GPUs, and half of what they can send out of a rack
+levels:
+- {name: machine, topology: Switch, bandwidth: 400GiB/s, latency: 1us, source: an example}
+- {name: rack, topology: Switch, bandwidth: 40GiB/s, latency: 1us, source: an example,
+   uplink: {rate: 1GiB/s, count: 8, source: an example}}
+- {name: network, topology: Switch, bandwidth: 1GiB/s, latency: 1us, source: an example}
+"""
 
-def make_run(out: Path, **settings: Any) -> Path:
+
+def make_run(out: Path, *, links: bool = False, **settings: Any) -> Path:
     """Simulate and write a run directory."""
     sizes = {} if "tree" in settings else {"racks": 1, "machines_per_rack": 2}
     base = {**sizes, "trace": "tiny-poisson"}
-    write_run(simulate(Scenario(**{**base, **settings})), out, ["artist", "sim", EVIL])
+    write_run(simulate(Scenario(**{**base, **settings}), links=links), out, ["artist", "sim", EVIL])
     return out
+
+
+def make_competing(folder: Path, name: str, **settings: Any) -> Path:
+    """The worked example of docs/contention.md, with what links carried; inputs are beside it."""
+    trace, fabric = folder / "jobs.csv", folder / "narrow.yaml"
+    trace.write_text(_TRACE)
+    fabric.write_text(_FABRIC)
+    base = {"racks": 4, "policy": "fifo", "contention": "mean"}
+    files = {"trace": str(trace), "fabric": str(fabric)}
+    return make_run(folder / name, links=True, **{**base, **files, **settings})
 
 
 def damage(run: Path, name: str, change: Callable[[pa.Table], pa.Table]) -> None:

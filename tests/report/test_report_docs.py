@@ -31,6 +31,30 @@ def test_commands(tmp_path: Path) -> None:
         assert (tmp_path / name).stat().st_size > 0
 
 
+def test_the_map_of_the_worked_example(tmp_path: Path) -> None:
+    """The commands beside the picture make it: the same words, in a small file."""
+    pytest.importorskip("matplotlib")
+    text = (DOCS / "contention.md").read_text()
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
+    made = next(i for i, block in enumerate(blocks) if "--figures pictures" in block)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    ran = subprocess.run(
+        ["sh", "-euc", "\n".join(blocks[: made + 1])],
+        cwd=tmp_path,
+        env={"PATH": path, "HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    name = re.findall(r"# the map is (\S+)", blocks[made])[0]
+    picture = DOCS / re.findall(r"!\[[^]]+\]\(([^)]+\.svg)\)", text)[0]
+    words = [re.findall(r"<text[^>]*>([^<]+)", p.read_text()) for p in (tmp_path / name, picture)]
+    assert words[0] == words[1]
+    assert "rack 1" in words[0]
+    assert picture.stat().st_size < 100_000
+
+
 def test_pictures() -> None:
     names = re.findall(r"!\[[^]]+\]\(([^)]+)\)", TEXT)
     assert names

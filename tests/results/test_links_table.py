@@ -15,6 +15,7 @@ from support import on
 
 from artist.cluster.shape import shape
 from artist.network.demand.ways import bytes_on_links, ways
+from artist.network.models.queues import ETA
 from artist.results.links import link_table
 from artist.results.metrics import job_table, summarise, timeline_table
 from artist.units import GIB
@@ -62,6 +63,35 @@ def test_intervals_of_a_link_follow_its_jobs() -> None:
         table["bytes"][here[1]] / (8 * GIB * length_s)
     )
     assert np.all(np.asarray(table["utilisation"]) <= 1.0)
+
+
+def test_a_link_tells_who_sends_on_it_and_what_they_want_of_it() -> None:
+    rows, jobs, on_network = a_run("mean")
+    table = link_table(rows, jobs, on_network)
+    here = [i for i, link in enumerate(table["link"]) if link == "rack 0 up"]
+    assert [table["job_ids"][i] for i in here] == [["short"], ["short", "long"], ["long"]]
+    # Racks are left while the outermost level is busy. Jobs of two racks send half of a ring of
+    # two machines of eight GPUs out of each.
+    of_shape = shape(on_network.tree, on(LEFT))
+    sent = on_network.curves("test").sent("vgg11", of_shape, frozenset({"network"}))
+    of_job = bytes_on_links(ways(on_network.tree, on_network.fabric, on(LEFT), sent.traffic))
+    on_names = {f"{link.level} {link.unit} {link.direction}": v for link, v in of_job.items()}
+    one = on_names["rack 0 up"] / sent.busy_s / (8 * GIB * ETA)
+    assert table["demand"][here] == pytest.approx([one, 2 * one, one])
+    assert one <= 1.03 < 2 * one  # eight uplinks of the speed of eight GPUs, .976 of it in use
+
+
+def test_machines_carry_what_their_jobs_demand() -> None:
+    """Network cards serve connections in turn, so all of their capacity is in use."""
+    rows, jobs, on_network = a_run("mean")
+    table = link_table(rows, jobs, on_network)
+    demands = [
+        demand
+        for link, demand in zip(table["link"], table["demand"], strict=True)
+        if link.startswith("machine")
+    ]
+    assert demands
+    assert max(demands) <= 1.0
 
 
 def test_jobs_tell_what_they_lost_to_each_other() -> None:

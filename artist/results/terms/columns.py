@@ -137,6 +137,7 @@ TABLES: dict[str, tuple[Term, ...]] = {
         _START,
         _END,
         Term("jobs", "1", "jobs that send on the link in the interval"),
+        Term("job_ids", "", "their ids, by arrival"),
         Term(
             "bytes",
             "B",
@@ -149,6 +150,15 @@ TABLES: dict[str, tuple[Term, ...]] = {
             "share of what the link can carry; above 1 only where nobody limits a job by its own "
             "links (--contention none)",
             "bytes / (capacity x (end_s - start_s))",
+        ),
+        Term(
+            "demand",
+            "1",
+            "what its jobs would send if all communicated at once, each as fast as alone, as a "
+            "share of what the link carries while jobs share it; only above 1 do they slow each "
+            "other here",
+            "sum over jobs of bytes of an iteration on the link / (time for which it sends alone x "
+            "capacity x eta)",
         ),
     ),
     "timeline": (

@@ -1,0 +1,160 @@
+"""Who lost time to whom on links that jobs share.
+
+In an interval at one speed a job loses its running time x (1 - iteration alone / iteration). It
+loses that **beside** another job while both are on a link whose demand exceeds what it carries.
+Beside several jobs at once it loses the same time beside each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.report.reader import Numbers, Rows, Run
+from artist.report.thinning import Indices
+
+Spans = list[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Loser:
+    """A job that lost time to contention."""
+
+    row: int
+    """In `jobs.parquet`."""
+    job_id: str
+    lost_s: float
+    slowdown: float
+    """Running time over that alone, less 1."""
+    beside: Sequence[tuple[str, float]]
+    """The jobs beside which it lost time, with the seconds, the most first; empty if not known."""
+
+
+def losers(run: Run, most: int) -> list[Loser]:
+    """The jobs that lost most, the largest loss first; equal losses by arrival."""
+    lost = run.jobs["contention_lost_s"]
+    rows = [row for row in np.argsort(-lost, kind="stable")[:most].tolist() if lost[row] > 0]
+    names = [run.jobs.text["job_id"][row] for row in rows]
+    beside = lost_beside(run, names)
+    slowdown = run.jobs["contention_slowdown"]
+    return [
+        Loser(row, name, float(lost[row]), float(slowdown[row]), beside.get(name, ()))
+        for row, name in zip(rows, names, strict=True)
+    ]
+
+
+def lost_beside(run: Run, jobs: Iterable[str]) -> Mapping[str, list[tuple[str, float]]]:
+    """Of some jobs: the seconds lost beside each other job, the most first; equal ones by name."""
+    wanted = set(jobs)
+    if run.links is None:
+        return {}
+    together = _together(run.links, wanted)
+    losing = _losing(run.placements, wanted)
+    return {
+        job: sorted(
+            (
+                (other, seconds)
+                for other, spans in others.items()
+                if (seconds := losing[job].within(_joined(spans))) > 0
+            ),
+            key=lambda pair: (-pair[1], pair[0]),
+        )
+        for job, others in together.items()
+        if job in losing
+    }
+
+
+def lost_on_links(run: Run, links: Rows) -> Numbers:
+    """Of each row of `links.parquet`: what its jobs lose there together, in seconds per second.
+
+    That is 0 where the link carries what they want, and less than their number elsewhere. A job
+    counts in full on each link that disturbs it.
+    """
+    moments: dict[str, list[int]] = {}
+    for row in np.flatnonzero(_disturbing(links)).tolist():
+        for job in links.lists["job_ids"][row]:
+            moments.setdefault(job, []).append(row)
+    lost = np.zeros(links.count)
+    for job, of_job in _rows_by_job(run.placements, set(moments)).items():
+        rows = np.array(moments[job])
+        # All that changes a job's speed ends an interval of its links, too.
+        begins = run.placements["start_s"][of_job]
+        last = np.searchsorted(begins, links["start_s"][rows], side="right") - 1
+        lost[rows] += _lost_share(run.placements, of_job)[np.maximum(last, 0)]
+    return lost
+
+
+def _disturbing(links: Rows) -> npt.NDArray[np.bool_]:
+    """Of each row: whether several jobs together want more than the link carries."""
+    crowded: npt.NDArray[np.bool_] = (links["jobs"] > 1) & (links["demand"] > 1)
+    return crowded
+
+
+def _together(links: Rows, jobs: set[str]) -> Mapping[str, Mapping[str, Spans]]:
+    """When jobs are beside which others on a link that disturbs them; by job, then by other."""
+    times: dict[str, dict[str, Spans]] = {}
+    starts, ends = links["start_s"].tolist(), links["end_s"].tolist()
+    for row in np.flatnonzero(_disturbing(links)).tolist():
+        there = links.lists["job_ids"][row]
+        for job in jobs.intersection(there):
+            for other in there:
+                if other != job:
+                    spans = times.setdefault(job, {}).setdefault(other, [])
+                    spans.append((starts[row], ends[row]))
+    return times
+
+
+def _joined(spans: Spans) -> Spans:
+    """The same time without overlaps, in order."""
+    whole: Spans = []
+    for start, end in sorted(spans):
+        if whole and start <= whole[-1][1]:
+            whole[-1] = (whole[-1][0], max(end, whole[-1][1]))
+        else:
+            whole.append((start, end))
+    return whole
+
+
+@dataclass(frozen=True, slots=True)
+class _Losing:
+    """What a job has lost up to a time: linear between times that rise."""
+
+    time_s: Numbers
+    lost_s: Numbers
+
+    def within(self, spans: Spans) -> float:
+        starts, ends = np.array(spans).T
+        lost = np.interp(ends, self.time_s, self.lost_s)
+        return float(np.sum(lost - np.interp(starts, self.time_s, self.lost_s)))
+
+
+def _losing(placements: Rows, jobs: set[str]) -> Mapping[str, _Losing]:
+    by_job = _rows_by_job(placements, jobs)
+    return {job: _losing_of(placements, rows) for job, rows in by_job.items()}
+
+
+def _losing_of(placements: Rows, rows: Indices) -> _Losing:
+    end = placements["end_s"][rows]
+    # A job stands still first.
+    start = np.minimum(placements["start_s"][rows] + placements["stalled_s"][rows], end)
+    lost = (end - start) * _lost_share(placements, rows)
+    time_s = np.ravel([start, end], order="F")
+    return _Losing(time_s, np.cumsum(np.ravel([np.zeros(len(rows)), lost], order="F")))
+
+
+def _rows_by_job(placements: Rows, jobs: set[str]) -> Mapping[str, Indices]:
+    """The intervals of some jobs, in the order of time."""
+    rows: dict[str, list[int]] = {}
+    for row in np.argsort(placements["start_s"], kind="stable").tolist():
+        if (job := placements.text["job_id"][row]) in jobs:
+            rows.setdefault(job, []).append(row)
+    return {job: np.array(of_job) for job, of_job in rows.items()}
+
+
+def _lost_share(placements: Rows, rows: Indices) -> Numbers:
+    """What a job loses of its running time in some intervals."""
+    share: Numbers = 1 - placements["alone_iteration_s"][rows] / placements["iteration_s"][rows]
+    return share
