@@ -121,6 +121,21 @@ def test_rates_in_a_state_are_those_of_the_event_simulation(
         assert rates.sum() == rates[sending].sum()
 
 
+@pytest.mark.parametrize(("nics", "rate"), [((0, 0), 0.5), ((0, 1), 0.3)])
+def test_jobs_out_of_one_nic_do_not_queue_for_each_other(
+    nics: tuple[int, int], rate: float
+) -> None:
+    # Link 2 carries 1, and .6 while jobs queue there. Out of one NIC they come in turn.
+    links = (
+        SharedLink(1.0, fair_queued=True),
+        SharedLink(1.0, fair_queued=True),
+        SharedLink(1.0, eta=0.6),
+    )
+    flows = [Flow((nic, 2), 1.0) for nic in nics]
+    both_up = np.array([[True, True]])
+    assert rates_in_states(FlowsOfJobs.of(links, flows, [0, 1]), both_up).tolist() == [[rate] * 2]
+
+
 @settings(max_examples=60)
 @given(st.lists(contentions(), min_size=2, max_size=3))
 def test_what_stands_beside_a_network_changes_no_bit(several: list[Contention]) -> None:
