@@ -218,7 +218,7 @@ class _Copies:
         return held
 
     def where(self, held: Bools, factor: float) -> tuple[Network, Bools]:
-        """The states in which flows are held, with a factor on the weights of these; all flows there."""
+        """The states in which flows are held, with a factor on their weights; all flows in them."""
         states = np.zeros(len(self._up), dtype=bool)
         states[self._state[held]] = True
         flows = states[self._state]
