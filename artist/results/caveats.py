@@ -32,8 +32,8 @@ def preempts_freely(summaries: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def is_most_of_the_makespan(ran_s: float, makespan_s: float) -> bool:
-    """Whether the run of one job makes up more than half of a makespan."""
-    return ran_s > makespan_s / 2
+    """Whether the run of one job makes up more than half of a makespan. Nothing is half of 0."""
+    return 0 < makespan_s < 2 * ran_s
 
 
 _AS_LONG = 0.005

@@ -131,6 +131,7 @@ def test_a_job_that_makes_most_of_the_makespan_is_named() -> None:
         "long as alone."
     )
     assert not last_job_sentence(jobs, 120.0)  # half is not most
+    assert not last_job_sentence(jobs, 0.0)  # as a broken summary may say
 
 
 def test_the_table_of_a_run_leaves_out_what_cannot_differ(artist, tmp_path) -> None:

@@ -10,11 +10,12 @@ from contentions import LINE, contentions, line_rate, on_one_link, renamed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artist.network.models.mean import CROWD, MOST_TOGETHER, mean
+from artist.network.models.mean import CROWD, MOST_TOGETHER, Crowds, SendingJob, mean
 from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
 from artist.network.models.phase import fluid, iterations_s
+from artist.network.models.sending_flows import SendingFlows
 from artist.network.models.simulation import Simulation
-from artist.network.models.states import FlowsOfJobs, rates_in_states
+from artist.network.models.states import FlowsOfJobs, rates_in_states, rates_of_several
 
 
 def closed_network_s(jobs: int, down_s: float, up_s: float) -> float:
@@ -90,11 +91,75 @@ def test_states_side_by_side_are_the_states_one_by_one() -> None:
     flows = [Flow((0, 1), 1.0), Flow((1, 2), 2.0), Flow((0,), 0.3), Flow((2, 0), 5.0, 2.0)]
     owners = np.array([0, 1, 1, 2])
     up = np.array([[x >> y & 1 for y in range(3)] for x in range(8)], dtype=bool)
-    together = rates_in_states(FlowsOfJobs(links, flows, owners), up, 0.25)
+    together = rates_in_states(FlowsOfJobs.of(links, flows, owners), up, 0.25)
     for state, row in zip(up, together, strict=True):
-        single = rates_in_states(FlowsOfJobs(links, flows, owners), state[None, :], 0.25)
+        single = rates_in_states(FlowsOfJobs.of(links, flows, owners), state[None, :], 0.25)
         assert single[0].tolist() == row.tolist()
     assert (together[0] == 0).all()
+
+
+def parts(contention: Contention) -> tuple[FlowsOfJobs, np.ndarray]:
+    """The flows of a contention, and all states of who is Up."""
+    members = contention.members
+    flows = [flow for member in members for flow in member.pattern.flows]
+    owners = [job for job, member in enumerate(members) for _ in member.pattern.flows]
+    up = np.array([[x >> y & 1 for y in range(len(members))] for x in range(1 << len(members))])
+    return FlowsOfJobs.of(contention.links, flows, owners), up.astype(bool)
+
+
+@settings(max_examples=60)
+@given(contentions(), st.sampled_from([0.25, 1.0]))
+def test_rates_in_a_state_are_those_of_the_event_simulation(
+    contention: Contention, weight: float
+) -> None:
+    these, up = parts(contention)
+    simulated = SendingFlows(contention, weight)
+    for state, rates in zip(up, rates_in_states(these, up, weight), strict=True):
+        sending = np.flatnonzero(state[these.owners])
+        expected = simulated.rates(tuple(sending.tolist()), None)
+        assert rates[sending].tolist() == pytest.approx(list(expected), rel=1e-7)
+        assert rates.sum() == rates[sending].sum()
+
+
+@pytest.mark.parametrize(("nics", "rate"), [((0, 0), 0.5), ((0, 1), 0.3)])
+def test_jobs_out_of_one_nic_do_not_queue_for_each_other(
+    nics: tuple[int, int], rate: float
+) -> None:
+    # Link 2 carries 1, and .6 while jobs queue there. Out of one NIC they come in turn.
+    links = (
+        SharedLink(1.0, fair_queued=True),
+        SharedLink(1.0, fair_queued=True),
+        SharedLink(1.0, eta=0.6),
+    )
+    flows = [Flow((nic, 2), 1.0) for nic in nics]
+    both_up = np.array([[True, True]])
+    assert rates_in_states(FlowsOfJobs.of(links, flows, [0, 1]), both_up).tolist() == [[rate] * 2]
+
+
+@settings(max_examples=60)
+@given(st.lists(contentions(), min_size=2, max_size=3))
+def test_what_stands_beside_a_network_changes_no_bit(several: list[Contention]) -> None:
+    asked = [parts(contention) for contention in several]
+    for (these, up), rates in zip(asked, rates_of_several(asked, 0.25), strict=True):
+        assert rates.tolist() == rates_in_states(these, up, 0.25).tolist()
+
+
+def test_jobs_asked_together_get_the_answers_of_one_by_one() -> None:
+    """Crowds of all sizes, on a line of links; the fifth job and the sixth are alone."""
+    random = np.random.default_rng(5)
+    links = tuple(SharedLink(x, eta=0.9) for x in random.uniform(0.5, 1.5, 12).tolist())
+    paths = [[0, 1], [1, 2], [2, 3], [3], [5], [6], [8, 9], [9, 10], *[[10, 11]] * 6]
+    jobs = [
+        SendingJob(*random.uniform(0.1, 1.0, 2).tolist(), (Flow(tuple(path), 0.8), Flow((), 0.1)))
+        for path in paths
+    ]
+    crowds = Crowds(links, jobs)
+    before_s = [1.1 * job.alone_s for job in jobs]
+    together = crowds.periods_s(before_s, range(len(jobs)))
+    for index in range(len(jobs)):
+        single = list(before_s)
+        single[index] = together[index]
+        assert crowds.periods_s(before_s, [index]) == single
 
 
 # The P95 of an earlier prototype, which took phases for independent.

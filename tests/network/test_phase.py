@@ -58,6 +58,18 @@ def test_contentions_that_differ_in_names_are_simulated_once() -> None:
     assert ask.simulated == 2
 
 
+def test_what_was_used_last_is_kept_and_what_is_forgotten_has_the_same_answer() -> None:
+    pairs = [on_one_link(*[Member(line_rate(0.6, up))] * 2) for up in (0.2, 0.3, 0.4)]
+    ask = PhaseModel(SHORT, most_kept=2)
+    first, second, _ = ask(pairs[0]), ask(pairs[1]), ask(pairs[0])
+    ask(pairs[2])  # the second pair is the one that was not used for longest
+    assert ask.simulated == 3
+    assert ask(pairs[0]) == first
+    assert ask.simulated == 3
+    assert ask(pairs[1]) == second
+    assert ask.simulated == 4
+
+
 def test_offsets_are_rounded_to_parts_of_an_iteration_alone() -> None:
     contention = on_one_link(Member(line_rate(0.6, 0.04), 0.126), Member(line_rate(0.6, 0.04)))
     assert [x.offset_s for x in quantised(contention, 64).members] == pytest.approx([0.13, 0.0])

@@ -27,9 +27,10 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from artist.network.models.canonical import canonical
 from artist.network.models.components import by_component
@@ -38,7 +39,7 @@ from artist.network.models.patterns import Contention, Flow, SharedLink
 from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
 from artist.network.models.simulation import alone_s
 from artist.network.models.slowed import Slowed
-from artist.network.models.states import FlowsOfJobs, rates_in_states
+from artist.network.models.states import Bools, FlowsOfJobs, rates_of_several
 
 # 64 states: 2 ms.
 MOST_TOGETHER = 6
@@ -46,6 +47,9 @@ MOST_TOGETHER = 6
 # 16 states: .5 ms. On one link with up to 24 equal jobs the closed form is met within 4 %; crowds
 # of six come no more than 1.5 % closer.
 CROWD = 4
+
+# Chains that are answered together. More save little, and cost memory.
+SIDE_BY_SIDE = 32
 
 # A change of an iteration by three thousandths is far below the model's error of a few percent.
 CONVERGED = 3e-3
@@ -115,62 +119,74 @@ def sending_job(contention: Contention, index: int) -> SendingJob:
     return SendingJob(down_s, busy_s, flows)
 
 
-class _Sharers:
-    """Some jobs, the states of who is Up, and how fast each job is in each state."""
+class _Sharers(NamedTuple):
+    """Some jobs of one chain, and flows around them that always send."""
 
-    def __init__(
-        self,
-        links: tuple[SharedLink, ...],
-        jobs: Sequence[SendingJob],
-        two_bottleneck_weight: float,
-        background: Sequence[Flow],
-    ) -> None:
-        self.jobs = jobs
-        count = len(jobs)
-        states = list(itertools.product((False, True), repeat=count))
-        self.states: npt.NDArray[np.bool_] = np.array(states, dtype=bool)
-        flows = [flow for job in jobs for flow in job.flows]
-        owners = [index for index, job in enumerate(jobs) for _ in job.flows]
-        always = np.ones((len(self.states), len(background)), dtype=bool)
-        these = FlowsOfJobs.on_their_links(
-            links, [*flows, *background], [*owners, *range(count, count + len(background))]
-        )
-        rates = rates_in_states(
-            these, np.concatenate((self.states, always), axis=1), two_bottleneck_weight
-        )
-        self.speeds = np.where(self.states, 1.0, 0.0)
-        """Shape (states, jobs): of a job's speed alone; the slowest of its flows counts."""
-        for position, (flow, owner) in enumerate(zip(flows, owners, strict=True)):
-            speed = rates[:, position] / flow.cap_bytes_per_s
-            np.minimum(self.speeds[:, owner], speed, out=self.speeds[:, owner])
+    jobs: Sequence[SendingJob]
+    flows: FlowsOfJobs
+    """Those of the jobs in their order, then the others; each of these has an owner of its own."""
 
-    def chances(self) -> Floats:
-        """The stationary probability of each state of the chain."""
-        count = len(self.jobs)
-        here = np.arange(1 << count)
-        rates = np.zeros((len(here), len(here)))
-        for index, job in enumerate(self.jobs):
-            # The first job is the highest bit, as in `itertools.product`.
+
+def _states(jobs: int) -> Bools:
+    """Shape (states, jobs): who is Up in each state. The first job is the highest bit."""
+    return np.array(list(itertools.product((False, True), repeat=jobs)), dtype=bool)
+
+
+def _speeds(every: Sequence[_Sharers], two_bottleneck_weight: float) -> list[Floats]:
+    """Of each chain, shape (states, jobs): of a job's speed alone; its slowest flow counts."""
+    states = {count: _states(count) for count in {len(sharers.jobs) for sharers in every}}
+    asked = []
+    for sharers in every:
+        up, background = states[len(sharers.jobs)], _always(sharers)
+        always = np.ones((len(up), background), dtype=bool)
+        asked.append((sharers.flows, np.concatenate((up, always), axis=1)))
+    speeds = []
+    for sharers, rates in zip(every, rates_of_several(asked, two_bottleneck_weight), strict=True):
+        of_chain = np.where(states[len(sharers.jobs)], 1.0, 0.0)
+        own = len(sharers.flows.caps) - _always(sharers)
+        if own:
+            of_flows = rates[:, :own] / sharers.flows.caps[:own]
+            owners, firsts = np.unique(sharers.flows.owners[:own], return_index=True)
+            slowest = np.minimum.reduceat(of_flows, firsts, axis=1)
+            of_chain[:, owners] = np.minimum(of_chain[:, owners], slowest)
+        speeds.append(of_chain)
+    return speeds
+
+
+def _always(sharers: _Sharers) -> int:
+    """Number of flows that always send."""
+    return len(sharers.flows.caps) - sum(len(job.flows) for job in sharers.jobs)
+
+
+def _chances(every: Sequence[Sequence[SendingJob]], speeds: Sequence[Floats]) -> Floats:
+    """The stationary probability of each state of chains of equally many jobs: (chains, states)."""
+    count = len(every[0])
+    here = np.arange(1 << count)
+    states = _states(count)
+    rates = np.zeros((len(every), len(here), len(here)))
+    for chain, (jobs, of_chain) in enumerate(zip(every, speeds, strict=True)):
+        for index, job in enumerate(jobs):
             there = here ^ (1 << (count - 1 - index))
             up = 1.0 / max(job.down_s, NO_DOWN * job.busy_s)
-            down = self.speeds[:, index] / job.busy_s
-            rates[here, there] = np.where(self.states[:, index], down, up)
-        return _stationary(rates)
+            down = of_chain[:, index] / job.busy_s
+            rates[chain, here, there] = np.where(states[:, index], down, up)
+    return _stationary(rates)
 
 
 def _stationary(rates: Floats) -> Floats:
-    """The stationary probabilities of a Markov chain, from its rates (from, to). Overwrites them.
+    """The stationary probabilities of Markov chains, from their rates (chain, from, to).
 
     States are taken out one by one (Grassmann, Taksar and Heyman 1985). Nothing is subtracted, so
-    nothing cancels; and the order of the operations does not depend on a library or a machine.
+    nothing cancels; and the order of the operations does not depend on a library or a machine, nor
+    on how many chains there are. Overwrites the rates.
     """
-    for last in range(len(rates) - 1, 0, -1):
-        rates[:last, last] /= rates[last, :last].sum()
-        rates[:last, :last] += rates[:last, last, None] * rates[last, :last]
-    chances = np.ones(len(rates))
-    for state in range(1, len(rates)):
-        chances[state] = (chances[:state] * rates[:state, state]).sum()
-    chances /= chances.sum()
+    for last in range(rates.shape[1] - 1, 0, -1):
+        rates[:, :last, last] /= rates[:, last, :last].sum(axis=1)[:, None]
+        rates[:, :last, :last] += rates[:, :last, last, None] * rates[:, last, None, :last]
+    chances = np.ones(rates.shape[:2])
+    for state in range(1, rates.shape[1]):
+        chances[:, state] = (chances[:, :state] * rates[:, :state, state]).sum(axis=1)
+    chances /= chances.sum(axis=1)[:, None]
     return chances
 
 
@@ -178,12 +194,24 @@ def chain_s(
     links: tuple[SharedLink, ...],
     jobs: Sequence[SendingJob],
     two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT,
-    background: Sequence[Flow] = (),
 ) -> Floats:
-    """Iterations of few jobs in seconds, from the chain of all, beside flows that always send."""
-    sharers = _Sharers(links, jobs, two_bottleneck_weight, background)
-    speeds = (sharers.chances()[:, None] * sharers.speeds).sum(axis=0)
-    periods: Floats = np.array([job.busy_s for job in jobs]) / speeds
+    """Iterations of few jobs in seconds, from the chain of all."""
+    flows = [flow for job in jobs for flow in job.flows]
+    owners = [index for index, job in enumerate(jobs) for _ in job.flows]
+    these = FlowsOfJobs.of(links, flows, owners)
+    return _chains_s([_Sharers(jobs, these)], two_bottleneck_weight)[0]
+
+
+def _chains_s(every: Sequence[_Sharers], two_bottleneck_weight: float) -> list[Floats]:
+    """Iterations of the jobs of several chains that know nothing of each other."""
+    speeds = _speeds(every, two_bottleneck_weight)
+    periods: list[Floats] = [np.empty(0)] * len(every)
+    for count in {len(sharers.jobs) for sharers in every}:
+        alike = [index for index, sharers in enumerate(every) if len(sharers.jobs) == count]
+        chances = _chances([every[x].jobs for x in alike], [speeds[x] for x in alike])
+        for index, of_states in zip(alike, chances, strict=True):
+            sends = (of_states[:, None] * speeds[index]).sum(axis=0)
+            periods[index] = np.array([job.busy_s for job in every[index].jobs]) / sends
     return periods
 
 
@@ -210,49 +238,65 @@ class Crowds:
         jobs: Sequence[SendingJob],
         two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT,
     ) -> None:
-        self._links, self._jobs = links, jobs
+        self._jobs = jobs
         self._two_bottleneck_weight = two_bottleneck_weight
         self._near = _Neighbours(jobs)
+        owners = [index for index, job in enumerate(jobs) for _ in job.flows]
+        flows = [flow for job in jobs for flow in job.flows]
+        self._flows = FlowsOfJobs.of(links, flows, owners)
+        ends = np.cumsum([0, *(len(job.flows) for job in jobs)])
+        self._flows_of = [np.arange(first, last) for first, last in pairwise(ends.tolist())]
 
     def periods_s(self, before_s: Sequence[float], indices: Iterable[int]) -> list[float]:
         """One round: new iterations of some jobs, from those of all before it."""
-        sends = self._sends(before_s)
-        # Equal jobs in equal crowds need one chain.
-        known: dict[tuple[tuple[SendingJob, ...], tuple[Flow, ...]], float] = {}
+        sends = [job.busy_s / before for job, before in zip(self._jobs, before_s, strict=True)]
+        mean_rates = self._flows.caps * np.array(sends)[self._flows.owners]
         periods_s = list(before_s)
-        for index in indices:
-            key = self._crowd(index, sends)
-            if key not in known:
-                known[key] = self._chain_s(*key)
-            periods_s[index] = _half_step(before_s[index], known[key])
+        asked = list(indices)
+        for first in range(0, len(asked), SIDE_BY_SIDE):
+            batch = asked[first : first + SIDE_BY_SIDE]
+            chains_s = self._chains_s([self._crowd(index, sends, mean_rates) for index in batch])
+            for index, chain_s in zip(batch, chains_s, strict=True):
+                periods_s[index] = _half_step(before_s[index], chain_s)
         return periods_s
 
-    def period_s(self, before_s: Sequence[float], index: int) -> float:
-        """One round for one job: its new iteration, from those of all before it."""
-        chain = self._chain_s(*self._crowd(index, self._sends(before_s)))
-        return _half_step(before_s[index], chain)
+    def _chains_s(self, crowds: Sequence[_Sharers]) -> list[float]:
+        # Equal jobs in equal crowds need one chain.
+        keys = [_key(crowd) for crowd in crowds]
+        different = dict(zip(keys, crowds, strict=True))
+        periods = _chains_s(list(different.values()), self._two_bottleneck_weight)
+        known = {key: float(period[0]) for key, period in zip(different, periods, strict=True)}
+        return [known[key] for key in keys]
 
-    def _sends(self, before_s: Sequence[float]) -> list[float]:
-        return [job.busy_s / before for job, before in zip(self._jobs, before_s, strict=True)]
-
-    def _chain_s(self, crowd: tuple[SendingJob, ...], background: tuple[Flow, ...]) -> float:
-        periods = chain_s(self._links, crowd, self._two_bottleneck_weight, background)
-        return float(periods[0])
-
-    def _crowd(
-        self, index: int, sends: Sequence[float]
-    ) -> tuple[tuple[SendingJob, ...], tuple[Flow, ...]]:
+    def _crowd(self, index: int, sends: Sequence[float], mean_rates: Floats) -> _Sharers:
         """The job and those of its chain, and the flows around them at their mean rates.
 
-        `sends` holds each job's mean rate over its rate alone while Up.
+        `sends` holds each job's mean rate over its rate alone while Up; `mean_rates` of each flow.
         """
         crowd = self._near.crowd(index, sends)
-        background = tuple(
-            replace(flow, cap_bytes_per_s=flow.cap_bytes_per_s * sends[other])
-            for other in self._near.around(crowd)
-            for flow in self._jobs[other].flows
-        )
-        return tuple(self._jobs[other] for other in crowd), background
+        own = [self._flows_of[job] for job in crowd]
+        inside = np.concatenate(own)
+        around = [self._flows_of[job] for job in self._near.around(crowd)]
+        outside = np.concatenate([inside[:0], *around])
+        flows = np.concatenate((inside, outside))
+        caps = np.concatenate((self._flows.caps[inside], mean_rates[outside]))
+        owner = np.repeat(np.arange(len(crowd)), [len(of_job) for of_job in own])
+        others = np.arange(len(crowd), len(crowd) + len(outside))
+        these = self._flows.chosen(flows, caps, np.concatenate((owner, others)))
+        return _Sharers([self._jobs[job] for job in crowd], these)
+
+
+def _key(crowd: _Sharers) -> tuple[object, ...]:
+    """The same for crowds whose chains are the same."""
+    times = tuple((job.down_s, job.busy_s, len(job.flows)) for job in crowd.jobs)
+    flows, links = crowd.flows, crowd.flows.links
+    arrays = [
+        links.capacities, links.etas, links.one_queue, flows.paths, flows.lengths, flows.caps,
+        flows.weights,
+    ]  # fmt: skip
+    if (flows.sources >= 0).any():  # else each flow comes from itself
+        arrays.append(np.unique(flows.sources, return_inverse=True)[1])
+    return (times, *(array.tobytes() for array in arrays))
 
 
 def _half_step(before_s: float, after_s: float) -> float:

@@ -1,6 +1,7 @@
 """Rates of flows in each of many states: which jobs send.
 
-The states are copies of the network side by side, so that one call of `max_min` serves all.
+The states are copies of the network side by side, so that one call of `max_min` serves all. Copies
+touch no link of each other, so what stands beside a copy changes no bit of its rates.
 """
 
 from __future__ import annotations
@@ -13,110 +14,230 @@ import numpy.typing as npt
 
 from artist.network.models.max_min import Floats, Ints, Network, max_min
 from artist.network.models.patterns import Flow, SharedLink
-from artist.network.models.queues import Source, queue_for_each_other, sources
+from artist.network.models.queues import sources
 from artist.network.models.sending_flows import FULL
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links as arrays, shape (links,)."""
+
+    capacities: Floats
+    etas: Floats
+    one_queue: Bools
+    """Whether jobs can queue for each other there (`queues`)."""
+
+    @classmethod
+    def of(cls, links: Sequence[SharedLink]) -> Links:
+        """From one object per link."""
+        return cls(
+            np.array([link.capacity_bytes_per_s for link in links], dtype=np.float64),
+            np.array([link.eta for link in links], dtype=np.float64),
+            np.array([not link.fair_queued for link in links], dtype=bool),
+        )
+
+    def chosen(self, these: Ints) -> Links:
+        """Some of the links."""
+        return Links(self.capacities[these], self.etas[these], self.one_queue[these])
 
 
 @dataclass(frozen=True)
 class FlowsOfJobs:
-    """Flows, and the job of each, numbered from 0."""
+    """Flows on links, and the job of each, numbered from 0."""
 
-    links: tuple[SharedLink, ...]
-    flows: Sequence[Flow]
+    links: Links
+    paths: Ints
+    """The links of flow 0, then those of flow 1, and so on."""
+    lengths: Ints
+    """Of each flow: how many links it crosses."""
+    sources: Ints
+    """Of each element of `paths`, where the flow comes from (`queues`): the number of a fair-queued
+    link, or, if there is none, a negative number of the flow itself."""
+    caps: Floats
+    weights: Floats
     owners: Ints
 
     @classmethod
-    def on_their_links(
-        cls, links: tuple[SharedLink, ...], flows: Sequence[Flow], owners: Sequence[int]
+    def of(
+        cls, links: Sequence[SharedLink], flows: Sequence[Flow], owners: Sequence[int] | Ints
     ) -> FlowsOfJobs:
-        """The flows, with only those of the links that they cross."""
-        crossed = sorted({link for flow in flows for link in flow.links})
-        number = {link: index for index, link in enumerate(crossed)}
+        """From one object per link and flow."""
+        paths = [link for flow in flows for link in flow.links]
+        from_where = sources(links, flows)
+        numbers = [
+            index if fair_queued else -1 - index
+            for of_flow, flow in zip(from_where, flows, strict=True)
+            for fair_queued, index in (of_flow[link] for link in flow.links)
+        ]
         return cls(
-            tuple(links[link] for link in crossed),
-            [replace(flow, links=tuple(number[link] for link in flow.links)) for flow in flows],
+            Links.of(links),
+            np.array(paths, dtype=np.int64),
+            np.array([len(flow.links) for flow in flows], dtype=np.int64),
+            np.array(numbers, dtype=np.int64),
+            np.array([flow.cap_bytes_per_s for flow in flows], dtype=np.float64),
+            np.array([flow.weight for flow in flows], dtype=np.float64),
             np.array(owners, dtype=np.int64),
         )
 
+    def chosen(self, flows: Ints, caps: Floats, owners: Ints) -> FlowsOfJobs:
+        """Some of the flows, with other caps and owners, and only those links that they cross."""
+        lengths = self.lengths[flows]
+        entries = _entries(np.cumsum(self.lengths) - self.lengths, lengths, flows)
+        crossed, paths = np.unique(self.paths[entries], return_inverse=True)
+        links, weights = self.links.chosen(crossed), self.weights[flows]
+        return FlowsOfJobs(links, paths, lengths, self.sources[entries], caps, weights, owners)
 
-def rates_in_states(
-    these: FlowsOfJobs, up: npt.NDArray[np.bool_], two_bottleneck_weight: float = 1.0
-) -> Floats:
+
+def _entries(starts: Ints, lengths: Ints, flows: Ints) -> Ints:
+    """Positions in `paths` of the links of some flows; `lengths` are those of these flows."""
+    ends = np.cumsum(lengths)
+    count = int(ends[-1]) if len(ends) else 0
+    entries: Ints = np.arange(count) + np.repeat(starts[flows] - (ends - lengths), lengths)
+    return entries
+
+
+def rates_in_states(these: FlowsOfJobs, up: Bools, two_bottleneck_weight: float = 1.0) -> Floats:
     """Rates, shape (states, flows), bytes per second; 0 for flows of jobs that are not Up.
 
     `up` has shape (states, jobs). `two_bottleneck_weight` as in `SendingFlows`.
     """
-    sends = up[:, these.owners]
-    state, flow = np.nonzero(sends)
-    network = _side_by_side(these, state, flow, len(up))
-    jobs, queued = _queues(these, network, flow)
-    eta = np.tile([link.eta for link in these.links], len(up))
-    network = replace(
-        network, capacities=np.where(queued, network.capacities * eta, network.capacities)
-    )
-    sent = max_min(network)
+    return rates_of_several([(these, up)], two_bottleneck_weight)[0]
+
+
+def rates_of_several(
+    asked: Sequence[tuple[FlowsOfJobs, Bools]], two_bottleneck_weight: float = 1.0
+) -> list[Floats]:
+    """Rates of several networks that have nothing to do with each other, as `rates_in_states`."""
+    copies = [_Copies(these, up) for these, up in asked]
+    sent = _sent([one.network for one in copies])
     if two_bottleneck_weight != 1.0:
-        held = _held_twice(network, sent, queued, jobs)
-        if held.any():
-            weights = np.where(held, network.weights * two_bottleneck_weight, network.weights)
-            sent = max_min(replace(network, weights=weights))
-    rates = np.zeros(sends.shape)
-    rates[sends] = sent
-    return rates
+        held = [one.held_twice(of_one) for one, of_one in zip(copies, sent, strict=True)]
+        again = [index for index, flows in enumerate(held) if flows.any()]
+        # Only states in which a flow is held back are asked again.
+        fewer = [copies[index].where(held[index], two_bottleneck_weight) for index in again]
+        anew = _sent([network for network, _ in fewer])
+        for index, (_, flows), rates in zip(again, fewer, anew, strict=True):
+            sent[index][flows] = rates
+    return [one.in_states(of_one) for one, of_one in zip(copies, sent, strict=True)]
 
 
-def _side_by_side(these: FlowsOfJobs, state: Ints, flow: Ints, states: int) -> Network:
-    """Flow `flow[i]` in the copy `state[i]` of the links."""
-    lengths = np.array([len(x.links) for x in these.flows], dtype=np.int64)
-    starts = np.cumsum(lengths) - lengths
-    links = np.array([link for x in these.flows for link in x.links], dtype=np.int64)
-    each = lengths[flow]
-    first = np.concatenate(([0], np.cumsum(each)))
-    entry = np.arange(first[-1]) + np.repeat(starts[flow] - first[:-1], each)
+def _sent(networks: Sequence[Network]) -> list[Floats]:
+    """Max-min rates of the flows of each network."""
+    if not networks:
+        return []
+    ends = np.cumsum([network.flows for network in networks])[:-1]
+    return np.split(max_min(_side_by_side(networks)), ends)
+
+
+def _side_by_side(networks: Sequence[Network]) -> Network:
+    links = np.cumsum([0, *(len(network.capacities) for network in networks)])
+    entries = np.cumsum([0, *(len(network.links) for network in networks)])
     return Network(
-        np.tile([link.capacity_bytes_per_s for link in these.links], states),
-        links[entry] + np.repeat(state * len(these.links), each),
-        first,
-        np.array([x.cap_bytes_per_s for x in these.flows])[flow],
-        np.array([x.weight for x in these.flows])[flow],
+        np.concatenate([network.capacities for network in networks]),
+        np.concatenate([x.links + shift for x, shift in zip(networks, links, strict=False)]),
+        np.concatenate(
+            [x.first[:-1] + shift for x, shift in zip(networks, entries, strict=False)]
+            + [entries[-1:]]
+        ),
+        np.concatenate([network.caps for network in networks]),
+        np.concatenate([network.weights for network in networks]),
     )
 
 
-def _queues(
-    these: FlowsOfJobs, network: Network, flow: Ints
-) -> tuple[list[frozenset[int]], npt.NDArray[np.bool_]]:
-    """Of each copy of a link: the jobs on it, and whether they wait for each other there."""
-    from_where = sources(these.links, these.flows)
-    owners = these.owners.tolist()
-    count = len(these.links)
-    jobs: list[set[int]] = [set() for _ in network.capacities]
-    come: list[set[Source]] = [set() for _ in network.capacities]
-    for copy, number in zip(
-        network.links.tolist(), flow[network.flow_of_entry].tolist(), strict=True
-    ):
-        jobs[copy].add(owners[number])
-        come[copy].add(from_where[number][copy % count])
-    queued = [
-        queue_for_each_other(these.links[copy % count], there, come[copy])
-        for copy, there in enumerate(jobs)
-    ]
-    return [frozenset(there) for there in jobs], np.array(queued, dtype=bool)
+class _Copies:
+    """One copy of the links per state, and those flows on it that send in this state."""
 
+    def __init__(self, these: FlowsOfJobs, up: Bools) -> None:
+        self._these = these
+        self._up: Floats = up.astype(np.float64)
+        self._sends = up[:, these.owners]
+        self._state, self._flow = np.nonzero(self._sends)
+        links, jobs = len(these.links.capacities), up.shape[1]
+        flow_of_entry = np.repeat(np.arange(len(these.lengths)), these.lengths)
+        self._owner_of_entry = these.owners[flow_of_entry]
+        self._on: Floats = np.zeros((links, jobs))
+        """1 where flows of a job cross a link."""
+        self._on[these.paths, self._owner_of_entry] = 1.0
+        self._queued = self._queues()
+        capacities = these.links.capacities
+        usable = np.where(self._queued, capacities * these.links.etas, capacities)
+        lengths = these.lengths[self._flow]
+        entries = _entries(np.cumsum(these.lengths) - these.lengths, lengths, self._flow)
+        self._link_of_entry = these.paths[entries]
+        self._state_of_entry = np.repeat(self._state, lengths)
+        self.network = Network(
+            usable.ravel(),
+            self._link_of_entry + self._state_of_entry * links,
+            np.concatenate(([0], np.cumsum(lengths))),
+            these.caps[self._flow],
+            these.weights[self._flow],
+        )
 
-def _held_twice(
-    network: Network,
-    sent: Floats,
-    queued: npt.NDArray[np.bool_],
-    jobs: Sequence[frozenset[int]],
-) -> npt.NDArray[np.bool_]:
-    """Which flows cross two full links with different competitors, below their caps."""
-    carried = np.bincount(network.links, sent[network.flow_of_entry], len(network.capacities))
-    full = queued & (carried >= FULL * network.capacities)
-    entries = full[network.links]
-    met: list[set[frozenset[int]]] = [set() for _ in range(network.flows)]
-    for flow, link in zip(
-        network.flow_of_entry[entries].tolist(), network.links[entries].tolist(), strict=True
-    ):
-        met[flow].add(jobs[link])
-    several = np.array([len(x) > 1 for x in met], dtype=bool)
-    return several & (sent < FULL * network.caps)
+    def _queues(self) -> Bools:
+        """Shape (states, links): whether jobs wait for each other, as `queue_for_each_other`."""
+        # Sums of ones, so the order of summands changes nothing.
+        several = (self._up @ self._on.T > 1) & self._these.links.one_queue
+        if (self._these.sources >= 0).any() and several.any():  # else each flow comes from itself
+            several &= self._several_sources()
+        return several
+
+    def _several_sources(self) -> Bools:
+        paths, from_where = self._these.paths, self._these.sources
+        pairs, pair_of_entry = np.unique(np.stack((paths, from_where)), axis=1, return_inverse=True)
+        pair_of_entry = pair_of_entry.ravel()
+        jobs = np.zeros((pairs.shape[1], self._up.shape[1]))
+        jobs[pair_of_entry, self._owner_of_entry] = 1.0
+        links = np.zeros((pairs.shape[1], len(self._these.links.capacities)))
+        links[np.arange(pairs.shape[1]), pairs[0]] = 1.0
+        sends: Floats = (self._up @ jobs.T > 0).astype(np.float64)
+        several: Bools = sends @ links > 1
+        return several
+
+    def held_twice(self, sent: Floats) -> Bools:
+        """Which flows cross two full links with different competitors, below their caps."""
+        network = self.network
+        carried = np.bincount(
+            network.links, np.repeat(sent, np.diff(network.first)), len(network.capacities)
+        )
+        full = (self._queued.ravel() & (carried >= FULL * network.capacities))[network.links]
+        held: Bools = np.zeros(len(sent), dtype=bool)
+        flow_of_entry = network.flow_of_entry
+        full &= (sent < FULL * network.caps)[flow_of_entry]
+        entries = np.flatnonzero(full)
+        # The competitors on a flow's full links are compared with those on the first of these.
+        flows, firsts, counts = np.unique(
+            flow_of_entry[entries], return_index=True, return_counts=True
+        )
+        if not len(flows) or counts.max() < 2:
+            return held
+        there = self._on[self._link_of_entry[entries]] * self._up[self._state_of_entry[entries]]
+        others = (there != np.repeat(there[firsts], counts, axis=0)).any(axis=1)
+        held[flows] = np.logical_or.reduceat(others, firsts)
+        return held
+
+    def where(self, held: Bools, factor: float) -> tuple[Network, Bools]:
+        """The states in which flows are held, with a factor on their weights; all flows in them."""
+        states = np.zeros(len(self._up), dtype=bool)
+        states[self._state[held]] = True
+        flows = states[self._state]
+        lengths = np.diff(self.network.first)[flows]
+        entries = states[self._state_of_entry]
+        shift = (np.cumsum(states) - 1) * len(self._these.links.capacities)
+        weights = self.network.weights[flows]
+        fewer = replace(
+            self.network,
+            capacities=self.network.capacities.reshape(len(states), -1)[states].ravel(),
+            links=self._link_of_entry[entries] + shift[self._state_of_entry[entries]],
+            first=np.concatenate(([0], np.cumsum(lengths))),
+            caps=self.network.caps[flows],
+            weights=np.where(held[flows], weights * factor, weights),
+        )
+        return fewer, flows
+
+    def in_states(self, sent: Floats) -> Floats:
+        """Shape (states, flows): the rates, and 0 where a flow does not send."""
+        rates = np.zeros(self._sends.shape)
+        rates[self._sends] = sent
+        return rates

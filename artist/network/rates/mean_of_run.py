@@ -87,11 +87,11 @@ class Mean:
             x.curved.iteration_s(share) + x.busy_s - x.curved.busy_s(1.0)
             for x, share in zip(every, now, strict=True)
         ]
-        crowds = Crowds(links, sending)
+        after_s = Crowds(links, sending).periods_s(periods_s, [index[x.handle] for x in asked])
         moved: set[int] = set()
         for placed in asked:
             here = index[placed.handle]
-            after = _share(every[here], sending[here], crowds.period_s(periods_s, here))
+            after = _share(every[here], sending[here], after_s[here])
             shares[placed.handle] = after
             then_s = every[here].curved.iteration_s(now[here])
             now_s = every[here].curved.iteration_s(after)
