@@ -135,3 +135,5 @@ const share = (value, total, axis) =>
   `${quantity(value, axis)} (${total ? Number(((100 * value) / total).toPrecision(3)) : 0} %)`;
 
 const DRAW = { bars, stack, lines, rows, ranges, waterfall };
+// Kinds of figures with tables of their own, and how to make them.
+const TABLE = {};

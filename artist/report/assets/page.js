@@ -36,9 +36,6 @@ function dataTable(head, body, words = "") {
       i ? html("td", { "data-label": head[i], class: kind(cell) }, cell) : html("th", { scope: "row", "data-label": head[0] }, cell)))))));
 }
 
-// Kinds of figures with tables of their own.
-const TABLE = {};
-
 // What the figure shows, as numbers: bars whole, curves at a dozen places.
 function tableOf(figure) {
   if (TABLE[figure.kind]) return TABLE[figure.kind](figure);
