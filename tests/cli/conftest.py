@@ -18,8 +18,9 @@ def artist(tmp_path: Path) -> Run:
     """`artist("sim", "--racks", "2")` in an empty folder."""
 
     def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        # With PYTHONPATH, or the command would not be that of a copy whose tests run.
         env = {
-            "PATH": os.environ["PATH"],
+            **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
             "HOME": str(tmp_path / "home"),
             "ARTIST_CACHE_DIR": str(tmp_path / "cache"),
             **environment,
