@@ -169,7 +169,7 @@ def test_busy_is_what_the_table_of_links_says_of_a_lone_job() -> None:
 def test_uplinks_that_carry_everything_are_never_busy() -> None:
     links = rates("mean", network(rack_uplinks=16)).links
     busy = links.busy({0: (job("a", gpus=24), on({0: 8, 1: 8, 2: 8}))})
-    assert set(busy.values()) == {0.0}
+    assert not any(busy.values())
 
 
 class Curious(WrapperPolicy):

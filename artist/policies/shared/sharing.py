@@ -119,8 +119,11 @@ def pack_least_contended(free: FreeGpus, level: int, gpus: int, busy: Busy) -> P
     """
     if not free.fits_one(level, gpus):
         return None
-    # A placement in a unit of this level crosses uplinks of inner levels only.
-    inside = {uplink: x for uplink, x in busy().items() if uplink[0] < level and x > 0}
+    # A placement in a unit of this level crosses uplinks of inner levels only. Where nothing is free
+    # there is nothing to leave out.
+    inside = {
+        uplink: x for uplink, x in busy().items() if x > 0 and uplink[0] < level and free.of(*uplink)
+    }
     if not inside:
         return pack_in_level(free, level, gpus)
     marks = [0.0, *sorted(set(inside.values()))]
