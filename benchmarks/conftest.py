@@ -26,7 +26,8 @@ def measure(benchmark: Any) -> Callable[..., Any]:
     """`measure(function, prepare=..., rounds=..., items=...)` times a function.
 
     `prepare` makes a new `function` for each round; this time does not count. `items` is the number
-    of jobs, queries or rows that one round handles. The least time of the calibration loop before
+    of jobs, queries or rows that one round handles. The result is the least time of a round, or
+    their `median` where rounds do different things. The least time of the calibration loop before
     and after goes into the results, because the machine may be busy for part of the time.
     """
 
@@ -36,6 +37,7 @@ def measure(benchmark: Any) -> Callable[..., Any]:
         prepare: Callable[[], Callable[[], Any]] | None = None,
         rounds: int,
         items: int = 1,
+        statistic: str = "min",
     ) -> Any:
         def setup() -> tuple[tuple[Callable[[], Any]], dict[str, Any]]:
             timed = prepare() if prepare is not None else function
@@ -46,6 +48,7 @@ def measure(benchmark: Any) -> Callable[..., Any]:
         result = benchmark.pedantic(lambda run: run(), setup=setup, rounds=rounds, warmup_rounds=0)
         benchmark.extra_info["unit_s"] = min(before, unit_s())
         benchmark.extra_info["items"] = items
+        benchmark.extra_info["statistic"] = statistic
         return result
 
     return measured

@@ -45,6 +45,17 @@ def test_a_result_is_compared_by_work_not_by_seconds(tools, tmp_path, monkeypatc
     assert written == {"gone": 1.5, "loop[fifo]": 6.0, "start": 2.0}
 
 
+def test_where_rounds_differ_the_median_counts(tools) -> None:
+    import compare
+
+    bench = _result("question", 0.001, 0.1, 1)
+    bench["stats"]["median"] = 0.004
+    assert compare._row(bench, {})[1] == "0.0010"
+    bench["extra_info"]["statistic"] = "median"
+    assert compare._row(bench, {})[1] == "0.0040"
+    assert compare._work(bench) == pytest.approx(0.04)
+
+
 def test_the_scaling_study_runs_each_point_once(tmp_path: Path) -> None:
     command = [sys.executable, BENCHMARKS / "scaling.py", "--out", tmp_path, "--jobs", "40"]
     for _ in range(2):

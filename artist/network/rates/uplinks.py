@@ -104,13 +104,16 @@ class Uplinks:
         self._capacities: dict[Uplink, float] = {}
         self._jobs: dict[Uplink, dict[int, PlacedJob]] = {}
         self._busy: dict[Uplink, float] = {}
+        """Those that are busy, as long as nobody enters or leaves."""
+        self._changed: set[Uplink] = set()
+        """Those that jobs have entered or left since `_busy` was asked for."""
         self.binding: set[Uplink] = set()
 
     def enter(self, placed: PlacedJob) -> None:
         """A job gets its GPUs."""
         for uplink in placed.gpus_in_a_part:
             self._jobs.setdefault(uplink, {})[placed.handle] = placed
-            self._busy.pop(uplink, None)
+        self._changed |= placed.gpus_in_a_part.keys()
 
     def leave(self, placed: PlacedJob) -> None:
         """A job loses its GPUs."""
@@ -119,7 +122,7 @@ class Uplinks:
             del there[placed.handle]
             if not there:
                 del self._jobs[uplink]
-            self._busy.pop(uplink, None)
+        self._changed |= placed.gpus_in_a_part.keys()
 
     def after(self, gone: Sequence[PlacedJob], come: Sequence[PlacedJob]) -> Uplinks:
         """These uplinks once some jobs have left and others have entered. They stay as they are."""
@@ -127,7 +130,8 @@ class Uplinks:
         twin = copy.copy(self)
         copied = {uplink: dict(self._jobs.get(uplink, {})) for uplink in touched}
         twin._jobs = {**self._jobs, **copied}
-        twin._busy, twin.binding = dict(self._busy), set(self.binding)
+        twin._busy, twin._changed = dict(self._busy), set(self._changed)
+        twin.binding = set(self.binding)
         for placed in gone:
             twin.leave(placed)
         for placed in come:
@@ -135,13 +139,18 @@ class Uplinks:
         return twin
 
     def busy(self) -> dict[Uplink, float]:
-        """Of each uplink that jobs cross: what they would send if alone, over what it carries.
+        """Of each busy uplink: what its jobs would send if alone, over what it carries.
 
         Averages over iterations; the busier direction counts. An uplink that carries all that the
         GPUs of its unit can send is never busy.
         """
-        for uplink in self._jobs.keys() - self._busy.keys():
-            self._busy[uplink] = self._busy_now(uplink) if self._oversubscribed(uplink) else 0.0
+        for uplink in self._changed:
+            busy = self._busy_now(uplink) if self._oversubscribed(uplink) else 0.0
+            if busy:
+                self._busy[uplink] = busy
+            else:
+                self._busy.pop(uplink, None)
+        self._changed.clear()
         return self._busy
 
     def crossed(self, placement: Placement) -> dict[Uplink, int]:
@@ -209,7 +218,7 @@ class Uplinks:
 
     def _busy_now(self, uplink: Uplink) -> float:
         ups, downs = [], []
-        for placed in self._jobs[uplink].values():
+        for placed in self._jobs.get(uplink, {}).values():
             looked = self._looked(placed, uplink[0])
             up, down = looked.offered.get(uplink, (0.0, 0.0))
             part = looked.busy_ratio * placed.job.compute_s / placed.alone.iteration_s

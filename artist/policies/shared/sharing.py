@@ -119,28 +119,34 @@ def pack_least_contended(free: FreeGpus, level: int, gpus: int, busy: Busy) -> P
     """
     if not free.fits_one(level, gpus):
         return None
-    # A placement in a unit of this level crosses uplinks of inner levels only.
-    inside = {uplink: x for uplink, x in busy().items() if uplink[0] < level and x > 0}
+    # A placement in a unit of this level crosses uplinks of inner levels only. Where nothing is
+    # free, nothing is to be left out.
+    busier = {uplink: x for uplink, x in busy().items() if uplink[0] < level and x > 0}
+    inside = {uplink: x for uplink, x in busier.items() if free.of(*uplink)}
     if not inside:
         return pack_in_level(free, level, gpus)
-    marks = [0.0, *sorted(set(inside.values()))]
-    low, high = 0, len(marks) - 1  # with the last one, nothing is left out
-    while low < high:
-        middle = (low + high) // 2
-        if _no_busier(free, inside, marks[middle]).fits_one(level, gpus):
-            high = middle
-        else:
-            low = middle + 1
-    return pack_in_level(_no_busier(free, inside, marks[low]), level, gpus)
+    left, others = _idle(free, inside)
+    for mark in sorted(others):
+        if left.fits_one(level, gpus):
+            break
+        left.release(Placement.of(others[mark]))
+    return pack_in_level(left, level, gpus)
 
 
-def _no_busier(free: FreeGpus, busy: Mapping[Uplink, float], mark: float) -> FreeGpus:
-    """The free GPUs of units whose uplinks are no busier than a mark."""
-    busier = sorted(uplink for uplink, x in busy.items() if x > mark)
-    if not busier:
-        return free
+def _idle(
+    free: FreeGpus, busy: Mapping[Uplink, float]
+) -> tuple[FreeGpus, dict[float, dict[int, int]]]:
+    """The free GPUs behind idle uplinks; by how busy the busiest uplink is: leaf -> other ones."""
+    marks: dict[int, float] = {}
+    counts: dict[int, int] = {}
+    for uplink, mark in busy.items():
+        inside = free.everything(*uplink)
+        counts |= inside
+        for leaf in inside:
+            marks[leaf] = max(mark, marks.get(leaf, mark))
+    groups: dict[float, dict[int, int]] = {}
+    for leaf in sorted(counts):
+        groups.setdefault(marks[leaf], {})[leaf] = counts[leaf]
     left = free.copy()
-    for level, unit in busier:
-        if left.of(level, unit):
-            left.claim(Placement.of(left.everything(level, unit)))
-    return left
+    left.claim(Placement.of(counts))
+    return left, groups
