@@ -35,6 +35,8 @@ class Chosen:
     """Links, as positions in the candidate, that the time-shifts do not respect."""
     discarded: int = 0
     """Candidates that were discarded for their loops."""
+    links: tuple[int, ...] = ()
+    """Links, as positions in the candidate, that the time-shifts respect. They have no loops."""
 
 
 def choose(
@@ -63,6 +65,7 @@ def choose(
         fewest,
         solved[best].dropped,
         len(graphs) - len(able),
+        solved[best].links,
     )
 
 
@@ -71,6 +74,7 @@ class _Solved:
     score: float
     shifts: dict[int, Tick]
     dropped: tuple[int, ...]
+    links: tuple[int, ...]
 
 
 class _Graph:
@@ -98,7 +102,7 @@ class _Graph:
         shifts = unique_shifts([self._weighted(index) for index in links], self._periods())
         scores = [self._score(index, links, shifts) for index in self._uses]
         dropped = tuple(index for index in self._vertices if index not in links)
-        return _Solved(_mean(scores), shifts, dropped)
+        return _Solved(_mean(scores), shifts, dropped, links)
 
     def _weighted(self, index: int) -> AffinityLink:
         use, jobs = self._uses[index], self._edges[index]
