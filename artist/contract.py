@@ -460,6 +460,9 @@ class BasePolicy:
     """What most policies share: no lease, every end of a lease is a question, no extra tables."""
 
     lease: Tick | None = None
+    remembers_placements = False
+    """Whether it keeps books of its own of who has which GPUs. Then no wrapper may give a job other
+    GPUs than it does."""
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """True. Override it to save questions (`Policy.contests`)."""
@@ -476,6 +479,7 @@ class WrapperPolicy:
     def __init__(self, host: Policy) -> None:
         self.host = host
         self.lease = host.lease
+        self.remembers_placements = getattr(host, "remembers_placements", False)
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """The answer of the policy inside."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from artist.contract import Options
 from artist.policies.cassini.candidates import MOST_CANDIDATES
@@ -35,6 +35,16 @@ class CassiniOptions(Options):
         description="merge: candidates with the fewest loops, whose least harmful links are "
         "dropped; discard: none with loops",
     )
+    # The paper has no threshold (-1). Jobs that take turns wait for the slowest. Of 587 random links
+    # with two or three jobs, iterations got longer by turns on 83 %, on average; on those that gain
+    # .03 or more they got shorter (decision 22).
+    least_gain: float = Field(
+        default=0.03,
+        ge=-1,
+        le=1,
+        description="jobs of a link take turns only if that raises its score over random phases by "
+        "so much, less what they lose by waiting for the slowest",
+    )
     # Whole milliseconds have common multiples of minutes (decision 21).
     periods: Periods = Field(
         default=Periods.SNAP, description="snap ratios of periods, or take the lcm of milliseconds"
@@ -45,6 +55,13 @@ class CassiniOptions(Options):
         description="an agent keeps the time-shifts: a job that is ahead by more than 5 % of its "
         "iteration waits for the others",
     )
+
+    @field_validator("angle_deg")
+    @classmethod
+    def _divides_a_circle(cls, angle_deg: int) -> int:
+        if angle_deg < 1 or 360 % angle_deg:
+            raise ValueError("expected a whole divisor of 360 degrees")
+        return angle_deg
 
     def solver(self, seed: int) -> SolverOptions:
         """How links are solved."""

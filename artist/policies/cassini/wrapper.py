@@ -74,7 +74,7 @@ class Cassini(WrapperPolicy):
         if not any(uses):
             self._put(view, placed)
             return decisions
-        chosen = choose(uses, self._solver, self.options.loops)
+        chosen = choose(uses, self._solver, self.options.loops, self.options.least_gain)
         best = candidates[chosen.index]
         self._put(view, best)
         aligned = self._aligned(view, best, uses[chosen.index], chosen)
@@ -120,7 +120,7 @@ class Cassini(WrapperPolicy):
         self, view: ClusterView, decisions: Sequence[Decision], placed: Mapping[int, Placement]
     ) -> list[Mapping[int, Placement]]:
         """The host's placements, then others of equal shapes."""
-        if not placed or self.options.candidates == 1:
+        if not placed or self.options.candidates == 1 or self.remembers_placements:
             return [placed]
         pool = view.free.copy()
         kept: dict[int, Placement | None] = {}
