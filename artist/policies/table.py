@@ -140,6 +140,14 @@ POLICIES = Registry(
             everyday=False,
         ),
         Entry(
+            "random-placement",
+            "artist.policies.random_placement:RandomPlacement",
+            "any policy whose jobs get random GPUs, as many as it says: a baseline",
+            f"{CASSINI}, section 5.1, Random",
+            wraps=True,
+            everyday=False,
+        ),
+        Entry(
             "dally-original",
             "artist.policies.original.dally:OriginalDally",
             "Dally as the original simulator has it",

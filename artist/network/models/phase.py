@@ -23,7 +23,7 @@ from artist.network.models.patterns import Contention, Member
 from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
 from artist.network.models.simulation import Noise, Progress, Simulation, alone_s
 from artist.network.models.slowed import Slowed
-from artist.network.models.turns import ITERATIONS_IN_TURN, JITTER, in_turn, with_jitter
+from artist.network.models.turns import JITTER, in_turn, iterations_in_turn, with_jitter
 from artist.rng import stream
 
 # Two flows that shared a link got .50 +- .05 to .07 of it per iteration, independently (ns-3,
@@ -55,7 +55,6 @@ class PhaseSettings:
     most_events: int = MOST_EVENTS
     jitter: float = JITTER
     """Of jobs that take turns: standard deviation of an iteration, as a share of it."""
-    iterations_in_turn: int = ITERATIONS_IN_TURN
     phases: int = PHASES
     """Offsets are rounded to this part of an iteration alone, so that answers can be kept. Those of
     jobs that take turns are not: they recur."""
@@ -149,7 +148,7 @@ def _in_turn(
 
     No iteration is taken to be shorter than alone: jitter has a mean of 0, a sample of it not.
     """
-    iterations = settings.iterations_in_turn
+    iterations = iterations_in_turn(len(alone), settings.iterations)
     longer = replace(settings, iterations=iterations)
     jittered = with_jitter(contention, alone, settings.jitter, iterations, settings.seed)
     noise = lognormal(contention, settings) if settings.sigma else None

@@ -21,7 +21,15 @@ from artist.rng import stream
 JITTER = 0.005
 
 # A turn that drifts is settled after (5 % / .5 %)^2 = 100 iterations; the later half counts.
-ITERATIONS_IN_TURN = 256
+MOST_IN_TURN = 256
+
+# Of all jobs together: many jobs average over more of them, and each costs more.
+ITERATIONS_IN_TURN = 1024
+
+
+def iterations_in_turn(jobs: int, least: int) -> int:
+    """How many iterations to simulate of so many jobs of which some take turns."""
+    return max(min(ITERATIONS_IN_TURN // jobs, MOST_IN_TURN), least)
 
 
 class TurnsNow:

@@ -35,9 +35,9 @@ class CassiniOptions(Options):
         description="merge: candidates with the fewest loops, whose least harmful links are "
         "dropped; discard: none with loops",
     )
-    # The paper has no threshold (-1). Jobs that take turns wait for the slowest. Of 587 random links
-    # with two or three jobs, iterations got longer by turns on 83 %, on average; on those that gain
-    # .03 or more they got shorter (decision 22).
+    # The paper has no threshold (-1). Jobs that take turns wait for the slowest. On 587 random
+    # links with two or three jobs, turns on all made iterations longer on average. On those that
+    # gain .03 or more they made them shorter (decision 22).
     least_gain: float = Field(
         default=0.03,
         ge=-1,

@@ -25,6 +25,7 @@ from artist.contract import (
     Decision,
     Hold,
     JobView,
+    LinkPattern,
     Migrate,
     Policy,
     Preempt,
@@ -56,6 +57,7 @@ class Cassini(WrapperPolicy):
         self._solver = LinkSolver(options.solver(draws.seed))
         self._jobs = JobsOnLinks()
         self._groups = 0
+        self._known: dict[tuple[int, Placement], LinkPattern] = {}
         self._log: list[dict[str, Any]] = []
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
@@ -64,19 +66,22 @@ class Cassini(WrapperPolicy):
         if view.links is NO_SHARED_LINKS:
             return decisions
         placed = {x.handle: x.placement for x in decisions if isinstance(x, Start | Migrate)}
-        touched = self._gone(view, decisions) | self._came(view, placed)
+        self._known.clear()
+        self._know(view, [placed])
+        touched = self._gone(view, decisions) | self._crossed(placed)
         if not touched:
-            self._put(view, placed)
+            self._put(placed)
             return decisions
         candidates = self._candidates(view, decisions, placed)
-        touched |= {x for candidate in candidates for x in self._crossed(view, candidate)}
+        self._know(view, candidates)
+        touched |= {uplink for candidate in candidates for uplink in self._crossed(candidate)}
         uses = [self._uses(view, candidate, touched) for candidate in candidates]
         if not any(uses):
-            self._put(view, placed)
+            self._put(placed)
             return decisions
         chosen = choose(uses, self._solver, self.options.loops, self.options.least_gain)
         best = candidates[chosen.index]
-        self._put(view, best)
+        self._put(best)
         aligned = self._aligned(view, best, uses[chosen.index], chosen)
         self._note(view, uses, chosen, aligned)
         return _with_holds(_at(decisions, best), aligned)
@@ -98,21 +103,21 @@ class Cassini(WrapperPolicy):
                 self._jobs.remove(handle)
         return touched
 
-    def _came(self, view: ClusterView, placed: Mapping[int, Placement]) -> set[Uplink]:
-        """The uplinks of jobs that get GPUs."""
-        return {
-            uplink
-            for handle, placement in placed.items()
-            for uplink in view.links.pattern(_job(view, handle).job, placement).up
-        }
+    def _know(self, view: ClusterView, candidates: Sequence[Mapping[int, Placement]]) -> None:
+        """Ask what jobs would do on links, once per job and placement."""
+        for candidate in candidates:
+            for job in candidate.items():
+                if job not in self._known:
+                    handle, placement = job
+                    self._known[job] = view.links.pattern(_job(view, handle).job, placement)
 
-    def _crossed(self, view: ClusterView, candidate: Mapping[int, Placement]) -> set[Uplink]:
-        return self._came(view, candidate)
+    def _crossed(self, candidate: Mapping[int, Placement]) -> set[Uplink]:
+        """The uplinks on which jobs of a candidate send."""
+        return {uplink for job in candidate.items() for uplink in self._known[job].up}
 
-    def _put(self, view: ClusterView, placed: Mapping[int, Placement]) -> None:
+    def _put(self, placed: Mapping[int, Placement]) -> None:
         for handle, placement in placed.items():
-            pattern = view.links.pattern(_job(view, handle).job, placement)
-            self._jobs.put(handle, placement, pattern)
+            self._jobs.put(handle, placement, self._known[handle, placement])
 
     # -- candidates ------------------------------------------------------------------
 
@@ -139,7 +144,7 @@ class Cassini(WrapperPolicy):
         self, view: ClusterView, candidate: Mapping[int, Placement], touched: set[Uplink]
     ) -> list[LinkUse]:
         """The uplinks that could be full under a candidate, as far as they are joined."""
-        self._put(view, candidate)
+        self._put(candidate)
         links = self._jobs.joined(touched, view.links.capacity)
         uses = [self._jobs.use(uplink, view.links) for uplink in links]
         for handle in candidate:
