@@ -59,8 +59,26 @@ class Migrate:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """When a job's iterations are to start, so that jobs of one group send in turn (time-shifts).
+
+    At `start`, and then every `period`. Only the differences between jobs of a group count: where
+    one falls behind, the others wait for it. A job is made to wait once it is ahead by more than
+    `slack`; with None never, so that the jobs drift apart.
+    """
+
+    group: int
+    start: Tick
+    period: Tick
+    slack: Tick | None
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
     """Let a job keep its GPUs and stand still until a tick; `reason` as in `Preempt`.
+
+    With `turn`, the job takes turns with others from then on, as long as it keeps its GPUs. A hold
+    without one ends that. Rate functions that know phases take turns into account.
 
     The job must run once the answer is applied: it runs already, or the same answer starts it. The
     iteration in progress goes on afterwards where it stopped; a restart goes on during the hold. A
@@ -74,6 +92,7 @@ class Hold:
     handle: int
     until: Tick
     reason: str = ""
+    turn: Turn | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +201,40 @@ class Slowdowns(NamedTuple):
         return max(self.own, *self.beside.values(), 0.0)
 
 
+class UpPhase(NamedTuple):
+    """What a job sends over an uplink, alone: from `up_s` before the end of its iteration on."""
+
+    up_s: float
+    out_bytes_per_s: float
+    in_bytes_per_s: float
+
+
+class LinkPattern(NamedTuple):
+    """What a job does on links in every iteration, alone. Down comes first, then Up, once."""
+
+    iteration_s: float
+    up: Mapping[Uplink, UpPhase]
+    """By uplink on which the job sends."""
+
+
 class SharedLinks(Protocol):
     """What a rate function says about links before jobs are on them.
 
     `moves` change where jobs are. An answer depends on no name.
     """
+
+    @property
+    def phases_count(self) -> bool:
+        """Whether speeds depend on when jobs send: `Turn` has an effect."""
+        ...
+
+    def pattern(self, job: Job, placement: Placement) -> LinkPattern:
+        """What a job on these GPUs sends on which uplinks; nothing if that is not known."""
+        ...
+
+    def capacity(self, uplink: Uplink) -> float:
+        """Bytes per second that an uplink carries in one direction."""
+        ...
 
     def busy(self, moves: Moves) -> Mapping[Uplink, float]:
         """How busy uplinks are; 0 for those that are missing. Larger is busier."""
@@ -197,7 +245,21 @@ class SharedLinks(Protocol):
         ...
 
 
-class NoSharedLinks:
+class PatternsUnknown:
+    """What jobs send on links is not known. A base of `SharedLinks` that know no bytes."""
+
+    phases_count = False
+
+    def pattern(self, job: Job, placement: Placement) -> LinkPattern:
+        """A job that sends nothing."""
+        return LinkPattern(math.inf, {})
+
+    def capacity(self, uplink: Uplink) -> float:
+        """Whatever is sent."""
+        return math.inf
+
+
+class NoSharedLinks(PatternsUnknown):
     """Jobs do not meet on links: nothing is busy, and nobody loses anything."""
 
     def busy(self, moves: Moves) -> Mapping[Uplink, float]:
@@ -217,6 +279,9 @@ class LinksNow:
 
     def __init__(self, links: SharedLinks, gone: Moves) -> None:
         self._links, self._gone = links, gone
+        self.phases_count = links.phases_count
+        self.pattern = links.pattern
+        self.capacity = links.capacity
 
     def busy(self, moves: Moves) -> Mapping[Uplink, float]:
         """As `SharedLinks.busy`."""
@@ -312,6 +377,10 @@ class JobView(Protocol):
     def productive_from(self) -> Tick:
         """When its last restart or hold ends: before, it stands still."""
 
+    @property
+    def turn(self) -> Turn | None:
+        """When its iterations are to start, if it takes turns with others."""
+
 
 class ClusterView(NamedTuple):
     """The state of the cluster at a question; valid until the question is answered."""
@@ -391,6 +460,9 @@ class BasePolicy:
     """What most policies share: no lease, every end of a lease is a question, no extra tables."""
 
     lease: Tick | None = None
+    remembers_placements = False
+    """Whether it keeps books of its own of who has which GPUs. Then no wrapper may give a job other
+    GPUs than it does."""
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """True. Override it to save questions (`Policy.contests`)."""
@@ -407,6 +479,7 @@ class WrapperPolicy:
     def __init__(self, host: Policy) -> None:
         self.host = host
         self.lease = host.lease
+        self.remembers_placements = getattr(host, "remembers_placements", False)
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """The answer of the policy inside."""

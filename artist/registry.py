@@ -45,6 +45,7 @@ class Entry:
 
     `wraps` marks a policy that takes another policy inside: `NAME(POLICY)`. `everyday` policies
     need no training and no file, and stand for themselves: `artist compare` runs them unasked.
+    A row with a `host` is a wrapper around that policy, and is named without it.
     `knows_run_times` marks a policy that reads how long a job will run. No real scheduler can.
     """
 
@@ -54,6 +55,7 @@ class Entry:
     paper: str = ""
     preset: Mapping[str, Any] = field(default_factory=dict)
     wraps: bool = False
+    host: str = ""
     everyday: bool = True
     knows_run_times: bool = False
 

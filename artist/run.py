@@ -328,7 +328,8 @@ def open_policy(name: str, options: Mapping[str, Any], draws: Draws = FIRST_DRAW
             f"options of policy {name!r}: got {shortened(options)}, expected KEY=VALUE"
         )
     chosen = {**entry.preset, **options}
-    host = (open_policy(inner[:-1], chosen.pop("host", {}), draws),) if entry.wraps else ()
+    host_name = inner[:-1] if entry.wraps else entry.host
+    host = (open_policy(host_name, chosen.pop("host", {}), draws),) if host_name else ()
     try:
         return _made(entry, chosen, host, draws)
     except ArtistError:

@@ -26,12 +26,14 @@ from artist.contract import (
     ClusterView,
     Decision,
     JobView,
+    LinkPattern,
     Moves,
     Policy,
     Rate,
     SharedLinks,
     Slowdowns,
     Uplink,
+    UpPhase,
 )
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
@@ -84,6 +86,18 @@ class LevelRates:
         """How many jobs cross an uplink."""
         crossed = [uplink for x in self._after(moves).values() for uplink in self._uplinks(x)]
         return {uplink: float(crossed.count(uplink)) for uplink in crossed}
+
+    phases_count = True
+
+    def pattern(self, job: Job, placement: Placement) -> LinkPattern:
+        """Up for a fifth to three fifths of an iteration, on every uplink that it crosses."""
+        alone_s = self.alone(job, placement).iteration_s
+        up = UpPhase((1 + job.gpus % 3) / 5 * alone_s, 10.0, 10.0)
+        return LinkPattern(alone_s, dict.fromkeys(sorted(self._uplinks(placement)), up))
+
+    def capacity(self, uplink: Uplink) -> float:
+        """Less than two jobs want."""
+        return 15.0
 
     def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
         """Something for each job that meets another one, never the same for long."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, flaw
-from artist.contract import MOST_WORDS, Decision, Hold, Migrate, Preempt, Start, Wait, Wake
+from artist.contract import MOST_WORDS, Decision, Hold, Migrate, Preempt, Start, Turn, Wait, Wake
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.errors import PolicyError, shortened
@@ -115,7 +115,20 @@ def _check_holds(holds: Sequence[Hold], answer: Answer, holdings: Holdings, now:
             raise PolicyError(f"{holdings.name(hold.handle)} is preempted and held")
         if type(hold.until) is not int or hold.until <= now:
             raise PolicyError(f"job {state.job.id!r} held until {hold.until}, not after {now}")
+        if hold.turn is not None and not _lawful_turn(hold.turn):
+            raise PolicyError(
+                f"job {state.job.id!r} held for {shortened(hold.turn)}, expected whole ticks, a "
+                "period above 0 and a slack from 0"
+            )
         answer.holds.append((state, hold))
+
+
+def _lawful_turn(turn: object) -> bool:
+    if not isinstance(turn, Turn):
+        return False
+    slack = 0 if turn.slack is None else turn.slack
+    whole = all(type(x) is int for x in (turn.group, turn.start, turn.period, slack))
+    return whole and turn.period > 0 and slack >= 0
 
 
 def _check_told(told: Sequence[Wait], answer: Answer, holdings: Holdings) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from artist.cluster.placement import Placement
-from artist.contract import Rate
+from artist.contract import Hold, Rate, Turn
 from artist.engine.progress import Progress
 from artist.engine.rows import HELD, RE_RATED, EndReason, JobRow, PlacementRow
 from artist.units import TICKS_PER_S, Tick
@@ -45,6 +45,7 @@ class JobState:
         "started",
         "tier",
         "told",
+        "turn",
     )
 
     def __init__(self, job: Job, handle: int, arrival: Tick) -> None:
@@ -63,6 +64,7 @@ class JobState:
         self.gpus = 0
         self.tier = -1
         self.told = ""
+        self.turn: Turn | None = None
         self.rate: Rate | None = None
         self.epoch = 0
         self.preemptions = 0
@@ -114,12 +116,14 @@ class JobState:
         self.former_placement, self.placement = self.placement, None
         self.gpus = 0
         self.tier = -1
+        self.turn = None
         self.rate = None
 
-    def hold(self, until: Tick) -> None:
+    def hold(self, hold: Hold) -> None:
         """Stand still until a tick; the interval's row is already written."""
-        self.progress.hold(until)
-        self.productive_from = max(self.productive_from, until)
+        self.progress.hold(hold.until)
+        self.productive_from = max(self.productive_from, hold.until)
+        self.turn = hold.turn
 
     def close_interval(self, now: Tick, reason: EndReason, note: str) -> PlacementRow | None:
         """Settle the progress at the end of an interval of constant rate, and write its row.

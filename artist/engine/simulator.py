@@ -26,6 +26,7 @@ from artist.contract import (
     ClusterView,
     Decision,
     EventSource,
+    Hold,
     LinksNow,
     Policy,
     RateFunction,
@@ -341,7 +342,7 @@ class Simulator:
         for state, placement in answer.placed:
             self._place(state, placement)
         for state, hold in answer.holds:
-            self._hold(state, hold.until, hold.reason)
+            self._hold(state, hold)
         for state, words in answer.told:
             self._tell(state, words)
 
@@ -378,11 +379,11 @@ class Simulator:
             state.told = words
             self.rows.told.append(WaitRow(self.now, state.handle, words))
 
-    def _hold(self, state: JobState, until: Tick, note: str) -> None:
+    def _hold(self, state: JobState, hold: Hold) -> None:
         """Let a running job stand still, with its GPUs, until a tick; the phase is kept."""
         if state.rate is not None:  # else it starts at this tick, and has no interval to close
-            self._close_interval(state, HELD, note)
-        state.hold(until)
+            self._close_interval(state, HELD, hold.reason)
+        state.hold(hold)
         if state.rate is not None:
             self._reschedule(state)
             # That has scheduled its lease as well: it must not be renewed a second time.

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from artist.network.demand.curves import Curve, GrowingCurve
 from artist.network.demand.ways import JobOnLinks, Way, contention
 from artist.network.models.components import Model
+from artist.network.models.patterns import InTurn
 
 # A Down time that changes by a thousandth of an iteration changes no answer by a percent.
 SETTLED = 1e-3
@@ -42,6 +43,7 @@ class CurvedJob:
     curve: Curve | GrowingCurve
     compute_s: float
     offset_s: float = 0.0
+    turn: InTurn | None = None
 
     def iteration_s(self, share: float) -> float:
         """An iteration at a share of the bandwidth: compute time x (1 + comm ratio)."""
@@ -118,4 +120,5 @@ def seen_by_models(job: CurvedJob, share: float) -> JobOnLinks:
     busy_s = job.busy_s(1.0)
     times = job.compute_s / job.curve.compute_s
     ways = tuple(replace(way, volume_bytes=times * way.volume_bytes) for way in job.ways)
-    return JobOnLinks(ways if busy_s else (), _down_s(job, share) + busy_s, busy_s, job.offset_s)
+    iteration_s = _down_s(job, share) + busy_s
+    return JobOnLinks(ways if busy_s else (), iteration_s, busy_s, job.offset_s, job.turn)

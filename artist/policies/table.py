@@ -9,6 +9,7 @@ from artist.registry import Entry, Registry
 
 DALLY = "Sharma et al., Dally, IEEE Big Data 2025"
 TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
+CASSINI = "Rajasekaran et al., CASSINI, NSDI 2024"
 ORIGINAL = "the simulator of Dally's authors; docs/original-simulator.md"
 
 POLICIES = Registry(
@@ -112,6 +113,39 @@ POLICIES = Registry(
             "finish-time fairness by auctions of leased GPUs",
             "Mahajan et al., Themis, NSDI 2020",
             knows_run_times=True,
+        ),
+        Entry(
+            "themis-cassini",
+            "artist.policies.cassini.wrapper:Cassini",
+            "Themis whose jobs take turns on links; as themis under contention none",
+            CASSINI,
+            host="themis",
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
+            "dally-cassini",
+            "artist.policies.cassini.wrapper:Cassini",
+            "Dally whose jobs take turns on links; as dally under contention none",
+            CASSINI,
+            host="dally",
+            everyday=False,
+        ),
+        Entry(
+            "cassini",
+            "artist.policies.cassini.wrapper:Cassini",
+            "any policy whose jobs take turns on links; as that one under contention none",
+            CASSINI,
+            wraps=True,
+            everyday=False,
+        ),
+        Entry(
+            "random-placement",
+            "artist.policies.random_placement:RandomPlacement",
+            "any policy whose jobs get random GPUs, as many as it says: a baseline",
+            f"{CASSINI}, section 5.1, Random",
+            wraps=True,
+            everyday=False,
         ),
         Entry(
             "dally-original",

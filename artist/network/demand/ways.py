@@ -14,7 +14,15 @@ from artist.cluster.links import Link, both_directions
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.network.demand.traffic import Traffic, sent_between
-from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
+from artist.network.models.patterns import (
+    Contention,
+    Flow,
+    InTurn,
+    Member,
+    Pattern,
+    SharedLink,
+    Step,
+)
 from artist.units import GIB
 
 
@@ -31,13 +39,15 @@ class Way:
 class JobOnLinks:
     """A job for a model of contention: what it sends on which way, and for how long.
 
-    `busy_s` of an iteration of `iteration_s` the job sends, alone. `offset_s` as in `Member`.
+    `busy_s` of an iteration of `iteration_s` the job sends, alone. `offset_s` and `turn` as in
+    `Member`.
     """
 
     ways: tuple[Way, ...]
     iteration_s: float
     busy_s: float
     offset_s: float = 0.0
+    turn: InTurn | None = None
 
 
 def ways(
@@ -120,7 +130,7 @@ def contention(
         )
         down_s = job.iteration_s - job.busy_s if flows else job.iteration_s
         step = Step(down_s, tuple(way.volume_bytes for way in job.ways))
-        return Member(Pattern(flows, (step,)), job.offset_s)
+        return Member(Pattern(flows, (step,)), job.offset_s, turn=job.turn)
 
     shared = tuple(shared_link(link, eta, fair_queued) for link in links)
     return Contention(shared, tuple(member(job) for job in jobs))

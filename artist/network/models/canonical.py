@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from artist.network.models.patterns import Contention, Flow, Member, Pattern, Step
+from artist.network.models.patterns import Contention, Flow, InTurn, Member, Pattern, Step
 from artist.network.models.slowed import Slowed
 
 # Far more than placements of real jobs need. Beyond it the given order breaks ties: the result is
@@ -132,7 +132,13 @@ class _Graph:
         """What each vertex is, apart from its neighbours."""
         members = self._contention.members
         jobs = [
-            (0, (*(step.down_s for step in x.pattern.steps),), x.offset_s, x.down_factors)
+            (
+                0,
+                (*(step.down_s for step in x.pattern.steps),),
+                x.offset_s,
+                x.down_factors,
+                _of_turn(x.turn),
+            )
             for x in members
         ]
         flows = []
@@ -229,6 +235,13 @@ class _Graph:
         links = tuple(self._contention.links[link] for link in link_order)
         form = Contention(links, tuple(ordered(job) for job in jobs))
         return Canonical(form, tuple(jobs), tuple(alike[job] for job in jobs))
+
+
+def _of_turn(turn: InTurn | None) -> tuple[float, ...]:
+    """A turn as numbers that can be compared; -1 for a job that never waits."""
+    if turn is None:
+        return ()
+    return (turn.group, turn.period_s, -1.0 if turn.slack_s is None else turn.slack_s)
 
 
 def _ranks(keys: Sequence[Any]) -> list[int]:

@@ -11,7 +11,7 @@ bytes, bytes per second.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from artist.errors import ConfigError
 
@@ -96,6 +96,18 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
+class InTurn:
+    """A job that takes turns with those of its group: its iterations start every `period_s`.
+
+    It waits for the latest of the group once it is ahead by more than `slack_s`; with None never.
+    """
+
+    group: int
+    period_s: float
+    slack_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """A job in a contention.
 
@@ -107,6 +119,8 @@ class Member:
     pattern: Pattern
     offset_s: float = 0.0
     down_factors: tuple[float, ...] = ()
+    # Not in the text that names random numbers, so that those of other contentions stay.
+    turn: InTurn | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.offset_s):

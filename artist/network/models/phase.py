@@ -23,6 +23,7 @@ from artist.network.models.patterns import Contention, Member
 from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
 from artist.network.models.simulation import Noise, Progress, Simulation, alone_s
 from artist.network.models.slowed import Slowed
+from artist.network.models.turns import JITTER, in_turn, iterations_in_turn, with_jitter
 from artist.rng import stream
 
 # Two flows that shared a link got .50 +- .05 to .07 of it per iteration, independently (ns-3,
@@ -55,8 +56,11 @@ class PhaseSettings:
     iterations: int = ITERATIONS
     """Iterations that every job must end, unless the jobs become periodic before."""
     most_events: int = MOST_EVENTS
+    jitter: float = JITTER
+    """Of jobs that take turns: standard deviation of an iteration, as a share of it."""
     phases: int = PHASES
-    """Offsets are rounded to this part of an iteration alone, so that answers can be kept."""
+    """Offsets are rounded to this part of an iteration alone, so that answers can be kept. Those of
+    jobs that take turns are not: they recur."""
     seed: int = 0
 
 
@@ -112,6 +116,8 @@ def quantised(contention: Contention, phases: int) -> Contention:
     """The same with each offset rounded to `1 / phases` of the job's iteration alone."""
 
     def rounded(index: int, member: Member) -> Member:
+        if member.turn is not None:
+            return member
         part_s = alone_s(contention, index) / phases
         return replace(member, offset_s=round(member.offset_s / part_s) * part_s)
 
@@ -129,6 +135,8 @@ def settled(contention: Contention, settings: PhaseSettings) -> tuple[Slowed, ..
     alone = [alone_s(contention, index) for index in range(len(contention.members))]
     if len(alone) == 1:
         return (Slowed(alone[0], alone[0]),)
+    if in_turn(contention):
+        return _in_turn(contention, alone, settings)
     noise = lognormal(contention, settings) if settings.sigma else None
     simulation = Simulation(contention, noise, settings.two_bottleneck_weight)
     iterations_s = _periodic(simulation, settings) if noise is None else None
@@ -142,6 +150,29 @@ def settled(contention: Contention, settings: PhaseSettings) -> tuple[Slowed, ..
             for mine, other in zip(iterations_s, expected, strict=True)
         ]
     return tuple(Slowed(x or y, y) for x, y in zip(iterations_s, alone, strict=True))
+
+
+def _in_turn(
+    contention: Contention, alone: list[float], settings: PhaseSettings
+) -> tuple[Slowed, ...]:
+    """Iterations of jobs of which some take turns, the later half of a long time.
+
+    No iteration is taken to be shorter than alone: jitter has a mean of 0, a sample of it not.
+    """
+    iterations = iterations_in_turn(len(alone), settings.iterations)
+    longer = replace(settings, iterations=iterations)
+    jittered = with_jitter(contention, alone, settings.jitter, iterations, settings.seed)
+    noise = lognormal(contention, settings) if settings.sigma else None
+    simulation = Simulation(jittered, noise, settings.two_bottleneck_weight)
+    simulation.run(lambda now: _enough(now, longer))
+    minutes = simulation.now_s / 60
+    assert simulation.turns is not None
+    return tuple(
+        Slowed(max(_later_half_s(job) or alone_s, alone_s), alone_s, corrections / minutes)
+        for job, alone_s, corrections in zip(
+            simulation.jobs, alone, simulation.turns.corrections, strict=True
+        )
+    )
 
 
 def lognormal(contention: Contention, settings: PhaseSettings) -> Noise:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from artist.network.models.patterns import Contention, Member, Pattern
 from artist.network.models.sending_flows import SendingFlows
+from artist.network.models.turns import TurnsNow, in_turn
 
 AT_ONCE_S = 1e-12
 """Events closer together happen at once: a thousandth of a tick."""
@@ -26,12 +27,15 @@ class Progress:
 
     member: Member
     first_flow: int
+    index: int
     step: int = 0
     due_s: float = 0.0
     """End of the Down time; infinity in an Up phase."""
     left_bytes: dict[int, float] = field(default_factory=dict)
     """What the flows that send have yet to send, by their numbers in the contention."""
     ends_s: list[float] = field(default_factory=list)
+    wait_s: float = 0.0
+    """How much later its next iteration begins, to keep its turn."""
 
     @property
     def pattern(self) -> Pattern:
@@ -48,6 +52,9 @@ class Progress:
         factors = self.member.down_factors
         factor = factors[self.iterations % len(factors)] if factors else 1.0
         self.due_s = now_s + self.pattern.steps[self.step].down_s * factor
+        if self.wait_s and not self.step:
+            self.due_s += self.wait_s
+            self.wait_s = 0.0
 
     def send(self) -> None:
         """Go Up: every flow starts."""
@@ -80,6 +87,7 @@ class Simulation:
         self._flows = SendingFlows(contention, two_bottleneck_weight)
         self._noise = noise
         self._factors: list[float] | None = [1.0] * len(self._flows.flows) if noise else None
+        self.turns = TurnsNow(contention.members) if in_turn(contention) else None
         self.jobs: list[Progress] = []
         first = 0
         for index, member in enumerate(contention.members):
@@ -158,6 +166,8 @@ class Simulation:
             if job.due_s > self.now_s + AT_ONCE_S:
                 return
         job.send()
+        if self.turns is not None and not job.step:
+            job.wait_s = self.turns.wait_s(job.index, job.iterations, self.now_s)
         if not job.left_bytes:
             job.advance(self.now_s)
         elif self._noise is not None and self._factors is not None:
@@ -168,13 +178,14 @@ class Simulation:
         """A job at its offset."""
         member = contention.members[index]
         if member.offset_s >= 0:
-            return Progress(member, first_flow, due_s=member.offset_s)
+            return Progress(member, first_flow, index, due_s=member.offset_s)
         alone = Simulation(contention.alone(index))
         alone.run_until(-member.offset_s)
         job = alone.jobs[0]
         return Progress(
             member,
             first_flow,
+            index,
             job.step,
             job.due_s - alone.now_s,
             {first_flow + flow: bytes_ for flow, bytes_ in job.left_bytes.items()},

@@ -11,6 +11,8 @@ class Slowed:
 
     iteration_s: float
     alone_s: float
+    corrections_per_min: float = 0.0
+    """How often it waits so that it keeps its turn."""
 
     @property
     def slowdown(self) -> float:

@@ -23,6 +23,7 @@ from artist.io.documents import validate
 from artist.network.demand.curves import Curves
 from artist.network.models.phase import FLUID, MOST_JOBS, PhaseModel, PhaseSettings
 from artist.network.models.queues import ETA
+from artist.network.models.turns import JITTER
 from artist.network.rates.expected import ExpectedLinks
 from artist.network.rates.mean_of_run import MEAN, Mean
 from artist.network.rates.network_of_run import NetworkOfRun
@@ -47,6 +48,13 @@ class ContentionOptions(Options):
         le=1,
         description="share of a link's capacity used while jobs queue for each other, where "
         "the fabric states none",
+    )
+    jitter: float = Field(
+        default=JITTER,
+        ge=0,
+        le=0.1,
+        description="standard deviation of an iteration, as a share of it, of jobs that take turns "
+        "(CASSINI); `mean` does not ask",
     )
 
 
@@ -73,7 +81,7 @@ class ContendedRates:
         self._alone = network.alone
         self._uplinks, self._solver, self._crowds = uplinks, solver, crowds
         self._placed: dict[int, PlacedJob] = {}
-        self.links = ExpectedLinks(uplinks, self._placed, self._alone.alone)
+        self.links = ExpectedLinks(uplinks, self._placed, self._alone.alone, solver is not crowds)
         """Answers about jobs that are not there yet."""
 
     def __call__(
@@ -101,7 +109,9 @@ class ContendedRates:
         former = self._placed.get(view.handle)
         if former is not None:
             if former.placement == view.placement and former.started == view.started:
-                return set()  # it was held, or its rate came to its end
+                # It was held, or its rate came to its end.
+                same, former.turn = former.turn == view.turn, view.turn
+                return set() if same else set(former.gpus_in_a_part)
             self._uplinks.leave(former)
             del self._placed[view.handle]
         touched = set(former.gpus_in_a_part) if former is not None else set()
@@ -109,6 +119,7 @@ class ContendedRates:
             crossed = self._uplinks.crossed(view.placement)
             alone = self.alone(view.job, view.placement)
             placed = PlacedJob(view.handle, view.job, view.placement, view.started, alone, crossed)
+            placed.turn = view.turn
             self._placed[view.handle] = placed
             self._uplinks.enter(placed)
             touched |= crossed.keys()
@@ -240,8 +251,9 @@ def _simulated(
     network: NetworkOfRun,
 ) -> ContendedRates:
     uplinks = _uplinks(name, argument, options, network)
-    eta = _options(name, options).eta
-    solver = Phases(name, PhaseModel(settings), MOST_JOBS, uplinks, eta)
+    given = _options(name, options)
+    model = PhaseModel(replace(settings, jitter=given.jitter, seed=network.seed))
+    solver = Phases(name, model, MOST_JOBS, uplinks, given.eta)
     return ContendedRates(network, uplinks, solver, Mean(uplinks))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from artist.cluster.placement import Placement
-from artist.contract import Moves, Rate, Slowdowns, Uplink
+from artist.contract import LinkPattern, Moves, Rate, Slowdowns, Uplink
 from artist.network.rates.mean_of_run import Mean
 from artist.network.rates.uplinks import PlacedJob, Uplinks
 from artist.workload.job import Job
@@ -31,8 +31,10 @@ class ExpectedLinks:
         uplinks: Uplinks,
         placed: Mapping[int, PlacedJob],
         alone: Callable[[Job, Placement], Rate],
+        phases_count: bool = False,
     ) -> None:
         self._uplinks, self._placed, self._alone = uplinks, placed, alone
+        self.phases_count = phases_count
         self._known: dict[object, Slowdowns] = {}
 
     def forget(self) -> None:
@@ -50,6 +52,14 @@ class ExpectedLinks:
         if key not in self._known:
             self._known[key] = self._slowdowns(job, placement, moves)
         return self._known[key]
+
+    def pattern(self, job: Job, placement: Placement) -> LinkPattern:
+        """What a job does on its uplinks, alone."""
+        return self._uplinks.pattern(self._entering(_ASKED, job, placement))
+
+    def capacity(self, uplink: Uplink) -> float:
+        """Bytes per second in one direction, the nominal ones."""
+        return self._uplinks.capacity(uplink)
 
     def _slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
         asked = self._entering(_ASKED, job, placement)

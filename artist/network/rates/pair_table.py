@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from artist.cluster.placement import Placement
-from artist.contract import JobView, Moves, Options, Rate, Slowdowns, Uplink
+from artist.contract import JobView, Moves, Options, PatternsUnknown, Rate, Slowdowns, Uplink
 from artist.errors import ArtistError, ConfigError, TraceError, shortened
 from artist.io.data_files import decode, read_bytes
 from artist.io.documents import validate
@@ -60,7 +60,7 @@ class PairTable:
         return known
 
 
-class PairRates:
+class PairRates(PatternsUnknown):
     """A rate function. The largest slowdown beside any other job counts."""
 
     def __init__(self, network: NetworkOfRun, table: PairTable) -> None:

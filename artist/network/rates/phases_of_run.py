@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from artist.contract import JobView
+from artist.contract import JobView, Turn
 from artist.network.models.components import Model
+from artist.network.models.patterns import InTurn
 from artist.network.rates.uplinks import PlacedJob, Uplinks
 from artist.network.sharing import CurvedJob, shared
 from artist.units import TICKS_PER_S, Tick
@@ -25,10 +26,16 @@ class Phases:
         self, jobs: Sequence[PlacedJob], running: Mapping[int, JobView], now: Tick
     ) -> Mapping[int, float]:
         """Shares of joined jobs from now on."""
+        since = _common_start(jobs)
+        # Numbers of groups grow for ever; equal answers must have equal ones.
+        groups: dict[int, int] = {}
         curved = [
             replace(
                 self._uplinks.curved(placed),
-                offset_s=self._offset_s(placed, running[placed.handle], now),
+                offset_s=_start_s(placed.turn, now if since is None else since)
+                if placed.turn is not None
+                else self._offset_s(placed, running[placed.handle], now),
+                turn=_in_turn(placed.turn, groups),
             )
             for placed in jobs
         ]
@@ -39,6 +46,31 @@ class Phases:
         """As `Member.offset_s`. A job that stands still goes on where it stopped."""
         still_s = max(view.productive_from - now, 0) / TICKS_PER_S
         return still_s - alone_s(self._uplinks.curved(placed), placed.share, view.phase(now))
+
+
+def _common_start(jobs: Sequence[PlacedJob]) -> Tick | None:
+    """The first start of jobs that all take turns with each other; None if some do not.
+
+    Then the answer does not depend on the present time, so it is known the next time.
+    """
+    turns = [placed.turn for placed in jobs]
+    first = turns[0]
+    if first is None or any(turn is None or turn.group != first.group for turn in turns):
+        return None
+    return min(turn.start for turn in turns if turn is not None)
+
+
+def _start_s(turn: Turn, since: Tick) -> float:
+    """When a job's iterations start, counted from a tick: the first time."""
+    return (turn.start - since) % turn.period / TICKS_PER_S
+
+
+def _in_turn(turn: Turn | None, groups: dict[int, int]) -> InTurn | None:
+    if turn is None:
+        return None
+    group = groups.setdefault(turn.group, len(groups))
+    slack_s = None if turn.slack is None else turn.slack / TICKS_PER_S
+    return InTurn(group, turn.period / TICKS_PER_S, slack_s)
 
 
 def alone_s(curved: CurvedJob, share: float, phase: float) -> float:

@@ -21,7 +21,7 @@ from artist.cluster.links import Link, both_directions
 from artist.cluster.placement import Placement
 from artist.cluster.shape import shape
 from artist.cluster.tree import ClusterTree
-from artist.contract import Rate, Uplink
+from artist.contract import LinkPattern, Rate, Turn, Uplink, UpPhase
 from artist.network.demand.curves import Curves, Sent
 from artist.network.demand.ways import (
     Way,
@@ -74,6 +74,7 @@ class PlacedJob:
     alone: Rate
     gpus_in_a_part: dict[Uplink, int]
     """By uplink that the job crosses: its GPUs in the largest part at this level."""
+    turn: Turn | None = None
     share: float = 1.0
     """What a model of contention leaves it of the bandwidth."""
     rate: Rate = field(init=False)
@@ -202,6 +203,35 @@ class Uplinks:
             placed.lone[level] = _lone(self.curved(placed))
         return placed.lone[level]
 
+    def pattern(self, placed: PlacedJob) -> LinkPattern:
+        """What the job does on its uplinks, alone (`SharedLinks.pattern`).
+
+        If it overfills one of its own, it sends for longer, on all of them.
+        """
+        up: dict[Uplink, UpPhase] = {}
+        tightest, filled = 1.0 + SLOWED, None
+        for uplink in placed.gpus_in_a_part:
+            looked = self._looked(placed, uplink[0])
+            if uplink in looked.offered:
+                rates = looked.offered[uplink]
+                up[uplink] = UpPhase(looked.busy_ratio * placed.job.compute_s, *rates)
+                times = max(rates) / self.capacity(uplink)
+                if times > tightest:
+                    tightest, filled = times, uplink
+        if filled is None:
+            return LinkPattern(placed.alone.iteration_s, up)
+        shape_ = shape(self._tree, placed.placement)
+        curve = self._curves.growing(placed.job.model, shape_, self._outer(filled[0]))
+        curved = CurvedJob((), curve, placed.job.compute_s)
+        # Beyond the smallest share nothing becomes longer.
+        share = max(1.0 / tightest, min(curve.every))
+        longer_s = curved.iteration_s(share) - curved.iteration_s(1.0)
+        slower = {
+            uplink: UpPhase(x.up_s + longer_s, *(y * x.up_s / (x.up_s + longer_s) for y in x[1:]))
+            for uplink, x in up.items()
+        }
+        return LinkPattern(placed.alone.iteration_s + longer_s, slower)
+
     def binds(self, link: Link) -> bool:
         """Whether a link belongs to an uplink that binds."""
         return (self._level[link.level], link.unit) in self.binding
@@ -214,7 +244,7 @@ class Uplinks:
         level, unit = uplink
         granted = max(x.bandwidth_gib_per_s for x in self._fabric.levels[level + 1 :])
         most = self._tree.levels[level].gpus[unit] * granted * GIB
-        return most > self._capacity(uplink) * (1 + SLOWED)
+        return most > self.capacity(uplink) * (1 + SLOWED)
 
     def _busy_now(self, uplink: Uplink) -> float:
         ups, downs = [], []
@@ -224,13 +254,13 @@ class Uplinks:
             part = looked.busy_ratio * placed.job.compute_s / placed.alone.iteration_s
             ups.append(up * part)
             downs.append(down * part)
-        return max(math.fsum(ups), math.fsum(downs)) / self._capacity(uplink)
+        return max(math.fsum(ups), math.fsum(downs)) / self.capacity(uplink)
 
     def _binds(self, uplink: Uplink) -> bool:
         jobs = self._jobs.get(uplink, {}).values()
         if not jobs:
             return False
-        capacity = self._capacity(uplink)
+        capacity = self.capacity(uplink)
         usable = capacity * self._efficiency(uplink[0])
         if sum(self._most(placed, uplink) for placed in jobs) <= usable:
             return False
@@ -243,7 +273,7 @@ class Uplinks:
         # A lone job loses nothing to others, and capacities are rounded.
         return most > (usable if len(offered) > 1 else capacity * (1 + SLOWED))
 
-    def _capacity(self, uplink: Uplink) -> float:
+    def capacity(self, uplink: Uplink) -> float:
         """Bytes per second in one direction."""
         if uplink not in self._capacities:
             up, _ = both_directions(self._tree, self._fabric, *uplink)

@@ -35,12 +35,24 @@ class Chosen:
     """Links, as positions in the candidate, that the time-shifts do not respect."""
     discarded: int = 0
     """Candidates that were discarded for their loops."""
+    links: tuple[int, ...] = ()
+    """Links, as positions in the candidate, that the time-shifts respect. They have no loops."""
+
+
+NO_LEAST = -math.inf
+"""The paper has no threshold: every link's jobs take turns."""
 
 
 def choose(
-    candidates: Sequence[Candidate], solver: LinkSolver, loops: Loops = Loops.MERGE
+    candidates: Sequence[Candidate],
+    solver: LinkSolver,
+    loops: Loops = Loops.MERGE,
+    least_gain: float = NO_LEAST,
 ) -> Chosen:
     """The candidate with the highest mean score, and its time-shifts.
+
+    Links that gain less than `least_gain` (`LinkSolver.gain`) are left out of the graph, and score
+    what random phases give.
 
     If every candidate has loops, the rule decides. `discard` keeps the first candidate, the host's
     own, without time-shifts; its score is that of random phases. `merge` takes those with the
@@ -49,7 +61,9 @@ def choose(
     Raises:
         ConfigError: as `LinkSolver.solve`.
     """
-    graphs = [_Graph(candidate, solver, loops) for candidate in candidates[:MOST_CANDIDATES]]
+    graphs = [
+        _Graph(candidate, solver, loops, least_gain) for candidate in candidates[:MOST_CANDIDATES]
+    ]
     fewest = min(graph.cycles for graph in graphs)
     if fewest and loops is Loops.DISCARD:
         return Chosen(0, graphs[0].score_at_random(), {}, graphs[0].cycles, (), len(graphs))
@@ -63,6 +77,7 @@ def choose(
         fewest,
         solved[best].dropped,
         len(graphs) - len(able),
+        solved[best].links,
     )
 
 
@@ -71,16 +86,25 @@ class _Solved:
     score: float
     shifts: dict[int, Tick]
     dropped: tuple[int, ...]
+    links: tuple[int, ...]
 
 
 class _Graph:
     """The affinity graph of a candidate. Links are positions in the candidate."""
 
-    def __init__(self, candidate: Candidate, solver: LinkSolver, loops: Loops) -> None:
+    def __init__(
+        self, candidate: Candidate, solver: LinkSolver, loops: Loops, least_gain: float
+    ) -> None:
         self._solver = solver
         self._uses = {index: use for index, use in enumerate(candidate) if len(use.jobs) > 1}
         self._edges = {index: solver.phased(use) for index, use in self._uses.items()}
-        vertices = [index for index, jobs in self._edges.items() if len(jobs) > 1]
+        vertices = [
+            index
+            for index, jobs in self._edges.items()
+            if len(jobs) > 1
+            and (least_gain == NO_LEAST or solver.gain(self._uses[index]) >= least_gain)
+        ]
+        self._in_graph = frozenset(vertices)
         if loops is Loops.MERGE:
             vertices = tightest(self._uses, self._edges, vertices)
         self._vertices = vertices
@@ -98,7 +122,7 @@ class _Graph:
         shifts = unique_shifts([self._weighted(index) for index in links], self._periods())
         scores = [self._score(index, links, shifts) for index in self._uses]
         dropped = tuple(index for index in self._vertices if index not in links)
-        return _Solved(_mean(scores), shifts, dropped)
+        return _Solved(_mean(scores), shifts, dropped, links)
 
     def _weighted(self, index: int) -> AffinityLink:
         use, jobs = self._uses[index], self._edges[index]
@@ -115,6 +139,8 @@ class _Graph:
     def _score(self, index: int, links: tuple[int, ...], shifts: dict[int, Tick]) -> float:
         """The solved score; of a link that was merged or dropped, that at its jobs' shifts."""
         use = self._uses[index]
+        if index not in self._in_graph and len(self._edges[index]) > 1:
+            return self._solver.expected(use)
         if index in links:
             return self._solver.solve(use).score
         return self._solver.score_at(use, [seconds(shifts.get(job, 0)) for job in use.jobs])

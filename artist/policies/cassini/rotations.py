@@ -49,10 +49,10 @@ def exhaustive(link: LinkCircle) -> tuple[int, ...]:
     for place in range(1, len(ranges) - 1):
         rolled = link.rolled(place, ranges[place])
         totals = (totals[:, None, :] + rolled[None, :, :]).reshape(-1, link.perimeter.bins)
-    last = link.rolled(len(ranges) - 1, ranges[-1])
+    last = len(ranges) - 1
     rows = [
-        link.scores(some[:, None, :] + last[None, :, :])
-        for some in np.array_split(totals, -(-len(totals) * last.size // AT_ONCE))
+        link.scores_beside(some, last)[:, : ranges[-1]]
+        for some in np.array_split(totals, -(-totals.size // AT_ONCE))
     ]
     scores = np.concatenate(rows).reshape(ranges)
     first = int(np.argmax(scores >= scores.max() - SAME))
@@ -65,7 +65,7 @@ def descent(link: LinkCircle, seed: int = 0) -> tuple[int, ...]:
     size = link.perimeter.rotations
     starts = [(0,) * len(size)]
     starts += [tuple(int(rng.integers(n)) for n in size) for _ in range(STARTS - 1)]
-    ends = sorted({_from_first_job(link, _climbed(link, start)) for start in starts})
+    ends = sorted({_from_first_job(link, end) for end in _climbed(link, starts)})
     scores = [link.score(end) for end in ends]
     best = next(end for end, score in zip(ends, scores, strict=True) if score >= max(scores) - SAME)
     return _earliest(link, best)
@@ -74,7 +74,8 @@ def descent(link: LinkCircle, seed: int = 0) -> tuple[int, ...]:
 def scores_of(link: LinkCircle, rotations: Sequence[int], place: int) -> Floats:
     """Scores over the rotations of one job, the others held, until they repeat."""
     others = link.total(rotations) - np.roll(link.demands[place], rotations[place])
-    return link.scores(others + link.rolled(place, _repeats(link, place)))
+    scores: Floats = link.scores_beside(others[None, :], place)[0, : _repeats(link, place)]
+    return scores
 
 
 def plateau(link: LinkCircle, rotations: Sequence[int], place: int) -> tuple[int, int]:
@@ -121,18 +122,30 @@ def _work(link: LinkCircle) -> int:
     return prod(_ranges(link)) * link.perimeter.bins * len(link.floating[0])
 
 
-def _climbed(link: LinkCircle, start: Sequence[int]) -> tuple[int, ...]:
-    """Every job in turn takes its first best rotation, as long as one betters the score."""
-    now, best = list(start), link.score(start)
-    while True:
-        for place in range(len(now)):
-            scores = scores_of(link, now, place)
-            if scores.max() > scores[now[place] % len(scores)] + SAME:
-                now[place] = int(np.argmax(scores >= scores.max() - SAME))
-        score = link.score(now)
-        if score <= best + SAME:
-            return tuple(now)
-        best = score
+def _climbed(link: LinkCircle, starts: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Every job in turn takes its first best rotation, as long as one betters the score.
+
+    All starts climb side by side; one that gets no further stays.
+    """
+    now = [list(start) for start in starts]
+    totals = np.array([link.total(start) for start in starts])
+    best = link.scores(totals)
+    going = list(range(len(starts)))
+    while going:
+        for place in range(len(link.demands)):
+            repeats = _repeats(link, place)
+            own = link.demands[place]
+            others = np.array([totals[x] - np.roll(own, now[x][place]) for x in going])
+            every = link.scores_beside(others, place)[:, :repeats]
+            for row, x in enumerate(going):
+                scores = every[row]
+                if scores.max() > scores[now[x][place] % repeats] + SAME:
+                    now[x][place] = int(np.argmax(scores >= scores.max() - SAME))
+                    totals[x] = others[row] + np.roll(own, now[x][place])
+        scores_now = link.scores(totals)
+        going = [x for x in going if scores_now[x] > best[x] + SAME]
+        best = scores_now
+    return [tuple(end) for end in now]
 
 
 def _from_first_job(link: LinkCircle, rotations: Sequence[int]) -> tuple[int, ...]:

@@ -12,14 +12,14 @@ phases; of them the excess is the expected one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from artist.errors import ConfigError
-from artist.policies.cassini.circles import Circle, Floats, total_levels
+from artist.policies.cassini.circles import ROUNDING, Circle, Floats, total_levels
 from artist.policies.cassini.unified import ANGLE_DEG, Perimeter, Periods, unify
 
 DIGITS = 12
@@ -55,16 +55,55 @@ class LinkCircle:
 
     def scores(self, total: Floats) -> Floats:
         """The score of each row of total demands (eqs. 1 and 2)."""
-        excess = np.zeros(total.shape[:-1])
+        return self._scored(self._excess(total).sum(axis=-1))
+
+    def scores_beside(self, others: Floats, place: int) -> Floats:
+        """The score of each row of others' total demands, with one job at each of its rotations.
+
+        A column per rotation in one iteration of the job. Its demand has few levels. Where it is at
+        one of them, the excess of an angle does not depend on the rotation, so what an arc adds is
+        the difference of two running sums.
+        """
+        own = self.perimeter.rotations[place]
+        demand = self.demands[place][:own]
+        resting = float(demand.min())
+        rest = self._excess(others + resting)
+        excess = np.repeat(rest.sum(axis=-1)[:, None], own, axis=1)
+        for start, end in _arcs(demand, resting):
+            more = self._excess(others + demand[start]) - rest
+            turn = more.reshape(len(others), -1, own).sum(axis=1)
+            sums = np.zeros((len(others), 2 * own + 1))
+            np.cumsum(np.concatenate((turn, turn), axis=1), axis=1, out=sums[:, 1:])
+            excess += sums[:, end : end + own] - sums[:, start : start + own]
+        return self._scored(excess)
+
+    def _excess(self, total: Floats) -> Floats:
+        """Demand above the capacity at each angle (eq. 1), expected over the other jobs' phases."""
+        excess = np.zeros(total.shape)
         for extra, probability in zip(*self.floating, strict=True):
-            above = total - (self.capacity - extra)
-            excess += probability * np.maximum(above, 0.0, out=above).sum(axis=-1)
+            excess += probability * np.maximum(total - (self.capacity - extra), 0.0)
+        return excess
+
+    def _scored(self, excess: Floats) -> Floats:
         scores: Floats = np.round(1.0 - excess / (self.perimeter.bins * self.capacity), DIGITS)
         return scores
 
     def score(self, rotations: Sequence[int]) -> float:
         """The score if jobs are rotated by so many angles."""
         return float(self.scores(self.total(rotations)))
+
+
+def _arcs(demand: Floats, resting: float) -> Iterator[tuple[int, int]]:
+    """From where to where, in angles, a demand is at one level above its least.
+
+    Equal demands differ by the rounding of floats.
+    """
+    same = ROUNDING * float(demand.max())
+    edges = np.flatnonzero(np.abs(np.diff(demand)) > same) + 1
+    starts, ends = [0, *edges.tolist()], [*edges.tolist(), len(demand)]
+    for start, end in zip(starts, ends, strict=True):
+        if demand[start] > resting + same:
+            yield start, end
 
 
 def link_circle(

@@ -95,6 +95,8 @@ class Lease:
 class OriginalScheduler(BasePolicy):
     """One of the original simulator's schedulers. The engine's own lease stays off."""
 
+    remembers_placements = True
+
     def __init__(self, rule: OriginalRule, options: OriginalOptions) -> None:
         self.rule = rule
         self._lease_s = options.lease_s

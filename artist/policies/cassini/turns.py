@@ -1,0 +1,127 @@
+"""From time-shifts to holds: when each job of a group starts its iterations, and who waits for how
+long until then.
+
+A time-shift delays a job's next iteration (CASSINI, section 4.2, step 3). Jobs are somewhere in
+their iterations when they are aligned, so a job waits for the next instant at which its shift lets
+an iteration start. Which instant counts as 0 is free; it is chosen so that least GPU time is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from artist.contract import Hold, JobView, Turn
+from artist.policies.cassini.solver import LinkSolver, LinkUse
+from artist.units import Tick, ticks
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Jobs that links join, with their periods on the circle: in whole ratios, in seconds."""
+
+    periods_s: Mapping[int, float]
+    uses: tuple[LinkUse, ...]
+
+    @property
+    def jobs(self) -> frozenset[int]:
+        """Handles."""
+        return frozenset(self.periods_s)
+
+
+def groups(uses: Sequence[LinkUse], solver: LinkSolver) -> list[Group]:
+    """The connected jobs of links without loops, by first job.
+
+    Periods are snapped link by link. From the first job on they are carried over, so that those of
+    the jobs of any link have the ratios of its circle.
+    """
+    of_job: dict[int, list[LinkUse]] = {}
+    for use in uses:
+        for handle in solver.phased(use):
+            of_job.setdefault(handle, []).append(use)
+    joined: list[Group] = []
+    seen: set[int] = set()
+    for root in sorted(of_job):
+        if root in seen:
+            continue
+        first = of_job[root][0]
+        periods_s = {root: first.circles[first.jobs.index(root)].period_s}
+        front = [root]
+        links: list[LinkUse] = []
+        while front:
+            handle = front.pop(0)
+            for use in of_job[handle]:
+                if any(use is other for other in links):
+                    continue
+                links.append(use)
+                snapped = dict(zip(use.jobs, solver.solve(use).periods_s, strict=True))
+                for other in solver.phased(use):
+                    if other not in periods_s:
+                        ratio = snapped[other] / snapped[handle]
+                        periods_s[other] = periods_s[handle] * ratio
+                        front.append(other)
+        seen |= periods_s.keys()
+        joined.append(Group(periods_s, tuple(links)))
+    return joined
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A job that is about to get a turn.
+
+    Without a hold its next iteration would start at `ready`, `rest` ticks after it goes on.
+    """
+
+    goes_on: Tick
+    rest: Tick
+    gpus: int
+
+    @property
+    def ready(self) -> Tick:
+        """When its next iteration would start."""
+        return self.goes_on + self.rest
+
+
+def held(job: JobView, now: Tick, gpus: int, iteration_s: float, *, placed: bool) -> Held:
+    """A job at a question. `placed` says that it gets its GPUs now, perhaps after others."""
+    if placed:
+        again = job.former_placement is not None or job.placement is not None
+        return Held(now + (ticks(job.job.restart_s) if again else 0), 0, gpus)
+    phase = job.phase(now)
+    rest = ticks((1.0 - phase) * iteration_s) if phase else 0
+    return Held(max(now, job.productive_from), rest, gpus)
+
+
+def turns(
+    group: int, jobs: Mapping[int, Held], shifts: Mapping[int, Tick], periods: Mapping[int, Tick]
+) -> dict[int, tuple[Tick, Turn]]:
+    """Of each job: until when it is held, and its turn without slack."""
+
+    def waits(zero: Tick) -> dict[int, Tick]:
+        return {x: (zero + shifts[x] - jobs[x].ready) % periods[x] for x in jobs}
+
+    def lost(zero: Tick) -> int:
+        return sum(wait * jobs[x].gpus for x, wait in waits(zero).items())
+
+    zero = min((jobs[x].ready - shifts[x] for x in sorted(jobs)), key=lost)
+    return {
+        handle: (
+            jobs[handle].goes_on + wait,
+            Turn(group, jobs[handle].ready + wait, periods[handle], None),
+        )
+        for handle, wait in waits(zero).items()
+    }
+
+
+def holds(
+    aligned: Mapping[int, tuple[Tick, Turn]], slacks: Mapping[int, Tick | None], now: Tick
+) -> list[Hold]:
+    """The decisions. A job that need not wait is held for a tick: a hold carries its turn."""
+    return [
+        Hold(handle, max(until, now + 1), "time-shift", _with_slack(turn, slacks[handle]))
+        for handle, (until, turn) in sorted(aligned.items())
+    ]
+
+
+def _with_slack(turn: Turn, slack: Tick | None) -> Turn:
+    return Turn(turn.group, turn.start, turn.period, slack)

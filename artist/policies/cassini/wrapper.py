@@ -1,0 +1,248 @@
+"""CASSINI around any policy: the host decides, CASSINI places and aligns (section 4).
+
+    host's decisions -> other placements of equal counts -> scores -> the best one    (Algorithm 2)
+    its affinity graph -> one time-shift per job -> holds                             (Algorithm 1)
+
+The host says who gets how many GPUs, and offers the first candidate: its own placements. Where no
+uplink could be full, that is the answer. Jobs that the host does not start or move stay where they
+are. Aligned are the jobs of every group that has changed; each waits for an iteration at most.
+
+A rate function without uplinks has nothing to score (contention `none`, `table`): the host's
+decisions are the answer. Under `mean` phases do not count, so jobs are placed and never held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from typing import Any
+
+from artist.cluster.placement import Placement
+from artist.contract import (
+    NO_SHARED_LINKS,
+    ClusterView,
+    Decision,
+    Hold,
+    JobView,
+    LinkPattern,
+    Migrate,
+    Policy,
+    Preempt,
+    Start,
+    Uplink,
+    WrapperPolicy,
+)
+from artist.policies.cassini.candidates import Chosen, choose
+from artist.policies.cassini.jobs_on_links import JobsOnLinks
+from artist.policies.cassini.options import CassiniOptions
+from artist.policies.cassini.solver import LinkSolver, LinkUse
+from artist.policies.cassini.turns import Group, groups, held, holds, turns
+from artist.policies.shared.same_shape import other_joint_placements
+from artist.rng import FIRST_DRAWS, Draws
+from artist.units import Tick, seconds, ticks
+
+# Scores are rounded to twelve digits, and means of them are sums.
+_SAME = 1e-9
+
+
+class Cassini(WrapperPolicy):
+    """A host policy whose jobs take turns on links."""
+
+    Options = CassiniOptions
+
+    def __init__(self, options: CassiniOptions, host: Policy, draws: Draws = FIRST_DRAWS) -> None:
+        super().__init__(host)
+        self.options = options
+        self._solver = LinkSolver(options.solver(draws.seed))
+        self._jobs = JobsOnLinks()
+        self._groups = 0
+        self._known: dict[tuple[int, Placement], LinkPattern] = {}
+        self._log: list[dict[str, Any]] = []
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """The host's decisions, at the best of its placements, and the holds that align jobs."""
+        decisions = self.host.decide(view)
+        if view.links is NO_SHARED_LINKS:
+            return decisions
+        placed = {x.handle: x.placement for x in decisions if isinstance(x, Start | Migrate)}
+        self._known.clear()
+        self._know(view, [placed])
+        touched = self._gone(view, decisions) | self._crossed(placed)
+        if not touched:
+            self._put(placed)
+            return decisions
+        candidates = self._candidates(view, decisions, placed)
+        self._know(view, candidates)
+        touched |= {uplink for candidate in candidates for uplink in self._crossed(candidate)}
+        uses = [self._uses(view, candidate, touched) for candidate in candidates]
+        if not any(uses):
+            self._put(placed)
+            return decisions
+        chosen = choose(uses, self._solver, self.options.loops, self.options.least_gain)
+        best = candidates[chosen.index]
+        self._put(best)
+        aligned = self._aligned(view, best, uses[chosen.index], chosen)
+        self._note(view, uses, chosen, aligned)
+        return _with_holds(_at(decisions, best), aligned)
+
+    def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """The host's tables, and `cassini`: a row for every choice among candidates."""
+        return {**self.host.tables(), "cassini": self._log}
+
+    # -- where jobs are --------------------------------------------------------------
+
+    def _gone(self, view: ClusterView, decisions: Sequence[Decision]) -> set[Uplink]:
+        """Forget jobs that have no GPUs, or are about to lose them; the uplinks they were on."""
+        lost = {x.handle for x in decisions if isinstance(x, Preempt | Migrate)}
+        touched: set[Uplink] = set()
+        for handle, placement in list(self._jobs.where.items()):
+            running = view.running.get(handle)
+            if running is None or handle in lost or running.placement != placement:
+                touched.update(self._jobs.pattern(handle).up)
+                self._jobs.remove(handle)
+        return touched
+
+    def _know(self, view: ClusterView, candidates: Sequence[Mapping[int, Placement]]) -> None:
+        """Ask what jobs would do on links, once per job and placement."""
+        for candidate in candidates:
+            for job in candidate.items():
+                if job not in self._known:
+                    handle, placement = job
+                    self._known[job] = view.links.pattern(_job(view, handle).job, placement)
+
+    def _crossed(self, candidate: Mapping[int, Placement]) -> set[Uplink]:
+        """The uplinks on which jobs of a candidate send."""
+        return {uplink for job in candidate.items() for uplink in self._known[job].up}
+
+    def _put(self, placed: Mapping[int, Placement]) -> None:
+        for handle, placement in placed.items():
+            self._jobs.put(handle, placement, self._known[handle, placement])
+
+    # -- candidates ------------------------------------------------------------------
+
+    def _candidates(
+        self, view: ClusterView, decisions: Sequence[Decision], placed: Mapping[int, Placement]
+    ) -> list[Mapping[int, Placement]]:
+        """The host's placements, then others of equal shapes."""
+        if not placed or self.options.candidates == 1 or self.remembers_placements:
+            return [placed]
+        pool = view.free.copy()
+        kept: dict[int, Placement | None] = {}
+        for decision in decisions:
+            if isinstance(decision, Preempt | Migrate):
+                kept[decision.handle] = view.running[decision.handle].placement
+        for placement in kept.values():
+            assert placement is not None  # running jobs have GPUs
+            pool.release(placement)
+        for placement in placed.values():
+            pool.claim(placement)
+        others = other_joint_placements(pool, placed, kept)
+        return list(islice(chain([placed], others), self.options.candidates))
+
+    def _uses(
+        self, view: ClusterView, candidate: Mapping[int, Placement], touched: set[Uplink]
+    ) -> list[LinkUse]:
+        """The uplinks that could be full under a candidate, as far as they are joined."""
+        self._put(candidate)
+        links = self._jobs.joined(touched, view.links.capacity)
+        uses = [self._jobs.use(uplink, view.links) for uplink in links]
+        for handle in candidate:
+            self._jobs.remove(handle)
+        return uses
+
+    # -- alignment -------------------------------------------------------------------
+
+    def _aligned(
+        self,
+        view: ClusterView,
+        placed: Mapping[int, Placement],
+        uses: Sequence[LinkUse],
+        chosen: Chosen,
+    ) -> list[Hold]:
+        """Holds for the jobs of every group that has changed."""
+        if not view.links.phases_count or not chosen.shifts:
+            return []
+        aligned: list[Hold] = []
+        for group in groups([uses[link] for link in chosen.links], self._solver):
+            if not self._stands(view, placed, group):
+                aligned += self._align(view, placed, group, chosen.shifts)
+        return aligned
+
+    def _stands(self, view: ClusterView, placed: Mapping[int, Placement], group: Group) -> bool:
+        """Whether the group is aligned as well as it can be: at most, jobs have left it."""
+        if any(handle in placed for handle in group.jobs):
+            return False
+        own = {handle: view.running[handle].turn for handle in group.jobs}
+        if len({turn and turn.group for turn in own.values()}) != 1 or None in own.values():
+            return False
+        starts_s = {handle: seconds(turn.start) for handle, turn in own.items() if turn}
+        now = sum(
+            self._solver.score_at(use, [starts_s.get(job, 0.0) for job in use.jobs])
+            for use in group.uses
+        )
+        return now >= sum(self._solver.solve(use).score for use in group.uses) - _SAME
+
+    def _align(
+        self,
+        view: ClusterView,
+        placed: Mapping[int, Placement],
+        group: Group,
+        shifts: Mapping[int, Tick],
+    ) -> list[Hold]:
+        jobs = {}
+        for handle in sorted(group.jobs):
+            job = _job(view, handle)
+            gpus = placed[handle].gpus if handle in placed else job.gpus
+            alone_s = self._jobs.pattern(handle).iteration_s
+            jobs[handle] = held(job, view.now, gpus, alone_s, placed=handle in placed)
+        periods = {handle: ticks(group.periods_s[handle]) for handle in jobs}
+        slack = self.options.slack
+        slacks = {x: None if slack is None else round(slack * periods[x]) for x in jobs}
+        self._groups += 1
+        return holds(turns(self._groups, jobs, shifts, periods), slacks, view.now)
+
+    def _note(
+        self,
+        view: ClusterView,
+        uses: Sequence[Sequence[LinkUse]],
+        chosen: Chosen,
+        aligned: Sequence[Hold],
+    ) -> None:
+        self._log.append(
+            {
+                "time_s": seconds(view.now),
+                "candidates": len(uses),
+                "chosen": chosen.index,
+                "score": chosen.score,
+                "links": len(uses[chosen.index]),
+                "jobs": len({job for use in uses[chosen.index] for job in use.jobs}),
+                "cycles": chosen.cycles,
+                "dropped": len(chosen.dropped),
+                "discarded": chosen.discarded,
+                "aligned": len(aligned),
+                "held_s": seconds(sum(hold.until - view.now for hold in aligned)),
+            }
+        )
+
+
+def _job(view: ClusterView, handle: int) -> JobView:
+    return view.waiting.get(handle) or view.running[handle]
+
+
+def _at(decisions: Sequence[Decision], placed: Mapping[int, Placement]) -> list[Decision]:
+    """The decisions with other placements."""
+    return [
+        replace(decision, placement=placed[decision.handle])
+        if isinstance(decision, Start | Migrate)
+        else decision
+        for decision in decisions
+    ]
+
+
+def _with_holds(decisions: list[Decision], aligned: Sequence[Hold]) -> list[Decision]:
+    """A job that the host holds, too, stands still for the longer of both."""
+    by_host = {x.handle: x.until for x in decisions if isinstance(x, Hold)}
+    ours = {x.handle for x in aligned}
+    others = [x for x in decisions if not (isinstance(x, Hold) and x.handle in ours)]
+    return [*others, *(replace(x, until=max(x.until, by_host.get(x.handle, 0))) for x in aligned)]

@@ -1,0 +1,76 @@
+"""Random placement around any policy: a baseline that knows neither locality nor links.
+
+The host says who gets how many GPUs. Which ones is drawn, each free GPU alike (CASSINI, section
+5.1, Random: "a random placement scheduler that places workers for each job randomly").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement
+from artist.contract import (
+    ClusterView,
+    Decision,
+    Migrate,
+    Options,
+    Policy,
+    Preempt,
+    Start,
+    WrapperPolicy,
+)
+from artist.errors import ConfigError
+from artist.rng import FIRST_DRAWS, Draws
+
+
+class RandomPlacementOptions(Options):
+    """Random placement has no options. Its draws follow from the scenario's seed."""
+
+
+class RandomPlacement(WrapperPolicy):
+    """A host policy whose jobs get random GPUs."""
+
+    Options = RandomPlacementOptions
+
+    def __init__(
+        self, options: RandomPlacementOptions, host: Policy, draws: Draws = FIRST_DRAWS
+    ) -> None:
+        super().__init__(host)
+        if self.remembers_placements:
+            raise ConfigError(
+                f"random-placement: {type(host).__name__} keeps books of its own of who has which "
+                "GPUs; take another host"
+            )
+        self._rng = draws.stream("random-placement")
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """The host's decisions with other GPUs, as many."""
+        decisions = self.host.decide(view)
+        if not any(isinstance(x, Start | Migrate) for x in decisions):
+            return decisions
+        pool = view.free.copy()
+        for decision in decisions:
+            if isinstance(decision, Preempt | Migrate):
+                held = view.running[decision.handle].placement
+                assert held is not None  # running jobs have GPUs
+                pool.release(held)
+        return [
+            replace(decision, placement=self._drawn(pool, decision.placement.gpus))
+            if isinstance(decision, Start | Migrate)
+            else decision
+            for decision in decisions
+        ]
+
+    def _drawn(self, pool: FreeGpus, gpus: int) -> Placement:
+        """Some free GPUs, which the pool then lacks."""
+        leaves, counts = np.unique(
+            self._rng.choice(np.repeat(np.arange(len(pool.leaves)), pool.leaves), gpus, False),
+            return_counts=True,
+        )
+        placement = Placement.of(dict(zip(leaves.tolist(), counts.tolist(), strict=True)))
+        pool.claim(placement)
+        return placement
