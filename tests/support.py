@@ -24,7 +24,7 @@ from artist.engine.rows import PlacementRow, Rows
 from artist.engine.simulator import Simulator
 from artist.estimates.query import Estimate
 from artist.network.rates.iteration_time_alone import AloneRates
-from artist.policies.table import POLICIES
+from artist.run import open_policy
 from artist.units import TICKS_PER_S, Tick, seconds, ticks
 from artist.workload.job import Job
 
@@ -146,12 +146,8 @@ def run(
 
 
 def make_policy(name: str, **options: Any) -> Policy:
-    """A registered policy by name."""
-    entry = POLICIES[name]
-    implementation = entry.load()
-    chosen = implementation.Options.model_validate({**entry.preset, **options})
-    policy: Policy = implementation(chosen)
-    return policy
+    """A policy of the table with some options."""
+    return open_policy(name, options)
 
 
 def finishes(rows: Rows) -> dict[str, float]:

@@ -27,6 +27,7 @@ def policy_facts(name: str) -> dict[str, str]:
         "source": entry.paper,
         "starts from": ", ".join(f"{key}={value}" for key, value in entry.preset.items()),
         "options": ", ".join(f"policy.{key}" for key in _options(entry)),
+        "options of the host": _options_of_host(entry),
         "more": f"docs/manual/policies.md; artist sim --policy {entry.usage}",
     }
     return {key: value for key, value in facts.items() if value}
@@ -76,6 +77,12 @@ def names() -> list[str]:
     from artist.policies.table import POLICIES
 
     return [*(entry.id for entry in POLICIES), *Scenario.model_fields, *policies_by_option()]
+
+
+def _options_of_host(entry: Entry) -> str:
+    if entry.host:
+        return f"policy.host.KEY, those of {entry.host} (artist explain {entry.host})"
+    return "policy.host.KEY, those of POLICY" if entry.wraps else ""
 
 
 def _options(entry: Entry) -> dict[str, FieldInfo]:

@@ -32,6 +32,7 @@ from artist.contract import (
     Preempt,
     Restore,
     Start,
+    Turn,
     Wait,
     Wake,
     Withdraw,
@@ -550,6 +551,28 @@ def test_a_hold_ends_with_the_stay() -> None:
     )
 
 
+def test_a_turn_ends_with_the_stay_and_with_a_hold_without_one() -> None:
+    turn = Turn(1, 9 * S, 10 * S, S)
+    engine = simulator(cluster([8]), [job("a", iterations=9, compute_s=10.0)])
+    seen = []
+    answers: list[list[Decision]] = [
+        [Start(0, on({0: 1})), Hold(0, 2 * S, "", turn), Wake(3 * S)],
+        [Wake(4 * S)],
+        [Hold(0, 5 * S), Wake(6 * S)],
+        [Hold(0, 7 * S, "", turn), Wake(8 * S)],
+        [Preempt(0), Wake(9 * S)],
+    ]
+    for answer in answers:
+        view = engine.next_question()
+        assert view is not None
+        seen += [one.turn for one in view.running.values()]
+        engine.answer(answer)
+    view = engine.next_question()
+    assert view is not None
+    seen += [one.turn for one in view.waiting.values()]
+    assert seen == [turn, turn, None, turn, None]
+
+
 def test_a_job_may_be_held_by_the_answer_that_starts_it() -> None:
     script = Script({0: [Hold(0, 5 * S), Start(0, on({0: 1}))]})
     rows = run(cluster([8]), [job("a")], script)
@@ -612,6 +635,9 @@ def test_the_rate_function_hears_of_a_hold() -> None:
         ([Hold(0, 4 * S)], "job 'a' held until 4000000000, not after 4000000000"),
         ([Hold(0, 0)], "job 'a' held until 0"),
         ([Hold(0, 9.5 * S)], "job 'a' held until 9500000000.0"),
+        ([Hold(0, 9 * S, "", Turn(0, 0, 0, None))], "job 'a' held for Turn"),
+        ([Hold(0, 9 * S, "", Turn(0, 0, 5, -1))], "a period above 0 and a slack from 0"),
+        ([Hold(0, 9 * S, "", Turn(0, 0.5, 5, 1))], "expected whole ticks"),
         ([Wake(float("nan"))], "wake-up at tick nan"),
         ([Start(0, None)], "job 'a' is not waiting"),
         ([Hold(0, 9 * S), Hold(0, 8 * S)], "job 'a' is held twice"),

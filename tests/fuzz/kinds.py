@@ -89,7 +89,8 @@ def _scenarios() -> list[dict[str, Any]]:
     scenarios: list[dict[str, Any]] = []
     for entry in POLICIES:
         options = entry.load().Options.model_validate(dict(entry.preset))
-        scenarios.append({**_BASE, "policy": entry.id, "policy_options": _plain(options)})
+        policy = entry.usage.replace("POLICY", "fifo")
+        scenarios.append({**_BASE, "policy": policy, "policy_options": _plain(options)})
     scenarios.append(Scenario().model_dump() | {"jobs": 3})
     scenarios.append({"tree": [[[4, 4], [4, 4]], [[4, 4]]], "trace": "tiny-batch", "jobs": 2})
     return scenarios

@@ -37,7 +37,7 @@ from artist.testing import LevelRates
 from artist.units import ticks
 from artist.workload.job import Job
 
-NAMES = [entry.id for entry in POLICIES if not entry.id.endswith("-original")]
+NAMES = [entry.id for entry in POLICIES if not (entry.wraps or entry.id.endswith("-original"))]
 AUTO_TIMERS = {"dally", "dally-within-level"}
 ROUNDED = 100
 """Their timers are means and deviations, rounded to ticks. Four times a rounded timer may differ by

@@ -1,0 +1,50 @@
+"""Random placement: any free GPUs, as many as the host says, the same for the same seed."""
+
+from __future__ import annotations
+
+import pytest
+
+from artist.cluster.tree import nested
+from artist.config import Scenario
+from artist.engine.simulator import Simulator
+from artist.errors import ConfigError
+from artist.policies.table import POLICIES
+from artist.run import open_policy, simulate
+from artist.testing import LevelRates, check_policy
+from artist.workload.job import Job
+
+HOSTS = ["las", "themis", "dally", "gandiva", "srtf"]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_it_keeps_the_contract(host: str) -> None:
+    check_policy(lambda: open_policy(f"random-placement({host})", {}))
+
+
+def test_every_gpu_is_as_likely() -> None:
+    # A machine of eight and eight of one: half of the jobs with one GPU lie in the large one.
+    tree = nested(("machine", "rack", "network"), [[8], [1] * 8])
+    jobs = tuple(
+        Job(id=str(n), arrival_s=10.0 * n, gpus=1, model="vgg16", iterations=1, compute_s=1.0)
+        for n in range(400)
+    )
+    policy = open_policy("random-placement(fifo)", {})
+    rows = Simulator(tree, jobs, LevelRates(tree)).run(policy)
+    large = sum(row.placement.leaves == (0,) for row in rows.placements)
+    assert large == pytest.approx(200, abs=40)  # four standard deviations
+
+
+def test_draws_follow_from_the_seed() -> None:
+    def where(seed: int) -> list[str]:
+        scenario = Scenario(
+            trace="tiny-batch", racks=2, policy="random-placement(themis)", seed=seed
+        )
+        return simulate(scenario).table("placements").signature.tolist()
+
+    assert where(1) == where(1) != where(2)
+
+
+def test_a_host_with_books_of_its_own_is_refused() -> None:
+    with pytest.raises(ConfigError, match="keeps books of its own"):
+        open_policy("random-placement(dally-original)", {})
+    assert POLICIES["random-placement"].wraps
