@@ -104,6 +104,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 THEMIS_CELLS = (
     (CATALOGUE, "poisson", RACKS_2),
     (CATALOGUE, "poisson", RACKS_4),
+    (CATALOGUE, "dynamic", RACKS_2),
     (CATALOGUE, "dynamic", RACKS_4),
     (CATALOGUE, "dynamic", PAIRS),
     (CATALOGUE, "snapshot", RACKS_4),
