@@ -1,0 +1,67 @@
+"""From time-shifts to holds: who waits until when, by hand."""
+
+from __future__ import annotations
+
+from artist.cluster.placement import Placement
+from artist.contract import Hold, LinkPattern, Turn, UpPhase
+from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.jobs_on_links import JobsOnLinks
+from artist.policies.cassini.solver import LinkSolver, LinkUse
+from artist.policies.cassini.turns import Held, groups, holds, turns
+
+ON = Placement.of({0: 1})
+
+
+def test_a_shift_is_a_later_start() -> None:
+    # Alone, job 4 would start its next iteration at 130 and job 7 at 110. Job 7 is to start 25
+    # after job 4, every 50. If 4 does not wait, 7 waits for 45, until 155. If 7 does not, 4 is to
+    # start at 85 or 50 later, and waits for 5.
+    jobs = {4: Held(100, 30, 1), 7: Held(110, 0, 1)}
+    aligned = turns(3, jobs, {4: 0, 7: 25}, {4: 50, 7: 50})
+    assert aligned == {
+        4: (105, Turn(3, 135, 50, None)),
+        7: (110, Turn(3, 110, 50, None)),
+    }
+    # Job 4 with ten GPUs is worth more than 7: now 7 waits.
+    jobs[4] = Held(100, 30, 10)
+    aligned = turns(3, jobs, {4: 0, 7: 25}, {4: 50, 7: 50})
+    assert {handle: until for handle, (until, _) in aligned.items()} == {4: 100, 7: 155}
+
+
+def test_a_hold_carries_a_turn_even_where_nobody_waits() -> None:
+    aligned = {2: (90, Turn(1, 90, 50, None)), 1: (140, Turn(1, 140, 50, None))}
+    assert holds(aligned, {1: 2, 2: None}, now=90) == [
+        Hold(1, 140, "time-shift", Turn(1, 140, 50, 2)),
+        Hold(2, 91, "time-shift", Turn(1, 90, 50, None)),
+    ]
+
+
+def test_periods_of_a_group_keep_the_ratios_of_every_link() -> None:
+    # Job 1 is with 0 on a link and with 2 on another. Periods of 100, 102 and 204 ms snap to 1:1
+    # and to 1:2, whatever they are in truth.
+    solver = LinkSolver()
+    circles = [Circle.down_then_up(period_s, 0.02, 1.0) for period_s in (0.100, 0.102, 0.204)]
+    first = LinkUse(1.0, (0, 1), (circles[0], circles[1]))
+    second = LinkUse(1.0, (1, 2), (circles[1], circles[2]))
+    alone = LinkUse(1.0, (5, 6), (circles[0], circles[0]))
+    one, other = groups([first, alone, second], solver)
+    assert one.jobs == {0, 1, 2} and other.jobs == {5, 6}
+    assert one.periods_s[0] == 0.100
+    assert abs(one.periods_s[1] - 0.100) < 1e-12 and abs(one.periods_s[2] - 0.200) < 1e-12
+    assert one.uses == (first, second)
+
+
+def pattern(rate: float, *uplinks: tuple[int, int]) -> LinkPattern:
+    return LinkPattern(1.0, dict.fromkeys(uplinks, UpPhase(0.4, rate, rate / 2)))
+
+
+def test_only_links_that_jobs_could_fill_join_them() -> None:
+    jobs = JobsOnLinks()
+    jobs.put(1, ON, pattern(6.0, (1, 0), (1, 1)))
+    jobs.put(2, ON, pattern(6.0, (1, 1), (1, 2)))
+    jobs.put(3, ON, pattern(4.0, (1, 2), (1, 3)))  # 10 of 10 with job 2: not more than there is
+    jobs.put(4, ON, pattern(9.0, (1, 3)))
+    assert jobs.joined([(1, 0)], lambda _: 10.0) == [(1, 1)]
+    assert jobs.joined([(1, 2)], lambda _: 10.0) == [(1, 1), (1, 3)]  # both jobs there count
+    jobs.remove(2)
+    assert jobs.joined([(1, 0), (1, 1)], lambda _: 10.0) == []

@@ -1,0 +1,57 @@
+"""For which links do turns pay? The threshold of decision 22 on fewer random links than there."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from artist.network.models.mean import mean
+from artist.network.models.patterns import Contention, Flow, InTurn, Member, Pattern, SharedLink
+from artist.network.models.phase import phase
+from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.options import CassiniOptions
+from artist.policies.cassini.solver import LinkSolver, LinkUse
+from artist.policies.cassini.time_shifts import Solution
+from artist.rng import stream
+
+
+def contention(use: LinkUse, solution: Solution, *, in_turn: bool) -> Contention:
+    """The jobs of a link, at their time-shifts or without any."""
+    members = []
+    for circle, shift_s, period_s in zip(
+        use.circles, solution.shifts_s, solution.periods_s, strict=True
+    ):
+        (up,) = circle.arcs
+        pattern = Pattern.simple(up.start_s, up.length_s, Flow((0,), 1.0))
+        turn = InTurn(0, period_s, 0.05 * period_s) if in_turn else None
+        members.append(Member(pattern, shift_s, turn=turn))
+    return Contention((SharedLink(1.0, eta=0.976),), tuple(members))
+
+
+def slowdowns(links: int) -> list[tuple[float, float, float]]:
+    """Of random links: what turns gain, and the mean slowdown with turns and at random phases."""
+    rng, solver, rows = stream(1, "test_least_gain"), LinkSolver(), []
+    for _ in range(links):
+        size = int(rng.integers(2, 4))
+        periods = rng.uniform(0.1, 0.4, size)
+        pairs = zip(periods.tolist(), rng.uniform(0.15, 0.5, size).tolist(), strict=True)
+        circles = tuple(Circle.down_then_up(p, p * up, 1.0) for p, up in pairs)
+        use = LinkUse(1.0, tuple(range(size)), circles)
+        if len(solver.phased(use)) == size:
+            solution = solver.solve(use)
+            turns = phase(contention(use, solution, in_turn=True))
+            random = mean(contention(use, solution, in_turn=False))
+            both = [statistics.fmean(x.slowdown for x in answer) for answer in (turns, random)]
+            rows.append((solver.gain(use), both[0], both[1]))
+    return rows
+
+
+@pytest.mark.slow
+def test_turns_pay_above_the_least_gain_and_not_for_all() -> None:
+    rows = slowdowns(240)
+    never = statistics.fmean(row[2] for row in rows)
+    always = statistics.fmean(row[1] for row in rows)
+    least = CassiniOptions().least_gain
+    chosen = statistics.fmean(row[1] if row[0] >= least else row[2] for row in rows)
+    assert chosen < never < always
