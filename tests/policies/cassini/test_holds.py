@@ -13,19 +13,19 @@ ON = Placement.of({0: 1})
 
 
 def test_a_shift_is_a_later_start() -> None:
-    # Alone, job 4 would start its next iteration at 130 and job 7 at 110. Job 7 is to start 25
-    # after job 4, every 50. If 4 does not wait, 7 waits for 45, until 155. If 7 does not, 4 is to
-    # start at 85 or 50 later, and waits for 5.
+    # Alone, job 4 would start its next iteration at 130 and job 7 at 110. Job 7 is to start 20
+    # after job 4, every 50. If 4 does not wait, 7 waits for 40, until 150. If 7 does not, 4 is to
+    # start at 90 or 50 later, and waits for 10.
     jobs = {4: Held(100, 30, 1), 7: Held(110, 0, 1)}
-    aligned = turns(3, jobs, {4: 0, 7: 25}, {4: 50, 7: 50})
+    aligned = turns(3, jobs, {4: 0, 7: 20}, {4: 50, 7: 50})
     assert aligned == {
-        4: (105, Turn(3, 135, 50, None)),
+        4: (110, Turn(3, 140, 50, None)),
         7: (110, Turn(3, 110, 50, None)),
     }
     # Job 4 with ten GPUs is worth more than 7: now 7 waits.
     jobs[4] = Held(100, 30, 10)
-    aligned = turns(3, jobs, {4: 0, 7: 25}, {4: 50, 7: 50})
-    assert {handle: until for handle, (until, _) in aligned.items()} == {4: 100, 7: 155}
+    aligned = turns(3, jobs, {4: 0, 7: 20}, {4: 50, 7: 50})
+    assert {handle: until for handle, (until, _) in aligned.items()} == {4: 100, 7: 150}
 
 
 def test_a_hold_carries_a_turn_even_where_nobody_waits() -> None:
