@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from links import LINK_GBPS, SNAPSHOTS
+from collections.abc import Iterable, Sequence
+from itertools import combinations_with_replacement
+from statistics import fmean, median
+
+from links import SNAPSHOTS
+from simulated import LINK_GBPS
+
+from artist.network.demand.down_and_up import down_and_up
 
 from artist.policies.cassini.circles import Circle
 from artist.policies.cassini.drift import corrections_per_minute
 from artist.policies.cassini.score import expected_score
 from artist.policies.cassini.time_shifts import Solution, SolverOptions, score_at, solve
+from artist.run import open_backend
+from artist.trace.synthetic.cassini import TABLE_3
+from artist.units import GIB
+from artist.workload.models import workload
 
 FIG_2 = (Circle.down_then_up(0.348, 0.118, 40.0),) * 2
 FIG_5 = (Circle.down_then_up(0.040, 0.010, 50.0), Circle.down_then_up(0.060, 0.010, 50.0))
@@ -45,3 +56,32 @@ def farthest_angle_deg() -> float:
 def corrections(jitter: float) -> list[float]:
     """Corrections per minute of the three snapshots, each job by itself (a random walk)."""
     return [corrections_per_minute(ms / 1e3, jitter, hours=6) for ms in PERIODS_MS]
+
+
+def alone(models: Sequence[str], workers: int = 4) -> dict[str, Circle]:
+    """What jobs of these models do on the testbed, alone."""
+    backend = open_backend("analytical")
+    circles = {}
+    for model in models:
+        job = down_and_up(workload(model), workers, LINK_GBPS * 1e9 / 8 / GIB, backend)
+        circles[model] = Circle.down_then_up(job.iteration_s, job.up_s, job.bytes_per_s * 8 / 1e9)
+    return circles
+
+
+def sending(circles: Iterable[Circle]) -> tuple[float, float, float]:
+    """The least, median and largest share of an iteration in which jobs send."""
+    shares = sorted(circle.arcs[0].length_s / circle.period_s for circle in circles)
+    return shares[0], median(shares), shares[-1]
+
+
+def pairs(circles: Sequence[Circle]) -> tuple[int, int, float, float]:
+    """Of all pairs on one link, a job with its like included: how many, how many score .95 or more
+    when aligned; the mean score aligned, and at random phases."""
+    both = list(combinations_with_replacement(circles, 2))
+    scores = [solved(pair).score for pair in both]
+    random = [expected_score(pair, LINK_GBPS) for pair in both]
+    return len(both), sum(x >= 0.95 for x in scores), fmean(scores), fmean(random)
+
+
+CATALOGUE_MODELS = tuple(row.spec((row.least + row.most) // 2) for row in TABLE_3)
+"""With the middle batch of Table 3."""

@@ -102,9 +102,7 @@ def case(number: int) -> Case:
 
 def row_of(number: int) -> dict[str, str]:
     one = case(number)
-    uses = [
-        LinkUse(LINK_GBPS, pair, tuple(one.circles[job] for job in pair)) for pair in one.pairs
-    ]
+    uses = [LinkUse(LINK_GBPS, pair, tuple(one.circles[job] for job in pair)) for pair in one.pairs]
     chosen = choose([uses], LinkSolver())
     ours = [seconds(chosen.shifts.get(job, 0)) for job in range(len(one.circles))]
     best = _searched(one, ours, number)

@@ -87,9 +87,7 @@ class Judged:
             }
         )
 
-    def cell(
-        self, cell: Cell, host: str, variant: str, setting: str = ""
-    ) -> Mapping[int, Row]:
+    def cell(self, cell: Cell, host: str, variant: str, setting: str = "") -> Mapping[int, Row]:
         """The rows of some runs that ended, by seed."""
         rows = self._rows[(*cell, host, variant, setting)]
         return {seed: row for seed, row in sorted(rows.items()) if row["mean_s"]}

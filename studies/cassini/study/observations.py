@@ -128,9 +128,7 @@ def write(path: Path, rows: Sequence[Row], columns: Sequence[str] = COLUMNS) -> 
 def differing_runs(every: int) -> list[str]:
     """Repeat every Nth run. The answer names those with another row."""
     kept = {tuple(row[column] for column in PLACE): row for row in read(RESULTS)}
-    return [
-        " ".join(run.place) for run in planned()[::every] if kept.get(run.place) != row_of(run)
-    ]
+    return [" ".join(run.place) for run in planned()[::every] if kept.get(run.place) != row_of(run)]
 
 
 def _text(value: float | None) -> str:

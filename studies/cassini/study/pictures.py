@@ -104,5 +104,3 @@ def _jitter(canvas: Canvas) -> None:
     panels[0].set_ylabel("gain, time not computing")
     handles, labels = panels[0].get_legend_handles_labels()
     canvas.legend(handles, labels, loc="outside upper center", ncols=2)
-
-

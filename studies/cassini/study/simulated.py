@@ -49,11 +49,11 @@ def simulated(
     `links_of` has the links that each job crosses, from 0 on. `aligned`: the jobs keep their turns,
     and who is ahead by 5 % of its iteration waits.
     """
-    links = tuple(
-        SharedLink(LINK_GBPS * GBIT, eta=ETA) for _ in range(1 + max(map(max, links_of)))
-    )
+    links = tuple(SharedLink(LINK_GBPS * GBIT, eta=ETA) for _ in range(1 + max(map(max, links_of))))
     members = []
-    for job, (circle, of_job, offset_s) in enumerate(zip(circles, links_of, offsets_s, strict=True)):
+    for job, (circle, of_job, offset_s) in enumerate(
+        zip(circles, links_of, offsets_s, strict=True)
+    ):
         (up,) = circle.arcs
         flow = Flow(tuple(of_job), up.demand * GBIT)
         slack_s = DRIFT * circle.period_s if aligned else None
@@ -64,9 +64,7 @@ def simulated(
     alone = [alone_s(contention, index) for index in range(len(members))]
     settings = PhaseSettings(seed=seed)
     varied = with_jitter(contention, alone, jitter, iterations, seed)
-    simulation = Simulation(
-        varied, lognormal(contention, settings), settings.two_bottleneck_weight
-    )
+    simulation = Simulation(varied, lognormal(contention, settings), settings.two_bottleneck_weight)
     simulation.run(lambda now: min(job.iterations for job in now.jobs) >= iterations)
     assert simulation.turns is not None
     return Simulated(

@@ -40,7 +40,9 @@ LOADS = (0.8, 1.0)
 """Section 5.1; the replicates of Poisson traces are spread evenly between both."""
 
 
-def jobs_of(kind: str, arrivals: str, jobs: int, gpus: int, seed: int, load: float) -> tuple[Job, ...]:
+def jobs_of(
+    kind: str, arrivals: str, jobs: int, gpus: int, seed: int, load: float
+) -> tuple[Job, ...]:
     """The jobs of a run, by order of arrival."""
     poisson = arrivals == Kind.POISSON
     made = cassini(Kind(arrivals), jobs, gpus, seed, load if poisson else None).jobs
@@ -62,7 +64,8 @@ def _matched(jobs: tuple[Job, ...], seed: int, arrivals: str) -> tuple[Job, ...]
     chosen = [MATCHED_MODELS[x] for x in rng.integers(len(MATCHED_MODELS), size=len(jobs)).tolist()]
     before = math.fsum(job.gpus * job.iterations * job.compute_s for job in jobs)
     after = math.fsum(
-        job.gpus * job.iterations * compute_s(model) for job, model in zip(jobs, chosen, strict=True)
+        job.gpus * job.iterations * compute_s(model)
+        for job, model in zip(jobs, chosen, strict=True)
     )
     return tuple(
         Job(job.id, round(job.arrival_s * after / before, 9), job.gpus, model, job.iterations,
@@ -75,5 +78,3 @@ def _matched(jobs: tuple[Job, ...], seed: int, arrivals: str) -> tuple[Job, ...]
 def compute_s(model: str) -> float:
     """Computation of an iteration."""
     return single_gpu_ns(workload(model)) / TICKS_PER_S
-
-
