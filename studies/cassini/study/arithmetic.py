@@ -10,7 +10,6 @@ from links import SNAPSHOTS
 from simulated import LINK_GBPS
 
 from artist.network.demand.down_and_up import down_and_up
-
 from artist.policies.cassini.circles import Circle
 from artist.policies.cassini.drift import corrections_per_minute
 from artist.policies.cassini.score import expected_score

@@ -101,6 +101,7 @@ def case(number: int) -> Case:
 
 
 def row_of(number: int) -> dict[str, str]:
+    """A case: the algorithms, the search, and random offsets."""
     one = case(number)
     uses = [LinkUse(LINK_GBPS, pair, tuple(one.circles[job] for job in pair)) for pair in one.pairs]
     chosen = choose([uses], LinkSolver())
@@ -112,8 +113,11 @@ def row_of(number: int) -> dict[str, str]:
         for _ in range(DRAWS)
     ]
     judged = range(1000, 1000 + DRAWS)
+    loose = [
+        one.stretch(x, JUDGED, seed, aligned=False) for x, seed in zip(offsets, judged, strict=True)
+    ]
     means = (
-        np.mean([one.stretch(x, JUDGED, s, aligned=False) for x, s in zip(offsets, judged)]),
+        np.mean(loose),
         np.mean([one.stretch(ours, JUDGED, seed) for seed in judged]),
         np.mean([one.stretch(best, JUDGED, seed) for seed in judged]),
     )
@@ -150,4 +154,5 @@ def _searched(one: Case, ours: Sequence[float], number: int) -> list[float]:
                 at = min(tried, key=cost)
             if cost(at) >= before:
                 break
-    return list(min(known, key=lambda key: known[key]))
+    best, _ = min(known.items(), key=lambda item: item[1])
+    return list(best)

@@ -68,9 +68,13 @@ class Judged:
             }
         )
         self.ideal = compare_together(
-            {cell: self._pair((*cell, "themis", IDEAL, ""), (*cell, "themis", CASSINI, ""), "mean_s")
-             for cell in THEMIS_CELLS}
-        )  # fmt: skip
+            {
+                cell: self._pair(
+                    (*cell, "themis", IDEAL, ""), (*cell, "themis", CASSINI, ""), "mean_s"
+                )
+                for cell in THEMIS_CELLS
+            }
+        )
         self.hosts = compare_together(
             {
                 (host, metric): self._gain(HOSTS_CELL, host, metric)

@@ -71,6 +71,7 @@ def places() -> Iterator[tuple[int, str, float, int]]:
 
 
 def row_of(snapshot: int, variant: str, jitter: float, seed: int) -> dict[str, str]:
+    """Simulate the jobs of a snapshot."""
     circles = SNAPSHOTS[snapshot]
     done = simulated(
         circles,

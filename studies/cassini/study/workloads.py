@@ -1,9 +1,9 @@
 """The jobs of the runs: those of the catalogue (`trace synth --shape cassini`), and matched ones.
 
-**Matched** jobs are a fit. Table 2 of the paper has jobs of one iteration time that are Up for .41 to
-.50 of it where their score is 1. Catalogue jobs are Up for .7 to .9 of theirs, at unequal times, so
-hardly any two are compatible. A matched job has a batch with which its iteration takes 300 ms alone
-on four workers of the testbed (snapshot 1). It is then Up for a quarter to a half of it.
+**Matched** jobs are a fit. Table 2 of the paper has jobs of one iteration time that are Up for .41
+to .50 of it where their score is 1. Most jobs of the catalogue are Up for .7 to .9 of theirs, at
+unequal times, so hardly any two are compatible. A matched job has a batch with which its iteration
+takes 300 ms alone on four workers of the testbed (snapshot 1). It is Up for less than half of it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ MATCHED_MODELS = (
     "gpt1@batch=32",
     "gpt2@batch=14",
 )
-"""Each takes 300 ms an iteration on four workers, within 1 % (gpt2: 308). XLM, GPT-3 and DLRM have no
-such batch."""
+"""Each takes 300 ms an iteration on four workers, within 1 % (gpt2: 308). XLM, GPT-3 and DLRM have
+no such batch."""
 
 LOADS = (0.8, 1.0)
 """Section 5.1; the replicates of Poisson traces are spread evenly between both."""
