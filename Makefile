@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention clean
+.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -144,6 +144,12 @@ study-contention: $(STAMP)
 	  --out build/contention/$$name --workers $(WORKERS) --resume --quiet || exit; done
 	$(BIN)/python studies/contention/study take $(addprefix build/contention/,$(COMPETING))
 	$(BIN)/python studies/contention/study page
+
+# Repeats the runs behind studies/cassini/README.md and writes the page and its pictures. Half an hour
+# of CPU time. Runs that are done are kept in build/ until `make clean`.
+study-cassini: $(STAMP)
+	$(BIN)/python studies/cassini/study runs --workers $(WORKERS)
+	$(BIN)/python studies/cassini/study page
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,158 @@
+"""How far Algorithms 1 and 2 are from the best shifts of a whole component, judged by `phase`.
+
+A case has two to four jobs and links that each join two of them. The search goes job by job over a
+grid of shifts, from the algorithms' shifts and from random ones; the job order and the grid are
+fixed. What it chose is simulated anew with other random numbers, as the algorithms' choice is: else
+it would profit from its own luck.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from observations import HERE, Row, read
+from simulated import LINK_GBPS, simulated
+
+from artist.io.writing import write_whole
+from artist.policies.cassini.affinity import JoinedJobs
+from artist.policies.cassini.candidates import choose
+from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.solver import LinkSolver, LinkUse
+from artist.rng import stream
+from artist.units import seconds
+
+JOINT = HERE / "joint.csv"
+COLUMNS = ("case", "jobs", "links", "cycles", "score", "unaligned", "algorithms", "search")
+
+CASES = 40
+PERIODS_MS = (300.0, 300.0, 300.0, 150.0)
+GRID = 16
+SWEEPS = 2
+SEARCHED = 40
+"""Iterations of a simulation in the search."""
+JUDGED = 256
+DRAWS = 8
+"""How many simulations judge a choice, and how many random offsets stand for no alignment."""
+JITTER = 0.005
+
+
+@dataclass(frozen=True)
+class Case:
+    """A component."""
+
+    circles: tuple[Circle, ...]
+    pairs: tuple[tuple[int, int], ...]
+    """The jobs of each link."""
+
+    @property
+    def links_of(self) -> list[tuple[int, ...]]:
+        """The links of each job."""
+        return [
+            tuple(link for link, pair in enumerate(self.pairs) if job in pair)
+            for job in range(len(self.circles))
+        ]
+
+    def stretch(
+        self, shifts_s: Sequence[float], iterations: int, seed: int, *, aligned: bool = True
+    ) -> float:
+        """Mean iteration over that alone."""
+        return simulated(
+            self.circles, self.links_of, shifts_s,
+            aligned=aligned, jitter=JITTER, iterations=iterations, seed=seed,
+        ).stretch  # fmt: skip
+
+
+def write_joint() -> None:
+    """Do all cases, and write `joint.csv`."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(row_of(number) for number in range(CASES))
+    write_whole(JOINT, text.getvalue())
+
+
+def read_joint() -> list[Row]:
+    """The rows of `joint.csv`."""
+    return read(JOINT, COLUMNS)
+
+
+def case(number: int) -> Case:
+    """One of the cases."""
+    rng = stream(number, "study.cassini.joint")
+    jobs = 2 + number % 3
+    circles = []
+    for period_ms, up, gbps in zip(
+        rng.choice(PERIODS_MS, jobs), rng.uniform(0.15, 0.5, jobs), rng.uniform(25, 50, jobs),
+        strict=True,
+    ):  # fmt: skip
+        circles.append(Circle.down_then_up(period_ms / 1e3, up * period_ms / 1e3, gbps))
+    most = int(rng.integers(jobs - 1, jobs + 1))
+    while True:
+        pairs = {tuple(sorted(rng.choice(jobs, 2, False).tolist())) for _ in range(max(most, 1))}
+        joined = JoinedJobs()
+        for pair in sorted(pairs):
+            joined.join(pair)
+        if joined.loops(range(jobs)) == jobs - 1:
+            return Case(tuple(circles), tuple(sorted(pairs)))
+
+
+def row_of(number: int) -> dict[str, str]:
+    """A case: the algorithms, the search, and random offsets."""
+    one = case(number)
+    uses = [LinkUse(LINK_GBPS, pair, tuple(one.circles[job] for job in pair)) for pair in one.pairs]
+    chosen = choose([uses], LinkSolver())
+    ours = [seconds(chosen.shifts.get(job, 0)) for job in range(len(one.circles))]
+    best = _searched(one, ours, number)
+    rng = stream(number, "study.cassini.joint.offsets")
+    offsets = [
+        [x * circle.period_s for x, circle in zip(rng.random(len(ours)), one.circles, strict=True)]
+        for _ in range(DRAWS)
+    ]
+    judged = range(1000, 1000 + DRAWS)
+    loose = [
+        one.stretch(x, JUDGED, seed, aligned=False) for x, seed in zip(offsets, judged, strict=True)
+    ]
+    means = (
+        np.mean(loose),
+        np.mean([one.stretch(ours, JUDGED, seed) for seed in judged]),
+        np.mean([one.stretch(best, JUDGED, seed) for seed in judged]),
+    )
+    values = (
+        str(number), str(len(ours)), str(len(one.pairs)), str(chosen.cycles),
+        *(f"{x:.6g}" for x in (chosen.score, *means)),
+    )  # fmt: skip
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def _searched(one: Case, ours: Sequence[float], number: int) -> list[float]:
+    """Coordinate descent over a grid of shifts; of equal results the first."""
+    rng = stream(number, "study.cassini.joint.starts")
+    drawn = [int(x) / GRID * circle.period_s for x, circle in zip(
+        rng.integers(GRID, size=len(ours)), one.circles, strict=True)]  # fmt: skip
+    known: dict[tuple[float, ...], float] = {}
+
+    def cost(shifts_s: Sequence[float]) -> float:
+        key = tuple(shifts_s)
+        if key not in known:
+            known[key] = one.stretch(key, SEARCHED, number)
+        return known[key]
+
+    for start in (list(ours), drawn):
+        at = start
+        for _ in range(SWEEPS):
+            before = cost(at)
+            for job in range(1, len(at)):
+                tried = [at]
+                for step in range(GRID):
+                    other = list(at)
+                    other[job] = step / GRID * one.circles[job].period_s
+                    tried.append(other)
+                at = min(tried, key=cost)
+            if cost(at) >= before:
+                break
+    best, _ = min(known.items(), key=lambda item: item[1])
+    return list(best)

@@ -1,0 +1,112 @@
+"""Table 2 and Figs. 15 and 17: jobs of a snapshot on one link, at random offsets and in turn.
+
+The patterns are inferred from Table 2 after it was seen: a fit (docs/cassini.md).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+import numpy as np
+from observations import HERE, Row, read
+from simulated import LINK_GBPS, simulated
+
+from artist.io.writing import write_whole
+from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.time_shifts import Choice, SolverOptions, solve
+from artist.rng import stream
+
+LINKS = HERE / "links.csv"
+COLUMNS = (
+    "snapshot", "variant", "jitter", "seed", "mean_ms", "p99_ms", "stretch", "sending_ms",
+    "corrections_per_min",
+)  # fmt: skip
+
+RANDOM, STEP, FIRST, CENTRE = "random", "in step", "first", "centre"
+JITTER = 0.005
+JITTERS = (0.0, 0.0025, 0.005, 0.01, 0.02)
+REPLICATES = 20
+ITERATIONS = 256
+
+
+def _circle(period_ms: float, up_ms: float, gbps: float) -> Circle:
+    return Circle.down_then_up(period_ms / 1e3, up_ms / 1e3, gbps)
+
+
+SNAPSHOTS: dict[int, tuple[Circle, ...]] = {
+    1: (_circle(300, 138, 39), _circle(300, 148, 40)),
+    2: (_circle(336, 168, 37), _circle(336, 163, 37), _circle(336, 59, 19)),
+    3: (_circle(272, 157.2, 39), _circle(272, 151.4, 39)),
+    4: (_circle(216, 150, 37), _circle(216, 150, 37)),
+    5: (_circle(336, 199, 44), _circle(336, 168, 37), _circle(336, 138, 39)),
+}
+"""As in tests/policies/cassini/snapshots.py: period, Up time (ms) and demand (Gbit/s)."""
+
+
+def write_links() -> None:
+    """Simulate everything, and write `links.csv`."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(row_of(*place) for place in places())
+    write_whole(LINKS, text.getvalue())
+
+
+def read_links() -> list[Row]:
+    """The rows of `links.csv`."""
+    return read(LINKS, COLUMNS)
+
+
+def places() -> Iterator[tuple[int, str, float, int]]:
+    """Snapshot, variant, jitter and seed of each row."""
+    for snapshot in SNAPSHOTS:
+        for variant in (RANDOM, STEP, FIRST, CENTRE):
+            for jitter in JITTERS:
+                if variant == STEP and jitter != JITTER:
+                    continue
+                for seed in range(REPLICATES):
+                    yield snapshot, variant, jitter, seed
+
+
+def row_of(snapshot: int, variant: str, jitter: float, seed: int) -> dict[str, str]:
+    """Simulate the jobs of a snapshot."""
+    circles = SNAPSHOTS[snapshot]
+    done = simulated(
+        circles,
+        [(0,)] * len(circles),
+        _offsets_s(snapshot, variant, seed),
+        aligned=variant in (FIRST, CENTRE),
+        jitter=jitter,
+        iterations=ITERATIONS,
+        seed=seed,
+    )
+    every = np.concatenate(done.took_s) * 1e3
+    sending = [
+        float(np.mean(took_s) - circle.arcs[0].start_s) * 1e3
+        for took_s, circle in zip(done.took_s, circles, strict=True)
+    ]
+    values = (every.mean(), np.percentile(every, 99), done.stretch)
+    return dict(
+        zip(
+            COLUMNS,
+            (
+                str(snapshot), variant, str(jitter), str(seed), *(f"{x:.6g}" for x in values),
+                " ".join(f"{x:.4g}" for x in sending), f"{done.corrections_per_min:.6g}",
+            ),
+            strict=True,
+        )
+    )  # fmt: skip
+
+
+def _offsets_s(snapshot: int, variant: str, seed: int) -> list[float]:
+    circles = SNAPSHOTS[snapshot]
+    if variant == RANDOM:
+        drawn = stream(seed, f"study.cassini.offsets {snapshot}").random(len(circles)).tolist()
+        return [part * circle.period_s for part, circle in zip(drawn, circles, strict=True)]
+    if variant == STEP:
+        starts = [circle.arcs[0].start_s for circle in circles]
+        return [max(starts) - start_s for start_s in starts]
+    choice = Choice.FIRST if variant == FIRST else Choice.CENTRE
+    return list(solve(circles, LINK_GBPS, SolverOptions(choice=choice)).shifts_s)

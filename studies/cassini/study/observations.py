@@ -1,0 +1,136 @@
+"""The rows of `results.csv`: one per run, with its place in the plan and its results.
+
+`results.csv` alone stands between the runs and the page. If you doubt a number on the page, you
+find its runs there, and `study runs --every N` repeats a sample of them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from plan import GPUS, LCM, Planned, planned
+from workloads import jobs_of
+
+from artist.config import Scenario
+from artist.errors import ConfigError
+from artist.io.writing import write_whole
+from artist.results.result import Result
+from artist.run import simulate
+from artist.trace.native.writer import write_csv
+
+HERE = Path(__file__).resolve().parent.parent
+RESULTS = HERE / "results.csv"
+
+PLACE = ("workload", "arrivals", "cluster", "host", "variant", "setting", "seed")
+QUANTILES = (5, 10, 25, 50, 75, 90, 95, 99)
+METRICS = (
+    "mean_s", "p99_s", "alone_mean_s", "stretch_mean", "stretch_p99", "slowed_share",
+    "jct_mean_s", "stalled_job_s",
+    "choices", "score", "moved", "links", "cycles", "aligned",
+    *(f"q{q}_s" for q in QUANTILES),
+)  # fmt: skip
+COLUMNS = (*PLACE, *METRICS)
+
+SLOWED = 1.001
+"""An iteration that takes this many times as long as alone is slowed: below is rounding."""
+
+Row: TypeAlias = Mapping[str, str]
+
+
+def row_of(run: Planned) -> dict[str, str]:
+    """Do a run. Its metrics are empty where it is refused."""
+    with tempfile.TemporaryDirectory() as scratch:
+        trace = Path(scratch) / "jobs.csv"
+        jobs = jobs_of(run.workload, run.arrivals, run.jobs, GPUS[run.cluster], run.seed, run.load)
+        write_csv(jobs, trace)
+        place = dict(zip(PLACE, run.place, strict=True))
+        try:
+            result = simulate(Scenario.model_validate(run.scenario(str(trace))))
+        except ConfigError:
+            # Common multiples of whole milliseconds may be hours, which the run refuses.
+            if run.setting != LCM:
+                raise
+            return place | dict.fromkeys(METRICS, "")
+    values = {**_iterations(result), **_choices(result)}
+    values["jct_mean_s"] = float(result.summary["jct_mean_s"])
+    return place | {name: _text(values.get(name)) for name in METRICS}
+
+
+def _iterations(result: Result) -> dict[str, float]:
+    """Of all iterations of all jobs: an interval counts as often as it has iterations."""
+    table = result.tables["placements"]
+    count, took_s, alone_s, stalled_s = (
+        np.asarray(table[name], dtype=np.float64)
+        for name in ("iterations", "iteration_s", "alone_iteration_s", "stalled_s")
+    )
+    stretch = took_s / alone_s
+    return {
+        "mean_s": float(np.average(took_s, weights=count)),
+        "p99_s": quantile(took_s, count, 99),
+        "alone_mean_s": float(np.average(alone_s, weights=count)),
+        "stretch_mean": float(np.average(stretch, weights=count)),
+        "stretch_p99": quantile(stretch, count, 99),
+        "slowed_share": float(count[stretch > SLOWED].sum() / count.sum()),
+        "stalled_job_s": float(stalled_s.sum()),
+        **{f"q{q}_s": quantile(took_s, count, q) for q in QUANTILES},
+    }
+
+
+def quantile(values: np.ndarray[Any, Any], weights: np.ndarray[Any, Any], percent: float) -> float:
+    """The least value that so many percent of the weight do not exceed."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    place = np.searchsorted(reached, percent / 100 * reached[-1] * (1 - 1e-12))
+    return float(values[order][min(place, len(order) - 1)])
+
+
+def _choices(result: Result) -> dict[str, float]:
+    """What CASSINI decided, where links could be full; means over its choices."""
+    table = result.tables.get("cassini")
+    if not table or not len(table["score"]):
+        return {"choices": 0.0}
+    return {
+        "choices": float(len(table["score"])),
+        "score": float(np.mean(table["score"])),
+        "moved": float(np.mean(np.asarray(table["chosen"]) > 0)),
+        "links": float(np.mean(table["links"])),
+        "cycles": float(np.mean(table["cycles"])),
+        "aligned": float(np.sum(table["aligned"])),
+    }
+
+
+def read(path: Path, columns: Sequence[str] = COLUMNS) -> list[Row]:
+    """The rows of a results file; the program ends if it is missing or has other columns."""
+    if path.is_file():
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows = csv.DictReader(stream)
+            if tuple(rows.fieldnames or ()) == tuple(columns):
+                return list(rows)
+    sys.exit(f"{path}: no rows with today's columns; `make study-cassini` makes them anew")
+
+
+def write(path: Path, rows: Sequence[Row], columns: Sequence[str] = COLUMNS) -> None:
+    """Write a results file."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(path, text.getvalue())
+
+
+def differing_runs(every: int) -> list[str]:
+    """Repeat every Nth run. The answer names those with another row."""
+    kept = {tuple(row[column] for column in PLACE): row for row in read(RESULTS)}
+    return [" ".join(run.place) for run in planned()[::every] if kept.get(run.place) != row_of(run)]
+
+
+def _text(value: float | None) -> str:
+    """Ten digits: sums of floats differ in their last ones between processors."""
+    return "" if value is None else f"{value:.10g}"

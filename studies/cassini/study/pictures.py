@@ -1,0 +1,110 @@
+"""The pictures of the page as SVG. The same rows give the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judging import Judged, judged_links
+from links import CENTRE, FIRST, JITTERS, read_links
+from observations import QUANTILES, Row
+from plan import CASSINI, HOST, HOSTS, HOSTS_CELL, IDEAL, PAIRS, RACKS_2, RACKS_4, RANDOM
+from workloads import CATALOGUE, MATCHED
+
+from artist.report.drawing import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+WIDTH_IN = 7.2
+STYLE: Any = {
+    "font.size": 8, "axes.labelsize": 8, "legend.fontsize": 7, "xtick.labelsize": 7,
+    "ytick.labelsize": 7, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.linewidth": 0.6, "grid.linewidth": 0.4, "grid.color": "#dddddd", "axes.axisbelow": True,
+    "legend.frameon": False, "lines.linewidth": 1.1, "text.parse_math": False,
+    "svg.fonttype": "none", "svg.hashsalt": "artist",
+}  # fmt: skip
+
+_WIDE = (0.03, 0.1, 0.3, 1.0, 3.0)
+PANELS = (
+    ((CATALOGUE, "poisson", RACKS_2), "Fig. 11: Poisson, 2:1", "paper: 1.6, P99 1.8", _WIDE),
+    ((CATALOGUE, "dynamic", PAIRS), "Fig. 16: pairs", "paper: 1.4, P99 1.9", _WIDE),
+    ((CATALOGUE, "dynamic", RACKS_4), "dynamic, 4:1", "", _WIDE),
+    ((MATCHED, "dynamic", RACKS_4), "matched, dynamic, 4:1", "", (0.3, 0.4, 0.5)),
+)
+"""Cells of the picture of iteration times, what the paper gains there, and ticks in seconds."""
+
+
+def draw_all(rows: Sequence[Row], folder: Path) -> None:
+    """Draw every picture into a folder."""
+    one = Judged(rows)
+    _save(folder / "iterations.svg", partial(_iterations, one))
+    _save(folder / "hosts.svg", partial(_hosts, one))
+    _save(folder / "jitter.svg", _jitter)
+
+
+def _save(path: Path, paint: Callable[[Canvas], None]) -> None:
+    import matplotlib
+    from matplotlib.figure import Figure as Canvas
+
+    with matplotlib.rc_context(STYLE):
+        canvas = Canvas(figsize=(WIDTH_IN, 2.6), layout="constrained")
+        paint(canvas)
+        canvas.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _iterations(one: Judged, canvas: Canvas) -> None:
+    """Which share of the iterations takes up to how long: means of the replicates' quantiles."""
+    panels = canvas.subplots(1, len(PANELS), sharey=True)
+    names = {HOST: "Themis", CASSINI: "Themis with CASSINI", IDEAL: "Ideal"}
+    for axes, (cell, title, paper, ticks) in zip(panels, PANELS, strict=True):
+        for index, (variant, label) in enumerate(names.items()):
+            times = [one.mean(cell, "themis", variant, f"q{q}_s") for q in QUANTILES]
+            axes.plot(times, QUANTILES, "o-", ms=2, color=style(f"s{index}")[0], label=label)
+        axes.set_title(title, fontsize=8)
+        axes.set_xscale("log")
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+        axes.set_xlabel("iteration (s)")
+        axes.text(0.98, 0.12, paper, transform=axes.transAxes, ha="right", fontsize=7)
+        axes.grid(visible=True)
+    panels[0].set_ylabel("iterations (%)")
+    handles, labels = panels[0].get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="outside upper center", ncols=len(names))
+
+
+def _hosts(one: Judged, canvas: Canvas) -> None:
+    """The gain of each host, beside the share of its iterations that others slow."""
+    axes = canvas.subplots()
+    axes.axhline(1, color="black", lw=0.6)
+    for index, host in enumerate(("themis", *HOSTS, RANDOM)):
+        gain = one.hosts[host, "stretch_mean"]
+        x = 100 * one.mean(HOSTS_CELL, host, HOST, "slowed_share")
+        colour = style(f"s{index % 6}")[0]
+        axes.plot([x, x], [gain.low, gain.high], color=colour)
+        axes.plot(x, gain.ratio, "o" if index < 6 else "s", color=colour, ms=3.5, label=host)
+    axes.set_xlabel("iterations that other jobs slow, without CASSINI (%)")
+    axes.set_ylabel("gain, mean stretch")
+    axes.grid(visible=True)
+    canvas.legend(loc="outside upper center", ncols=8)
+
+
+def _jitter(canvas: Canvas) -> None:
+    """The gain on one link over jitter."""
+    links = judged_links(read_links())
+    panels: Sequence[Axes] = canvas.subplots(1, 4, sharey=True)
+    for axes, snapshot in zip(panels, (1, 2, 3, 4), strict=True):
+        axes.axhline(1, color="black", lw=0.6)
+        for index, variant in enumerate((FIRST, CENTRE)):
+            gains = [links[snapshot, variant, x].ratio for x in JITTERS]
+            x = [100 * x for x in JITTERS]
+            axes.plot(x, gains, "o-", ms=3, color=style(f"s{index}")[0], label=variant)
+        axes.set_title(f"snapshot {snapshot}")
+        axes.set_xlabel("jitter (%)")
+        axes.grid(visible=True)
+    panels[0].set_ylabel("gain, time not computing")
+    handles, labels = panels[0].get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="outside upper center", ncols=2)

@@ -1,0 +1,74 @@
+"""Jobs on links, simulated by the model `phase`: with jitter for all, in turn or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from artist.network.models.patterns import Contention, Flow, InTurn, Member, Pattern, SharedLink
+from artist.network.models.phase import PhaseSettings, iterations_s, lognormal
+from artist.network.models.simulation import Simulation, alone_s
+from artist.network.models.turns import with_jitter
+from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.unified import DRIFT
+
+GBIT = 1e9 / 8
+LINK_GBPS = 50.0
+ETA = 0.88
+"""Two jobs that queue for a link of 50 Gbit/s got 22 Gbit/s each (section 2.2)."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """The later half of the iterations of each job, in seconds."""
+
+    took_s: tuple[tuple[float, ...], ...]
+    alone_s: tuple[float, ...]
+    corrections_per_min: float
+    """Of all jobs together."""
+
+    @property
+    def stretch(self) -> float:
+        """Iterations over those alone; the mean of all jobs."""
+        means = [sum(x) / len(x) for x in self.took_s]
+        return sum(x / y for x, y in zip(means, self.alone_s, strict=True)) / len(means)
+
+
+def simulated(
+    circles: Sequence[Circle],
+    links_of: Sequence[Sequence[int]],
+    offsets_s: Sequence[float],
+    *,
+    aligned: bool,
+    jitter: float,
+    iterations: int,
+    seed: int,
+) -> Simulated:
+    """Simulate jobs of one Up phase each.
+
+    `links_of` has the links that each job crosses, from 0 on. `aligned`: the jobs keep their turns,
+    and who is ahead by 5 % of its iteration waits.
+    """
+    links = tuple(SharedLink(LINK_GBPS * GBIT, eta=ETA) for _ in range(1 + max(map(max, links_of))))
+    members = []
+    for job, (circle, of_job, offset_s) in enumerate(
+        zip(circles, links_of, offsets_s, strict=True)
+    ):
+        (up,) = circle.arcs
+        flow = Flow(tuple(of_job), up.demand * GBIT)
+        slack_s = DRIFT * circle.period_s if aligned else None
+        turn = InTurn(0 if aligned else job, circle.period_s, slack_s)
+        pattern = Pattern.simple(up.start_s, up.length_s * up.demand * GBIT, flow)
+        members.append(Member(pattern, offset_s, (), turn))
+    contention = Contention(links, tuple(members))
+    alone = [alone_s(contention, index) for index in range(len(members))]
+    settings = PhaseSettings(seed=seed)
+    varied = with_jitter(contention, alone, jitter, iterations, seed)
+    simulation = Simulation(varied, lognormal(contention, settings), settings.two_bottleneck_weight)
+    simulation.run(lambda now: min(job.iterations for job in now.jobs) >= iterations)
+    assert simulation.turns is not None
+    return Simulated(
+        tuple(tuple(iterations_s(job, job.iterations // 2)) for job in simulation.jobs),
+        tuple(alone),
+        sum(simulation.turns.corrections) * 60 / simulation.now_s,
+    )

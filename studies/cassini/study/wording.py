@@ -1,0 +1,410 @@
+"""The page: tables and sentences from the rows, put into `page.md.j2`, which holds the other words.
+
+Every number of a run comes from the rows. The template asks for it by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+import arithmetic
+import jinja2
+from joint import read_joint
+from judging import GAINS, NEAR_IDEAL, Judged, judged_links, verdict
+from links import CENTRE, FIRST, JITTER, JITTERS, SNAPSHOTS, read_links
+from observations import HERE, Row
+from plan import (
+    CASSINI,
+    HOST,
+    HOSTS,
+    HOSTS_CELL,
+    LCM,
+    PAIRS,
+    RACKS_2,
+    RANDOM,
+    SETTINGS,
+    THEMIS_CELLS,
+)
+from workloads import CATALOGUE, MATCHED, MATCHED_MODELS
+
+from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.time_shifts import Solution
+from artist.results.statistics.compare_values import IDENTICAL, ComparedValues, judged_together
+
+FIGURES = {
+    "11": ("poisson", RACKS_2, 1.6, 1.8),
+    "13": ("dynamic", RACKS_2, 1.5, 2.2),
+    "16": ("dynamic", PAIRS, 1.4, 1.9),
+}
+"""Arrivals, cluster, and the paper's gains of mean and P99. Figs. 12 and 14 divide models."""
+TABLE_2 = {
+    1: ("WideResNet101, VGG16", 138 + 148, 205 + 199),
+    2: ("VGG19, VGG16, ResNet50", 168 + 163 + 59, 220 + 220 + 55),
+    3: ("VGG19, VGG16", 166 + 168, 176 + 177),
+    4: ("RoBERTa twice", 164 + 180, 210 + 208),
+    5: ("BERT, VGG19, WideResNet101", 209 + 294 + 265, 213 + 292 + 266),
+}
+"""Jobs, and the sum of their communication times with CASSINI and with Themis, ms."""
+
+
+def page_text(rows: Sequence[Row]) -> str:
+    """The page.
+
+    Raises:
+        jinja2.UndefinedError: the template asks for something that does not exist.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        autoescape=False,  # noqa: S701  # this is no web page
+    )
+    one = Judged(rows)
+    links = judged_links(read_links())
+    alone = {
+        CATALOGUE: list(arithmetic.alone(arithmetic.CATALOGUE_MODELS).values()),
+        MATCHED: list(arithmetic.alone(MATCHED_MODELS).values()),
+    }
+    environment.globals.update(
+        runs=f"{len(rows):,}",
+        figures=lambda: figures(one),
+        cells=lambda: cells(one),
+        table_2=lambda: table_2(links),
+        hosts=lambda: hosts(one),
+        settings=lambda: settings(one),
+        jitter=lambda: jitter(links),
+        joint=lambda: joint(read_joint()),
+        stretch=lambda arrivals, cluster, workload=MATCHED: (
+            f"{one.mean((workload, arrivals, cluster), 'themis', HOST, 'stretch_mean'):.3f}"
+        ),
+        slowed=lambda workload, arrivals, cluster: share(
+            one.mean((workload, arrivals, cluster), "themis", HOST, "slowed_share")
+        ),
+        gain=lambda workload, arrivals, cluster, metric: interval(
+            one.themis[workload, arrivals, cluster, metric]
+        ),
+        host_gain=lambda host, metric: interval(one.hosts[host, metric]),
+        host_verdict=lambda host, metric: verdict(one.hosts[host, metric], GAINS[metric]),
+        snapshot=lambda number, variant=FIRST: interval(links[number, variant, JITTER]),
+        families=[judged_together(x.values()) for x in (one.themis, one.hosts, one.settings)],
+        lcm_ended=one.ended(LCM),
+        replicates=one.ended(""),
+        kinds=kinds(one),
+        sending={name: _sending(circles) for name, circles in alone.items()},
+        pairs={name: _pairs(circles) for name, circles in alone.items()},
+        choices=lambda *cell: f"{one.mean(cell, 'themis', CASSINI, 'choices'):.1f}",
+        seeds=lambda host: len(one.cell(HOSTS_CELL, host, CASSINI)),
+        corrections={number: f"{x:.1f}" for number, x in corrections().items()},
+        host_slowed=lambda host: share(one.mean(HOSTS_CELL, host, HOST, "slowed_share")),
+        said=lambda *cell: verdict(
+            one.themis[(*cell, "stretch_mean")], GAINS["stretch_mean"]
+        ).strip("*"),
+        best=best(one),
+        joint_cases=len(read_joint()),
+        lost=lambda *cell: share(one.mean(cell, "themis", HOST, "stretch_mean") - 1),
+        joint_means=joint_means(read_joint()),
+    )
+    return environment.get_template("page.md.j2").render()
+
+
+def figures(one: Judged) -> str:
+    """The paper's figures: what it says, what we see, and the verdict."""
+    fig_2, fig_5 = arithmetic.solved(arithmetic.FIG_2), arithmetic.solved(arithmetic.FIG_5)
+    lines = [
+        [
+            "2",
+            "score 1, 120 ms",
+            _shift(fig_2),
+            _holds(fig_2.score, fig_2.shifts_s[1], 0.120, 0.05),
+        ],
+        ["5", "score 1, 10 ms", _shift(fig_5), _holds(fig_5.score, fig_5.shifts_s[1], 0.010, 0.01)],
+    ]
+    for figure, (arrivals, cluster, mean, p99) in FIGURES.items():
+        for workload in (CATALOGUE, MATCHED):
+            cell = (workload, arrivals, cluster)
+            if cell not in THEMIS_CELLS:
+                continue
+            for metric, paper in (("mean_s", mean), ("p99_s", p99)):
+                gain = one.themis[(*cell, metric)]
+                name = "mean" if metric == "mean_s" else "P99"
+                lines.append(
+                    [f"{figure}, {workload}", f"{name} {paper:.1f} x", f"{interval(gain)}",
+                     verdict(gain, GAINS[metric])]
+                )  # fmt: skip
+        if figure == "11":
+            near = one.ideal[CATALOGUE, arrivals, cluster]
+            holds = near.high < 1 + NEAR_IDEAL
+            lines.append(["11", "CASSINI as Ideal", f"{interval(near)} x Ideal's mean",
+                          "holds" if holds else "noise"])  # fmt: skip
+    below = arithmetic.corrections(JITTER)
+    above = arithmetic.corrections(0.006)
+    far = arithmetic.farthest_angle_deg()
+    lines += [
+        ["12, 14", "model-parallel jobs, 1.2 x, 1.6 x",
+         "not asked: generated traces divide no model", "-"],
+        ["13, 14, 19", "27 to 33 times fewer ECN marks",
+         "a run records neither marks nor excess bytes; see Table 2", "-"],
+        ["11 to 14", "Pollux", "not asked: artist has no Pollux yet", "-"],
+        ["15", "Table 2's snapshots on a link", "below", "below"],
+        ["17", "under 2 corrections a minute",
+         f"random walks: {_listed(below)} at .5 % jitter, {_listed(above)} at .6 %",
+         "holds" if max(below) < 2.1 < max(above) else "**opposite**"],
+        *(["17", f"snapshot {number}, under 2 a minute",
+           f"on a link at .5 %: {corrected:.1f} of each job",
+           "holds" if corrected < 2 else "**opposite**"]
+          for number, corrected in corrections().items()),
+        ["18", "5 degrees lose nothing", f"shifts within {far:.1f} degrees of those at 1",
+         "holds" if far <= 5 else "**opposite**"],
+    ]  # fmt: skip
+    return _table(("figure", "the paper", "here", "verdict"), lines, left=3)
+
+
+def corrections() -> dict[int, float]:
+    """Corrections per minute and job of the snapshots of Fig. 17, with their first time-shifts."""
+    rows = [x for x in read_links() if x["variant"] == FIRST and float(x["jitter"]) == JITTER]
+    return {
+        number: fmean(float(x["corrections_per_min"]) for x in rows if x["snapshot"] == str(number))
+        / len(SNAPSHOTS[number])
+        for number in (1, 2, 3)
+    }
+
+
+def cells(one: Judged) -> str:
+    """Themis in every cell."""
+    lines = []
+    for cell in THEMIS_CELLS:
+        host, cassini = (
+            one.mean(cell, "themis", variant, "stretch_mean") for variant in (HOST, CASSINI)
+        )
+        gains = [one.themis[(*cell, metric)] for metric in GAINS]
+        lines.append(
+            [
+                *cell,
+                share(one.mean(cell, "themis", HOST, "slowed_share")),
+                f"{host:.3f}",
+                f"{cassini:.3f}",
+                *(interval(gain) for gain in (gains[0], gains[1], gains[2])),
+                verdict(gains[2], GAINS["stretch_mean"]),
+            ]
+        )
+    columns = ("jobs", "arrivals", "cluster", "slowed", "stretch", "with CASSINI",
+               "gain, mean", "gain, P99", "gain, stretch", "verdict")  # fmt: skip
+    return _table(columns, lines, left=3)
+
+
+def table_2(links: dict[tuple[int, str, float], ComparedValues]) -> str:
+    """The snapshots of Table 2 on one link."""
+    lines = []
+    for number, (jobs, cassini_ms, themis_ms) in TABLE_2.items():
+        solution = arithmetic.solved(SNAPSHOTS[number])
+        gain = links[number, FIRST, JITTER]
+        paper = themis_ms / cassini_ms
+        lines.append(
+            [
+                f"{number} {jobs}",
+                f"{arithmetic.PAPER_SCORES[number]:.1f}",
+                f"{solution.score:.2f}, {arithmetic.score_at_paper(number):.2f}",
+                _score_verdict(number, solution.score),
+                f"{arithmetic.at_random(number):.2f}",
+                _excess(number, solution.score),
+                f"{paper:.2f}",
+                interval(gain),
+                interval(links[number, CENTRE, JITTER]),
+                _sign(paper, gain),
+            ]
+        )
+    columns = ("snapshot", "score", "ours best, at its shifts", "verdict", "at random", "excess",
+               "its gain", "ours, `first`", "ours, `centre`", "verdict")  # fmt: skip
+    return _table(columns, lines)
+
+
+def _score_verdict(number: int, best: float) -> str:
+    """Within .1 of the paper's, and its time-shifts within .03 of the best."""
+    near = abs(best - arithmetic.PAPER_SCORES[number]) <= 0.1
+    lost = round(best, 2) - round(arithmetic.score_at_paper(number), 2)
+    return "holds" if near and lost <= 0.03 + 1e-9 else "off"
+
+
+def _excess(number: int, best: float) -> str:
+    """Bytes that find no room, at random phases over those at the best shifts (eq. 1)."""
+    left = 1 - best
+    return f"{(1 - arithmetic.at_random(number)) / left:.1f}" if left > 0.005 else "all"
+
+
+def _sign(paper: float, gain: ComparedValues) -> str:
+    """Of snapshots only the sign of the gain is asked; below 2 % the paper has none."""
+    said = verdict(gain, 1.0)
+    if paper < 1.02:
+        return {"no difference": "holds", "holds": "gains more"}.get(said, said)
+    return said
+
+
+def hosts(one: Judged) -> str:
+    """CASSINI around every host."""
+    lines = []
+    for host in ("themis", *HOSTS, RANDOM):
+        means = [
+            one.mean(HOSTS_CELL, host, variant, metric)
+            for variant, metric in (
+                (HOST, "slowed_share"), (HOST, "stretch_mean"), (CASSINI, "choices"),
+                (CASSINI, "score"), (CASSINI, "moved"), (CASSINI, "links"), (CASSINI, "cycles"),
+            )
+        ]  # fmt: skip
+        slowed, stretch, choices, score, moved, full, cycles = means
+        lines.append(
+            [
+                host,
+                str(len(one.cell(HOSTS_CELL, host, CASSINI))),
+                share(slowed),
+                f"{stretch:.3f}",
+                f"{choices:.1f}",
+                "-" if math.isnan(score) else f"{score:.2f}",
+                "-" if math.isnan(moved) else share(moved),
+                *("-" if math.isnan(x) else f"{x:.1f}" for x in (full, cycles)),
+                *(interval(one.hosts[host, x]) for x in ("stretch_mean", "p99_s", "jct_mean_s")),
+                verdict(one.hosts[host, "stretch_mean"], GAINS["stretch_mean"]),
+            ]
+        )
+    columns = ("host", "seeds", "slowed", "stretch", "choices", "score", "other placement",
+               "full links", "loops", "gain, stretch", "gain, P99", "gain, JCT",
+               "verdict")  # fmt: skip
+    return _table(columns, lines)
+
+
+def settings(one: Judged) -> str:
+    """Themis with CASSINI under other settings."""
+    lines = [
+        [
+            setting or "default (jitter .5 %, first, snapped)",
+            str(one.ended(setting)),
+            *(
+                interval(one.settings[setting, x])
+                for x in ("stretch_mean", "stretch_p99", "mean_s")
+            ),
+        ]
+        for setting in ("", *SETTINGS)
+        if one.ended(setting)
+    ]
+    return _table(("setting", "runs", "gain, stretch", "gain, P99 of stretch", "gain, mean"), lines)
+
+
+def jitter(links: dict[tuple[int, str, float], ComparedValues]) -> str:
+    """Gains on one link over jitter, `first` and `centre`."""
+    rows = read_links()
+    lines = []
+    for x in JITTERS:
+        corrected = [
+            fmean(
+                float(row["corrections_per_min"])
+                for row in rows
+                if (int(row["snapshot"]), row["variant"], float(row["jitter"])) == (s, FIRST, x)
+            )
+            for s in (1, 3)
+        ]
+        gains = [
+            f"{links[s, variant, x].ratio:.2f}" for s in (1, 2, 3, 4) for variant in (FIRST, CENTRE)
+        ]
+        lines.append([f"{100 * x:g} %", *gains, *(f"{n:.1f}" for n in corrected)])
+    columns = ("jitter", *(f"{s} {v}" for s in (1, 2, 3, 4) for v in (FIRST, CENTRE)),
+               "corrections/min, 1", "3")  # fmt: skip
+    return _table(columns, lines)
+
+
+def joint(rows: Sequence[Row]) -> str:
+    """The algorithms against the search, by the number of jobs and by loops."""
+    groups = {
+        **{f"{jobs} jobs": [x for x in rows if x["jobs"] == str(jobs)] for jobs in (2, 3, 4)},
+        "without loops": [x for x in rows if x["cycles"] == "0"],
+        "with loops": [x for x in rows if x["cycles"] != "0"],
+        "all": list(rows),
+    }
+    lines = []
+    for name, some in groups.items():
+        if not some:
+            continue
+        means = [
+            fmean(float(x[column]) for x in some)
+            for column in ("unaligned", "algorithms", "search")
+        ]
+        lost = [float(x["algorithms"]) / float(x["search"]) - 1 for x in some]
+        worse = sum(float(x["algorithms"]) > float(x["unaligned"]) for x in some)
+        lines.append(
+            [name, str(len(some)), *(f"{x:.3f}" for x in means), share(max(lost)), str(worse)]
+        )
+    columns = ("components", "cases", "random offsets", "Algorithms 1 and 2", "joint search",
+               "most lost", "worse than random")  # fmt: skip
+    return _table(columns, lines)
+
+
+def joint_means(rows: Sequence[Row]) -> dict[str, str]:
+    """The means of all cases."""
+    return {
+        column: f"{fmean(float(x[column]) for x in rows):.3f}"
+        for column in ("unaligned", "algorithms", "search")
+    }
+
+
+def _sending(circles: Sequence[Circle]) -> dict[str, str]:
+    least, middle, most = (f"{100 * x:.0f}" for x in arithmetic.sending(circles))
+    return {"least": least, "median": middle, "most": most}
+
+
+def _pairs(circles: Sequence[Circle]) -> dict[str, str]:
+    count, good, score, random = arithmetic.pairs(circles)
+    return {
+        "all": str(count),
+        "good": str(good),
+        "score": f"{score:.2f}",
+        "random": f"{random:.2f}",
+    }
+
+
+def best(one: Judged) -> str:
+    """The host whose mean stretch gains most, and how much."""
+    gains = {host: one.hosts[host, "stretch_mean"] for host in ("themis", *HOSTS)}
+    host = max(gains, key=lambda x: gains[x].ratio)
+    said = verdict(gains[host], GAINS["stretch_mean"])
+    return f"{host} with {interval(gains[host])} (verdict: {said})"
+
+
+def kinds(one: Judged) -> dict[str, int]:
+    """How many cells of Themis have each verdict, by the mean stretch."""
+    counts: dict[str, int] = {}
+    for cell in THEMIS_CELLS:
+        said = verdict(one.themis[(*cell, "stretch_mean")], GAINS["stretch_mean"]).strip("*")
+        counts[said] = counts.get(said, 0) + 1
+    return counts
+
+
+def interval(gain: ComparedValues) -> str:
+    """A ratio with its 95 % interval."""
+    if gain.verdict == IDENTICAL:
+        return "1"
+    return f"{gain.ratio:.3f} [{gain.low:.3f} .. {gain.high:.3f}]"
+
+
+def share(value: float) -> str:
+    """A share in percent."""
+    return f"{100 * value:.0f} %" if value >= 0.0995 or value < 0.0005 else f"{100 * value:.1f} %"
+
+
+def _shift(solution: Solution) -> str:
+    return f"score {solution.score:.2f}, {1e3 * solution.shifts_s[1]:.1f} ms"
+
+
+def _holds(score: float, shift_s: float, paper_s: float, within: float) -> str:
+    return "holds" if score > 0.999 and abs(shift_s / paper_s - 1) < within else "**opposite**"
+
+
+def _listed(values: Iterable[float]) -> str:
+    return ", ".join(f"{x:.1f}" for x in values)
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """A Markdown table. The first columns are text, the others numbers."""
+    rules = ["---" if index < left else "---:" for index in range(len(columns))]
+    lines = ("| " + " | ".join(line) + " |" for line in (columns, rules, *rows))
+    return "\n".join(lines)

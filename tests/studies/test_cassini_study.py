@@ -1,0 +1,178 @@
+"""Does the page about CASSINI say what its runs say, and do the runs still say it?"""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from artist.results.statistics.compare_values import ComparedValues, compare_values
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "studies" / "cassini" / "study"
+NAMES = (
+    "workloads",
+    "plan",
+    "observations",
+    "simulated",
+    "links",
+    "joint",
+    "judging",
+    "arithmetic",
+    "wording",
+)
+
+
+def study(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), *arguments], cwd=ROOT, capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
+    """The scripts by name; they are no package, and leave no trace behind."""
+    monkeypatch.syspath_prepend(str(SCRIPT))
+    for name in NAMES:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    imported = {name: importlib.import_module(name) for name in NAMES}
+    for name in NAMES:
+        monkeypatch.setitem(sys.modules, name, imported[name])
+        monkeypatch.delitem(sys.modules, name)
+    return imported
+
+
+def test_the_page_says_what_the_rows_say() -> None:
+    ran = study("page", "--check")
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.slow
+def test_the_runs_still_say_it() -> None:
+    ran = study("runs", "--every", "97")
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 41, 333])
+def test_the_links_still_say_it(modules: dict[str, ModuleType], number: int) -> None:
+    links = modules["links"]
+    place = list(links.places())[number]
+    assert links.row_of(*place) == links.read_links()[number]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_components_still_say_it(modules: dict[str, ModuleType], number: int) -> None:
+    joint = modules["joint"]
+    assert joint.row_of(number) == joint.read_joint()[number]
+
+
+def test_every_planned_run_has_one_row(modules: dict[str, ModuleType]) -> None:
+    observations, plan = modules["observations"], modules["plan"]
+    rows = observations.read(observations.RESULTS)
+    places = [tuple(row[column] for column in observations.PLACE) for row in rows]
+    assert places == [run.place for run in plan.planned()]
+    assert len(set(places)) == len(places)
+
+
+def test_only_common_multiples_are_refused(modules: dict[str, ModuleType]) -> None:
+    observations, plan = modules["observations"], modules["plan"]
+    rows = observations.read(observations.RESULTS)
+    refused = {row["setting"] for row in rows if not row["mean_s"]}
+    assert refused <= {plan.LCM}
+
+
+def test_a_quantile_counts_iterations_not_intervals(modules: dict[str, ModuleType]) -> None:
+    quantile = modules["observations"].quantile
+    values, weights = np.array([3.0, 1.0, 2.0]), np.array([1.0, 97.0, 2.0])
+    assert [quantile(values, weights, x) for x in (50, 97, 98, 99, 100)] == [1, 1, 2, 2, 3]
+
+
+def test_matched_jobs_take_300_ms_and_send_for_less_than_three_fifths(
+    modules: dict[str, ModuleType],
+) -> None:
+    from artist.network.demand.down_and_up import down_and_up
+    from artist.run import open_backend
+    from artist.units import GIB
+    from artist.workload.models import workload
+
+    backend = open_backend("analytical")
+    for model in modules["workloads"].MATCHED_MODELS:
+        for workers in (4, 12):
+            alone = down_and_up(workload(model), workers, 50e9 / 8 / GIB, backend)
+            assert alone.iteration_s == pytest.approx(0.300, rel=0.06)
+            assert alone.up_s < 0.6 * alone.iteration_s
+
+
+def test_matched_jobs_keep_workers_and_iterations(modules: dict[str, ModuleType]) -> None:
+    workloads = modules["workloads"]
+    ours, theirs = (
+        workloads.jobs_of(kind, "poisson", 6, 24, 3, 0.9)
+        for kind in (workloads.MATCHED, workloads.CATALOGUE)
+    )
+    assert [(x.gpus, x.iterations) for x in ours] == [(x.gpus, x.iterations) for x in theirs]
+    assert ours == workloads.jobs_of(workloads.MATCHED, "poisson", 6, 24, 3, 0.9)
+
+    def load(jobs: object) -> float:
+        return sum(x.gpus * x.iterations * x.compute_s for x in jobs) / jobs[-1].arrival_s
+
+    assert load(ours) == pytest.approx(load(theirs))
+
+
+def of_gain(gain: float) -> ComparedValues:
+    """Six replicates with a mean gain of about so much."""
+    base = (100.0, 110.0, 95.0, 103.0, 99.0, 101.0)
+    return compare_values(base, tuple(x * gain * f for x, f in zip(base, _NOISE, strict=True)))
+
+
+_NOISE = (1.01, 0.99, 1.0, 1.005, 0.995, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("gain", "verdict"),
+    [
+        (1.3, "holds"),
+        (1.105, "smaller"),  # the interval reaches below 1.1
+        (1.05, "smaller"),
+        (1.005, "no difference"),
+        (0.8, "**opposite**"),
+    ],
+)
+def test_verdicts_on_gains(modules: dict[str, ModuleType], gain: float, verdict: str) -> None:
+    assert modules["judging"].verdict(of_gain(gain), 1.1) == verdict
+
+
+def test_an_undecided_gain_is_noise(modules: dict[str, ModuleType]) -> None:
+    undecided = replace(of_gain(1.3), verdict="undecided")
+    assert modules["judging"].verdict(undecided, 1.1) == "noise"
+
+
+def test_a_component_is_joined_and_recurs(modules: dict[str, ModuleType]) -> None:
+    joint = modules["joint"]
+    for number in range(joint.CASES):
+        one = joint.case(number)
+        assert one == joint.case(number)
+        reached = {0}
+        for _ in one.circles:
+            reached |= {job for pair in one.pairs if reached & set(pair) for job in pair}
+        assert reached == set(range(len(one.circles)))
+
+
+def test_jobs_that_take_turns_lose_nothing_where_the_score_is_1_without_jitter(
+    modules: dict[str, ModuleType],
+) -> None:
+    simulated, arithmetic = modules["simulated"], modules["arithmetic"]
+    circles = modules["links"].SNAPSHOTS[1]
+    shifts_s = arithmetic.solved(circles).shifts_s
+    done = simulated.simulated(
+        circles, [(0,), (0,)], shifts_s, aligned=True, jitter=0.0, iterations=32, seed=0
+    )
+    assert done.stretch == pytest.approx(1.0, abs=0.005)
+    assert done.corrections_per_min == 0
