@@ -34,8 +34,6 @@ class Progress:
     left_bytes: dict[int, float] = field(default_factory=dict)
     """What the flows that send have yet to send, by their numbers in the contention."""
     ends_s: list[float] = field(default_factory=list)
-    wait_s: float = 0.0
-    """How much later its next iteration begins, to keep its turn."""
 
     @property
     def pattern(self) -> Pattern:
@@ -52,9 +50,6 @@ class Progress:
         factors = self.member.down_factors
         factor = factors[self.iterations % len(factors)] if factors else 1.0
         self.due_s = now_s + self.pattern.steps[self.step].down_s * factor
-        if self.wait_s and not self.step:
-            self.due_s += self.wait_s
-            self.wait_s = 0.0
 
     def send(self) -> None:
         """Go Up: every flow starts."""
@@ -165,9 +160,13 @@ class Simulation:
             job.begin(self.now_s)
             if job.due_s > self.now_s + AT_ONCE_S:
                 return
-        job.send()
         if self.turns is not None and not job.step:
-            job.wait_s = self.turns.wait_s(job.index, job.iterations, self.now_s)
+            # A job that sends now and waits later would meet the one whose turn it is.
+            wait_s = self.turns.wait_s(job.index, job.iterations, self.now_s)
+            if wait_s > AT_ONCE_S:
+                job.due_s = self.now_s + wait_s
+                return
+        job.send()
         if not job.left_bytes:
             job.advance(self.now_s)
         elif self._noise is not None and self._factors is not None:

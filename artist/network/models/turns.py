@@ -2,9 +2,8 @@
 
 A job's lateness is when its Up phase starts, less when it should have started. Nobody can make up
 for lost time, so in a group the latest job counts, and the others wait for it: a job that is ahead
-by more than its slack begins its next iteration that much later (CASSINI, section 5.7: a correction
-where an Up phase starts more than 5 % of the iteration off). Relative phases stay, whatever the
-pace of the group.
+by more than its slack sends that much later (CASSINI, section 5.7: a correction where an Up phase
+starts more than 5 % of the iteration off). Relative phases stay, whatever the pace of the group.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class TurnsNow:
         self.corrections = [0] * len(members)
 
     def wait_s(self, index: int, iteration: int, now_s: float) -> float:
-        """How long a job waits before its next iteration, whose Up phase starts now."""
+        """How long a job waits before its Up phase, which would start now. 0 if it need not."""
         member = self._members[index]
         turn = member.turn
         if turn is None:
