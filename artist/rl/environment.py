@@ -13,6 +13,7 @@ from gymnasium import spaces
 from artist.config import Scenario, load_scenario
 from artist.errors import ConfigError
 from artist.io.documents import validate
+from artist.policies.learned.graph import WIDTH
 from artist.policies.learned.options import TaskName, TaskOptions
 from artist.policies.learned.task import Mask
 from artist.rl.episode import Episode
@@ -62,7 +63,8 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
         self._number = -1
         self.episode = self._opened(self._first)
         self.action_space = spaces.Discrete(self.episode.task.actions)
-        self.observation_space = space_of(self.episode)
+        self._graph = self.options.observation == "graph"
+        self.observation_space = space_of(self.episode, graph=self._graph)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -77,6 +79,8 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Do an action: observation, reward, whether the episode is over, False, facts."""
+        if self.episode.done:
+            raise ConfigError("step: the episode is over; call reset() first")
         episode = self.episode
         reward = episode.act(episode.lawful(int(action)))
         if not episode.done:
@@ -113,11 +117,15 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
         return Episode(self.scenario.model_copy(update={"seed": seed}), self.options, self._terms)
 
     def _observed(self) -> Any:
-        return self.episode.observation.update(self.episode.task).copy()
+        seen = self.episode.observation.update(self.episode.task)
+        return spaces.GraphInstance(*seen) if self._graph else seen.copy()
 
     def _nothing(self) -> Any:
-        """What is seen after the end."""
-        return np.zeros_like(self.episode.observation.values)
+        """What is seen after the end: zeros, or a graph of one node that is nothing."""
+        if not self._graph:
+            return np.zeros_like(self.episode.observation.values)
+        nodes, edges = np.zeros((1, WIDTH), np.float32), np.zeros((0, 1), np.float32)
+        return spaces.GraphInstance(nodes, edges, np.zeros((0, 2), np.int32))
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -152,8 +160,11 @@ def episode_seed(first: int, number: int) -> int:
     return int(stream(first, f"episode-{number}").integers(2**63))
 
 
-def space_of(episode: Episode) -> Any:
-    """The space of observations: numbers from -1 to 1, as many as there are."""
+def space_of(episode: Episode, *, graph: bool) -> Any:
+    """The space of observations: numbers from -1 to 1, as many as there are, or graphs."""
+    if graph:
+        node, edge = (WIDTH,), (1,)
+        return spaces.Graph(spaces.Box(-1.0, 1.0, node), spaces.Box(0.0, 1.0, edge))
     return spaces.Box(-1.0, 1.0, episode.observation.values.shape, np.float32)
 
 

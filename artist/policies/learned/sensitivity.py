@@ -52,8 +52,9 @@ OF_THE_CLUSTER = (
     "picked in this round, log",
 )
 
-# The logs are 1 at a year, at a year on 1,000 GPUs, and at 10,000 jobs.
-_YEAR = math.log1p(365 * 86400.0)
+YEAR = math.log1p(365 * 86400.0)
+"""Logs of times are given as shares of this one."""
+# The other logs are 1 at a year on 1,000 GPUs, and at 10,000 jobs.
 _GPU_YEARS = math.log1p(1000 * 365 * 86400.0)
 _MANY = math.log1p(10_000)
 
@@ -74,6 +75,11 @@ class Sensitivity:
         self._empty: FreeGpus | None = None
         # Share of communication of a model on so many GPUs of the empty cluster.
         self._at_best: dict[tuple[str, int], float] = {}
+
+    @property
+    def parts(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """The values as rows of candidates, and of the cluster."""
+        return self._candidates, self._cluster
 
     def update(self, task: Task) -> npt.NDArray[np.float32]:
         """Observe; the array holds until the next call."""
@@ -96,9 +102,9 @@ class Sensitivity:
             1.0,
             gpus / tree.gpus,
             min(1.0, gpus / (4 * self._machine_gpus)),
-            min(1.0, math.log1p(left_s) / _YEAR),
+            min(1.0, math.log1p(left_s) / YEAR),
             min(1.0, math.log1p(left_s * gpus) / _GPU_YEARS),
-            min(1.0, math.log1p(waited_s) / _YEAR),
+            min(1.0, math.log1p(waited_s) / YEAR),
             *self._where(task, view, placement, at_best),
         )
 
@@ -121,7 +127,7 @@ class Sensitivity:
             losses = beside.values()
             most, total = max(losses, default=0.0), sum(losses)
         takes = 0.0 if task.contest.free.has(placement) else 1.0
-        return (share, at_best, spread, _loss(own), _loss(most), _loss(total), takes)
+        return (share, at_best, spread, loss(own), loss(most), loss(total), takes)
 
     def _best(self, task: Task, view: JobView) -> float:
         """Communication on an empty cluster."""
@@ -153,7 +159,7 @@ class Sensitivity:
             contest.pool.total / gpus,
             min(1.0, math.log1p(len(view.running)) / _MANY),
             min(1.0, math.log1p(task.waiting) / _MANY),
-            _loss(mean_loss(view.running.values())),
+            loss(mean_loss(view.running.values())),
             wanted / gpus,
             min(1.0, math.log1p(area_s) / _GPU_YEARS),
             min(1.0, math.log1p(len(contest.decisions)) / _MANY),
@@ -171,6 +177,6 @@ def mean_loss(running: Iterable[JobView]) -> float:
     return total / count if count else 0.0
 
 
-def _loss(more: float) -> float:
+def loss(more: float) -> float:
     """From a slowdown, 0.5 for half as long again, to the share of speed that is lost: 1 - 1/CS."""
     return more / (1.0 + more)

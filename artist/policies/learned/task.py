@@ -19,12 +19,13 @@ import numpy.typing as npt
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
-from artist.contract import ClusterView, Decision, JobView
+from artist.contract import ClusterView, Decision, JobView, Migrate, Preempt, Start
 from artist.policies.learned.options import TaskOptions
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.orders import ORDERS
 from artist.policies.shared.ranking import Rank, RankedQueue
 from artist.policies.shared.sharing import Sharing
+from artist.workload.job import Job
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -116,6 +117,22 @@ class Task(ABC):
     def waiting(self) -> int:
         """Jobs that wait and have not been picked."""
         return len(self._queue)
+
+    def placed(self) -> dict[int, tuple[Job, Placement]]:
+        """By handle: the jobs that have GPUs after the decisions so far."""
+        view = self.view
+        placed = {
+            handle: (job.job, job.placement)
+            for handle, job in view.running.items()
+            if job.placement is not None
+        }
+        for decision in self.contest.decisions:
+            if isinstance(decision, Start | Migrate):
+                job = view.waiting.get(decision.handle) or view.running[decision.handle]
+                placed[decision.handle] = (job.job, decision.placement)
+            elif isinstance(decision, Preempt):
+                del placed[decision.handle]
+        return placed
 
     def first_waiting(self) -> JobView | None:
         """The first job in order that waits, whether or not it can be picked."""
