@@ -18,6 +18,7 @@ from artist.policies.learned.options import TaskName, TaskOptions
 from artist.policies.learned.task import Mask
 from artist.rl.episode import Episode
 from artist.rl.rewards import parse_reward
+from artist.rl.stage import Stage
 from artist.rng import stream
 
 DEFAULT_REWARD = "jobs-in-system"
@@ -59,6 +60,7 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
         self.scenario = scenario_of(scenario)
         self.options = validate({**options, "task": self.task}, TaskOptions, "environment")
         self._terms = parse_reward(reward)
+        self._stage = Stage(self.scenario)
         self._first = self.scenario.seed
         self._number = -1
         self.episode = self._opened(self._first)
@@ -114,7 +116,7 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
         self.episode = self._opened(episode_seed(self._first, self._number))
 
     def _opened(self, seed: int) -> Episode:
-        return Episode(self.scenario.model_copy(update={"seed": seed}), self.options, self._terms)
+        return Episode(self._stage, seed, self.options, self._terms)
 
     def _observed(self) -> Any:
         seen = self.episode.observation.update(self.episode.task)
@@ -129,7 +131,7 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
 
     def _facts(self) -> dict[str, Any]:
         return {
-            "seed": self.episode.prepared.scenario.seed,
+            "seed": self.episode.seed,
             "jobs": self.episode.simulator.jobs_total,
         }
 

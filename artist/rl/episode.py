@@ -8,30 +8,28 @@ question with a candidate. Questions without one are answered here; they cost no
 
 from __future__ import annotations
 
-from artist.config import Scenario
-from artist.engine.simulator import Simulator
+from collections.abc import Sequence
+
 from artist.errors import PolicyError
 from artist.policies.learned.observe import Observation, open_observation, open_task
 from artist.policies.learned.options import TaskOptions
 from artist.policies.learned.task import Mask
 from artist.rl.rewards import Reward, Weighted
-from artist.run import Prepared, prepare
+from artist.rl.stage import Stage
 from artist.units import TICKS_PER_S
-
-# Whoever drives from outside is the policy. `prepare` makes one all the same; this one has no
-# options, no lease and no state.
-_NOBODY = {"policy": "fifo", "policy_options": {}}
 
 
 class Episode:
     """A run that waits for actions. It ends when all jobs have finished."""
 
-    def __init__(self, scenario: Scenario, options: TaskOptions, reward: list[Weighted]) -> None:
-        self.prepared: Prepared = prepare(scenario.model_copy(update=_NOBODY))
-        self.simulator: Simulator = self.prepared.simulator
-        self.task = open_task(options, self.simulator.tree)
-        self.observation: Observation = open_observation(options, self.simulator.tree)
-        self._reward = Reward(reward, self.prepared.trace.jobs)
+    def __init__(
+        self, stage: Stage, seed: int, options: TaskOptions, reward: Sequence[Weighted]
+    ) -> None:
+        self.seed = seed
+        self.simulator, trace = stage.simulator(seed)
+        self.task = open_task(options, stage.tree)
+        self.observation: Observation = open_observation(options, stage.tree)
+        self._reward = Reward(reward, trace.jobs)
         self.done = False
         self.actions: list[int] = []
         """All actions so far: with the scenario they are the episode."""
