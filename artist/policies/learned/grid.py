@@ -38,12 +38,20 @@ class Grid:
         gpus = np.array(tree.levels[tree.machine].gpus)
         machines, largest = len(gpus), int(gpus.max())
         self.values: npt.NDArray[np.float32] = np.zeros((machines, 2 * largest), dtype=np.float32)
-        self._left, self._right = self.values[:, :largest], self.values[:, largest:]
+        self._largest = largest
         self._left[np.arange(largest) >= gpus[:, None]] = -1.0
         # Slots of running jobs, with the placement that they stand for.
         self._drawn: dict[int, tuple[Placement, Slots]] = {}
         self._empty = FreeGpus(tree)
         self._profiles: dict[tuple[str, int, int], float] = {}
+
+    @property
+    def _left(self) -> npt.NDArray[np.float32]:
+        return self.values[:, : self._largest]
+
+    @property
+    def _right(self) -> npt.NDArray[np.float32]:
+        return self.values[:, self._largest :]
 
     def update(self, task: Task) -> npt.NDArray[np.float32]:
         """Observe; the array holds until the next call."""

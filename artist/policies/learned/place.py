@@ -54,13 +54,13 @@ class Place(Task):
         self.lists = lists_of(len(tree.levels[tree.machine]), one_machine=options.one_machine)
         self.actions = options.candidates * len(self.lists.machines) + 1
         self._allowed = np.zeros(self.actions, dtype=bool)
-        self._grid = self._allowed[:-1].reshape(options.candidates, len(self.lists.machines))
         # By demand: whether some list of the empty cluster can hold it.
         self._holds: dict[int, bool] = {}
 
     def _mask(self) -> Mask:
         self._allowed[:] = False
-        for row, (_, job) in zip(self._grid, self.candidates, strict=False):
+        rows = self._allowed[:-1].reshape(self.options.candidates, len(self.lists.machines))
+        for row, (_, job) in zip(rows, self.candidates, strict=False):
             row[:] = self._fits(job.job.gpus, self._least_free)
         return self._allowed
 

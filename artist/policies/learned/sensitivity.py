@@ -69,8 +69,6 @@ class Sensitivity:
         self.values: npt.NDArray[np.float32] = np.zeros(
             self._rows * width + len(OF_THE_CLUSTER), dtype=np.float32
         )
-        self._candidates = self.values[: self._rows * width].reshape(self._rows, width)
-        self._cluster = self.values[self._rows * width :]
         self._machine_gpus = tree.largest(tree.machine)
         self._empty: FreeGpus | None = None
         # Share of communication of a model on so many GPUs of the empty cluster.
@@ -78,17 +76,18 @@ class Sensitivity:
 
     @property
     def parts(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """The values as rows of candidates, and of the cluster."""
-        return self._candidates, self._cluster
+        """Views of the values: rows of candidates, the cluster. A copy would part kept ones."""
+        split = self._rows * len(OF_A_CANDIDATE)
+        return self.values[:split].reshape(self._rows, -1), self.values[split:]
 
     def update(self, task: Task) -> npt.NDArray[np.float32]:
         """Observe; the array holds until the next call."""
-        rows = self._candidates
+        rows, cluster = self.parts
         count = len(task.candidates)
         for index, (_, job) in enumerate(task.candidates):
             rows[index] = self._of_candidate(task, job)
         rows[count:] = 0.0
-        self._cluster[:] = self._of_cluster(task)
+        cluster[:] = self._of_cluster(task)
         return self.values
 
     def _of_candidate(self, task: Task, view: JobView) -> tuple[float, ...]:
@@ -122,7 +121,8 @@ class Sensitivity:
             needed = -(-view.job.gpus // self._machine_gpus)
             spread = needed / len(machine_counts(tree, placement))
         own = most = total = 0.0
-        if task.view.links is not NO_SHARED_LINKS:
+        # GPUs of one leaf cross no link, and most candidates are that small.
+        if task.view.links is not NO_SHARED_LINKS and len(placement.leaves) > 1:
             own, beside = task.sharing.slowdowns(view.handle, placement)
             losses = beside.values()
             most, total = max(losses, default=0.0), sum(losses)
