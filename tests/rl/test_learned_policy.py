@@ -26,15 +26,20 @@ def rows_under(policy: str, scenario: Scenario = SMALL, **options: object) -> Ro
     return prepared.simulator.rows
 
 
-@pytest.mark.parametrize("contention", ["none", "mean"])
+@pytest.mark.parametrize(("seed", "contention"), [(4, "mean"), (9, "none"), (3, "mean")])
 @pytest.mark.parametrize(
     ("preemption", "classic", "its_options"),
     [("at-once", "srsf", {}), ("never", "sjf", {"order": "area"})],
 )
 def test_whoever_always_picks_the_first_candidate_is_the_classic_policy(
-    tmp_path: Path, contention: str, preemption: str, classic: str, its_options: dict[str, str]
+    tmp_path: Path,
+    seed: int,
+    contention: str,
+    preemption: str,
+    classic: str,
+    its_options: dict[str, str],
 ) -> None:
-    scenario = SMALL.model_copy(update={"contention": contention})
+    scenario = SMALL.model_copy(update={"contention": contention, "seed": seed})
     options = TaskOptions.model_validate({"preemption": preemption, "candidates": 3})
     file = first_come(tmp_path / "p.npz", options, tree_of(scenario))
     ours = rows_under("learned", scenario, weights=str(file))

@@ -40,6 +40,9 @@ def train(
     processes: Annotated[
         int, typer.Option(min=1, help="1: in this process; more: one for each environment.")
     ] = 1,
+    checkpoint_every_s: Annotated[
+        float, typer.Option(min=0, help="Seconds between checkpoints.")
+    ] = 30.0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
     overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,
@@ -81,7 +84,13 @@ def train(
                 told(done, total)
 
             trained = run(
-                chosen, settings, out, resume=resume, processes=processes, on_update=on_update
+                chosen,
+                settings,
+                out,
+                resume=resume,
+                processes=processes,
+                checkpoint_every_s=checkpoint_every_s,
+                on_update=on_update,
             )
     except Interrupted as interrupted:
         kept = (out / CHECKPOINT).exists()

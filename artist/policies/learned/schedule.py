@@ -54,8 +54,13 @@ class Schedule(Task):
 
     def _choose(self) -> None:
         pool, free = self.contest.pool, self.contest.free.total
-        self.candidates = chosen = []
         keys, held = self._held_behind()
+        if free + held[0] > pool.total:
+            # A job that has yet to come forward will find some of its GPUs taken. Then the rest of
+            # them is free, or it displaces the next one. So any GPUs may become free for anybody. A
+            # candidate that gets none of them is passed, as in a contest.
+            free = pool.total
+        self.candidates = chosen = []
         for rank, job in self._queue.walk(lambda gpus: self._placer.possible(pool, gpus)):
             if job.handle in self._passed:
                 continue

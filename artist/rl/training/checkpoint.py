@@ -13,7 +13,7 @@ import json
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -35,7 +35,13 @@ class Facts(NamedTuple):
     numpy_state: list[Any]
 
 
-def save(path: Path, model: Any, asked: dict[str, Any], episodes: int) -> None:
+class Counted(Protocol):
+    """Who counts episodes."""
+
+    episodes: int
+
+
+def save(path: Path, model: Any, asked: dict[str, Any], curves: Counted) -> None:
     """Write a checkpoint, whole or not at all.
 
     Raises:
@@ -54,7 +60,7 @@ def save(path: Path, model: Any, asked: dict[str, Any], episodes: int) -> None:
         arrays[f"environment/{index}/at"] = np.array([first, number], dtype=np.int64)
         arrays[f"environment/{index}/actions"] = np.array(actions, dtype=np.int32)
     arrays["starts"] = np.array(model._last_episode_starts)
-    facts = Facts(asked, model.num_timesteps, episodes, [kind, *rest])
+    facts = Facts(asked, model.num_timesteps, curves.episodes, [kind, *rest])
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **{_FACTS: np.array(json.dumps(facts))}, **arrays)
     write_whole(path, buffer.getvalue())

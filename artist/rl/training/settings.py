@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from artist.io.documents import Document
 from artist.io.fields import Positive
@@ -48,3 +48,17 @@ class TrainingSettings(Document):
     reward: str = DEFAULT_REWARD
     network: NetworkName = "mlp"
     hyperparameters: Hyperparameters = Hyperparameters()
+
+    @model_validator(mode="after")
+    def _shared_needs_candidates(self) -> Self:
+        """Refuse a network over candidates where candidates are not seen one by one."""
+        task = self.task
+        if self.network == "shared" and (task.task, task.observation) != (
+            "schedule",
+            "sensitivity",
+        ):
+            raise ValueError(
+                "network shared needs task schedule and observation sensitivity, got "
+                f"{task.task} and {task.observation}; take network mlp"
+            )
+        return self

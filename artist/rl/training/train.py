@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,6 +84,7 @@ def train(
     *,
     resume: bool = False,
     processes: int = 1,
+    checkpoint_every_s: float = CHECKPOINT_EVERY_S,
     on_update: OnUpdate = lambda done, total: None,
 ) -> Trained:
     """Train on a scenario and write weights, manifest, checkpoint and curves into `out`.
@@ -94,22 +96,18 @@ def train(
     """
     begun = time.perf_counter()
     torch.set_num_threads(1)
-    environments = _environments(scenario, settings, processes)
+    environments = environments_of(scenario, settings, processes)
     try:
-        model = _model(settings, environments)
+        model = model_of(settings, environments)
         asked = _asked(scenario, settings)
         file = out / CHECKPOINT
         episodes = checkpoint.restore(file, model, asked).episodes if resume else 0
         resumed_at = model.num_timesteps
         model.set_logger(configure(str(out / CURVES), ["tensorboard"]))
         curves = _Curves(episodes)
-        _run(
-            model,
-            settings,
-            curves,
-            lambda: checkpoint.save(file, model, asked, curves.episodes),
-            on_update,
-        )
+        save = partial(checkpoint.save, file, model, asked, curves)
+        for done in _updates(model, settings, curves, save, checkpoint_every_s):
+            on_update(done, settings.steps)
         model.logger.close()
         arrays = arrays_of(model.policy, settings.network)
         manifest = _manifest(scenario, settings, arrays, model.num_timesteps)
@@ -129,28 +127,33 @@ def train(
     )
 
 
-def _run(
+def _updates(
     model: Any,
     settings: TrainingSettings,
     curves: _Curves,
     save: Callable[[], None],
-    on_update: OnUpdate,
-) -> None:
-    """Update by update, with a checkpoint now and then, and one at the end."""
+    checkpoint_every_s: float,
+) -> Iterator[int]:
+    """Train update by update; yields the steps so far. A checkpoint now and then, and at the end."""
     size = settings.hyperparameters.environments * settings.hyperparameters.rollout
     saved = time.monotonic()
     while model.num_timesteps < settings.steps:
         # One update: with `reset_num_timesteps=False` these are steps to do, not in all.
         model.learn(size, callback=curves, reset_num_timesteps=False)
         model.logger.dump(step=model.num_timesteps)
-        if time.monotonic() - saved > CHECKPOINT_EVERY_S:
+        if time.monotonic() - saved >= checkpoint_every_s:
             save()
             saved = time.monotonic()
-        on_update(model.num_timesteps, settings.steps)
+        yield model.num_timesteps
     save()
 
 
-def _environments(scenario: Scenario, settings: TrainingSettings, processes: int) -> Any:
+def environments_of(scenario: Scenario, settings: TrainingSettings, processes: int) -> Any:
+    """A vector environment of stable-baselines3, in this process or one process each.
+
+    Raises:
+        ConfigError: a bad scenario, or an observation that cannot be trained on.
+    """
     kind = ScheduleEnv if settings.task.task == "schedule" else PlaceEnv
     if settings.task.observation == "graph":
         raise ConfigError(
@@ -168,7 +171,8 @@ def _environments(scenario: Scenario, settings: TrainingSettings, processes: int
     return DummyVecEnv([make] * count)
 
 
-def _model(settings: TrainingSettings, environments: Any) -> Any:
+def model_of(settings: TrainingSettings, environments: Any) -> Any:
+    """An untrained model."""
     hyper = settings.hyperparameters
     policy, arguments = policy_of(settings.network, settings.task.candidates, hyper.layers)
     return MaskablePPO(
