@@ -30,6 +30,9 @@ from artist.workload.job import Job
 
 S = TICKS_PER_S
 
+WITHOUT_FILES = [entry.id for entry in POLICIES if entry.id != "learned"]
+"""The policies that run without a file of the user's; tests/rl has tests of the other one."""
+
 
 def cluster(*racks: Nested) -> ClusterTree:
     """`cluster([8, 8], [4])`: two racks of machines with so many GPUs."""

@@ -2,11 +2,11 @@
 
 | name | reward between two moments | sum over an episode |
 | --- | --- | --- |
-| `jobs-in-system` | -(jobs that wait or run) x time / T | -(sum of JCT) / T |
-| `jct` | -(sum of JCT of the jobs that finish) / T | -(sum of JCT) / T |
+| `jobs-in-system` | -(jobs that wait or run) x time / (n T) | -(mean JCT) / T |
+| `jct` | -(sum of JCT of the jobs that finish) / (n T) | -(mean JCT) / T |
 | `paper:W1` | (-W1 (CS - 1) + (1 - W1) Util) x time / 300 s | |
 
-T is the mean ideal run time of the trace's jobs, so that rewards are of one size on all traces.
+n is the number of jobs and T their mean ideal run time, so rewards are of one size on all traces.
 `jobs-in-system` tells an agent at once what `jct` tells it only when jobs finish.
 
 `paper` is eq. 2 of Ryu and Eo with W2 = 1 - W1: CS is the mean contention sensitivity of running
@@ -56,7 +56,7 @@ class JobsInSystem:
     """`jobs-in-system`."""
 
     def __init__(self, jobs: Sequence[Job], argument: float | None) -> None:
-        self._scale_ticks = mean_ideal_s(jobs) * TICKS_PER_S
+        self._scale_ticks = total_ideal_s(jobs) * TICKS_PER_S
         self._jobs = 0
 
     def answered(self, simulator: Simulator) -> None:
@@ -72,7 +72,7 @@ class Jct:
     """`jct`."""
 
     def __init__(self, jobs: Sequence[Job], argument: float | None) -> None:
-        self._scale_ticks = mean_ideal_s(jobs) * TICKS_PER_S
+        self._scale_ticks = total_ideal_s(jobs) * TICKS_PER_S
         self._counted = 0
 
     def answered(self, simulator: Simulator) -> None:
@@ -177,6 +177,6 @@ def _number(number: str, text: str) -> float:
         raise ConfigError(f"reward {shortened(text)}: {number!r} is no number") from None
 
 
-def mean_ideal_s(jobs: Sequence[Job]) -> float:
-    """Mean run time of jobs without waiting or communication, in seconds."""
-    return sum(job.ideal_s for job in jobs) / len(jobs)
+def total_ideal_s(jobs: Sequence[Job]) -> float:
+    """Run time of all jobs together without waiting or communication, in seconds: n T."""
+    return sum(job.ideal_s for job in jobs)

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 from breaking import broken_bytes, broken_json, broken_yaml
+from support import WITHOUT_FILES
 
 from artist.cluster.fabric import load_fabric
 from artist.cluster.shape import parse_signature
@@ -87,7 +88,7 @@ def _shipped(*parts: str) -> Any:
 def _scenarios() -> list[dict[str, Any]]:
     """A scenario per policy with all its options written out, and a few other shapes."""
     scenarios: list[dict[str, Any]] = []
-    for entry in POLICIES:
+    for entry in map(POLICIES.__getitem__, WITHOUT_FILES):
         options = entry.load().Options.model_validate(dict(entry.preset))
         scenarios.append({**_BASE, "policy": entry.id, "policy_options": _plain(options)})
     scenarios.append(Scenario().model_dump() | {"jobs": 3})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from support import WITHOUT_FILES
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
@@ -17,7 +18,7 @@ from artist.testing import check_policy
 from artist.units import Tick
 
 
-@pytest.mark.parametrize("name", [entry.id for entry in POLICIES])
+@pytest.mark.parametrize("name", WITHOUT_FILES)
 def test_registered_policy_keeps_the_contract(name: str) -> None:
     entry = POLICIES[name]
     policy = entry.load()

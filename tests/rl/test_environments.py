@@ -138,8 +138,7 @@ def test_rewards_of_an_episode_sum_up_to_its_completion_times(name: str, reward:
     total = sum(played(env, 2, at_random)[1])
     rows = rows_of(env).jobs
     jct_s = sum(row.finish - row.arrival for row in rows) / TICKS_PER_S
-    mean_ideal_s = sum(row.job.ideal_s for row in rows) / len(rows)
-    assert total == pytest.approx(-jct_s / mean_ideal_s, rel=1e-9)
+    assert total == pytest.approx(-jct_s / sum(row.job.ideal_s for row in rows), rel=1e-9)
 
 
 def test_equation_2_worked_out_by_hand() -> None:

@@ -16,7 +16,9 @@ from artist.config import Scenario
 from artist.engine.rows import Rows
 from artist.errors import ConfigError
 from artist.policies.learned.options import TaskOptions
+from artist.policies.learned.policy import Learned, LearnedOptions
 from artist.run import drive, prepare, simulate
+from artist.testing import check_policy
 
 
 def rows_under(policy: str, scenario: Scenario = SMALL, **options: object) -> Rows:
@@ -79,6 +81,13 @@ def test_a_copy_of_the_policy_goes_on_as_the_original(
     assert simulator.run(policy).placements == twin.run(its_policy).placements
 
 
+@pytest.mark.parametrize("preemption", ["never", "at-once"])
+def test_the_policy_keeps_the_contract(tmp_path: Path, preemption: str) -> None:
+    options = TaskOptions.model_validate({"preemption": preemption})
+    file = drawn(tmp_path / "p.npz", options, tree_of(SMALL))
+    check_policy(lambda: Learned(LearnedOptions(weights=str(file))))
+
+
 def test_weights_for_another_cluster_are_refused_in_a_sentence(tmp_path: Path) -> None:
     options = TaskOptions(observation="grid")
     file = first_come(tmp_path / "p.npz", options, tree_of(SMALL))
@@ -116,3 +125,16 @@ def test_evaluation_imports_neither_torch_nor_gymnasium(tmp_path: Path) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
+
+
+def test_without_the_extra_a_sentence_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['gymnasium'] = None; sys.argv = "
+        "['artist', 'train', 's.yaml', '--out', 'x']; from artist.cli.main import main; main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr == (
+        "artist: error: artist.rl needs gymnasium, which is not installed: "
+        "pip install 'artist-sim[rl]'\n"
+    )

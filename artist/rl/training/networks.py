@@ -65,7 +65,10 @@ class SharedPolicy(MaskableActorCriticPolicy):
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
-        # The actor's output are the logits already. Adam is made anew, without the dropped layer.
+        # The actor's output are the logits already. As in stable-baselines3, they start near 0, so
+        # that no action is preferred. Adam is made anew, without the layer that is dropped.
+        for last in (self.mlp_extractor.candidate[-1], self.mlp_extractor.none[-1]):
+            nn.init.orthogonal_(last.weight, gain=0.01)
         self.action_net = nn.Identity()
         self.optimizer = self.optimizer_class(
             self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs

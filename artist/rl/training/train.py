@@ -134,7 +134,7 @@ def _updates(
     save: Callable[[], None],
     checkpoint_every_s: float,
 ) -> Iterator[int]:
-    """Train update by update; yields the steps so far. A checkpoint now and then, and at the end."""
+    """Train update by update; the steps so far. A checkpoint now and then, and at the end."""
     size = settings.hyperparameters.environments * settings.hyperparameters.rollout
     saved = time.monotonic()
     while model.num_timesteps < settings.steps:
