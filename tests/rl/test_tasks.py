@@ -63,6 +63,12 @@ def test_a_round_ends_when_no_candidate_is_left() -> None:
     assert set(starts(task.decisions())) == {1, 2}
 
 
+def test_who_may_not_wait_cannot_answer_none() -> None:
+    task, _ = at_first_question({"may_wait": False}, job("a"), job("b"))
+    assert task.act(0)
+    assert task.mask().tolist() == [True] + [False] * 8
+
+
 def test_the_lists_of_four_and_eight_machines_are_all_sets() -> None:
     four = lists_of(4, one_machine=True).machines
     assert len(four) == 4 + 6 + 1

@@ -33,7 +33,7 @@ def train(
             "--set",
             metavar="KEY=VALUE",
             help="A setting of the scenario, task.KEY (candidates, order, placement, preemption, "
-            "one_machine) or ppo.KEY (learning_rate, gamma ...).",
+            "may_wait, one_machine) or ppo.KEY (learning_rate, gamma ...).",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything drawn.")] = 0,

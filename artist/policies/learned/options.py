@@ -42,6 +42,10 @@ class TaskOptions(Options):
         default="never",
         description="task schedule: whether a chosen job may take GPUs of jobs behind it",
     )
+    # The paper's agent may (section IV, RL-base).
+    may_wait: bool = Field(
+        default=True, description="whether none may be answered while there are candidates"
+    )
     # The code of the paper never offers one machine; ours does unless it is told otherwise.
     one_machine: bool = Field(
         default=True, description="task place: whether a job may lie on one machine"

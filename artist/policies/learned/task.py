@@ -87,10 +87,11 @@ class Task(ABC):
         """Which actions are allowed; the array is used again by the next call.
 
         None is not allowed while no job runs and none was picked: then nothing else may ever
-        happen.
+        happen. Nor is it if the options say that the agent may not wait.
         """
         mask = self._mask()
-        mask[-1] = bool(self.view.running) or bool(self.contest.decisions)
+        somebody_runs = bool(self.view.running) or bool(self.contest.decisions)
+        mask[-1] = self.options.may_wait and somebody_runs
         return mask
 
     # -- what a round shows --------------------------------------------------------
