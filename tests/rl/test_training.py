@@ -33,11 +33,11 @@ def settings(steps: int = 192, **changes: Any) -> Any:
 
 
 def trained(out: Path, steps: int = 192, *, processes: int = 1, **changes: Any) -> Any:
-    from artist.rl.training.folder import prepare_folder
+    from artist.rl.training.folder import check_training_folder
     from artist.rl.training.train import train
 
     resume = changes.pop("resume", False)
-    prepare_folder(out, resume=resume, overwrite=False)
+    check_training_folder(out, resume=resume, overwrite=False)
     return train(FEW, settings(steps, **changes), out, resume=resume, processes=processes)
 
 
@@ -181,6 +181,32 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "out")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--algorithm", "ppo"], "training: 'algorithm' is 'ppo', expected 'maskable-ppo'"),
+        (["--set", "ppo.gama=1"], "unknown setting 'hyperparameters.gama': did you mean 'gamma'?"),
+        (["--set", "task.candidates=0"], "'task.candidates' is 0, expected at least 1"),
+        (["--set", "rakcs=1"], "unknown setting 'rakcs' (did you mean 'racks'?)"),
+        (["--set", "racks=1", "--set", "machines_per_rack=1"], "demands 16 GPUs"),
+        (["--reward", "jtc"], "did you mean 'jct'"),
+    ],
+)
+def test_a_mistake_is_told_in_a_sentence_and_leaves_no_folder(
+    tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    scenario = tmp_path / "s.yaml"
+    scenario.write_text("trace: tiny-poisson\n")
+    command = ["train", str(scenario), "--out", str(tmp_path / "out"), *arguments]
+    ran = subprocess.run(
+        [sys.executable, "-m", "artist", *command], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode in (2, 3)
+    assert ran.stderr.startswith("artist: error: ") and ran.stderr.count("\n") == 1
+    assert words in ran.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_graphs_are_refused_by_the_training(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="maskable-ppo takes arrays of one size"):
         trained(tmp_path / "out", task={"observation": "graph"})
@@ -209,7 +235,6 @@ def test_a_network_learns_to_prefer_short_jobs(tmp_path: Path) -> None:
     one = Scenario(tree=[[[1]]], trace=str(trace), backend="none")
     hyper = {"environments": 4, "rollout": 64, "batch": 64, "learning_rate": 3e-3}
     chosen = settings(4096, network="shared", task={"order": "arrival"}, hyperparameters=hyper)
-    (tmp_path / "out").mkdir()
     weights = train(one, chosen, tmp_path / "out").weights
     options = {"policy": "learned", "policy_options": {"weights": str(weights)}}
     jct_s = {

@@ -54,7 +54,7 @@ def train(
     check_extra("artist train", "gymnasium", "stable_baselines3", "sb3_contrib", "torch")
     from artist.config import load_scenario
     from artist.io.documents import validate
-    from artist.rl.training.folder import CHECKPOINT, prepare_folder
+    from artist.rl.training.folder import CHECKPOINT, check_training_folder
     from artist.rl.training.settings import TrainingSettings
     from artist.rl.training.train import train as run
 
@@ -73,7 +73,7 @@ def train(
         "training",
     )
     chosen = load_scenario(scenario, {}, of_scenario)
-    prepare_folder(out, resume=resume, overwrite=overwrite)
+    check_training_folder(out, resume=resume, overwrite=overwrite)
     told = _Told(quiet=quiet)
     try:
         with bar_of_runs(quiet=quiet, what="steps") as show:

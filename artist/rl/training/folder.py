@@ -11,15 +11,20 @@ from artist.io.folders import check_folder
 WEIGHTS, CHECKPOINT, MANIFEST, CURVES = "policy.npz", "checkpoint.npz", "manifest.json", "curves"
 
 
-def prepare_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
-    """Make the folder; what an earlier training left there goes, unless it is to be resumed.
+def check_training_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
+    """Refuse a folder before a training begins. Nothing is changed.
 
     Raises:
-        ConfigError: it holds something else, or nothing to resume.
+        ConfigError: it holds something else, a training that is not to be replaced, or nothing to
+            resume.
     """
     if resume and not (out / CHECKPOINT).is_file():
         raise ConfigError(f"--resume: {out} has no {CHECKPOINT}; leave --resume out")
     check_folder(out, "training", _is_training, overwrite=overwrite or resume)
+
+
+def make_training_folder(out: Path, *, resume: bool) -> None:
+    """Make the folder; what an earlier training left there goes, unless it is resumed."""
     if not resume and out.is_dir():
         for name in (WEIGHTS, CHECKPOINT, MANIFEST):
             (out / name).unlink(missing_ok=True)

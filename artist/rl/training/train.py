@@ -29,7 +29,13 @@ from artist.policies.learned.weights import Manifest, digest_of, write_weights
 from artist.results.named_files import file_digests
 from artist.rl.environment import ClusterEnv, PlaceEnv, ScheduleEnv
 from artist.rl.training import checkpoint
-from artist.rl.training.folder import CHECKPOINT, CURVES, MANIFEST, WEIGHTS
+from artist.rl.training.folder import (
+    CHECKPOINT,
+    CURVES,
+    MANIFEST,
+    WEIGHTS,
+    make_training_folder,
+)
 from artist.rl.training.networks import arrays_of, policy_of
 from artist.rl.training.settings import TrainingSettings
 
@@ -103,6 +109,7 @@ def train(
         file = out / CHECKPOINT
         episodes = checkpoint.restore(file, model, asked).episodes if resume else 0
         resumed_at = model.num_timesteps
+        make_training_folder(out, resume=resume)
         model.set_logger(configure(str(out / CURVES), ["tensorboard"]))
         curves = _Curves(episodes)
         save = partial(checkpoint.save, file, model, asked, curves)
