@@ -45,7 +45,7 @@ NOT_RUN = {
     "make fuzz": "takes hours; tests/fuzz runs a slice",
     "make attack": "takes ten minutes; tests/experiments and tests/hostile run a slice",
     "make examples": "overwrites files of the checkout; tests/examples compares them",
-    "artist train machines.yaml --steps 300_000": "takes ten minutes; the page runs a short one",
+    "artist train machines.yaml --steps 300000": "takes ten minutes; the page runs a short one",
     "make reference": "needs recordings that artist does not ship; tests/validation compares them",
     "pip install": "needs a registry",
 }
