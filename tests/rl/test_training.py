@@ -166,7 +166,9 @@ def test_a_truncated_checkpoint_is_refused(tmp_path: Path) -> None:
     trained(tmp_path / "out", steps=64)
     file = tmp_path / "out" / "checkpoint.npz"
     file.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(ConfigError, match="no whole checkpoint"):
+    with pytest.raises(
+        ConfigError, match=r"checkpoint\.npz: no whole \.npz file .* train from the start"
+    ):
         trained(tmp_path / "out", resume=True)
 
 

@@ -7,10 +7,7 @@ one is refused.
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -19,18 +16,14 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from artist.errors import ConfigError, shortened
-from artist.io.data_files import read_bytes
+from artist.io.array_files import read_arrays, write_arrays
 from artist.io.digests import sha256
 from artist.io.documents import Document, explain
-from artist.io.writing import write_whole
 from artist.policies.learned.network import Array, NetworkName
 from artist.policies.learned.options import TaskOptions
 
 FORMAT: Literal[1] = 1
 """Version of the format. A later one is refused."""
-
-MOST_BYTES = 256 * 2**20
-"""A network of 64 million weights; those of this room have some thousands."""
 
 _MANIFEST = "manifest"
 
@@ -67,10 +60,8 @@ def write_weights(path: Path, arrays: Mapping[str, Array], manifest: Manifest) -
     Raises:
         ConfigError: the file cannot be written.
     """
-    buffer = io.BytesIO()
     text = np.array(manifest.model_dump_json(indent=1))
-    np.savez(buffer, allow_pickle=False, **{_MANIFEST: text}, **dict(sorted(arrays.items())))
-    write_whole(path, buffer.getvalue())
+    write_arrays(path, {_MANIFEST: text, **dict(sorted(arrays.items()))})
 
 
 def read_weights(path: Path) -> tuple[dict[str, Array], Manifest]:
@@ -80,26 +71,8 @@ def read_weights(path: Path) -> tuple[dict[str, Array], Manifest]:
         TraceError: the file cannot be read.
         ConfigError: it is no file of weights, is truncated or was changed.
     """
-    data = read_bytes(path)
+    arrays = read_arrays(path, "give policy.npz of `artist train`, and copy it whole")
     where = f"weights {path}"
-    if len(data) > MOST_BYTES:
-        raise ConfigError(
-            f"{where}: more than {MOST_BYTES >> 20} MiB; give a file of `artist train`"
-        )
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if sum(info.file_size for info in archive.infolist()) > MOST_BYTES:
-                raise ConfigError(
-                    f"{where}: unpacks to more than {MOST_BYTES >> 20} MiB; give a file of "
-                    "`artist train`"
-                )
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as cause:
-        raise ConfigError(
-            f"{where}: no whole .npz file of arrays; give policy.npz of `artist train`, and copy "
-            "it whole"
-        ) from cause
     manifest = _manifest(where, arrays.pop(_MANIFEST, None))
     _check(where, arrays, manifest)
     return arrays, manifest

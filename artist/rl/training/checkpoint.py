@@ -8,10 +8,7 @@ arrays.
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -19,10 +16,10 @@ import numpy as np
 import torch
 
 from artist.errors import ConfigError
-from artist.io.data_files import read_bytes
-from artist.io.writing import write_whole
+from artist.io.array_files import read_arrays, write_arrays
 
 _FACTS = "facts"
+_REMEDY = "remove it, and train from the start"
 
 
 class Facts(NamedTuple):
@@ -61,9 +58,7 @@ def save(path: Path, model: Any, asked: dict[str, Any], curves: Counted) -> None
         arrays[f"environment/{index}/actions"] = np.array(actions, dtype=np.int32)
     arrays["starts"] = np.array(model._last_episode_starts)
     facts = Facts(asked, model.num_timesteps, curves.episodes, [kind, *rest])
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **{_FACTS: np.array(json.dumps(facts))}, **arrays)
-    write_whole(path, buffer.getvalue())
+    write_arrays(path, {_FACTS: np.array(json.dumps(facts)), **arrays})
 
 
 def restore(path: Path, model: Any, asked: dict[str, Any]) -> Facts:
@@ -72,14 +67,11 @@ def restore(path: Path, model: Any, asked: dict[str, Any]) -> Facts:
     Raises:
         ConfigError: no whole checkpoint, or one of another training.
     """
+    arrays = read_arrays(path, _REMEDY)
     try:
-        with np.load(io.BytesIO(read_bytes(path)), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
         facts = Facts(*json.loads(str(arrays[_FACTS])))
-    except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile, zlib.error):
-        raise ConfigError(
-            f"{path}: no whole checkpoint; remove it, and train from the start"
-        ) from None
+    except (ValueError, KeyError, TypeError):
+        raise ConfigError(f"{path}: no checkpoint of a training; {_REMEDY}") from None
     if facts.asked != json.loads(json.dumps(asked)):
         raise ConfigError(
             f"{path}: of a training with other settings{_which(facts.asked, asked)}; give those, "
