@@ -250,3 +250,24 @@ def test_environments_in_processes_are_those_of_one_process() -> None:
         assert seen.shape[0] == len(rewards) == 2
     finally:
         vector.close()
+
+
+def test_losses_are_asked_for_only_where_there_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the shortcut every observation is the same, and some show losses."""
+    from artist.policies.learned.sensitivity import OF_A_CANDIDATE, Sensitivity
+
+    env = made(scenario=SMALL)
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    most = 0.0
+    while not env.episode.done:
+        observation, task = env.episode.observation, env.episode.task
+        seen = observation.update(task).copy()
+        with monkeypatch.context() as patch:
+            patch.setattr(Sensitivity, "_meets_others", lambda *_: True)
+            assert observation.update(task).tobytes() == seen.tobytes()
+        rows = observation.parts[0]
+        losses = rows[: len(task.candidates), OF_A_CANDIDATE.index("own loss beside others")]
+        most = max(most, losses.max(initial=0.0))
+        env.step(at_random(env.action_masks(), rng))
+    assert most > 0.0
