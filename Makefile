@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs docker-test docker-batch ray-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini clean
+.PHONY: sim test lint docs docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -43,6 +43,11 @@ docker-batch: $(STAMP)
 ray-test: $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
 	$(BIN)/pytest -q -m ray
+
+# Environments and training, among others a tiny one twice, which must give the same weights.
+rl-test: $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[rl]'
+	$(BIN)/pytest -q -m rl
 
 slow: $(STAMP)
 	$(BIN)/pytest -q -m slow --ignore tests/packaging

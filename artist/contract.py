@@ -374,6 +374,10 @@ class JobView(Protocol):
         """The part of the iteration in progress that is done, from 0 to below 1."""
 
     @property
+    def rate(self) -> Rate | None:
+        """How fast it has run since the last question; None while it waits."""
+
+    @property
     def productive_from(self) -> Tick:
         """When its last restart or hold ends: before, it stands still."""
 

@@ -30,6 +30,9 @@ from artist.workload.job import Job
 
 S = TICKS_PER_S
 
+SELF_SUFFICIENT = [x.id for x in POLICIES if not x.wraps and x.id != "learned"]
+"""Policies without a policy inside and without a file (tests/policies/cassini, tests/rl)."""
+
 
 def cluster(*racks: Nested) -> ClusterTree:
     """`cluster([8, 8], [4])`: two racks of machines with so many GPUs."""

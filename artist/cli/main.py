@@ -31,6 +31,7 @@ COMMANDS = {
     "compare": "compare:compare",
     "sweep": "sweep:sweep",
     "reproduce": "reproduce:reproduce",
+    "train": "train:train",
     "calibrate": "calibrate:calibrate",
     "measure": "measure:measure",
     "why": "why:why",

@@ -100,8 +100,11 @@ def _bar() -> Progress:
 
 
 @contextmanager
-def bar_of_runs(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A function `show(done, total)`, which draws a bar of runs if stderr is a terminal."""
+def bar_of_runs(*, quiet: bool, what: str = "runs") -> Iterator[Callable[[int, int], None]]:
+    """A function `show(done, total)`, which draws a bar of runs if stderr is a terminal.
+
+    `what` names what is counted.
+    """
     if quiet or not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
@@ -110,7 +113,7 @@ def bar_of_runs(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
 
     columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("runs", total=None)
+        task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 

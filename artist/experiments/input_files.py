@@ -10,7 +10,7 @@ from typing import Any
 
 from artist.config import Scenario
 from artist.io.reading import is_file
-from artist.results.named_files import POLICY_FILE
+from artist.results.named_files import POLICY_FILE, names_a_file
 from artist.trace.native.mapping import beside
 
 
@@ -47,12 +47,12 @@ class InputFiles:
         return message
 
     def _options(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Copy the files of a policy's options `..._file`, and of the policy inside a wrapper."""
+        """Copy the files that a policy's options name, also those of a policy inside a wrapper."""
         return {
             key: self._options(value)
             if isinstance(value, Mapping)
             else self._file(value)
-            if key.endswith("_file")
+            if names_a_file(key)
             else value
             for key, value in options.items()
         }

@@ -6,7 +6,7 @@ remaining service first" of that section. FIFO and SJF have no paper.
 A classic policy is an order, a rule of preemption and a placer (`shared/placers.py`).
 
 **Order.** The job with the smallest key comes forward first; among equals, the one that arrived
-first. Keys are compared without rounding: 3 iterations of 0.1 s are as long as 1 of 0.3 s.
+first. The keys are in `shared/orders.py`.
 
 | option `order` | key | policies |
 | --- | --- | --- |
@@ -36,7 +36,7 @@ preempted job loses the iteration in progress.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
@@ -46,19 +46,19 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start
 from artist.policies.shared.contest import Contest, run_contest
-from artist.policies.shared.exact import exact_key
 from artist.policies.shared.options import LeaseOptions
+from artist.policies.shared.orders import ORDERS, OrderName
 from artist.policies.shared.packing import best_level
 from artist.policies.shared.placers import PlacerName, placer
 from artist.policies.shared.ranking import LastRanked, Rank, RankedQueue, behind, gpus_held
 from artist.policies.shared.sharing import Sharing, SharingOptions
-from artist.units import Tick, exact_ticks, ticks
+from artist.units import Tick, ticks
 
 
 class ClassicOptions(LeaseOptions, SharingOptions):
     """Options of every classic policy. A row of the table of policies presets the first three."""
 
-    order: Literal["arrival", "length", "remaining", "area", "service"] = Field(
+    order: OrderName = Field(
         default="arrival", description="key by which jobs come forward, the smallest first"
     )
     preemption: Literal["never", "lease", "at-once"] = Field(
@@ -77,7 +77,7 @@ class Classic(BasePolicy):
 
     def __init__(self, options: ClassicOptions) -> None:
         self.options = options
-        self._rank = _RANKS[options.order]
+        self._rank = ORDERS[options.order]
         self.lease = ticks(options.lease_s) if options.preemption == "lease" else None
         self._placer = placer(options.placement)
         self._queue = RankedQueue()
@@ -168,40 +168,3 @@ class Classic(BasePolicy):
     def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
         placement = self._placer.place(free, job.job.gpus, sharing.busy)
         return sharing.permitted(job.handle, placement)
-
-
-def _by_arrival(job: JobView, now: Tick) -> Rank:
-    return ()
-
-
-def _by_length(job: JobView, now: Tick) -> Rank:
-    num, den = exact_ticks(job.job.compute_s)
-    return exact_key(job.job.iterations * num, den)
-
-
-def _by_remaining(job: JobView, now: Tick) -> Rank:
-    num, den = exact_ticks(job.job.compute_s)
-    return exact_key(_left(job, now) * num, den)
-
-
-def _by_area(job: JobView, now: Tick) -> Rank:
-    num, den = exact_ticks(job.job.compute_s)
-    return exact_key(_left(job, now) * num * job.job.gpus, den)
-
-
-def _left(job: JobView, now: Tick) -> int:
-    """Iterations that are not done."""
-    return job.job.iterations - job.iterations_done(now)
-
-
-def _by_service(job: JobView, now: Tick) -> Rank:
-    return (job.service_gpu_ticks(now),)
-
-
-_RANKS: Mapping[str, Callable[[JobView, Tick], Rank]] = {
-    "arrival": _by_arrival,
-    "length": _by_length,
-    "remaining": _by_remaining,
-    "area": _by_area,
-    "service": _by_service,
-}

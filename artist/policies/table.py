@@ -148,6 +148,14 @@ POLICIES = Registry(
             everyday=False,
         ),
         Entry(
+            "learned",
+            "artist.policies.learned.policy:Learned",
+            "a network that `artist train` has trained (policy.weights=FILE)",
+            "after Ryu and Eo, contention-aware scheduling with reinforcement learning",
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
             "dally-original",
             "artist.policies.original.dally:OriginalDally",
             "Dally as the original simulator has it",

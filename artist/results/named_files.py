@@ -1,9 +1,9 @@
 """The files that a scenario names beside trace, fabric and calibration, and their digests.
 
 These are the mapping of a trace's columns, the recorded tables of backends, tables of slowdowns
-(`--contention table:FILE`), policies in files (`FILE.py:CLASS`) and the options `..._file` of
-policies. Their digests stand in a run's manifest, so that runs which read different files are told
-apart.
+(`--contention table:FILE`), policies in files (`FILE.py:CLASS`) and the options `..._file` and
+`weights` of policies. Their digests stand in a run's manifest, so that runs which read different
+files are told apart.
 """
 
 from __future__ import annotations
@@ -44,6 +44,11 @@ def file_digests(scenario: Scenario) -> Mapping[str, str]:
     }
 
 
+def names_a_file(option: str) -> bool:
+    """Whether an option of a policy is the name of a file."""
+    return option == "weights" or str(option).endswith("_file")
+
+
 def mapping_file(scenario: Scenario) -> str | None:
     """The file with the mapping of the scenario's trace; None if the trace has none."""
     if isinstance(scenario.columns, str):
@@ -73,5 +78,5 @@ def _in_options(prefix: str, options: Any) -> Iterator[tuple[str, str]]:
         return
     for key, value in options.items():
         yield from _in_options(f"{prefix}.{key}", value)
-        if str(key).endswith("_file") and isinstance(value, str):
+        if names_a_file(key) and isinstance(value, str):
             yield f"{prefix}.{key}", value

@@ -20,9 +20,11 @@ from artist.trace.native.mapping import mapping_for
 from artist.trace.native.trace import Trace, content_digest
 from artist.trace.read import read_trace
 from artist.trace.synthetic.families import BATCH, WEEK
-from artist.trace.synthetic.generate import family_trace
+from artist.trace.synthetic.generate import family_trace, synth
 
 DEFAULT_TRACE = BATCH.id
+SYNTH = "synth"
+"""The trace that takes an argument, as in `synth:256:32:0.9`."""
 
 builtin_traces = Registry(
     "trace",
@@ -38,6 +40,12 @@ builtin_traces = Registry(
             WEEK.id,
             "artist.trace.named:generated_week",
             "411 Poisson arrivals in a week, shaped like Dally's Poisson workload",
+            "Dally, section V-A",
+        ),
+        Entry(
+            "synth",
+            "artist.trace.named:drawn",
+            "synth:JOBS:GPUS:LOAD draws other jobs for every seed; synth alone is synth:256:32:0.9",
             "Dally, section V-A",
         ),
         Entry(
@@ -57,13 +65,15 @@ builtin_traces = Registry(
 
 
 def builtin(name: str, seed: int = 0) -> Trace:
-    """The built-in trace of this name. Samples do not depend on the seed.
+    """The built-in trace of this name, or `synth:...`. Samples do not depend on the seed.
 
     Raises:
         UnknownNameError: no trace has this name.
     """
-    entry = builtin_traces[name]
-    trace: Trace = entry.load()(seed=seed, **entry.preset)
+    kind, colon, argument = name.partition(":")
+    entry = builtin_traces[kind if kind == SYNTH else name]
+    given = {"argument": argument} if colon else {}
+    trace: Trace = entry.load()(seed=seed, **entry.preset, **given)
     return trace
 
 
@@ -135,6 +145,8 @@ def trace_digest(name_or_file: str, seed: int = 0) -> str:
 def is_trace_file(name: str) -> bool:
     """Whether a trace's name means a file, not a built-in trace."""
     path = Path(name)
+    if name.partition(":")[0] == SYNTH:
+        return exists(path)
     return exists(path) or bool(path.suffix) or len(path.parts) > 1
 
 
@@ -146,6 +158,25 @@ def generated_batch(*, seed: int) -> Trace:
 def generated_week(*, seed: int) -> Trace:
     """The `sensetime-poisson-week` trace."""
     return family_trace(WEEK, seed)
+
+
+def drawn(*, seed: int, argument: str = "256:32:0.9") -> Trace:
+    """`synth:JOBS:GPUS:LOAD`: independent jobs for a cluster of so many GPUs, at this load.
+
+    Raises:
+        ConfigError: not three numbers, or some that no trace has.
+    """
+    parts = argument.split(":")
+    try:
+        jobs, gpus, load = int(parts[0]), int(parts[1]), float(parts[2])
+        if len(parts) != 3:
+            raise ValueError
+    except (ValueError, IndexError):
+        raise ConfigError(
+            f"trace {shortened(f'{SYNTH}:{argument}')}: expected synth:JOBS:GPUS:LOAD, three "
+            "numbers, e.g. synth:256:32:0.9"
+        ) from None
+    return synth(jobs, load, gpus, seed)
 
 
 def sample(*, seed: int, file: str) -> Trace:

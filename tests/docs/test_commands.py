@@ -29,6 +29,7 @@ MARKS = {
     "docs/how-to/own-fabric.md": pytest.mark.slow,
     "docs/how-to/ray.md": pytest.mark.ray,
     "docs/how-to/reproduce-the-paper.md": pytest.mark.slow,
+    "docs/learning.md": pytest.mark.rl,
 }
 # The beginnings of commands that this test does not run.
 NOT_RUN = {
@@ -44,6 +45,7 @@ NOT_RUN = {
     "make fuzz": "takes hours; tests/fuzz runs a slice",
     "make attack": "takes ten minutes; tests/experiments and tests/hostile run a slice",
     "make examples": "overwrites files of the checkout; tests/examples compares them",
+    "artist train machines.yaml --steps 300000": "takes ten minutes; the page runs a short one",
     "make reference": "needs recordings that artist does not ship; tests/validation compares them",
     "pip install": "needs a registry",
 }

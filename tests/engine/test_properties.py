@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import trees
-from support import EstimateByLevel, intervals, make_policy, run, simulator
+from support import SELF_SUFFICIENT, EstimateByLevel, intervals, make_policy, run, simulator
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
@@ -43,10 +43,9 @@ from artist.results.lower_bound import makespan_bound
 from artist.units import TICKS_PER_S, Tick, seconds, ticks
 from artist.workload.job import Job
 
-POLICY_IDS = [entry.id for entry in POLICIES if not entry.wraps]
 STAYS = (EndReason.RE_RATED, EndReason.HELD, EndReason.MIGRATED)
 
-every_policy = pytest.mark.parametrize("policy", POLICY_IDS)
+every_policy = pytest.mark.parametrize("policy", SELF_SUFFICIENT)
 examples = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 from breaking import broken_bytes, broken_json, broken_yaml
+from support import SELF_SUFFICIENT
 
 from artist.cluster.fabric import load_fabric
 from artist.cluster.shape import parse_signature
@@ -21,6 +24,9 @@ from artist.estimates.calibration import load_calibration
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
 from artist.experiments.experiment import load_experiment, runs
 from artist.io.shipped import resource
+from artist.policies.learned.network import Array
+from artist.policies.learned.options import TaskOptions
+from artist.policies.learned.weights import Manifest, digest_of, write_weights
 from artist.policies.table import POLICIES
 from artist.run import (
     build_calibration,
@@ -87,7 +93,7 @@ def _shipped(*parts: str) -> Any:
 def _scenarios() -> list[dict[str, Any]]:
     """A scenario per policy with all its options written out, and a few other shapes."""
     scenarios: list[dict[str, Any]] = []
-    for entry in POLICIES:
+    for entry in map(POLICIES.__getitem__, SELF_SUFFICIENT):
         options = entry.load().Options.model_validate(dict(entry.preset))
         policy = entry.usage.replace("POLICY", "fifo")
         scenarios.append({**_BASE, "policy": policy, "policy_options": _plain(options)})
@@ -385,6 +391,34 @@ def read_mapped_trace(path: Path) -> None:
     open_trace(str(path), given=given)
 
 
+def read_policy_weights(path: Path) -> object:
+    return open_policy("learned", {"weights": str(path)})
+
+
+def _weights() -> bytes:
+    arrays: dict[str, Array] = {
+        "scores.0.weight": np.ones((9, 112), np.float32),
+        "scores.0.bias": np.zeros(9, np.float32),
+    }
+    manifest = Manifest(
+        task=TaskOptions(),
+        network="mlp",
+        reward="jct",
+        algorithm="none",
+        scenario={},
+        steps=0,
+        seed=0,
+        settings={},
+        versions={},
+        shapes={name: array.shape for name, array in arrays.items()},
+        digest=digest_of(arrays),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "policy.npz"
+        write_weights(file, arrays, manifest)
+        return file.read_bytes()
+
+
 def read_policy_file(path: Path) -> None:
     """A policy's source, which is run. Broken source does nothing but fail."""
     open_policy(f"{path}:Mine", {})
@@ -411,8 +445,6 @@ def read_parquet_trace(path: Path) -> None:
 
 
 def _parquet_trace() -> bytes:
-    import tempfile
-
     from artist.trace.named import builtin
     from artist.trace.write import write_trace
 
@@ -458,6 +490,7 @@ def kinds() -> dict[str, Kind]:
         Kind("mapping", "m.yaml", _yaml(_MAPPING), read_mapping),
         Kind("mapped-trace", "own.csv", _text(_OWN_TRACE), read_mapped_trace),
         Kind("policy-file", "mine.py", _text(_POLICY), read_policy_file),
+        Kind("weights", "policy.npz", _text(_weights()), read_policy_weights),
         Kind("trace-parquet", "t.parquet", _text(_parquet_trace()), read_parquet_trace),
         *(
             Kind(f"run-{name.partition('.')[0]}", name, _run_file(name), read_report)

@@ -115,6 +115,7 @@ def test_extras_that_are_missing_are_named(installed: Environment) -> None:
     for arguments, extra in (
         (("report", "run", "--figures", "figures"), "artist-sim[plot]"),
         (("sweep", "e.yaml", "--engine", "ray", "--out", "ray"), "artist-sim[ray]"),
+        (("train", "s.yaml", "--out", "training"), "artist-sim[rl]"),
     ):
         ran = installed.run("artist", *arguments)
         assert ran.returncode == 2

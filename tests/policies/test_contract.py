@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from support import SELF_SUFFICIENT
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
@@ -12,13 +13,12 @@ from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start
 from artist.errors import PolicyError
 from artist.policies.classic import Classic, ClassicOptions
 from artist.policies.shared.placers import PackPlacer
-from artist.policies.table import POLICIES
 from artist.run import open_policy
 from artist.testing import check_policy
 from artist.units import Tick
 
 
-@pytest.mark.parametrize("name", [entry.id for entry in POLICIES if not entry.wraps])
+@pytest.mark.parametrize("name", SELF_SUFFICIENT)
 def test_registered_policy_keeps_the_contract(name: str) -> None:
     check_policy(lambda: open_policy(name, {}))
 

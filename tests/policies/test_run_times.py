@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from support import cluster, job
+from support import SELF_SUFFICIENT, cluster, job
 
 from artist.contract import ClusterView, Decision, Wait
 from artist.engine.simulator import Simulator
 from artist.policies.run_times import knows_run_times
-from artist.policies.table import POLICIES
 from artist.run import open_policy
 from artist.testing import LevelRates
 from artist.units import ticks
@@ -53,7 +52,7 @@ def decisions(name: str, iterations: Sequence[int]) -> list[tuple[int, list[Deci
     return policy.noted
 
 
-@pytest.mark.parametrize("name", [entry.id for entry in POLICIES if not entry.wraps])
+@pytest.mark.parametrize("name", SELF_SUFFICIENT)
 def test_only_policies_that_know_run_times_decide_by_them(name: str) -> None:
     differ = decisions(name, RISING) != decisions(name, RISING[::-1])
     assert differ == knows_run_times(name)

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import cluster
+from support import SELF_SUFFICIENT, cluster
 
 from artist.cluster.placement import Placement
 from artist.cluster.visiting_order import VisitingOrder
@@ -37,7 +37,7 @@ from artist.testing import LevelRates
 from artist.units import ticks
 from artist.workload.job import Job
 
-NAMES = [entry.id for entry in POLICIES if not (entry.wraps or entry.id.endswith("-original"))]
+NAMES = [name for name in SELF_SUFFICIENT if not name.endswith("-original")]
 AUTO_TIMERS = {"dally", "dally-within-level"}
 ROUNDED = 100
 """Their timers are means and deviations, rounded to ticks. Four times a rounded timer may differ by

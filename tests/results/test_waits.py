@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from naive_waits import naive_waits
 from strategies import trees
 from support import (
+    SELF_SUFFICIENT,
     EstimateByLevel,
     Outage,
     S,
@@ -229,7 +230,7 @@ def short_leases(policy: str) -> dict[str, float]:
     return {"lease_s": 60.0} if "lease_s" in POLICIES[policy].load().Options.model_fields else {}
 
 
-@pytest.mark.parametrize("policy", [entry.id for entry in POLICIES if not entry.wraps])
+@pytest.mark.parametrize("policy", SELF_SUFFICIENT)
 @examples
 @given(case=cases())
 def test_waits_are_what_the_definitions_say(

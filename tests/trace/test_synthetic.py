@@ -11,7 +11,7 @@ import pytest
 
 from artist.errors import ConfigError
 from artist.trace.arrivals import with_arrivals
-from artist.trace.named import builtin
+from artist.trace.named import builtin, open_trace
 from artist.trace.read import read_trace
 from artist.trace.stats import QUANTILES, stats
 from artist.trace.synthetic.families import BATCH, COMPUTE_S, WEEK, Family
@@ -247,3 +247,21 @@ BAD_ARRIVALS = "|burst|poisson|poisson:|poisson:x|poisson:0|poisson:-1|poisson:n
 def test_other_arrivals_are_refused(spec: str) -> None:
     with pytest.raises(ConfigError, match="--arrivals"):
         with_arrivals(builtin("tiny-batch"), spec, 0)
+
+
+def test_synth_by_name_is_what_the_command_writes() -> None:
+    named = open_trace("synth:40:16:0.7", seed=5)
+    assert named.jobs == synth(40, 0.7, 16, seed=5).jobs
+    assert open_trace("synth:40:16:0.7", seed=6).jobs != named.jobs
+    assert open_trace("synth", seed=5).jobs == synth(256, 0.9, 32, seed=5).jobs
+
+
+@pytest.mark.parametrize("argument", ["40", "40:16", "40:16:x", "40:16:0.7:1", "4.5:16:1", ""])
+def test_synth_needs_three_numbers(argument: str) -> None:
+    with pytest.raises(ConfigError, match=r"expected synth:JOBS:GPUS:LOAD, three numbers"):
+        open_trace(f"synth:{argument}")
+
+
+def test_synth_refuses_what_no_trace_has() -> None:
+    with pytest.raises(ConfigError, match="expected positive numbers"):
+        open_trace("synth:40:16:nan")

@@ -122,6 +122,10 @@ class Contest:
             return True
         return self._offer_running(job, job.placement)
 
+    def would_get(self, job: JobView) -> Placement | None:
+        """The GPUs that a waiting job would get if it came forward now; None if it would wait."""
+        return self._best(job, self._place)
+
     def start(self, job: JobView, placement: Placement) -> None:
         """Give a waiting job GPUs of the pool."""
         self._claim(placement)

@@ -31,6 +31,7 @@ from artist.contract import (
     Moves,
     Options,
     Preempt,
+    Slowdowns,
     Start,
     Uplink,
 )
@@ -81,9 +82,13 @@ class Sharing:
         """
         if self._most_slowdown is None:
             return True
+        return self.slowdowns(handle, placement).most <= self._most_slowdown
+
+    def slowdowns(self, handle: int, placement: Placement) -> Slowdowns:
+        """What a job would lose on these GPUs after the decisions so far, and who is beside it."""
         job = self._view.waiting.get(handle) or self._view.running[handle]
         moves = {**self._moves(), handle: None}
-        return self._view.links.slowdowns(job.job, placement, moves).most <= self._most_slowdown
+        return self._view.links.slowdowns(job.job, placement, moves)
 
     def permitted(self, handle: int, placement: Placement | None) -> Placement | None:
         """The placement if `permits` says so, else None."""

@@ -1,0 +1,124 @@
+"""A trained network in numpy: from an observation to a logit for every action.
+
+- `mlp`: dense layers with tanh between them, from the whole observation to all logits.
+- `shared`: the same dense layers score every candidate, from its numbers and the cluster's. Other
+  layers score none from the cluster's numbers. The order of candidates does not matter, and what
+  is learned about one place serves all of them. It needs observation `sensitivity` and task
+  `schedule`.
+
+All numbers are 32-bit floats, as in training. The network acts without chance: the allowed action
+with the largest logit, the first among equals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.errors import ConfigError
+from artist.policies.learned.options import TaskOptions
+from artist.policies.learned.sensitivity import OF_A_CANDIDATE, OF_THE_CLUSTER
+from artist.policies.learned.task import Mask
+
+Array: TypeAlias = npt.NDArray[np.float32]
+NetworkName: TypeAlias = Literal["mlp", "shared"]
+
+SCORES, CANDIDATE, NONE = "scores", "candidate", "none"
+"""Names of the chains of layers in a file: of `mlp`, and the two of `shared`."""
+
+
+class Network(Protocol):
+    """From an observation to logits."""
+
+    sees: int
+    """Numbers of an observation."""
+    actions: int
+
+    def __call__(self, values: Array) -> Array:
+        """The logits of all actions."""
+        ...
+
+
+class Dense:
+    """A chain of dense layers with tanh between them: `layers` are pairs (weights, biases)."""
+
+    def __init__(self, layers: Sequence[tuple[Array, Array]]) -> None:
+        # Transposed once: numpy multiplies rows by them.
+        self._hidden = [(weights.T, biases) for weights, biases in layers[:-1]]
+        weights, self._biases = layers[-1]
+        self._weights = weights.T
+        self.sees = layers[0][0].shape[1]
+        self.actions = weights.shape[0]
+
+    def __call__(self, values: Array) -> Array:
+        """The output for one input, or for one per row."""
+        for weights, biases in self._hidden:
+            values = np.tanh(values @ weights + biases)
+        output: Array = values @ self._weights + self._biases
+        return output
+
+
+class Shared:
+    """One chain for every candidate, another for none."""
+
+    def __init__(self, candidate: Dense, none: Dense, candidates: int) -> None:
+        self._candidate, self._none = candidate, none
+        self._count = candidates
+        self._width = len(OF_A_CANDIDATE)
+        self.sees = candidates * self._width + len(OF_THE_CLUSTER)
+        self.actions = candidates + 1
+        self._rows = np.zeros((candidates, candidate.sees), dtype=np.float32)
+
+    def __call__(self, values: Array) -> Array:
+        """The logits of all actions."""
+        split = self._count * self._width
+        self._rows[:, : self._width] = values[:split].reshape(self._count, self._width)
+        self._rows[:, self._width :] = values[split:]
+        scores = self._candidate(self._rows)[:, 0]
+        return np.concatenate([scores, self._none(values[split:])])
+
+
+def network_of(
+    arrays: Mapping[str, Array], name: NetworkName, task: TaskOptions, where: str
+) -> Network:
+    """The network in the arrays of a file.
+
+    Raises:
+        ConfigError: the arrays are not the layers of such a network; `where` names the file.
+    """
+    if name == "mlp":
+        return dense_of(arrays, SCORES, where)
+    candidate, none = dense_of(arrays, CANDIDATE, where), dense_of(arrays, NONE, where)
+    widths = (candidate.sees, candidate.actions, none.sees, none.actions)
+    cluster = len(OF_THE_CLUSTER)
+    if widths != (len(OF_A_CANDIDATE) + cluster, 1, cluster, 1):
+        raise ConfigError(f"{where}: no network over this artist's candidates; train again")
+    return Shared(candidate, none, task.candidates)
+
+
+def dense_of(arrays: Mapping[str, Array], chain: str, where: str) -> Dense:
+    """The layers `CHAIN.0.weight`, `CHAIN.0.bias`, `CHAIN.1.weight` ... of a file.
+
+    Raises:
+        ConfigError: one is missing, or they do not fit each other.
+    """
+    layers: list[tuple[Array, Array]] = []
+    while f"{chain}.{len(layers)}.weight" in arrays:
+        number = len(layers)
+        weights, biases = arrays[f"{chain}.{number}.weight"], arrays.get(f"{chain}.{number}.bias")
+        fits = weights.ndim == 2 and biases is not None and biases.shape == weights.shape[:1]
+        if not fits or (layers and layers[-1][0].shape[0] != weights.shape[1]):
+            raise ConfigError(f"{where}: layer {number} of {chain} does not fit; train again")
+        assert biases is not None  # it fits
+        layers.append((weights, biases))
+    if not layers:
+        raise ConfigError(f"{where}: has no layers {chain}; train again")
+    return Dense(layers)
+
+
+def best(logits: Array, mask: Mask) -> int:
+    """The allowed action with the largest logit, the first among equals."""
+    return int(np.where(mask, logits, -np.inf).argmax())

@@ -1,0 +1,96 @@
+"""Task `schedule`: which waiting job next, or none. A placer says where.
+
+Action k picks candidate k, the last action is none. Without preemption a candidate is a waiting job
+for which the free GPUs suffice. With preemption `at-once` it may also take GPUs of running jobs
+that come behind it in order, by the rules of a contest (`shared/contest.py`). So an agent that
+always picks the first candidate is SRSF, if the order is `area`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import numpy as np
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
+from artist.contract import JobView
+from artist.policies.learned.options import TaskOptions
+from artist.policies.learned.task import Mask, Task
+from artist.policies.shared.contest import Contest
+from artist.policies.shared.placers import placer
+from artist.policies.shared.ranking import Rank, behind, by_rank
+
+
+class Schedule(Task):
+    """The task."""
+
+    def __init__(self, options: TaskOptions, tree: ClusterTree) -> None:
+        super().__init__(options, tree)
+        self.actions = options.candidates + 1
+        self._placer = placer(options.placement)
+        self._allowed = np.zeros(self.actions, dtype=bool)
+        # Running jobs that have not come forward in this round, the last in order first.
+        self._to_come: list[tuple[Rank, JobView]] = []
+
+    def _mask(self) -> Mask:
+        self._allowed[:] = False
+        self._allowed[: len(self.candidates)] = True
+        return self._allowed
+
+    def _place(self, job: JobView, free: FreeGpus) -> Placement | None:
+        return self._placer.place(free, job.job.gpus, self.sharing.busy)
+
+    def _join(self, contest: Contest) -> None:
+        self._to_come = []
+        if self.options.preemption == "never":
+            return
+        view = self.view
+        first = self._queue.first(view.cluster.gpus)
+        running = behind(first, view.running.values(), lambda job: self._rank(job, view.now))
+        self._to_come = sorted(running, key=by_rank, reverse=True)
+        contest.contend(job for _, job in self._to_come)
+
+    def _choose(self) -> None:
+        pool, free = self.contest.pool, self.contest.free.total
+        keys, held = self._held_behind()
+        if free + held[0] > pool.total:
+            # A job that has yet to come forward will find some of its GPUs taken. Then the rest of
+            # them is free, or it displaces the next one. So any GPUs may become free for anybody. A
+            # candidate that gets none of them is passed, as in a contest.
+            free = pool.total
+        self.candidates = chosen = []
+        for rank, job in self._queue.walk(lambda gpus: self._placer.possible(pool, gpus)):
+            if job.handle in self._passed:
+                continue
+            gpus = job.job.gpus
+            if gpus <= free or gpus <= free + held[_after(keys, (rank, job.handle))]:
+                chosen.append((rank, job))
+                if len(chosen) == self.options.candidates:
+                    break
+
+    def _held_behind(self) -> tuple[list[tuple[Rank, int]], list[int]]:
+        """Keys of the jobs to come, in order; GPUs held by those from each place on."""
+        keys = [by_rank(pair) for pair in reversed(self._to_come)]
+        held = [0]
+        for _, job in self._to_come:
+            held.append(held[-1] + job.gpus)
+        return keys, held[::-1]
+
+    def _pick(self, action: int) -> JobView:
+        rank, job = self.candidates[action]
+        while self._to_come and by_rank(self._to_come[-1]) < (rank, job.handle):
+            self.contest.offer(self._to_come.pop()[1])
+        if self.contest.offer(job):
+            self._queue.remove(job.handle)
+        return job
+
+    def _end(self, contest: Contest) -> None:
+        for _, job in reversed(self._to_come):
+            contest.offer(job)
+        self._to_come = []
+
+
+def _after(keys: list[tuple[Rank, int]], key: tuple[Rank, int]) -> int:
+    return bisect_right(keys, key)

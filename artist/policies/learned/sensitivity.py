@@ -1,0 +1,198 @@
+"""Observation `sensitivity`: what each candidate would lose where it would lie, and the cluster.
+
+A vector of `candidates` x `len(OF_A_CANDIDATE)` numbers and then `len(OF_THE_CLUSTER)` numbers,
+all from 0 to 1. A place without candidate is all zeros. No number depends on the size of the
+cluster, so weights that were trained on a small cluster can be used on a large one.
+
+The contention sensitivity of a job is CS = time of an iteration beside others / time alone (Ryu
+and Eo, eq. 1). Here it is asked of the run's rate function (`ClusterView.links`), so it is of the
+model of contention of the run: a table of pairs or shared links.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement, machine_counts, tier
+from artist.cluster.tree import ClusterTree
+from artist.contract import NO_SHARED_LINKS, JobView
+from artist.policies.learned.options import TaskOptions
+from artist.policies.learned.task import Task
+from artist.policies.shared.packing import best_level, pack_in_level
+from artist.units import TICKS_PER_S
+
+OF_A_CANDIDATE = (
+    "is there",
+    "GPUs / GPUs of the cluster",
+    "GPUs / 4 machines",
+    "ideal time left, log",
+    "ideal time left x GPUs, log",
+    "time waited, log",
+    "communication where it would lie",
+    "communication at best",
+    "machines needed / machines used",
+    "own loss beside others",
+    "largest loss of others",
+    "sum of the losses of others",
+    "takes GPUs of running jobs",
+)
+OF_THE_CLUSTER = (
+    "free GPUs",
+    "GPUs that can be had",
+    "jobs running, log",
+    "jobs waiting, log",
+    "mean loss of running jobs",
+    "GPUs of the first job that waits",
+    "ideal time left x GPUs of it, log",
+    "picked in this round, log",
+)
+
+YEAR = math.log1p(365 * 86400.0)
+"""Logs of times are given as shares of this one."""
+# The other logs are 1 at a year on 1,000 GPUs, and at 10,000 jobs.
+_GPU_YEARS = math.log1p(1000 * 365 * 86400.0)
+_MANY = math.log1p(10_000)
+
+
+class Sensitivity:
+    """The observation, in an array that is used again."""
+
+    def __init__(self, options: TaskOptions, tree: ClusterTree) -> None:
+        self._tree = tree
+        self._rows = options.candidates
+        width = len(OF_A_CANDIDATE)
+        self.values: npt.NDArray[np.float32] = np.zeros(
+            self._rows * width + len(OF_THE_CLUSTER), dtype=np.float32
+        )
+        self._machine_gpus = tree.largest(tree.machine)
+        self._empty: FreeGpus | None = None
+        # Share of communication of a model on so many GPUs of the empty cluster.
+        self._at_best: dict[tuple[str, int], float] = {}
+
+    @property
+    def parts(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Views of the values: rows of candidates, the cluster. A copy would part kept ones."""
+        split = self._rows * len(OF_A_CANDIDATE)
+        return self.values[:split].reshape(self._rows, -1), self.values[split:]
+
+    def update(self, task: Task) -> npt.NDArray[np.float32]:
+        """Observe; the array holds until the next call."""
+        rows, cluster = self.parts
+        count = len(task.candidates)
+        for index, (_, job) in enumerate(task.candidates):
+            rows[index] = self._of_candidate(task, job)
+        rows[count:] = 0.0
+        cluster[:] = self._of_cluster(task)
+        return self.values
+
+    def _of_candidate(self, task: Task, view: JobView) -> tuple[float, ...]:
+        job, now, tree = view.job, task.view.now, self._tree
+        gpus = job.gpus
+        left_s = (job.iterations - view.iterations_done(now)) * job.compute_s
+        waited_s = (now - view.entered) / TICKS_PER_S
+        placement = task.contest.would_get(view)
+        at_best = self._best(task, view)
+        return (
+            1.0,
+            gpus / tree.gpus,
+            min(1.0, gpus / (4 * self._machine_gpus)),
+            min(1.0, math.log1p(left_s) / YEAR),
+            min(1.0, math.log1p(left_s * gpus) / _GPU_YEARS),
+            min(1.0, math.log1p(waited_s) / YEAR),
+            *self._where(task, view, placement, at_best),
+        )
+
+    def _where(
+        self, task: Task, view: JobView, placement: Placement | None, at_best: float
+    ) -> tuple[float, ...]:
+        """What lying there means; worst of all if the job would not get GPUs."""
+        if placement is None:
+            return (1.0, at_best, 0.0, 1.0, 1.0, 1.0, 1.0)
+        tree = self._tree
+        share = self._communication(task, view, placement)
+        if tier(tree, placement) == tree.machine:
+            spread = 1.0
+        else:
+            needed = -(-view.job.gpus // self._machine_gpus)
+            spread = needed / len(machine_counts(tree, placement))
+        own = most = total = 0.0
+        if task.view.links is not NO_SHARED_LINKS and self._meets_others(task, placement):
+            own, beside = task.sharing.slowdowns(view.handle, placement)
+            losses = beside.values()
+            most, total = max(losses, default=0.0), sum(losses)
+        takes = 0.0 if task.contest.free.has(placement) else 1.0
+        return (share, at_best, spread, loss(own), loss(most), loss(total), takes)
+
+    def _meets_others(self, task: Task, placement: Placement) -> bool:
+        """Whether anybody sends on a link that the job would cross. If not, nobody loses anything.
+
+        To ask what everybody would lose costs as much as ten of these tests.
+        """
+        if len(placement.leaves) == 1:
+            return False
+        busy = task.sharing.busy()
+        parents, units = self._tree.parents, set(placement.leaves)
+        for level, parent in enumerate(parents):
+            if len(units) == 1:
+                return False
+            if any(busy.get((level, unit)) for unit in units):
+                return True
+            units = {parent[unit] for unit in units}
+        return False
+
+    def _best(self, task: Task, view: JobView) -> float:
+        """Communication on an empty cluster."""
+        job = view.job
+        key = (job.model, job.gpus)
+        if key not in self._at_best:
+            if self._empty is None:
+                self._empty = FreeGpus(self._tree)
+            placement = pack_in_level(self._empty, best_level(self._tree, job.gpus), job.gpus)
+            assert placement is not None  # every job fits the empty cluster
+            self._at_best[key] = self._communication(task, view, placement)
+        return self._at_best[key]
+
+    def _communication(self, task: Task, view: JobView, placement: Placement) -> float:
+        """Exposed communication as a share of an iteration, without other jobs."""
+        rate = task.view.alone(view.job, placement)
+        return 1.0 - view.job.compute_s / rate.iteration_s
+
+    def _of_cluster(self, task: Task) -> tuple[float, ...]:
+        view, contest, gpus = task.view, task.contest, self._tree.gpus
+        first = task.first_waiting()
+        wanted = first.job.gpus if first is not None else 0
+        area_s = 0.0
+        if first is not None:
+            left = first.job.iterations - first.iterations_done(view.now)
+            area_s = left * first.job.compute_s * wanted
+        return (
+            contest.free.total / gpus,
+            contest.pool.total / gpus,
+            min(1.0, math.log1p(len(view.running)) / _MANY),
+            min(1.0, math.log1p(task.waiting) / _MANY),
+            loss(mean_loss(view.running.values())),
+            wanted / gpus,
+            min(1.0, math.log1p(area_s) / _GPU_YEARS),
+            min(1.0, math.log1p(len(contest.decisions)) / _MANY),
+        )
+
+
+def mean_loss(running: Iterable[JobView]) -> float:
+    """Mean of CS - 1 over running jobs; 0 if none runs."""
+    total, count = 0.0, 0
+    for job in running:
+        rate = job.rate
+        if rate is not None:
+            total += rate.iteration_s / rate.alone_iteration_s - 1.0
+            count += 1
+    return total / count if count else 0.0
+
+
+def loss(more: float) -> float:
+    """From a slowdown, 0.5 for half as long again, to the share of speed that is lost: 1 - 1/CS."""
+    return more / (1.0 + more)

@@ -1,0 +1,18 @@
+"""Environments for reinforcement learning, and training. Importing it registers two of them.
+
+    import gymnasium, artist.rl
+    env = gymnasium.make("artist/Schedule-v0", scenario="cluster.yaml")
+
+It needs the extra: `pip install 'artist-sim[rl]'`.
+"""
+
+from artist.rl.extra import check_extra
+
+check_extra("artist.rl", "gymnasium")
+
+from artist.rl.environment import PlaceEnv, ScheduleEnv, register  # noqa: E402 - checked first
+from artist.rl.vectors import in_processes  # noqa: E402
+
+register()
+
+__all__ = ["PlaceEnv", "ScheduleEnv", "in_processes"]

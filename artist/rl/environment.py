@@ -1,0 +1,185 @@
+"""The gymnasium environments `artist/Schedule-v0` and `artist/Place-v0`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from artist.config import Scenario, load_scenario
+from artist.errors import ConfigError
+from artist.io.documents import validate
+from artist.policies.learned.graph import WIDTH
+from artist.policies.learned.options import TaskName, TaskOptions
+from artist.policies.learned.task import Mask
+from artist.rl.episode import Episode
+from artist.rl.rewards import parse_reward
+from artist.rl.stage import Stage
+from artist.rng import stream
+
+DEFAULT_REWARD = "jobs-in-system"
+
+SMALL = Scenario(
+    racks=1,
+    machines_per_rack=4,
+    gpus_per_machine=4,
+    trace="tiny-poisson",
+    arrivals="poisson:30",
+)
+"""The scenario of an environment that is made without one: 24 jobs, four machines."""
+
+
+class ClusterEnv(gymnasium.Env[Any, np.int64]):
+    """A scenario, run after run. `reset(seed=S)` runs the scenario with seed S, to the byte.
+
+    Later resets without a seed run seeds that follow from S. An episode ends when all jobs have
+    finished. Several actions make a round; only the last one of a round lets time pass, so only it
+    has a reward. An action that `action_masks` forbids counts as none, or as the first allowed one
+    where none is forbidden.
+
+    `scenario` is a file, a `Scenario` or a mapping of settings; its policy is not asked. `reward`
+    is a text of `artist.rl.rewards`. `options` are those of `TaskOptions` but `task`.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    task: ClassVar[TaskName]
+
+    def __init__(
+        self,
+        scenario: Scenario | Mapping[str, Any] | str | Path | None = None,
+        *,
+        reward: str = DEFAULT_REWARD,
+        **options: Any,
+    ) -> None:
+        if options.get("task", self.task) != self.task:
+            raise ConfigError(f"task {options['task']!r} has an environment of its own")
+        self.scenario = scenario_of(scenario)
+        self.options = validate({**options, "task": self.task}, TaskOptions, "environment")
+        self._terms = parse_reward(reward)
+        self._stage = Stage(self.scenario)
+        self._first = self.scenario.seed
+        self._number = -1
+        self.episode = self._opened(self._first)
+        self.action_space = spaces.Discrete(self.episode.task.actions)
+        self._graph = self.options.observation == "graph"
+        self.observation_space = space_of(self.episode, graph=self._graph)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start the next episode."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._first, self._number = seed, -1
+        self._number += 1
+        self._start()
+        return self._observed(), self._facts()
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Do an action: observation, reward, whether the episode is over, False, facts."""
+        if self.episode.done:
+            raise ConfigError("step: the episode is over; call reset() first")
+        episode = self.episode
+        reward = episode.act(episode.lawful(int(action)))
+        if not episode.done:
+            return self._observed(), reward, False, False, {}
+        facts = {**self._facts(), "jct_mean_s": episode.jct_mean_s()}
+        return self._nothing(), reward, True, False, facts
+
+    def action_masks(self) -> Mask:
+        """Which actions are allowed, as sb3-contrib asks."""
+        if self.episode.done:
+            return np.ones(self.episode.task.actions, dtype=bool)
+        return self.episode.mask().copy()
+
+    # -- to go on where another process stopped ----------------------------------------
+
+    def state(self) -> tuple[int, int, list[int]]:
+        """The first seed, the episode's number and the actions so far: all of its state."""
+        return self._first, self._number, list(self.episode.actions)
+
+    def restore(self, state: tuple[int, int, list[int]]) -> Any:
+        """Go to a state by repeating its actions; the observation there."""
+        self._first, self._number, actions = state
+        self._start()
+        for action in actions:
+            self.episode.act(action)
+        return self._observed()
+
+    # -- parts -------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self.episode = self._opened(episode_seed(self._first, self._number))
+
+    def _opened(self, seed: int) -> Episode:
+        return Episode(self._stage, seed, self.options, self._terms)
+
+    def _observed(self) -> Any:
+        seen = self.episode.observation.update(self.episode.task)
+        return spaces.GraphInstance(*seen) if self._graph else seen.copy()
+
+    def _nothing(self) -> Any:
+        """What is seen after the end: zeros, or a graph of one node that is nothing."""
+        if not self._graph:
+            return np.zeros_like(self.episode.observation.values)
+        nodes, edges = np.zeros((1, WIDTH), np.float32), np.zeros((0, 1), np.float32)
+        return spaces.GraphInstance(nodes, edges, np.zeros((0, 2), np.int32))
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "seed": self.episode.seed,
+            "jobs": self.episode.simulator.jobs_total,
+        }
+
+
+class ScheduleEnv(ClusterEnv):
+    """`artist/Schedule-v0`: which waiting job next, or none."""
+
+    task = "schedule"
+
+
+class PlaceEnv(ClusterEnv):
+    """`artist/Place-v0`: which job on which list of machines, or none."""
+
+    task = "place"
+
+
+def register() -> None:
+    """Register the environments with gymnasium; again does nothing."""
+    for name, kind in (("artist/Schedule-v0", ScheduleEnv), ("artist/Place-v0", PlaceEnv)):
+        if name not in gymnasium.registry:
+            gymnasium.register(id=name, entry_point=f"{kind.__module__}:{kind.__name__}")
+
+
+def episode_seed(first: int, number: int) -> int:
+    """The scenario's seed in an episode: that of the reset in episode 0, then others."""
+    if number <= 0:
+        return first
+    return int(stream(first, f"episode-{number}").integers(2**63))
+
+
+def space_of(episode: Episode, *, graph: bool) -> Any:
+    """The space of observations: numbers from -1 to 1, as many as there are, or graphs."""
+    if graph:
+        node, edge = (WIDTH,), (1,)
+        return spaces.Graph(spaces.Box(-1.0, 1.0, node), spaces.Box(0.0, 1.0, edge))
+    return spaces.Box(-1.0, 1.0, episode.observation.values.shape, np.float32)
+
+
+def scenario_of(given: Scenario | Mapping[str, Any] | str | Path | None) -> Scenario:
+    """The scenario that a user gives to an environment.
+
+    Raises:
+        ConfigError: the file or a setting is wrong.
+    """
+    if given is None:
+        return SMALL
+    if isinstance(given, Scenario):
+        return given
+    if isinstance(given, Mapping):
+        return validate(given, Scenario, "scenario")
+    return load_scenario(Path(given), {}, ())

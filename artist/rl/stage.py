@@ -1,0 +1,57 @@
+"""What the episodes of one scenario share: all that does not depend on the seed.
+
+`artist.run.prepare` makes everything anew for one run. An episode lasts a tenth of a second, so
+cluster, estimates and curves are kept between episodes. They are facts about models and links.
+Which episode asked first changes none of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from artist.cluster.visiting_order import VisitingOrder
+from artist.config import Scenario
+from artist.engine.simulator import Simulator
+from artist.network.demand.curves import Curves
+from artist.network.rates.network_of_run import NetworkOfRun
+from artist.network.rates.rate_functions import open_contention
+from artist.run import build_calibration, build_cluster, build_fabric, build_latency, build_trace
+from artist.trace.native.trace import Trace
+
+
+@dataclass(frozen=True)
+class _Network(NetworkOfRun):
+    """A network whose curves are kept. Copies of it share them."""
+
+    kept: list[Curves] = field(default_factory=list)
+
+    def curves(self, what: str) -> Curves:
+        if not self.kept:
+            self.kept.append(super().curves(what))
+        return self.kept[0]
+
+
+class Stage:
+    """Makes simulators of a scenario with one seed after the other."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        """Raises ArtistError: whatever is wrong with the scenario, but for its trace."""
+        self.scenario = scenario
+        fabric = build_fabric(scenario)
+        self.tree = build_cluster(scenario, fabric)
+        calibration = build_calibration(scenario, fabric)
+        estimates = build_latency(scenario, fabric, calibration)
+        self._network = _Network(self.tree, fabric, estimates, scenario.seed)
+        self._order = VisitingOrder(self.tree, scenario.permutation)
+
+    def simulator(self, seed: int) -> tuple[Simulator, Trace]:
+        """A simulator of the scenario with this seed, as `artist.run.prepare` would make it.
+
+        Its policy is not made: whoever drives the simulator answers. There are no leases.
+        """
+        scenario = self.scenario.model_copy(update={"seed": seed})
+        trace = build_trace(scenario, self.tree)
+        rates = open_contention(
+            scenario.contention, scenario.contention_options, replace(self._network, seed=seed)
+        )
+        return Simulator(self.tree, trace.jobs, rates, visiting_order=self._order), trace

@@ -1,0 +1,120 @@
+"""All that a training has become, in one file: it goes on from there as if it had never stopped.
+
+A checkpoint is taken between two updates. It holds the weights of actor and critic, the state of
+Adam, the random states of torch and numpy, and for each environment its seed and the actions of its
+episode so far. An environment is brought back by repeating these. The file is an `.npz` of plain
+arrays.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+
+from artist.errors import ConfigError
+from artist.io.array_files import read_arrays, write_arrays
+
+_FACTS = "facts"
+_REMEDY = "remove it, and train from the start"
+
+
+class Facts(NamedTuple):
+    """What is known besides arrays."""
+
+    asked: dict[str, Any]
+    """Scenario and settings, and the digests of files: another training cannot go on from here."""
+    steps: int
+    episodes: int
+    numpy_state: list[Any]
+
+
+class Counted(Protocol):
+    """Who counts episodes."""
+
+    episodes: int
+
+
+def save(path: Path, model: Any, asked: dict[str, Any], curves: Counted) -> None:
+    """Write a checkpoint, whole or not at all.
+
+    Raises:
+        ConfigError: the file cannot be written.
+    """
+    arrays: dict[str, Any] = {}
+    for name, tensor in model.policy.state_dict().items():
+        arrays[f"policy/{name}"] = tensor.cpu().numpy()
+    for index, state in model.policy.optimizer.state_dict()["state"].items():
+        for key, value in state.items():
+            arrays[f"adam/{index}/{key}"] = value.cpu().numpy()
+    arrays["torch"] = torch.get_rng_state().numpy()
+    kind, keys, *rest = np.random.get_state()
+    arrays["numpy"] = keys
+    for index, (first, number, actions) in enumerate(model.env.env_method("state")):
+        arrays[f"environment/{index}/at"] = np.array([first, number], dtype=np.int64)
+        arrays[f"environment/{index}/actions"] = np.array(actions, dtype=np.int32)
+    arrays["starts"] = np.array(model._last_episode_starts)
+    facts = Facts(asked, model.num_timesteps, curves.episodes, [kind, *rest])
+    write_arrays(path, {_FACTS: np.array(json.dumps(facts)), **arrays})
+
+
+def restore(path: Path, model: Any, asked: dict[str, Any]) -> Facts:
+    """Bring a model to a checkpoint.
+
+    Raises:
+        ConfigError: no whole checkpoint, or one of another training.
+    """
+    arrays = read_arrays(path, _REMEDY)
+    try:
+        facts = Facts(*json.loads(str(arrays[_FACTS])))
+    except (ValueError, KeyError, TypeError):
+        raise ConfigError(f"{path}: no checkpoint of a training; {_REMEDY}") from None
+    if facts.asked != json.loads(json.dumps(asked)):
+        raise ConfigError(
+            f"{path}: of a training with other settings{_which(facts.asked, asked)}; give those, "
+            "or another --out"
+        )
+    _restore_weights(model, arrays)
+    torch.set_rng_state(torch.from_numpy(arrays["torch"]))
+    kind, *rest = facts.numpy_state
+    np.random.set_state((kind, arrays["numpy"], *rest))
+    seen = []
+    for index in range(model.n_envs):
+        first, number = arrays[f"environment/{index}/at"].tolist()
+        state = (first, number, arrays[f"environment/{index}/actions"].tolist())
+        seen += model.env.env_method("restore", state, indices=[index])
+    model._last_obs = np.stack(seen)
+    model._last_episode_starts = arrays["starts"]
+    model.num_timesteps = facts.steps
+    return facts
+
+
+def _restore_weights(model: Any, arrays: dict[str, Any]) -> None:
+    weights = {
+        name.removeprefix("policy/"): torch.from_numpy(array)
+        for name, array in arrays.items()
+        if name.startswith("policy/")
+    }
+    model.policy.load_state_dict(weights)
+    optimizer = model.policy.optimizer
+    state: dict[int, dict[str, Any]] = {}
+    for name, array in arrays.items():
+        if name.startswith("adam/"):
+            _, index, key = name.split("/")
+            state.setdefault(int(index), {})[key] = torch.from_numpy(array)
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+
+
+def _which(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
+    """The first setting that differs, in words."""
+    for group in ours:
+        if theirs.get(group) == ours[group]:
+            continue
+        for key in ours[group]:
+            there, here = theirs.get(group, {}).get(key), ours[group][key]
+            if there != here:
+                return f" ({key} was {there!r} and is {here!r})"
+    return ""

@@ -1,0 +1,64 @@
+"""Settings of a training. With the scenario they decide the weights, to the byte."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from artist.io.documents import Document
+from artist.io.fields import Positive
+from artist.policies.learned.network import NetworkName
+from artist.policies.learned.options import TaskOptions
+from artist.rl.environment import DEFAULT_REWARD
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Width = Annotated[int, Field(ge=1, le=4096)]
+
+
+class Hyperparameters(Document):
+    """Of PPO, on stable-baselines3's defaults where nothing else is said.
+
+    Schulman et al., *Proximal policy optimization algorithms*, 2017, has the symbols.
+    """
+
+    learning_rate: Positive = 3e-4
+    # 8 environments x 256 steps are the 2,048 of stable-baselines3.
+    environments: int = Field(default=8, ge=1, le=1024)
+    rollout: int = Field(default=256, ge=2, description="steps of each environment per update")
+    batch: int = Field(default=256, ge=2)
+    epochs: int = Field(default=10, ge=1)
+    # Decisions matter for hundreds of steps; stable-baselines3's .99 forgets after one hundred.
+    gamma: Share = Field(default=0.995, description="discount per step")
+    gae_lambda: Share = 0.95
+    clip_range: Positive = 0.2
+    entropy: float = Field(default=0.0, ge=0, description="weight of the entropy in the loss")
+    value: float = Field(default=0.5, ge=0, description="weight of the critic's loss")
+    # Two layers of 64, as in the paper's code.
+    layers: tuple[Width, ...] = Field(default=(64, 64), min_length=1, max_length=8)
+
+
+class TrainingSettings(Document):
+    """What `artist train` was asked for."""
+
+    algorithm: Literal["maskable-ppo"] = "maskable-ppo"
+    steps: int = Field(ge=1, description="environment steps; whole updates are done")
+    seed: int = Field(default=0, ge=0, lt=2**31, description="of weights, actions and episodes")
+    task: TaskOptions = TaskOptions()
+    reward: str = DEFAULT_REWARD
+    network: NetworkName = "mlp"
+    hyperparameters: Hyperparameters = Hyperparameters()
+
+    @model_validator(mode="after")
+    def _shared_needs_candidates(self) -> Self:
+        """Refuse a network over candidates where candidates are not seen one by one."""
+        task = self.task
+        if self.network == "shared" and (task.task, task.observation) != (
+            "schedule",
+            "sensitivity",
+        ):
+            raise ValueError(
+                "network shared needs task schedule and observation sensitivity, got "
+                f"{task.task} and {task.observation}; take network mlp"
+            )
+        return self

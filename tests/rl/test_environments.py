@@ -1,0 +1,273 @@
+"""Are the environments what gymnasium, stable-baselines3 and the engine expect? `make rl-test`."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from learned import SMALL
+
+from artist.config import Scenario
+from artist.engine.rows import Rows
+from artist.errors import ConfigError
+from artist.run import drive, prepare
+from artist.units import TICKS_PER_S
+
+pytestmark = pytest.mark.rl
+gymnasium = pytest.importorskip("gymnasium", exc_type=ImportError)
+
+IDS = ("artist/Schedule-v0", "artist/Place-v0")
+FEW = SMALL.model_copy(update={"jobs": 20})
+
+
+def made(name: str = IDS[0], scenario: Any = FEW, **options: Any) -> Any:
+    import artist.rl  # noqa: F401 - it registers the names
+
+    return gymnasium.make(name, scenario=scenario, **options).unwrapped
+
+
+def played(env: Any, seed: int, choose: Any) -> tuple[list[Any], list[float], list[bool]]:
+    """An episode: observations, rewards and ends."""
+    seen, _ = env.reset(seed=seed)
+    observations, rewards, ends = [seen], [], [False]
+    rng = np.random.default_rng(seed)
+    while not ends[-1]:
+        seen, reward, end, cut, _ = env.step(choose(env.action_masks(), rng))
+        assert not cut
+        observations.append(seen)
+        rewards.append(reward)
+        ends.append(end)
+    return observations, rewards, ends
+
+
+def at_random(mask: Any, rng: Any) -> int:
+    return int(rng.choice(np.flatnonzero(mask)))
+
+
+def the_first(mask: Any, rng: Any) -> int:
+    return int(mask.argmax())
+
+
+def rows_of(env: Any) -> Rows:
+    rows: Rows = env.episode.simulator.rows
+    return rows
+
+
+@pytest.mark.parametrize("observation", ["sensitivity", "grid", "graph"])
+@pytest.mark.parametrize("name", IDS)
+def test_gymnasium_finds_nothing_wrong(name: str, observation: str) -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    check_env(made(name, observation=observation))
+
+
+@pytest.mark.parametrize("observation", ["sensitivity", "grid"])
+@pytest.mark.parametrize("name", IDS)
+def test_stable_baselines3_finds_nothing_wrong(name: str, observation: str) -> None:
+    from stable_baselines3.common.env_checker import check_env
+
+    with warnings.catch_warnings():
+        # The grid is a matrix, as in the paper. stable-baselines3 flattens it, and says so.
+        warnings.filterwarnings("ignore", message=".*unconventional shape")
+        check_env(made(name, observation=observation))
+
+
+def test_both_can_be_made_without_a_scenario() -> None:
+    for name in IDS:
+        env = made(name, scenario=None)
+        assert env.reset(seed=0)[1]["jobs"] == 24
+
+
+@pytest.mark.parametrize("observation", ["sensitivity", "grid", "graph"])
+@pytest.mark.parametrize("name", IDS)
+def test_a_seed_repeats_an_episode_to_the_byte(name: str, observation: str) -> None:
+    one, other = (made(name, observation=observation) for _ in range(2))
+    played(one, 3, at_random)  # what was before does not matter
+    first, again = played(one, 7, at_random), played(other, 7, at_random)
+    assert first[1] == again[1]
+    assert rows_of(one).placements == rows_of(other).placements
+    for a, b in zip(first[0], again[0], strict=True):
+        arrays = zip(a, b, strict=True) if observation == "graph" else [(a, b)]
+        assert all(x.tobytes() == y.tobytes() for x, y in arrays)
+
+
+@pytest.mark.parametrize("observation", ["sensitivity", "grid", "graph"])
+@pytest.mark.parametrize("name", IDS)
+def test_every_observation_is_in_its_space(name: str, observation: str) -> None:
+    env = made(name, observation=observation)
+    assert all(env.observation_space.contains(one) for one in played(env, 1, at_random)[0])
+
+
+def test_an_observation_that_was_given_does_not_change() -> None:
+    env = made()
+    seen, _ = env.reset(seed=0)
+    before = seen.copy()
+    env.step(0)
+    assert (seen == before).all()
+
+
+@pytest.mark.parametrize("contention", ["none", "mean"])
+@pytest.mark.parametrize("preemption", ["never", "at-once"])
+def test_an_episode_is_the_run_that_artist_sim_would_do(preemption: str, contention: str) -> None:
+    scenario = SMALL.model_copy(update={"contention": contention})
+    env = made(scenario=scenario, preemption=preemption)
+    played(env, 9, the_first)
+    policy = {"policy": "srsf"} if preemption == "at-once" else {"policy": "sjf"}
+    options = {} if preemption == "at-once" else {"order": "area"}
+    prepared = prepare(scenario.model_copy(update={**policy, "policy_options": options, "seed": 9}))
+    drive(prepared)
+    assert rows_of(env).placements == prepared.simulator.rows.placements
+
+
+def test_later_episodes_have_other_seeds_that_follow_from_the_first() -> None:
+    env, other = made(), made()
+    env.reset(seed=5)
+    seeds = [env.reset()[1]["seed"] for _ in range(3)]
+    other.reset(seed=5)
+    assert [other.reset()[1]["seed"] for _ in range(3)] == seeds
+    assert len({5, *seeds}) == 4
+
+
+@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("reward", ["jobs-in-system", "jct"])
+def test_rewards_of_an_episode_sum_up_to_its_completion_times(name: str, reward: str) -> None:
+    env = made(name, reward=reward)
+    total = sum(played(env, 2, at_random)[1])
+    rows = rows_of(env).jobs
+    jct_s = sum(row.finish - row.arrival for row in rows) / TICKS_PER_S
+    assert total == pytest.approx(-jct_s / sum(row.job.ideal_s for row in rows), rel=1e-9)
+
+
+def test_equation_2_worked_out_by_hand() -> None:
+    """Two jobs of one GPU in a cluster of two, one after the other; nobody meets on a link.
+
+    Util is 1 / 2 for 600 s, two intervals: reward 2 x (1 - W1) / 2 in all.
+    """
+    env = made(scenario=scenario_of_two(), reward="paper:0.3")
+    env.reset(seed=0)
+    # None, but for an idle cluster: the first job runs alone, then the second one.
+    rewards = [env.step(0)[1], env.step(env.action_space.n - 1)[1], env.step(0)[1]]
+    assert env.episode.done
+    assert rewards == pytest.approx([0.0, 0.35, 0.35])
+
+
+def scenario_of_two(**changes: Any) -> Scenario:
+    return Scenario(
+        tree=[[[1], [1]]],
+        trace=str(Path(__file__).parent / "two_jobs.csv"),
+        backend="none",
+        **changes,
+    )
+
+
+def test_rewards_are_summed_with_their_weights() -> None:
+    def total(reward: str) -> float:
+        return sum(played(made(reward=reward), 4, the_first)[1])
+
+    both = total("2*jobs-in-system + 0.5*paper:0.7")
+    assert both == pytest.approx(2 * total("jobs-in-system") + 0.5 * total("paper:0.7"))
+
+
+@pytest.mark.parametrize(
+    ("reward", "words"),
+    [
+        ("jobs-in-sistem", "did you mean 'jobs-in-system'"),
+        ("", "expected NAME"),
+        ("jct:3", "jct takes no number"),
+        ("paper:1.5", "W1 is a share"),
+        ("1..5*jct", r"'1\.\.5' is no number"),
+        ("jct+paper", "expected NAME"),
+    ],
+)
+def test_bad_rewards_are_refused(reward: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        made(reward=reward)
+
+
+def test_bad_settings_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"environment: unknown setting 'candidate'"):
+        made(candidate=3)
+    with pytest.raises(ConfigError, match=r"absent\.yaml: cannot be read"):
+        made(scenario=str(tmp_path / "absent.yaml"))
+    with pytest.raises(ConfigError, match="an environment of its own"):
+        made(task="place")
+
+
+def test_a_forbidden_action_counts_as_none_or_as_the_first_allowed_one() -> None:
+    env = made()
+    env.reset(seed=0)
+    none = env.action_space.n - 1
+    assert not env.action_masks()[none]  # nobody runs
+    assert env.episode.lawful(none) == 0
+    env.step(none)
+    assert len(env.episode.simulator.view().running) == 1
+    env.step(int(env.action_masks().argmax()))
+    mask = env.action_masks()
+    forbidden = int(np.flatnonzero(~mask)[0])
+    assert env.episode.lawful(forbidden) == none
+
+
+def test_a_step_after_the_end_is_refused() -> None:
+    env = made()
+    played(env, 0, the_first)
+    with pytest.raises(ConfigError, match=r"the episode is over; call reset\(\) first"):
+        env.step(0)
+
+
+def test_a_scenario_in_a_file_is_an_environment(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("racks: 1\nmachines_per_rack: 2\ntrace: tiny-poisson\n")
+    env = made(scenario=str(file))
+    played(env, 0, the_first)
+    assert len(rows_of(env).jobs) == 24
+
+
+def test_an_environment_is_brought_back_by_its_actions() -> None:
+    env, other = made(), made()
+    env.reset(seed=8)
+    env.reset()
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        seen = env.step(at_random(env.action_masks(), rng))[0]
+    assert other.restore(env.state()).tobytes() == seen.tobytes()
+    assert env.step(0)[1:] == other.step(0)[1:]
+    assert env.reset()[1] == other.reset()[1]
+
+
+def test_environments_in_processes_are_those_of_one_process() -> None:
+    from artist.rl import in_processes
+
+    vector = in_processes(IDS[0], 2, scenario=FEW)
+    try:
+        seen, _ = vector.reset(seed=3)
+        for index in range(2):
+            alone = made().reset(seed=3 + index)[0]
+            assert seen[index].tobytes() == alone.tobytes()
+        seen, rewards, *_ = vector.step(np.zeros(2, dtype=int))
+        assert seen.shape[0] == len(rewards) == 2
+    finally:
+        vector.close()
+
+
+def test_losses_are_asked_for_only_where_there_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the shortcut every observation is the same, and some show losses."""
+    from artist.policies.learned.sensitivity import OF_A_CANDIDATE, Sensitivity
+
+    env = made(scenario=SMALL)
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    most = 0.0
+    while not env.episode.done:
+        observation, task = env.episode.observation, env.episode.task
+        seen = observation.update(task).copy()
+        with monkeypatch.context() as patch:
+            patch.setattr(Sensitivity, "_meets_others", lambda *_: True)
+            assert observation.update(task).tobytes() == seen.tobytes()
+        rows = observation.parts[0]
+        losses = rows[: len(task.candidates), OF_A_CANDIDATE.index("own loss beside others")]
+        most = max(most, losses.max(initial=0.0))
+        env.step(at_random(env.action_masks(), rng))
+    assert most > 0.0

@@ -1,0 +1,140 @@
+"""Does a network do what its weights say? These tests need no extra."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from learned import SMALL, constant, drawn, first_come, tree_of
+
+from artist.config import Scenario
+from artist.engine.rows import Rows
+from artist.errors import ConfigError
+from artist.policies.learned.options import TaskOptions
+from artist.policies.learned.policy import Learned, LearnedOptions
+from artist.run import drive, prepare, simulate
+from artist.testing import check_policy
+
+
+def rows_under(policy: str, scenario: Scenario = SMALL, **options: object) -> Rows:
+    changes = {"policy": policy, "policy_options": options}
+    prepared = prepare(scenario.model_copy(update=changes), check=True)
+    drive(prepared)
+    return prepared.simulator.rows
+
+
+@pytest.mark.parametrize(("seed", "contention"), [(4, "mean"), (9, "none"), (3, "mean")])
+@pytest.mark.parametrize(
+    ("preemption", "classic", "its_options"),
+    [("at-once", "srsf", {}), ("never", "sjf", {"order": "area"})],
+)
+def test_whoever_always_picks_the_first_candidate_is_the_classic_policy(
+    tmp_path: Path,
+    seed: int,
+    contention: str,
+    preemption: str,
+    classic: str,
+    its_options: dict[str, str],
+) -> None:
+    scenario = SMALL.model_copy(update={"contention": contention, "seed": seed})
+    options = TaskOptions.model_validate({"preemption": preemption, "candidates": 3})
+    file = first_come(tmp_path / "p.npz", options, tree_of(scenario))
+    ours = rows_under("learned", scenario, weights=str(file))
+    theirs = rows_under(classic, scenario, **its_options)
+    assert ours.jobs == theirs.jobs
+    assert ours.placements == theirs.placements
+
+
+def test_none_is_answered_only_while_a_job_runs(tmp_path: Path) -> None:
+    """A network that always wants none runs one job after the other, and leaves none waiting."""
+    options = TaskOptions()
+    logits = np.zeros(options.candidates + 1, dtype=np.float32)
+    logits[-1] = 1.0
+    file = constant(tmp_path / "p.npz", logits, options, tree_of(SMALL))
+    rows = rows_under("learned", SMALL.model_copy(update={"jobs": 12}), weights=str(file))
+    stays = sorted((row.start, row.end) for row in rows.placements)
+    assert len(rows.jobs) == 12
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(stays))
+
+
+@pytest.mark.parametrize("observation", ["sensitivity", "grid"])
+@pytest.mark.parametrize("task", ["schedule", "place"])
+def test_a_copy_of_the_policy_goes_on_as_the_original(
+    tmp_path: Path, task: str, observation: str
+) -> None:
+    options = TaskOptions.model_validate({"task": task, "observation": observation})
+    scenario = SMALL.model_copy(update={"jobs": 30})
+    file = drawn(tmp_path / "p.npz", options, tree_of(scenario))
+    changes = {"policy": "learned", "policy_options": {"weights": str(file)}}
+    prepared = prepare(scenario.model_copy(update=changes))
+    simulator, policy = prepared.simulator, prepared.policy
+    for _ in range(40):
+        view = simulator.next_question(policy)
+        assert view is not None
+        simulator.answer(policy.decide(view))
+    twin, its_policy = copy.deepcopy((simulator, policy))
+    assert simulator.run(policy).placements == twin.run(its_policy).placements
+
+
+@pytest.mark.parametrize("preemption", ["never", "at-once"])
+def test_the_policy_keeps_the_contract(tmp_path: Path, preemption: str) -> None:
+    options = TaskOptions.model_validate({"preemption": preemption})
+    file = drawn(tmp_path / "p.npz", options, tree_of(SMALL))
+    check_policy(lambda: Learned(LearnedOptions(weights=str(file))))
+
+
+def test_weights_for_another_cluster_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    options = TaskOptions(observation="grid")
+    file = first_come(tmp_path / "p.npz", options, tree_of(SMALL))
+    larger = SMALL.model_copy(update={"racks": 3})
+    with pytest.raises(ConfigError, match=r"its network sees 64 numbers .* have 96 and 9 on this"):
+        rows_under("learned", larger, weights=str(file))
+
+
+def test_weights_with_sensitivity_run_on_a_larger_cluster(tmp_path: Path) -> None:
+    file = first_come(tmp_path / "p.npz", TaskOptions(), tree_of(SMALL))
+    larger = SMALL.model_copy(update={"racks": 8})
+    assert len(rows_under("learned", larger, weights=str(file)).jobs) == 60
+
+
+def test_without_a_file_the_policy_says_which_option_is_missing() -> None:
+    with pytest.raises(ConfigError, match=r"which network\? give --set policy\.weights=FILE"):
+        simulate(SMALL.model_copy(update={"policy": "learned"}))
+
+
+def test_the_digest_of_the_weights_stands_in_the_result(tmp_path: Path) -> None:
+    file = first_come(tmp_path / "p.npz", TaskOptions(), tree_of(SMALL))
+    changes = {"policy": "learned", "policy_options": {"weights": str(file)}, "jobs": 5}
+    result = simulate(SMALL.model_copy(update=changes))
+    assert result.inputs["policy.weights"].startswith("sha256:")
+
+
+def test_evaluation_imports_neither_torch_nor_gymnasium(tmp_path: Path) -> None:
+    file = first_come(tmp_path / "p.npz", TaskOptions(), tree_of(SMALL))
+    code = (
+        "import sys; from artist import Scenario, simulate; "
+        "simulate(Scenario(trace='tiny-batch', policy='learned', "
+        f"policy_options={{'weights': {str(file)!r}}})); "
+        "import artist.cli.main; artist.cli.main.application(); "
+        "print([m for m in ('torch', 'gymnasium', 'artist.rl') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+
+
+def test_without_the_extra_a_sentence_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['gymnasium'] = None; sys.argv = "
+        "['artist', 'train', 's.yaml', '--out', 'x']; from artist.cli.main import main; main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr == (
+        "artist: error: artist.rl needs gymnasium, which is not installed: "
+        "pip install 'artist-sim[rl]'\n"
+    )
