@@ -10,7 +10,8 @@ from typing import Any
 from artist.errors import ConfigError, shortened
 from artist.policies.cassini.circles import Circle
 from artist.policies.cassini.score import expected_score
-from artist.policies.cassini.time_shifts import Choice, Solution, SolverOptions, solve
+from artist.policies.cassini.time_shifts import Solution, SolverOptions, solve
+from artist.policies.cassini.unified import Choice
 from artist.units import BANDWIDTH_UNITS, GIB, TICKS_PER_S, in_base_unit, quantity
 
 MOST_JOBS = 64

@@ -50,6 +50,10 @@ def test_a_named_command_loads_no_other(tmp_path) -> None:
     assert loaded == {f"artist.cli.{name}" for name in names + inner}
 
 
+def test_what_says_the_version_loads_all_commands_but_no_numpy(tmp_path) -> None:
+    assert "numpy" not in after("--version", home=tmp_path)["modules"]
+
+
 def test_blas_gets_one_thread_unless_told_otherwise(tmp_path) -> None:
     command = ("explain", "jct_mean_s")
     assert after(*command, home=tmp_path)["blas"] == "1"

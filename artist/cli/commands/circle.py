@@ -9,8 +9,7 @@ import typer
 
 from artist.cli.options import OverwriteFiles
 from artist.cli.output import Format, note, print_facts, print_json, print_table
-from artist.policies.cassini.time_shifts import Choice
-from artist.policies.cassini.unified import Periods
+from artist.policies.cassini.unified import Choice, Periods
 
 
 def circle(

@@ -7,8 +7,8 @@ from pydantic import Field, field_validator
 from artist.contract import Options
 from artist.policies.cassini.candidates import MOST_CANDIDATES
 from artist.policies.cassini.loops import Loops
-from artist.policies.cassini.time_shifts import Choice, SolverOptions
-from artist.policies.cassini.unified import ANGLE_DEG, DRIFT, Periods
+from artist.policies.cassini.time_shifts import SolverOptions
+from artist.policies.cassini.unified import ANGLE_DEG, DRIFT, Choice, Periods
 
 
 class CassiniOptions(Options):

@@ -10,19 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from artist.policies.cassini.circles import Circle
 from artist.policies.cassini.rotations import best_rotations, centred, plateau
 from artist.policies.cassini.score import LinkCircle, link_circle
-from artist.policies.cassini.unified import ANGLE_DEG, Periods
-
-
-class Choice(StrEnum):
-    """Which of equally good time-shifts."""
-
-    FIRST = "first"
-    CENTRE = "centre"
+from artist.policies.cassini.unified import ANGLE_DEG, Choice, Periods
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,13 @@ class Periods(StrEnum):
     LCM = "lcm"
 
 
+class Choice(StrEnum):
+    """Which of equally good time-shifts (`time_shifts`)."""
+
+    FIRST = "first"
+    CENTRE = "centre"
+
+
 @dataclass(frozen=True)
 class Perimeter:
     """A circle that holds whole iterations of some of a link's jobs.

@@ -17,8 +17,8 @@ from artist.errors import ConfigError
 from artist.policies.cassini.circles import Arc, Circle
 from artist.policies.cassini.rotations import descent, exhaustive
 from artist.policies.cassini.score import expected_score, link_circle
-from artist.policies.cassini.time_shifts import Choice, SolverOptions, score_at, solve
-from artist.policies.cassini.unified import Periods, snapped_ratio, unify
+from artist.policies.cassini.time_shifts import SolverOptions, score_at, solve
+from artist.policies.cassini.unified import Choice, Periods, snapped_ratio, unify
 from artist.rng import stream
 
 CENTRE = SolverOptions(choice=Choice.CENTRE)

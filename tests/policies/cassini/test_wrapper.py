@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from support import SELF_SUFFICIENT
 
 from artist.cluster.tree import nested
 from artist.config import Scenario, load_scenario
@@ -29,7 +30,7 @@ TESTBED = {
     "machines_per_rack": 2,
     "gpus_per_machine": 1,
 }
-HOSTS = [entry.id for entry in POLICIES if not entry.wraps and not entry.host]
+HOSTS = [name for name in SELF_SUFFICIENT if not POLICIES[name].host]
 
 LIGHT = "vgg16@batch=64,5000,0.2"  # sends for less than half of its iteration
 HEAVY = "vgg16@batch=8,2000,0.05"  # sends for more than half of it
