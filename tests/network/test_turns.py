@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from artist.network.models.patterns import Contention, Flow, InTurn, Member, Pattern, SharedLink
-from artist.network.models.phase import FLUID, PhaseModel, phase, settled
+from artist.network.models.phase import FLUID, PhaseModel, PhaseSettings, phase, settled
 from artist.network.models.turns import TurnsNow, iterations_in_turn
 
 LINK = SharedLink(100.0)
@@ -56,6 +56,16 @@ def test_corrections_are_a_few_a_minute_at_half_a_percent() -> None:
     # often than one that drifts against a clock, and both together more often.
     slowed = settled(two_vgg16(0.05), FLUID)
     assert 0.5 < sum(x.corrections_per_min for x in slowed) < 6.0
+
+
+def test_a_correction_acts_before_the_job_sends() -> None:
+    # Three jobs leave 3 % of the circle free. Whoever sends too early meets the one before it,
+    # which is then late in turn: corrections an iteration later do not end (1.08, 40 a minute).
+    up_s = 0.097
+    jobs = tuple(member(0.3, up_s, index * 0.1) for index in range(3))
+    for slowed in settled(Contention((LINK,), jobs), PhaseSettings()):
+        assert slowed.slowdown < 1.03
+        assert slowed.corrections_per_min < 15
 
 
 def test_a_group_goes_at_the_pace_of_its_slowest() -> None:
