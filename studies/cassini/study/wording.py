@@ -365,7 +365,9 @@ def _pairs(circles: Sequence[Circle]) -> dict[str, str]:
 def best(one: Judged) -> str:
     """The host whose mean stretch surely gains most, and how much."""
     gains = {host: one.hosts[host, "stretch_mean"] for host in ("themis", *HOSTS)}
-    sure = [host for host in gains if verdict(gains[host], GAINS["stretch_mean"]) in (HOLDS, SMALLER)]
+    sure = [
+        host for host in gains if verdict(gains[host], GAINS["stretch_mean"]) in (HOLDS, SMALLER)
+    ]
     if not sure:
         return "none surely"
     host = max(sure, key=lambda x: gains[x].ratio)
