@@ -12,7 +12,7 @@ from statistics import fmean
 import arithmetic
 import jinja2
 from joint import read_joint
-from judging import GAINS, NEAR_IDEAL, Judged, judged_links, verdict
+from judging import GAINS, HOLDS, NEAR_IDEAL, SMALLER, Judged, judged_links, verdict
 from links import CENTRE, FIRST, JITTER, JITTERS, SNAPSHOTS, read_links
 from observations import HERE, Row
 from plan import (
@@ -363,11 +363,15 @@ def _pairs(circles: Sequence[Circle]) -> dict[str, str]:
 
 
 def best(one: Judged) -> str:
-    """The host whose mean stretch gains most, and how much."""
+    """The host whose mean stretch surely gains most, and how much."""
     gains = {host: one.hosts[host, "stretch_mean"] for host in ("themis", *HOSTS)}
-    host = max(gains, key=lambda x: gains[x].ratio)
-    said = verdict(gains[host], GAINS["stretch_mean"])
-    return f"{host} with {interval(gains[host])} (verdict: {said})"
+    sure = [
+        host for host in gains if verdict(gains[host], GAINS["stretch_mean"]) in (HOLDS, SMALLER)
+    ]
+    if not sure:
+        return "none surely"
+    host = max(sure, key=lambda x: gains[x].ratio)
+    return f"{host}, {interval(gains[host])}"
 
 
 def kinds(one: Judged) -> dict[str, int]:
