@@ -1,23 +1,28 @@
-"""Do the tests notice mistakes? Makes those of `mutations.yaml` one by one, in a copy.
+"""Do the tests notice mistakes? Makes those of `mutations.yaml` one by one, in copies.
 
     python tests/mutations/mutate.py        # exit code 0: every mutation made its test fail
 
-Nothing is changed but a copy in a temporary folder. The named tests must pass on the copy
-as it is; then, for each mutation, the one test named must fail (not merely break on import). A
-mutation whose text no longer stands exactly once in its file is a failure too: move its anchor.
+Nothing is changed but copies in a temporary folder, one per processor. The named tests must pass
+without a mutation; then, for each mutation, the one test named must fail (not merely break on
+import). A mutation whose text no longer stands exactly once in its file is a failure too: move its
+anchor.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
@@ -25,7 +30,9 @@ from pydantic import BaseModel, ConfigDict, Field
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("artist", "tests", "astra_configs", "templates", "traces", "pyproject.toml")
 FAILED = 1  # pytest's exit code for tests that ran and failed; larger ones are broken runs
-LIMIT_S = 120
+LIMIT_S = 300  # the longest run is that of all tests without a mutation
+
+_T = TypeVar("_T")
 
 
 class Mutation(BaseModel):
@@ -67,17 +74,35 @@ def complaint(copy: Path, mutation: Mutation) -> str | None:
 
 
 def check(root: Path, mutations: Sequence[Mutation]) -> Iterator[str]:
-    """Complaints, one by one, about mutations of a copy of `root`."""
+    """Complaints about mutations of copies of `root`, in the order of the mutations."""
     with tempfile.TemporaryDirectory(prefix="artist-mutations-") as folder:
-        copy = Path(folder)
-        _copy(root, copy)
-        code, output = _pytest(copy, sorted({mutation.test for mutation in mutations}))
-        if code != 0:
-            yield f"the tests fail without any mutation:\n{output}"
-            return
-        for mutation in mutations:
-            if (words := complaint(copy, mutation)) is not None:
-                yield f"{mutation.file}: {mutation.rule}: {words}"
+        copies = [Path(folder) / str(number) for number in range(os.cpu_count() or 1)]
+        for copy in copies:
+            copy.mkdir()
+            _copy(root, copy)
+        idle = queue.SimpleQueue[Path]()
+        for copy in copies:
+            idle.put(copy)
+
+        def ask(question: Callable[[Path], _T]) -> _T:
+            copy = idle.get()
+            try:
+                return question(copy)
+            finally:
+                idle.put(copy)
+
+        with ThreadPoolExecutor(len(copies)) as pool:
+            tests = sorted({mutation.test for mutation in mutations})
+            parts = [part for part in (tests[i :: len(copies)] for i in range(len(copies))) if part]
+            asked = [partial(_pytest, tests=part) for part in parts]
+            for code, output in pool.map(ask, asked):
+                if code != 0:
+                    yield f"the tests fail without any mutation:\n{output}"
+                    return
+            told = pool.map(ask, [partial(complaint, mutation=x) for x in mutations])
+            for mutation, words in zip(mutations, told, strict=True):
+                if words is not None:
+                    yield f"{mutation.file}: {mutation.rule}: {words}"
 
 
 def read(path: Path) -> list[Mutation]:
