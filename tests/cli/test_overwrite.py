@@ -59,8 +59,9 @@ WRITES = {
 
 # These write nothing, or only what is nobody's: the cache.
 READERS = frozenset({"why", "list", "doctor", "explain", "schema", "astra", "cache"})
-# Tested below: one needs torch, and the other would replace somebody's own program.
-OTHERS = frozenset({"measure", "policy"})
+# Tested below, or with what they need (tests/rl): two need torch, and the third would replace
+# somebody's own program.
+OTHERS = frozenset({"measure", "policy", "train"})
 
 
 @pytest.fixture

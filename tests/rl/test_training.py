@@ -162,6 +162,20 @@ def test_another_training_cannot_be_resumed(tmp_path: Path) -> None:
         trained(tmp_path / "none", resume=True)
 
 
+def test_a_training_is_replaced_only_if_asked(tmp_path: Path) -> None:
+    from artist.rl.training.folder import check_training_folder
+
+    trained(tmp_path / "t")
+    before = (tmp_path / "t" / "policy.npz").read_bytes()
+    with pytest.raises(ConfigError, match="--overwrite"):
+        trained(tmp_path / "t")
+    assert (tmp_path / "t" / "policy.npz").read_bytes() == before
+    check_training_folder(tmp_path / "t", resume=False, overwrite=True)
+    (tmp_path / "t" / "mine.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="is not a training"):
+        check_training_folder(tmp_path / "t", resume=False, overwrite=True)
+
+
 def test_a_truncated_checkpoint_is_refused(tmp_path: Path) -> None:
     trained(tmp_path / "out", steps=64)
     file = tmp_path / "out" / "checkpoint.npz"
