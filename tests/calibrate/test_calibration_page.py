@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.calibrate.communication_shares import ShareModel
 from artist.calibrate.fit_scales import Target, with_constant
@@ -38,6 +40,7 @@ def _artist(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_page_runs_from_log_to_what_if(tmp_path: Path) -> None:
     for language, name, text in _FENCE.findall(PAGE):
         if name:

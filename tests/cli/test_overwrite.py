@@ -57,6 +57,7 @@ WRITES = {
     ),
 }  # fmt: skip
 
+LONG = {"reproduce --out", "report --figures"}
 # These write nothing, or only what is nobody's: the cache.
 READERS = frozenset({"why", "list", "doctor", "explain", "schema", "astra", "cache"})
 # Tested below, or with what they need (tests/rl): two need torch, and the third would replace
@@ -75,7 +76,9 @@ def inputs(artist, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("inputs")
-@pytest.mark.parametrize("case", WRITES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(x, marks=[pytest.mark.slow] * (x in LONG)) for x in WRITES]
+)
 def test_what_is_there_is_replaced_only_if_asked(artist, tmp_path: Path, case: str) -> None:
     command, name = WRITES[case]
     if "--plot" in command or "--figures" in command:

@@ -132,6 +132,7 @@ SHAPES = {"one wide": [1.0, 0.05, 0.05, 0.05, 0.05], "all alike": [1.0] * 5}
         ("heavy tails", "one wide", 0.03),
     ],
 )
+@pytest.mark.slow
 def test_false_verdicts_stay_below_six_percent(null: str, shape: str, deviation: float) -> None:
     rng = np.random.default_rng(13)
     scale = deviation * np.array(SHAPES[shape])[:, np.newaxis]

@@ -206,6 +206,7 @@ def crowd(count: int) -> tuple[list[Job], list[dict[int, int]]]:
     return jobs, placed
 
 
+@pytest.mark.slow
 def test_too_many_joined_jobs_are_left_to_mean_and_the_source_says_so() -> None:
     racks = 2 * MOST_JOBS
     on_network = network(racks)

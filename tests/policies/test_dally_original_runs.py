@@ -103,6 +103,7 @@ def test_own_machine_order_or_a_seeded_one_decides_among_machines() -> None:
     assert len({first(seed) for seed in range(8)}) > 1
 
 
+@pytest.mark.slow  # with leases; test_contract.py has all without
 @pytest.mark.parametrize("name", DALLY)
 def test_variants_keep_the_policy_contract(name: str) -> None:
     check_policy(lambda: dally(name, lease_s=1000.0))

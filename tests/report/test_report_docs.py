@@ -14,6 +14,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "report.md").read_text()
 
 
+@pytest.mark.slow
 def test_commands(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     commands = "\n".join(re.findall(r"```sh\n(.*?)```", TEXT, re.S))
