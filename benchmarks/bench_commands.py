@@ -32,7 +32,7 @@ def bench_help(measure: Callable[..., None]) -> None:
 def bench_command(measure: Callable[..., None], traces: Path, tmp_path: Path, case: Case) -> None:
     """`artist sim` on a thousand jobs. It writes a run directory."""
     command = ["sim", "--trace", case.trace(traces), "--racks", case.racks, "--policy", "fifo"]
-    rest = ["--backend", "none", "--format", "json", "--out", tmp_path / "run"]
+    rest = ["--backend", "none", "--format", "json", "--out", tmp_path / "run", "--overwrite"]
     measure(partial(python, "-m", "artist", *command, *rest), rounds=3, items=case.jobs)
 
 

@@ -21,9 +21,11 @@ TRACES = Path(os.environ.get("TRACES", Path(__file__).parents[2] / "shared" / "t
 LOAD, SEED = 0.9, 7
 
 # The original simulator's schedulers are there to be compared with, not to be fast. A wrapper
-# needs another policy.
+# needs another policy, and `learned` a file.
 POLICY_NAMES = [
-    entry.id for entry in POLICIES if not entry.wraps and not entry.id.endswith("-original")
+    entry.id
+    for entry in POLICIES
+    if not (entry.wraps or entry.host or entry.id.endswith("-original") or entry.id == "learned")
 ]
 
 
