@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from study_scripts import import_study, run_study
 
 from artist.results.statistics.compare_values import ComparedValues, compare_values
 
@@ -30,22 +29,13 @@ NAMES = (
 
 
 def study(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), *arguments], cwd=ROOT, capture_output=True, text=True
-    )
+    return run_study(SCRIPT, *arguments)
 
 
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
-    """The scripts by name; they are no package, and leave no trace behind."""
-    monkeypatch.syspath_prepend(str(SCRIPT))
-    for name in NAMES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    imported = {name: importlib.import_module(name) for name in NAMES}
-    for name in NAMES:
-        monkeypatch.setitem(sys.modules, name, imported[name])
-        monkeypatch.delitem(sys.modules, name)
-    return imported
+    """The scripts by name."""
+    return import_study(SCRIPT, NAMES, monkeypatch)
 
 
 def test_the_page_says_what_the_rows_say() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from study_scripts import import_study, run_study
 
 from artist.results.statistics.compare_values import compare_values
 
@@ -20,25 +20,15 @@ TABLES = STUDY / "tables.md"
 
 
 def reproduction(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), *arguments], cwd=ROOT, capture_output=True, text=True
-    )
+    return run_study(SCRIPT, *arguments)
 
 
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
-    """The scripts by name; they are no package, and leave no trace behind."""
-    import importlib
-
-    monkeypatch.syspath_prepend(str(SCRIPT))
-    names = ("records", "evidence", "formatting", "claims", "sources", "verdicts")
-    for name in names:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    imported = {name: importlib.import_module(name) for name in names}
-    for name in names:
-        monkeypatch.setitem(sys.modules, name, imported[name])
-        monkeypatch.delitem(sys.modules, name)
-    return imported
+    """The scripts by name."""
+    return import_study(
+        SCRIPT, ("records", "evidence", "formatting", "claims", "sources", "verdicts"), monkeypatch
+    )
 
 
 def test_the_pages_say_what_the_runs_say() -> None:

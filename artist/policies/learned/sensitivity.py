@@ -27,7 +27,7 @@ from artist.policies.shared.packing import best_level, pack_in_level
 from artist.units import TICKS_PER_S
 
 OF_A_CANDIDATE = (
-    "is there",
+    "1 if there is a candidate",
     "GPUs / GPUs of the cluster",
     "GPUs / 4 machines",
     "ideal time left, log",
