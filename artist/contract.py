@@ -150,8 +150,12 @@ class Rate:
     until: Tick | None = None
 
     def __post_init__(self) -> None:
-        times = (self.iteration_s, self.alone_iteration_s)
-        if not (all(0 < time_s < math.inf for time_s in times) and 0 < self.worth < MOST_WORTH):
+        # Written out: a rate is made each time that a job changes, and a loop takes three times as long.
+        if not (
+            0 < self.iteration_s < math.inf
+            and 0 < self.alone_iteration_s < math.inf
+            and 0 < self.worth < MOST_WORTH
+        ):
             raise InvariantError(
                 f"rate function {self.source!r} gave iterations of {self.iteration_s} s (alone "
                 f"{self.alone_iteration_s} s) that are worth {self.worth} submitted iterations, "
