@@ -150,7 +150,7 @@ class Rate:
     until: Tick | None = None
 
     def __post_init__(self) -> None:
-        # Written out: a rate is made each time that a job changes, and a loop takes three times as long.
+        # Written out, since every change of a job makes a rate: a loop takes three times as long.
         if not (
             0 < self.iteration_s < math.inf
             and 0 < self.alone_iteration_s < math.inf
