@@ -23,6 +23,7 @@ from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.contract import (
     NO_SHARED_LINKS,
+    CheckpointRule,
     ClusterView,
     Decision,
     EventSource,
@@ -48,14 +49,15 @@ from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.engine.livelock import Livelock
 from artist.engine.rows import (
+    FAILED,
     FINISHED,
     HELD,
     LEASE_ENDED,
     MIGRATED,
     PREEMPTED,
     RE_RATED,
-    WITHDRAWN,
     EndReason,
+    OutageRow,
     Rows,
     WaitRow,
     WithdrawnRow,
@@ -74,7 +76,7 @@ class Simulator:
 
     `jobs` come in order of arrival; a job's position is its handle. `lease` is how long an
     allocation holds, None for ever. `visiting_order` breaks ties between units. `events` come
-    from outside the trace. With `check` every invariant is verified after every event, at a price.
+    from outside the trace, and `checkpoints` say when jobs save their state. With `check` every invariant is verified after every event, at a price.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Simulator:
         lease: Tick | None = None,
         visiting_order: VisitingOrder | None = None,
         events: EventSource | None = None,
+        checkpoints: CheckpointRule | None = None,
         check: bool = False,
     ) -> None:
         if lease is not None and lease < ticks(SHORTEST_LEASE_S):
@@ -104,6 +107,7 @@ class Simulator:
         self._queue = EventQueue()
         self._arrived = 0
         self._outages = outages.Outages(events)
+        self._checkpoints = checkpoints
         # What the policy has not heard of yet. A job that its last answer preempted has entered.
         self._entered: list[JobState] = []
         self._lease_ended: list[JobState] = []
@@ -297,18 +301,23 @@ class Simulator:
         """GPUs leave or enter service."""
         event, holdings = self._outages.take(), self._holdings
         match event:
-            case Withdraw(_, placement):
+            case Withdraw(_, placement, outage, position):
                 # They enter the queue in order of arrival, as after any other loss of GPUs.
-                for state in reversed(outages.victims(holdings, placement)):
+                stopped = outages.victims(holdings, placement, position)[::-1]
+                for state in stopped:
                     assert state.placement is not None  # victims run
                     holdings.free.release(state.placement)
-                    self._stop(state, WITHDRAWN)
+                    self._stop(state, outages.reason(outage), outage.text if outage else "")
                     self._enter_again(state)
+                self.rows.outages.append(
+                    OutageRow(self.now, placement, outage, tuple(job.handle for job in stopped))
+                )
                 # A job without GPUs has no lease to ask about.
                 self._lease_ended = [state for state in self._lease_ended if state.gpus]
                 outages.withdraw(holdings, placement)
             case Restore(_, placement):
                 outages.restore(holdings, placement)
+                self.rows.outages.append(OutageRow(self.now, placement, None, ()))
         self.rows.withdrawn.append(WithdrawnRow(self.now, sum(holdings.withdrawn.values())))
         self._asking = True
         self._outages.schedule(self.now, self._queue)
@@ -352,6 +361,8 @@ class Simulator:
         self._holdings.waiting.pop(state.handle, None)
         self._holdings.running[state.handle] = state
         state.place(placement, tier(self.tree, placement), self.now, restart)
+        if self._checkpoints is not None:
+            state.checkpoint = self._checkpoints(state.job, placement)
         self._changed[state.handle] = state
         if self.lease is not None:
             state.lease_due = self.now + self.lease
@@ -365,6 +376,7 @@ class Simulator:
             state.migrations += 1
         elif reason is not FINISHED:  # an outage, too, takes the job's GPUs from it
             state.preemptions += 1
+            state.failures += reason is FAILED
         self._changed[state.handle] = state
 
     def _enter_again(self, state: JobState) -> None:
@@ -407,8 +419,7 @@ class Simulator:
                 continue
             if state.rate is not None and not rate.same_speed(state.rate):
                 self._close_interval(state, RE_RATED)
-            state.rate = rate
-            state.progress.set_rate(rate)
+            state.set_rate(rate)
             self._reschedule(state)
         for state in changed:
             if state.placement is not None and state.rate is None:
