@@ -101,12 +101,13 @@ class WithdrawnRow(NamedTuple):
 
 
 class OutageRow(NamedTuple):
-    """GPUs that left service at `tick`, or came back (`outage` is None), and the jobs stopped."""
+    """GPUs that left service at `tick`, why, and the jobs that it stopped; or GPUs came `back`."""
 
     tick: Tick
     placement: Placement
-    outage: Outage | None
-    stopped: tuple[int, ...]
+    outage: Outage | None = None
+    stopped: tuple[int, ...] = ()
+    back: bool = False
 
 
 class TimelineRow(NamedTuple):

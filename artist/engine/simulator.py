@@ -67,6 +67,8 @@ from artist.garbage_collector import many_objects
 from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, ticks
 from artist.workload.job import Job
 
+# Far more than any job survives: it would have to lose its work again and again.
+MOST_FAILURES = 100_000
 # A policy needs one wake-up, the next. Each takes 150 bytes until it comes.
 MAX_WAKES = 1_000_000
 
@@ -76,7 +78,8 @@ class Simulator:
 
     `jobs` come in order of arrival; a job's position is its handle. `lease` is how long an
     allocation holds, None for ever. `visiting_order` breaks ties between units. `events` come
-    from outside the trace, and `checkpoints` say when jobs save their state. With `check` every invariant is verified after every event, at a price.
+    from outside the trace, and `checkpoints` say when jobs save their state. With `check` every
+    invariant is verified after every event, at a price.
     """
 
     def __init__(
@@ -217,12 +220,21 @@ class Simulator:
             stuck = len(self.rows.jobs) + self.jobs_waiting == self.jobs_total
             dead = stuck and not self._outages.pending
             self._livelock.check(policy, self.now, dead=dead)
+        if self._outages.pending:
+            self._livelock.check_idle(policy, self._idle(decisions))
         holdings = self._holdings
         held, running, waiting = holdings.gpus_held, len(holdings.running), len(holdings.waiting)
         self.rows.note(self.now, held, running, waiting)
         self.rows.questions += 1
         if self._check:
             checks.check(self._holdings)
+
+    def _idle(self, decisions: Sequence[Decision]) -> bool:
+        """Whether only outages can happen from now on, and the cluster is whole."""
+        holdings = self._holdings
+        waiting = bool(holdings.waiting) and not holdings.running and not self._wakes
+        arrived = len(self.rows.jobs) + len(holdings.waiting) == len(self._jobs)
+        return waiting and arrived and not holdings.withdrawn and not decisions
 
     @property
     def jobs_total(self) -> int:
@@ -273,6 +285,12 @@ class Simulator:
             "time, where the clock ends; give the jobs less work, more GPUs or a faster network"
         )
 
+    def _never_done(self, state: JobState) -> TraceError:
+        return TraceError(
+            f"job {state.job.id!r} was stopped by {state.failures:,} failures and is not done; let "
+            "it write checkpoints more often, restart faster, or let less fail"
+        )
+
     def _arrive(self, handle: int) -> None:
         state = JobState(self._jobs[handle], handle, self.now)
         self._holdings.waiting[handle] = state
@@ -317,7 +335,7 @@ class Simulator:
                 outages.withdraw(holdings, placement)
             case Restore(_, placement):
                 outages.restore(holdings, placement)
-                self.rows.outages.append(OutageRow(self.now, placement, None, ()))
+                self.rows.outages.append(OutageRow(self.now, placement, back=True))
         self.rows.withdrawn.append(WithdrawnRow(self.now, sum(holdings.withdrawn.values())))
         self._asking = True
         self._outages.schedule(self.now, self._queue)
@@ -376,7 +394,10 @@ class Simulator:
             state.migrations += 1
         elif reason is not FINISHED:  # an outage, too, takes the job's GPUs from it
             state.preemptions += 1
-            state.failures += reason is FAILED
+            if reason is FAILED:
+                state.failures += 1
+                if state.failures > MOST_FAILURES:
+                    raise self._never_done(state)
         self._changed[state.handle] = state
 
     def _enter_again(self, state: JobState) -> None:
