@@ -110,27 +110,28 @@ class Units:
 
     def _kinds(self, file: FailureFile) -> Iterator[Kind]:
         for name, failures in file.model.random:
-            where = file.place(*(("levels", name) if name in file.model.levels else (name,)))
+            at = ("levels", name) if name in file.model.levels else (name,)
             level = failures.level if isinstance(failures, LinkFailures) else name
-            yield Kind(name, self._level(level, where), failures)
+            yield Kind(name, self._level(level, file, at), failures)
 
     def _planned(self, file: FailureFile) -> Iterator[Planned]:
         for section, index, one in file.planned:
-            where = file.place(section, index)
-            level = self._level(one.level if one.kind == LINK else one.kind, where)
+            level = self._level(
+                one.level if one.kind == LINK else one.kind, file, (section, index)
+            )
             if one.unit >= self.count(level):
                 raise ConfigError(
-                    f"{where}: an outage of {one.kind} {one.unit}, but the cluster has "
+                    f"{file.place(section, index)}: an outage of {one.kind} {one.unit}, but the cluster has "
                     f"{self.count(level)} (numbered from 0); correct unit"
                 )
             yield Planned(one.kind, level, one.unit, one, failed=section == "outages")
 
-    def _level(self, name: str, where: str) -> int:
+    def _level(self, name: str, file: FailureFile, at: tuple[int | str, ...]) -> int:
         names = self.tree.level_names[: self.tree.root]
         if name == GPU:
             return OF_A_GPU
         if name not in names:
             raise ConfigError(
-                f"{where}: no {name!r} in this cluster ({did_you_mean(name, [*names, GPU, LINK])})"
+                f"{file.place(*at)}: no {name!r} in this cluster ({did_you_mean(name, [*names, GPU, LINK])})"
             )
         return names.index(name)
