@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree, units_holding
-from artist.errors import ConfigError, did_you_mean
+from artist.errors import ConfigError, did_you_mean, shortened
 from artist.failures.model_file import (
     GPU,
     LINK,
@@ -116,13 +116,11 @@ class Units:
 
     def _planned(self, file: FailureFile) -> Iterator[Planned]:
         for section, index, one in file.planned:
-            level = self._level(
-                one.level if one.kind == LINK else one.kind, file, (section, index)
-            )
+            level = self._level(one.level if one.kind == LINK else one.kind, file, (section, index))
             if one.unit >= self.count(level):
                 raise ConfigError(
-                    f"{file.place(section, index)}: an outage of {one.kind} {one.unit}, but the cluster has "
-                    f"{self.count(level)} (numbered from 0); correct unit"
+                    f"{file.place(section, index)}: an outage of {one.kind} {one.unit}, but the "
+                    f"cluster has {self.count(level)} (numbered from 0); correct unit"
                 )
             yield Planned(one.kind, level, one.unit, one, failed=section == "outages")
 
@@ -131,7 +129,6 @@ class Units:
         if name == GPU:
             return OF_A_GPU
         if name not in names:
-            raise ConfigError(
-                f"{file.place(*at)}: no {name!r} in this cluster ({did_you_mean(name, [*names, GPU, LINK])})"
-            )
+            hint = did_you_mean(name, [*names, GPU, LINK])
+            raise ConfigError(f"{file.place(*at)}: no {shortened(name)} in this cluster ({hint})")
         return names.index(name)

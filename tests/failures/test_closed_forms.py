@@ -146,9 +146,7 @@ def test_auto_takes_the_failures_of_the_jobs_own_machines(name: str, best) -> No
 
 
 def test_auto_writes_no_checkpoint_where_nothing_fails() -> None:
-    _, failures = run_with_failures(
-        cluster([8]), [job("a")], {}, interval_s="auto", cost_s=30.0
-    )
+    _, failures = run_with_failures(cluster([8]), [job("a")], {}, interval_s="auto", cost_s=30.0)
     assert failures.checkpoints(job("a"), on({0: 1})).interval is None
 
 

@@ -113,14 +113,15 @@ def size_table(costs: JobCosts) -> Table:
     def summed(values: npt.NDArray[Any]) -> Numbers:
         return np.bincount(part, weights=values, minlength=len(sizes)).astype(np.float64)
 
-    run_s, failures = summed(costs.run_s), summed(costs.failures)
+    run_s, failures, expected = map(summed, (costs.run_s, costs.failures, costs.expected))
     return {
         "gpus": sizes.astype(np.int32),
         "jobs": np.bincount(part, minlength=len(sizes)).astype(np.int32),
         "run_s": run_s,
         "failures": failures.astype(np.int32),
+        "failures_expected": expected,
         "mttf_s": _over(run_s, failures),
-        "mttf_expected_s": _over(run_s, summed(costs.expected)),
+        "mttf_expected_s": _over(run_s, expected),
         "training_time_ratio": summed(costs.productive_s) / run_s,
         "lost_gpu_s": summed(costs.lost_gpu_s),
     }

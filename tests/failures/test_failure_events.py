@@ -58,9 +58,7 @@ def test_more_racks_behind_and_another_kind_of_failure_move_no_failure() -> None
         regular(racks=2, machines_per_rack=3, gpus_per_machine=4), {"machine": exponential(1e5)}, 80
     )
     model = {"machine": exponential(1e5), "gpu": exponential(9e5), "rack": exponential(8e5)}
-    large = failures_of(
-        regular(racks=3, machines_per_rack=3, gpus_per_machine=4), model, 300
-    )
+    large = failures_of(regular(racks=3, machines_per_rack=3, gpus_per_machine=4), model, 300)
     same = [event for event in large if event[1] == "machine" and event[2] < 6]
     # Where a failing rack hides a machine's failure, the machine is told later.
     assert set(small[:20]) <= set(same)

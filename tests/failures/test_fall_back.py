@@ -23,9 +23,8 @@ from support import (
     simulator,
 )
 
-from artist.contract import Migrate
+from artist.contract import Migrate, Preempt, Restore, Start, Withdraw
 from artist.contract import Outage as Cause
-from artist.contract import Preempt, Restore, Start, Withdraw
 from artist.engine.progress import Progress
 from artist.engine.rows import EndReason
 from artist.engine.simulator import Simulator
