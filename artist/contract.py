@@ -417,7 +417,7 @@ class ClusterView(NamedTuple):
 # -- policies ------------------------------------------------------------------------
 
 
-CORE_TABLES = ("jobs", "placements", "timeline", "waits", "failures", "failure_sizes")
+CORE_TABLES = ("jobs", "placements", "timeline", "waits", "outages", "failure_sizes")
 """The tables of every run; no policy may give tables of these names."""
 
 

@@ -273,7 +273,7 @@ def _told_of_failures(prepared: Prepared, job_ids: Sequence[str]) -> _ToldOfFail
         of_failures.job_columns(costs),
         of_failures.placement_columns(rows),
         {
-            "failures": of_failures.outage_table(rows, job_ids),
+            "outages": of_failures.outage_table(rows, job_ids),
             "failure_sizes": of_failures.size_table(costs),
         },
     )

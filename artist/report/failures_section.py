@@ -29,7 +29,7 @@ _NOTE = (
 _FIRST = " The first replicate of each policy."
 
 _SOURCE = (
-    "failures.parquet: kind, event, gpus, jobs, lost_gpu_s; failure_sizes.parquet: run_s, "
+    "outages.parquet: kind, event, gpus, jobs, lost_gpu_s; failure_sizes.parquet: run_s, "
     "failures, failures_expected, training_time_ratio, lost_gpu_s; summary.json: withdrawn_gpu_s"
 )
 
@@ -52,7 +52,7 @@ def failures_section(study: Study) -> Html:
 def _of_setting(setting: Setting) -> Html:
     runs = {policy: setting.first(policy) for policy in setting.runs}
     number = str(setting.index)
-    if all(run.failures is None for run in runs.values()):
+    if all(run.outages is None for run in runs.values()):
         said = "In this setting nothing fails and no job writes checkpoints."
         return tag("p", said, class_="note", data_setting=number)
     several = any(len(replicates) > 1 for replicates in setting.runs.values())
@@ -73,21 +73,21 @@ def _of_setting(setting: Setting) -> Html:
 
 def _whole(run: Run) -> str:
     """What failures cost all jobs of a run, in words."""
-    if run.failures is None:
+    if run.outages is None:
         return "nothing fails and no job writes checkpoints."
-    stopped = int(run.metric("job_failures"))
+    stopped = int(run.metric("failures"))
     lost_h, away_h = (run.metric(key) / HOUR for key in ("lost_gpu_s", "withdrawn_gpu_s"))
     ratio = percent(run.metric("training_time_ratio_mean"))
     return (
-        f"{counted(int(run.metric('failures')), 'failure')} stopped jobs {stopped:,} times and "
-        f"cost {plain(lost_h)} GPU-hours of work; {plain(away_h)} GPU-hours were out of service; "
-        f"mean training time ratio {ratio} %."
+        f"{counted(int(run.metric('outages')), 'outage')}: failures stopped jobs {stopped:,} times "
+        f"and cost {plain(lost_h)} GPU-hours of work; {plain(away_h)} GPU-hours were out of "
+        f"service; mean training time ratio {ratio} %."
     )
 
 
 def _tables(run: Run) -> Iterator[Html]:
-    if run.failures is not None and run.failures.count:
-        yield table(_CAUSES, _causes(run.failures))
+    if run.outages is not None and run.outages.count:
+        yield table(_CAUSES, _causes(run.outages))
     if run.failure_sizes is not None:
         yield table(_SIZES, _sizes(run.failure_sizes))
 

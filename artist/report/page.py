@@ -56,7 +56,7 @@ def page(study: Study, heading: str | None = None) -> bytes:
     verdict = verdict_section(study)
     contended = any(run.contended for run in study.runs)
     links = links_section(study) if contended else Html("")
-    failing = any(run.failures is not None for run in study.runs)
+    failing = any(run.outages is not None for run in study.runs)
     failures = failures_section(study) if failing else Html("")
     parts = [opening(study), details(study, shown, links, failures), numbers(study)]
     body = tag("div", header(study, name), verdict, contents(join(parts)), *parts, class_="page")

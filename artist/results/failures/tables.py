@@ -131,8 +131,8 @@ def failure_summary(rows: Rows, costs: JobCosts) -> Mapping[str, Any]:
     """The statistics that failures add to the summary."""
     saving = sum(row.saving * row.placement.gpus for row in rows.placements)
     return {
-        "failures": sum(row.outage is not None and row.outage.failed for row in rows.outages),
-        "job_failures": int(costs.failures.sum()),
+        "outages": sum(row.outage is not None for row in rows.outages),
+        "failures": int(costs.failures.sum()),
         "lost_gpu_s": float(costs.lost_gpu_s.sum()),
         "checkpoint_gpu_s": saving / TICKS_PER_S,
         "withdrawn_gpu_s": _withdrawn_gpu_ticks(rows) / TICKS_PER_S,
@@ -148,10 +148,10 @@ def _lost_gpu_ticks(row: PlacementRow) -> int:
 def _withdrawn_gpu_ticks(rows: Rows) -> int:
     """GPU time out of service until the last job finished."""
     end = max(row.finish for row in rows.jobs)
-    after = [row.tick for row in rows.withdrawn[1:]] + [end]
+    until = [*(row.tick for row in rows.withdrawn[1:]), end]
     return sum(
-        row.gpus * max(0, min(until, end) - row.tick)
-        for row, until in zip(rows.withdrawn, after, strict=True)
+        row.gpus * max(0, min(after, end) - row.tick)
+        for row, after in zip(rows.withdrawn, until, strict=False)
     )
 
 
