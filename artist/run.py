@@ -125,8 +125,8 @@ def prepare(
     """Turn a scenario's names into a simulator and a policy.
 
     `events` come from outside the trace, in place of the scenario's failures. They are not part of
-    the scenario, so the result does not tell of them, and statistics of free and fragmented GPUs
-    count withdrawn GPUs as free.
+    the scenario, so the result does not tell of them, and the share of fragmented GPUs counts
+    withdrawn GPUs as free.
 
     Raises:
         ArtistError: whatever is wrong with the scenario.

@@ -107,6 +107,13 @@ def test_a_gpu_is_away_until_the_last_outage_around_it_is_over() -> None:
     ]
 
 
+def test_a_unit_comes_back_before_it_leaves_again_at_the_same_tick() -> None:
+    planned = [{"kind": "machine", "unit": 0, "at_s": at, "duration_s": 10} for at in (10, 20)]
+    told = first(FailureEvents(units(cluster([4]), {"outages": planned}), 0), 4)
+    brief = [(type(event).__name__, event.at // S) for event in told]
+    assert brief == [("Withdraw", 10), ("Restore", 20), ("Withdraw", 20), ("Restore", 30)]
+
+
 def test_the_position_of_a_gpu_counts_those_in_service() -> None:
     model = {
         "outages": [
