@@ -15,6 +15,7 @@ from support import SELF_SUFFICIENT, make_policy
 
 from artist.cluster.tree import ClusterTree, nested
 from artist.engine.rows import FAILED, FINISHED, Rows
+from artist.policies.table import POLICIES as TABLE
 from artist.results.failures.tables import job_costs
 from artist.results.gpu_time import gpu_time, lost_ticks
 from artist.units import TICKS_PER_S, ticks
@@ -23,7 +24,9 @@ from artist.workload.job import Job
 KNOW_NO_OUTAGES = [name for name in SELF_SUFFICIENT if name.endswith("-original")]
 """The original simulator's schedulers, which say so (tests/engine/test_outages.py)."""
 
-POLICIES = [name for name in SELF_SUFFICIENT if name not in KNOW_NO_OUTAGES]
+WRAPPED = [f"{entry.id}(fifo)" for entry in TABLE if entry.wraps]
+
+POLICIES = [*(name for name in SELF_SUFFICIENT if name not in KNOW_NO_OUTAGES), *WRAPPED]
 
 SCENARIOS = 200
 
