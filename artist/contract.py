@@ -421,7 +421,7 @@ class ClusterView(NamedTuple):
 # -- policies ------------------------------------------------------------------------
 
 
-CORE_TABLES = ("jobs", "placements", "timeline", "waits")
+CORE_TABLES = ("jobs", "placements", "timeline", "waits", "outages", "failure_sizes")
 """The tables of every run; no policy may give tables of these names."""
 
 
@@ -502,7 +502,47 @@ class WrapperPolicy:
         return self.host.tables()
 
 
+# -- checkpoints ---------------------------------------------------------------------
+
+
+class Checkpoint(NamedTuple):
+    """A job writes its state after every `interval` of work, and stands still for `cost` meanwhile.
+
+    Both are ticks. Without an interval it never does.
+    """
+
+    interval: Tick | None
+    cost: Tick
+
+
+NO_CHECKPOINT = Checkpoint(None, 0)
+
+CheckpointRule: TypeAlias = "Callable[[Job, Placement], Checkpoint]"
+"""When a job on some GPUs writes checkpoints; asked at the start of each stay."""
+
+
 # -- events from outside the trace ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Why GPUs leave service, and what that does to the jobs on them.
+
+    `kind` and `unit` say what fails or is maintained: `machine` 3, the `rack` 0, the `link` 5 (the
+    unit whose uplink it is), the `gpu` 17. `until` is when it will be back.
+    """
+
+    kind: str
+    unit: int
+    until: Tick
+    failed: bool = True
+    """Jobs fall back to their last checkpoint. Else, as at maintenance, they save and lose no
+    whole iteration."""
+
+    @property
+    def text(self) -> str:
+        """What happened, in a few words: `machine 3 failed`."""
+        return f"{self.kind} {self.unit} {'failed' if self.failed else 'in maintenance'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,11 +550,17 @@ class Withdraw:
     """Take GPUs out of service at a tick.
 
     The free GPUs of a leaf leave first. If they are too few, jobs there lose all their GPUs, the
-    latest arrival first, until enough are free.
+    latest arrival first, until enough are free. Not so with a `position`, which means one GPU: the
+    GPUs in service of its leaf are those of running jobs, by handle, and then the free ones; the
+    GPU at this position leaves, and the job that holds it loses all its GPUs.
+
+    Without an `outage` jobs keep their whole iterations.
     """
 
     at: Tick
     placement: Placement
+    outage: Outage | None = None
+    position: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

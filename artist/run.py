@@ -9,11 +9,11 @@ outside calls `prepare`, asks and answers `Prepared.simulator` itself, and calls
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from artist import __version__
 from artist.cluster.fabric import Fabric, load_fabric, with_system
@@ -62,6 +62,9 @@ from artist.trace.arrivals import with_arrivals
 from artist.trace.named import Given, open_trace
 from artist.trace.native.trace import Trace, check_models, check_sizes, head
 
+if TYPE_CHECKING:
+    from artist.failures.failures import Failures
+
 OnQuestion = Callable[[Simulator], None]
 OnTrace = Callable[[Trace], None]
 
@@ -83,6 +86,8 @@ class Prepared:
     simulator: Simulator
     files: Mapping[str, str]
     """Digests of the other files that the scenario names, by setting."""
+    failures: Failures | None = None
+    """What fails, and when jobs write checkpoints; None if neither."""
 
 
 def simulate(
@@ -119,8 +124,9 @@ def prepare(
 ) -> Prepared:
     """Turn a scenario's names into a simulator and a policy.
 
-    `events` come from outside the trace. They are not part of the scenario, so the result does not
-    tell of them, and statistics of free and fragmented GPUs count withdrawn GPUs as free.
+    `events` come from outside the trace, in place of the scenario's failures. They are not part of
+    the scenario, so the result does not tell of them, and the share of fragmented GPUs counts
+    withdrawn GPUs as free.
 
     Raises:
         ArtistError: whatever is wrong with the scenario.
@@ -133,6 +139,9 @@ def prepare(
     trace = build_trace(scenario, tree)
     estimates = build_latency(scenario, fabric, calibration, store)
     network = NetworkOfRun(tree, fabric, estimates, scenario.seed)
+    failures = build_failures(scenario, tree, trace)
+    if events is None and failures is not None:
+        events = failures.events(scenario.seed)
     simulator = Simulator(
         tree,
         trace.jobs,
@@ -140,10 +149,11 @@ def prepare(
         lease=policy.lease,
         visiting_order=VisitingOrder(tree, scenario.permutation),
         events=events,
+        checkpoints=None if failures is None else failures.checkpoints,
         check=check,
     )
     return Prepared(
-        scenario, fabric, calibration, trace, policy, estimates, network, simulator, files
+        scenario, fabric, calibration, trace, policy, estimates, network, simulator, files, failures
     )
 
 
@@ -186,7 +196,11 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     rates = AloneRates(tree, estimates.estimate)
     contended = scenario.contention != "none"
     jobs = job_table(rows, alone_seconds(trace.jobs, tree, rates.alone), contended=contended)
-    timeline = timeline_table(rows, tree)
+    failing = prepared.failures is not None
+    timeline = timeline_table(rows, tree, failing=failing)
+    job_ids = [job.id for job in trace.jobs]
+    told = _told_of_failures(prepared, job_ids)
+    jobs |= told.job_columns
     summary = {
         "policy": scenario.policy,
         "trace": trace.name,
@@ -195,6 +209,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         **_fabric_changes(scenario),
         **({"contention": scenario.contention} if contended else {}),
         **summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share),
+        **told.summary,
         **work,
         "wall_s": wall_s,
         "seed": scenario.seed,
@@ -202,10 +217,11 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     }
     tables: dict[str, Table] = {
         "jobs": jobs,
-        "placements": placement_table(rows, tree, [job.id for job in trace.jobs]),
+        "placements": placement_table(rows, tree, job_ids) | told.placement_columns,
         "timeline": timeline,
     }
     tables.update(tables_of(prepared.policy, scenario.policy))
+    tables.update(told.tables)
     if links:
         tables["links"] = link_table(rows, trace.jobs, prepared.network)
     run_facts = facts(rows, tree.gpus, trace.jobs)
@@ -233,6 +249,34 @@ def link_digests(scenario: Scenario) -> Mapping[str, str]:
     """
     fabric = build_fabric(scenario)
     return _link_digests(fabric, build_calibration(scenario, fabric))
+
+
+@dataclass(frozen=True)
+class _ToldOfFailures:
+    """What failures and checkpoints add to a result; nothing in a run without either."""
+
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    job_columns: Table = field(default_factory=dict)
+    placement_columns: Table = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+
+
+def _told_of_failures(prepared: Prepared, job_ids: Sequence[str]) -> _ToldOfFailures:
+    if prepared.failures is None:
+        return _ToldOfFailures()
+    from artist.results.failures import tables as of_failures
+
+    rows = prepared.simulator.rows
+    costs = of_failures.job_costs(rows, prepared.failures.hazard)
+    return _ToldOfFailures(
+        of_failures.failure_summary(rows, costs),
+        of_failures.job_columns(costs),
+        of_failures.placement_columns(rows),
+        {
+            "outages": of_failures.outage_table(rows, job_ids),
+            "failure_sizes": of_failures.size_table(costs),
+        },
+    )
 
 
 def _link_digests(fabric: Fabric, calibration: Calibration | None) -> Mapping[str, str]:
@@ -279,6 +323,20 @@ def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:
     if scenario.calibration == AUTO and kind in ("none", "recorded"):
         return None
     return choose_calibration(scenario.calibration, fabric)
+
+
+def build_failures(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Failures | None:
+    """What fails in a run, and when its jobs write checkpoints; None if neither.
+
+    Raises:
+        ConfigError: unknown name, a bad file, or a unit that the cluster lacks.
+    """
+    asked = scenario.failures != "none" or scenario.checkpoint is not None
+    if not asked and all(job.checkpoint_interval_s is None for job in trace.jobs):
+        return None
+    from artist.failures.failures import open_failures
+
+    return open_failures(scenario.failures, scenario.checkpoint, tree)
 
 
 def _fabric_changes(scenario: Scenario) -> Mapping[str, str]:

@@ -47,13 +47,18 @@ Contention = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="See: artist list contention (default none)."),
 ]
+FailuresName = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|FILE|none", help="See: artist list failures (default none)."),
+]
 Seed = Annotated[int | None, typer.Option(help="Seed of everything drawn (default 0).")]
 Sets = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="policy.KEY, system.KEY, fabric.LEVEL.KEY, contention.KEY or a setting.",
+        help="policy.KEY, system.KEY, fabric.LEVEL.KEY, contention.KEY, checkpoint.KEY or a "
+        "setting.",
     ),
 ]
 

@@ -11,6 +11,7 @@ import hashlib
 from importlib.resources import files
 
 from artist import __version__
+from artist.report.failures_section import failures_section
 from artist.report.figure import Figure
 from artist.report.figure_json import script_json
 from artist.report.figures_across_settings import overview
@@ -55,7 +56,9 @@ def page(study: Study, heading: str | None = None) -> bytes:
     verdict = verdict_section(study)
     contended = any(run.contended for run in study.runs)
     links = links_section(study) if contended else Html("")
-    parts = [opening(study), details(study, shown, links), numbers(study)]
+    failing = any(run.outages is not None for run in study.runs)
+    failures = failures_section(study) if failing else Html("")
+    parts = [opening(study), details(study, shown, links, failures), numbers(study)]
     body = tag("div", header(study, name), verdict, contents(join(parts)), *parts, class_="page")
     used = len(_bytes(_document(name, body, "", contended=contended)))
     data = page_data(study, shown, PAGE_BYTES - used)

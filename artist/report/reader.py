@@ -27,6 +27,8 @@ _TEXT = {
     "autotuner": ("level",),
     "waits": ("job_id", "cause", "reason"),
     "links": ("link",),
+    "outages": ("kind", "event"),
+    "failure_sizes": (),
 }
 _NUMBERS = {
     "jobs": (
@@ -42,6 +44,11 @@ _NUMBERS = {
     "autotuner": ("time_s", "gpus", "timer_s"),
     "waits": ("start_s", "wait_s", "free_gpus_max", "left_free_s"),
     "links": ("start_s", "end_s", "jobs", "utilisation", "demand"),
+    "outages": ("gpus", "jobs", "lost_gpu_s"),
+    "failure_sizes": (
+        "gpus", "jobs", "run_s", "failures", "failures_expected", "training_time_ratio",
+        "lost_gpu_s",
+    ),
 }  # fmt: skip
 # More columns of numbers if jobs compete on links.
 _CONTENDED = {
@@ -57,7 +64,7 @@ _POSITIVE = frozenset({
     "finish_time_fairness",
 })  # fmt: skip
 _ANY = frozenset({"comm_s", "timer_s", "contention_slowdown", "contention_lost_s"})
-_OPTIONAL = frozenset({"autotuner", "waits", "links"})
+_OPTIONAL = frozenset({"autotuner", "waits", "links", "outages", "failure_sizes"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,10 @@ class Run:
     """None: the run was made by a version of artist that did not record waits."""
     links: Rows | None = None
     """None: jobs do not compete on links, or the run did not keep what links carried."""
+    outages: Rows | None = None
+    """One row per outage; None if nothing fails and no job writes checkpoints. So with the next."""
+    failure_sizes: Rows | None = None
+    """One row per size of a job."""
 
     @property
     def contended(self) -> bool:
@@ -188,6 +199,7 @@ def read_run(path: Path) -> Run:
     run = Run(
         str(path), scenario, manifest, summary, jobs, placements, timeline,
         tables["autotuner"], tables["waits"], tables.get("links"),
+        tables["outages"], tables["failure_sizes"],
     )  # fmt: skip
     if run.metric("gpus") < 1:
         raise TraceError(f"{path}/summary.json: gpus should be 1 or more, got {run.metric('gpus')}")

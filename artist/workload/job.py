@@ -33,6 +33,10 @@ class Job:
     restart_s: float = 0.0
     # The columns hint_* of a trace, by their full name. Only policies read them.
     hints: Mapping[str, object] = field(default_factory=dict, hash=False)
+    # How much work the job does between two checkpoints, and how long it stands still to write one.
+    # Without them the scenario says it.
+    checkpoint_interval_s: float | None = None
+    checkpoint_cost_s: float | None = None
 
     def __post_init__(self) -> None:
         if self.gpus_min is _AS_GPUS:

@@ -69,6 +69,7 @@ def compare(
     backend: options.Backend = None,
     calibration: options.CalibrationName = None,
     contention: options.Contention = None,
+    failures: options.FailuresName = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
     output: Annotated[

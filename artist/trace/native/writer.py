@@ -32,6 +32,9 @@ COLUMNS = (
 # The type of each of `COLUMNS`.
 _TYPES = (str, float, int, str, int, float, str, int, int, float)
 
+# Written if the first job has them.
+_PERHAPS = ("checkpoint_interval_s", "checkpoint_cost_s")
+
 SIMPLE_COLUMNS = (
     "job_id",
     "submit_time",
@@ -52,7 +55,8 @@ def write_csv(jobs: Iterable[Job], path: Path) -> None:
     """Write jobs as native CSV, one after another, so that any number needs little memory.
 
     The file appears whole or not at all. Floats are written so that they read
-    back to the same bits. All jobs must have the hints of the first.
+    back to the same bits. All jobs must have the hints of the first; times of
+    checkpoints are written if the first job has them.
 
     Raises:
         ConfigError: the file cannot be written there.
@@ -81,7 +85,10 @@ def write_parquet(jobs: Iterable[Job], path: Path) -> None:
     rows = _native_rows(jobs)
     names = [str(name) for name in next(rows, list(COLUMNS))]
     first = list(itertools.islice(rows, _ROWS_PER_GROUP))
-    hints = (_hint_type([row[i] for row in first]) for i in range(len(COLUMNS), len(names)))
+    hints = (
+        pa.float64() if names[i] in _PERHAPS else _hint_type([row[i] for row in first])
+        for i in range(len(COLUMNS), len(names))
+    )
     types = [{float: pa.float64(), int: pa.int64(), str: pa.string()}[type_] for type_ in _TYPES]
     schema = pa.schema(list(zip(names, [*types, *hints], strict=True)))
     rest = iter(lambda: list(itertools.islice(rows, _ROWS_PER_GROUP)), [])
@@ -119,10 +126,12 @@ def digest(jobs: Iterable[Job]) -> str:
 def _native_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
     """The header, then a row per job. Nothing at all if there are no jobs."""
     hints: list[str] | None = None
+    times: list[str] = []
     for job in jobs:
         if hints is None:
             hints = list(job.hints)
-            yield [*COLUMNS, *hints]
+            times = [name for name in _PERHAPS if getattr(job, name) is not None]
+            yield [*COLUMNS, *times, *hints]
         yield [
             job.id,
             job.arrival_s,
@@ -134,6 +143,7 @@ def _native_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
             job.gpus_min,
             job.gpus_max,
             job.restart_s,
+            *(getattr(job, name) for name in times),
             *(job.hints[name] for name in hints),
         ]
 
