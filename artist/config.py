@@ -27,6 +27,7 @@ from artist.errors import ConfigError, did_you_mean, shortened
 from artist.io.documents import Document, explain, load_yaml, validate
 from artist.io.fields import NonNegative
 from artist.io.safe_yaml import parse_yaml
+from artist.workload.tenants import Tenant
 
 ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)")
 
@@ -138,6 +139,11 @@ class Scenario(_Explained):
     restart_s: NonNegative | None = Field(
         default=None, description="cost of a restart for every job, instead of the trace's"
     )
+    tenants: dict[str, Tenant] | str | None = Field(
+        default=None,
+        description="tenant -> quota in GPUs, or {quota, weight}; or a file with that under "
+        "`tenants` (docs/mast.md)",
+    )
     permutation: int = Field(
         default=0,
         ge=0,
@@ -186,6 +192,8 @@ class Scenario(_Explained):
             settings.pop("fabric_options", None)
         if self.contention == "none":
             settings.pop("contention", None)
+        if self.tenants is None:
+            settings.pop("tenants", None)
         if not self.contention_options:
             settings.pop("contention_options", None)
         if self.tree is not None:

@@ -60,7 +60,8 @@ from artist.results.waiting.waits import wait_table
 from artist.rng import FIRST_DRAWS, Draws, stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.named import Given, open_trace
-from artist.trace.native.trace import Trace, check_models, check_sizes, head
+from artist.trace.native.trace import Trace, check_models, check_sizes, check_tenants, head
+from artist.workload.tenants import NO_TENANTS, Tenant, check_quotas, load_tenants
 
 OnQuestion = Callable[[Simulator], None]
 OnTrace = Callable[[Trace], None]
@@ -128,6 +129,7 @@ def prepare(
     fabric = build_fabric(scenario)
     tree = build_cluster(scenario, fabric)
     files = file_digests(scenario)
+    check_quotas(load_tenants(scenario.tenants), tree.gpus)
     policy = build_policy(scenario)
     calibration = build_calibration(scenario, fabric)
     trace = build_trace(scenario, tree)
@@ -303,14 +305,20 @@ def build_policy(scenario: Scenario) -> Policy:
         ConfigError: unknown name or option.
     """
     draws = Draws(scenario.seed, scenario.permutation)
-    return open_policy(scenario.policy, scenario.policy_options, draws)
+    tenants = load_tenants(scenario.tenants)
+    return open_policy(scenario.policy, scenario.policy_options, draws, tenants)
 
 
-def open_policy(name: str, options: Mapping[str, Any], draws: Draws = FIRST_DRAWS) -> Policy:
+def open_policy(
+    name: str,
+    options: Mapping[str, Any],
+    draws: Draws = FIRST_DRAWS,
+    tenants: Mapping[str, Tenant] = NO_TENANTS,
+) -> Policy:
     """A policy by name, with its preset and options: `NAME`, `FILE.py:CLASS` or `WRAPPER(NAME)`.
 
     The options of the policy inside a wrapper stand under the key `host`. Wrapper and host get
-    the same `draws`, each if its constructor has a parameter of that name.
+    the same `draws` and `tenants`, each if its constructor has a parameter of that name.
 
     Raises:
         ConfigError: unknown name or option, brackets where there is nothing to wrap, or a file that
@@ -329,9 +337,9 @@ def open_policy(name: str, options: Mapping[str, Any], draws: Draws = FIRST_DRAW
         )
     chosen = {**entry.preset, **options}
     host_name = inner[:-1] if entry.wraps else entry.host
-    host = (open_policy(host_name, chosen.pop("host", {}), draws),) if host_name else ()
+    host = (open_policy(host_name, chosen.pop("host", {}), draws, tenants),) if host_name else ()
     try:
-        return _made(entry, chosen, host, draws)
+        return _made(entry, chosen, host, {"draws": draws, "tenants": tenants})
     except ArtistError:
         raise
     except Exception as cause:
@@ -346,15 +354,16 @@ def _entry(name: str) -> Entry:
 
 
 def _made(
-    entry: Entry, chosen: Mapping[str, Any], host: tuple[Policy, ...], draws: Draws
+    entry: Entry, chosen: Mapping[str, Any], host: tuple[Policy, ...], offered: Mapping[str, Any]
 ) -> Policy:
     """The policy of a row. A class without `Options` has none, and is made without them."""
     implementation = entry.load()
     model = getattr(implementation, "Options", None)
     _refuse_former_options(chosen, model or Options)
     settings = validate(chosen, model or Options, f"policy {entry.id}")
-    drawn = {"draws": draws} if "draws" in signature(implementation).parameters else {}
-    policy: Policy = implementation(*((settings,) if model else ()), *host, **drawn)
+    asked = signature(implementation).parameters
+    taken = {name: value for name, value in offered.items() if name in asked}
+    policy: Policy = implementation(*((settings,) if model else ()), *host, **taken)
     if not hasattr(policy, "lease"):
         raise ConfigError(
             f"policy {entry.id} has no lease; derive it from artist.contract.BasePolicy"
@@ -388,6 +397,7 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
         jobs = tuple(replace(job, restart_s=scenario.restart_s) for job in trace.jobs)
         trace = replace(trace, jobs=jobs)
     check_sizes(trace, tree.gpus)
+    check_tenants(trace, load_tenants(scenario.tenants))
     if scenario.backend != "none":
         check_models(trace)
     return permuted(trace, scenario.permutation)

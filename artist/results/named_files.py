@@ -65,6 +65,8 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
     kind, _, file = scenario.contention.partition(":")
     if kind == "table" and file:
         yield "contention", file
+    if isinstance(scenario.tenants, str):
+        yield "tenants", scenario.tenants
     for number, match in enumerate(POLICY_FILE.finditer(scenario.policy)):
         yield f"policy.{number}" if number else "policy", match[1].strip()
     if (mapping := mapping_file(scenario)) is not None:
