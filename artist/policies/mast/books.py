@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
@@ -50,8 +52,11 @@ class Books:
         self.region_of = [
             tree.ancestor(self.scopes.cluster, c, self.scopes.region) for c in clusters
         ]
-        self.below = [[0] * (LAST_CLASS + 1) for _ in clusters]
-        """By cluster and class: GPUs that jobs of later classes hold."""
+        sizes = tree.levels[self.scopes.cluster].gpus
+        self.room = [[sizes[c]] * (LAST_CLASS + 1) for c in clusters]
+        """By cluster and class: GPUs that a job could get, free or held by later classes."""
+        self._free = np.array(sizes, np.int32)
+        self._most: dict[int, list[int]] = {}
         self._jobs = [[dict[int, int]() for _ in range(LAST_CLASS + 1)] for _ in clusters]
         self.running: dict[int, Running] = {}
 
@@ -63,10 +68,32 @@ class Books:
         """The clusters of a unit, which is a cluster or lies outside clusters."""
         return self.tree.units_inside(level, unit, self.scopes.cluster)
 
-    def room(self, free: FreeGpus, level: int, unit: int, rank: int) -> int:
-        """GPUs of a unit that a job of this class could get: free, or held by later classes."""
-        held = sum([self.below[c][rank] for c in self.clusters_of(level, unit)])
-        return free.of(level, unit) + held
+    def room_in(self, level: int, unit: int, rank: int) -> int:
+        """GPUs of a unit that a job of this class could get."""
+        return sum([self.room[c][rank] for c in self.clusters_of(level, unit)])
+
+    def most_room(self, region: int, rank: int) -> int:
+        """The most GPUs of one cluster of a region that a job of this class could get."""
+        most = self._most.get(region)
+        if most is None:
+            clusters = self.clusters(region)
+            rooms = zip(*self.room[clusters.start : clusters.stop], strict=True)
+            most = self._most[region] = list(map(max, rooms))
+        return most[rank]
+
+    def moved(self, free: FreeGpus) -> bool:
+        """Whether GPUs entered or left service; the books are right again then."""
+        counts = free.counts(self.scopes.cluster)
+        if np.array_equal(counts, self._free):
+            return False
+        self._free = counts.copy()
+        self._most.clear()
+        for cluster, room in enumerate(self.room):
+            gpus = int(counts[cluster])
+            for rank in range(LAST_CLASS, -1, -1):
+                room[rank] = gpus
+                gpus += sum(self._jobs[cluster][rank].values())
+        return True
 
     def start(self, handle: int, rank: int, placement: Placement, now: Tick) -> None:
         """A job got GPUs."""
@@ -74,18 +101,14 @@ class Books:
         self.running[handle] = Running(rank, placement.gpus, now, parts)
         for cluster, gpus in parts:
             self._jobs[cluster][rank][handle] = gpus
-            below = self.below[cluster]
-            for earlier in range(rank):
-                below[earlier] += gpus
+            self._change(cluster, rank, -gpus)
 
     def stop(self, handle: int) -> Running:
         """A job has no GPUs any more."""
         job = self.running.pop(handle)
         for cluster, gpus in job.parts:
             del self._jobs[cluster][job.rank][handle]
-            below = self.below[cluster]
-            for earlier in range(job.rank):
-                below[earlier] -= gpus
+            self._change(cluster, job.rank, gpus)
         return job
 
     def later(self, clusters: Sequence[int], rank: int) -> Iterator[tuple[int, int]]:
@@ -102,6 +125,17 @@ class Books:
                 for handle, part in self._jobs[cluster][lower].items():
                     gpus[handle] = gpus.get(handle, 0) + part
             yield from sorted(gpus.items(), key=lambda x: (self.running[x[0]].started, x[0]))
+
+    def _change(self, cluster: int, rank: int, gpus: int) -> None:
+        """GPUs of a cluster became free (below 0: held by a job of this class).
+
+        Earlier classes do not see it: to them, GPUs of later classes are as good as free.
+        """
+        room = self.room[cluster]
+        for later in range(rank, LAST_CLASS + 1):
+            room[later] += gpus
+        self._free[cluster] += gpus
+        self._most.pop(self.region_of[cluster], None)
 
     def _parts(self, placement: Placement) -> tuple[tuple[int, int], ...]:
         """GPUs of a placement by cluster."""

@@ -86,7 +86,11 @@ class Cells:
     def fits(self, free: FreeGpus, where: Where, gpus: int, rank: int) -> bool:
         """Whether a job would get a plan. Exact, and cheaper than the plan."""
         books = self._books
-        return any(books.room(free, *unit, rank) >= gpus for unit in self._units(free, where, gpus))
+        if self._cell == 3 or gpus > self._largest:
+            return any(books.room_in(*x, rank) >= gpus for x in self._units(free, where, gpus))
+        if where.cluster >= 0:
+            return books.room[where.cluster][rank] >= gpus
+        return any(books.most_room(region, rank) >= gpus for region in where.regions)
 
     def plan(self, free: FreeGpus, where: Where, gpus: int, rank: int) -> Plan | None:
         """The best plan for a job; None if it waits."""
@@ -109,7 +113,7 @@ class Cells:
         return best(
             preempting_plan(free, books, unit, gpus, rank)
             for unit in units
-            if books.room(free, *unit, rank) >= gpus
+            if books.room_in(*unit, rank) >= gpus
         )
 
     def _units(self, free: FreeGpus, where: Where, gpus: int) -> Iterator[Unit]:

@@ -66,7 +66,6 @@ class Mast(BasePolicy):
         self._where: dict[int, Where] = {}
         self._books: Books | None = None
         self._cells: Cells | None = None
-        self._expected_free = -1
         # Places where something became free or somebody entered since the last sweep.
         self._stale: set[int] = set()
         self._fresh: set[Where] = set()
@@ -102,7 +101,6 @@ class Mast(BasePolicy):
         if self._books is None or self._cells is None:
             self._books = Books(view.cluster)
             self._cells = Cells(self.options.cell, self._books)
-            self._expected_free = view.free.total
         return self._books, self._cells
 
     def _note_losses(self, view: ClusterView, books: Books, cells: Cells) -> None:
@@ -111,13 +109,11 @@ class Mast(BasePolicy):
         for handle in gone:
             job = books.stop(handle)
             self._ledger.stop(handle, view.now)
-            self._expected_free += job.gpus
             self._stale.update(books.region_of[cluster] for cluster, _ in job.parts)
         for handle in view.finished:
             cells.finished(handle)
             self._where.pop(handle, None)
-        if view.free.total != self._expected_free:  # GPUs left or entered service
-            self._expected_free = view.free.total
+        if books.moved(view.free):
             self._stale.update(cells.everywhere)
 
     def _enter(self, view: ClusterView, job: JobView, books: Books, cells: Cells) -> None:
@@ -172,7 +168,6 @@ class Mast(BasePolicy):
                     sweep.serve(rank, places)
             self._stale.clear()
             self._fresh.clear()
-        self._expected_free += sweep.released
         return sweep.decisions
 
 
@@ -189,8 +184,6 @@ class Sweep:
         stale: set[int],
     ) -> None:
         self.decisions: list[Decision] = []
-        self.released = 0
-        """GPUs that fell, less those that were given."""
         self._view, self._books, self._cells = view, books, cells
         self._ledger, self._queue, self._stale = ledger, queue, stale
         self._free: FreeGpus = view.free
@@ -231,7 +224,6 @@ class Sweep:
         books.start(handle, rank, placement, now)
         self._ledger.start(handle, now)
         self._queue.remove(handle)
-        self.released -= gpus
         self.decisions.append(Start(handle, placement))
 
     def _fall(self, victim: int, rank: int) -> None:
@@ -241,7 +233,6 @@ class Sweep:
         job = self._books.stop(victim)
         self._ledger.stop(victim, self._view.now)
         self._stale.update(self._books.region_of[cluster] for cluster, _ in job.parts)
-        self.released += job.gpus
         self.decisions.append(Preempt(victim, _REASONS[rank]))
 
 
