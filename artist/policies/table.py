@@ -155,6 +155,14 @@ POLICIES = Registry(
             everyday=False,
         ),
         Entry(
+            "quota",
+            "artist.policies.quota.wrapper:Quota",
+            "any policy whose jobs have priorities and whose tenants have quotas",
+            f"{MAST}, sections 2 and 4.2",
+            wraps=True,
+            everyday=False,
+        ),
+        Entry(
             "random-placement",
             "artist.policies.random_placement:RandomPlacement",
             "any policy whose jobs get random GPUs, as many as it says: a baseline",

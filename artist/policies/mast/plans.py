@@ -11,12 +11,13 @@ Plans are compared by their score; the smaller tuple is the better plan:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus, Unit
 from artist.cluster.placement import Placement
 from artist.policies.mast.books import Books
+from artist.policies.quota.victims import fewest
 from artist.policies.shared.packing import pack_in_level, pack_in_unit
 
 Score: TypeAlias = "tuple[int, ...]"
@@ -53,16 +54,9 @@ def free_plan(free: FreeGpus, books: Books, scope: Unit, gpus: int) -> Plan | No
 def preempting_plan(free: FreeGpus, books: Books, unit: Unit, gpus: int, rank: int) -> Plan | None:
     """The plan in a cluster, or an outer unit, for which as little as possible falls."""
     clusters = books.clusters_of(*unit)
-    lacking = gpus - free.of(*unit)
-    chosen: list[tuple[int, int]] = []
-    for handle, held in books.later(clusters, rank):
-        chosen.append((handle, held))
-        lacking -= held
-        if lacking <= 0:
-            break
-    else:
+    victims = fewest(books.later(clusters, rank), gpus - free.of(*unit))
+    if victims is None:
         return None
-    victims = _fewest(chosen, gpus - free.of(*unit))
     running = books.running
     score = (
         1,
@@ -72,20 +66,6 @@ def preempting_plan(free: FreeGpus, books: Books, unit: Unit, gpus: int, rank: i
         free.turn(*unit),
     )
     return Plan(score, unit.level, unit.unit, victims)
-
-
-def _fewest(chosen: Sequence[tuple[int, int]], lacking: int) -> tuple[int, ...]:
-    """Of the jobs that were chosen, the largest until enough: so that few fall (section 4.3).
-
-    Of equally large ones, those that were chosen first.
-    """
-    victims = []
-    for handle, held in sorted(chosen, key=lambda x: -x[1]):
-        victims.append(handle)
-        lacking -= held
-        if lacking <= 0:
-            break
-    return tuple(victims)
 
 
 def best(plans: Iterable[Plan | None]) -> Plan | None:

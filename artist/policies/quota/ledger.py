@@ -10,10 +10,11 @@ top of what the tenant's running jobs hold. A job that fits is *within quota* an
 priority; another one has the lowest *class*, `LAST_CLASS`. Then jobs come forward by class, among
 equals by credit, among equals in order of arrival.
 
-**Our choices.** A job without a priority has the lowest class, as the paper says. So has a job
-without a tenant, if the scenario has tenants. A tenant counts by use over weight; the paper has
-no weights. Between passes a job that enters the queue is ranked at once, against what is charged
-at that time; who has used how much is known from the last pass.
+**Our choices.** Without a priority, a job within quota comes behind all that have one, and before
+those above quota; the paper calls both the lowest. So quotas hold where nobody has a priority. A
+job without a tenant is above quota, if the scenario has tenants. A tenant counts by use over
+weight; the paper has no weights. Between passes a job that enters the queue is ranked at once,
+against what is charged at that time; who has used how much is known from the last pass.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ from artist.units import TICKS_PER_S, Tick, ticks
 from artist.workload.job import LOWEST_PRIORITY, Job
 from artist.workload.tenants import Tenant
 
-LAST_CLASS = LOWEST_PRIORITY + 1
-"""The class of jobs without a priority and of jobs above their tenant's quota."""
+NO_PRIORITY = LOWEST_PRIORITY + 1
+"""The class of jobs without a priority, within quota."""
+
+LAST_CLASS = NO_PRIORITY + 1
+"""The class of jobs above their tenant's quota."""
 
 _TICKS_PER_H = 3600 * TICKS_PER_S
 
@@ -62,7 +66,7 @@ class Entry:
     def __init__(self, job: Job, entered: Tick) -> None:
         self.tenant = job.tenant
         self.gpus = job.gpus
-        self.priority = LAST_CLASS if job.priority is None else job.priority
+        self.priority = NO_PRIORITY if job.priority is None else job.priority
         self.entered = entered
         self.rank = LAST_CLASS
         self.credit = 0.0
@@ -83,6 +87,7 @@ class Ledger:
         self._charged: dict[str | None, int] = {}
         self._length = ticks(options.window_s)
         self._pass = ticks(options.pass_s)
+        self._freed: set[str | None] = set()
         self._fairness: dict[str | None, float] = {}
         self._fair_at: Tick | None = None
         self.waiting: dict[int, Entry] = {}
@@ -116,6 +121,7 @@ class Ledger:
         """A running job finishes or loses its GPUs."""
         entry = self.running.pop(handle)
         self._charged[entry.tenant] -= entry.gpus
+        self._freed.add(entry.tenant)
         if entry.tenant is not None:
             self._windows[entry.tenant].change(now, -entry.gpus)
         return entry
@@ -137,6 +143,19 @@ class Ledger:
         for _, handle, entry in ranked:
             self._charge(entry, handle, now)
         return ranked
+
+    def promote(self, now: Tick) -> None:
+        """Give quota that became free since the last look to waiting jobs of its tenant."""
+        if not self._freed:
+            return
+        above = [
+            (-entry.credit, handle, entry)
+            for handle, entry in self.waiting.items()
+            if not entry.within and entry.tenant in self._freed
+        ]
+        self._freed.clear()
+        for _, handle, entry in sorted(above):
+            self._charge(entry, handle, now)
 
     def _charge(self, entry: Entry, handle: int, now: Tick) -> None:
         """Within quota, if the tenant's quota has room for it; the room is taken then."""
