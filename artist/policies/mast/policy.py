@@ -16,7 +16,8 @@ Datacenters at Hyperscale*, OSDI 2024, section 4.
    new ones. Passes are counted from the first arrival (`shared/clock.py`).
 2. At every question, jobs come forward by class, then credit. Each region that holds the job's
    data plans; the best plan wins. A job without a plan waits, and later ones may overtake it.
-3. A plan may preempt jobs of later classes. They lose their iteration in progress and wait anew.
+3. A plan may preempt jobs of later classes. They lose their iteration in progress and wait anew;
+   they are in the queue a nanosecond later.
 
 **Our choices.** A gang that no cluster can hold spans the clusters of one region; one that no
 region can hold spans regions. A running job keeps the class with which it started. GPUs that a
@@ -83,7 +84,10 @@ class Mast(BasePolicy):
         decisions = self._sweep(view, books, cells)
         if full:
             self._note_pass(view.now, before)
-        if len(self._queue) or any(isinstance(x, Preempt) for x in decisions):
+        fallen = any(isinstance(x, Preempt) for x in decisions)
+        if fallen:
+            decisions.append(Wake(view.now + 1))
+        if len(self._queue) or fallen:
             strike = self._clock.after(view.now)
             self._next_pass = strike
             if strike != self._waked:

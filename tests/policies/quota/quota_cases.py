@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from support import cluster
@@ -81,7 +81,7 @@ class Watch:
                 self._suspects.append((view.now, job.handle))
 
 
-def run(policy: Policy, made: list[Job], watch: Watch) -> Rows:
+def run(policy: Policy, made: list[Job], watch: Callable[[Simulator], None]) -> Rows:
     """Simulate with every invariant checked."""
     simulator = Simulator(tree(), made, LevelRates(tree()), lease=policy.lease, check=True)
     return simulator.run(policy, watch)

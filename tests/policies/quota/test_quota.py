@@ -10,26 +10,44 @@ from artist.engine.simulator import Simulator
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy
 from artist.testing import LevelRates, check_policy
-from artist.units import seconds
+from artist.units import seconds, ticks
 from artist.workload.tenants import Tenant
 
 # Hosts that give a waiting job GPUs whenever enough are free.
 PACKING = ["fifo", "fifo-backfill", "sjf", "srsf", "srtf", "las"]
-POLICIES = [*(f"quota({host})" for host in PACKING), "mast"]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("host", PACKING)
 @pytest.mark.parametrize("priorities", [True, False])
-def test_nobody_within_quota_waits_for_what_another_holds_above_it(policy, priorities) -> None:
+def test_nobody_within_quota_waits_for_what_another_holds_above_it(host, priorities) -> None:
     waits = 0
     for seed in range(12):
         watch = Watch(TENANTS)
         made = jobs(seed, priorities=priorities)
-        rows = run(open_policy(policy, {}, FIRST_DRAWS, TENANTS), made, watch)
+        rows = run(open_policy(f"quota({host})", {}, FIRST_DRAWS, TENANTS), made, watch)
         assert len(rows.jobs) == len(made)
         assert not watch.wronged
         waits += watch.waits
     assert waits  # else nobody would have noticed
+
+
+@pytest.mark.parametrize("cell", [1, 3, 5, 6, 9])
+def test_the_same_holds_for_mast_right_after_a_pass(cell) -> None:
+    """Between passes, jobs keep their classes (section 4.2). One cluster, so all cells agree."""
+    waits = 0
+    for seed in range(12):
+        watch = Watch(TENANTS)
+        policy = open_policy("mast", {"cell": cell}, FIRST_DRAWS, TENANTS)
+
+        def after_passes(running: Simulator, policy=policy, watch=watch) -> None:
+            passes = policy.tables()["passes"]
+            if passes and running.now - ticks(passes[-1]["time_s"]) <= 1:
+                watch(running)
+
+        run(policy, jobs(seed), after_passes)
+        assert not watch.wronged
+        waits += watch.waits
+    assert waits
 
 
 @pytest.mark.parametrize("host", ["dally", "gandiva", "tiresias", "themis"])
@@ -39,6 +57,7 @@ def test_hosts_that_are_choosy_finish_all_jobs_too(host) -> None:
     assert len(run(policy, made, Watch(TENANTS)).jobs) == len(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["fifo", "las", "srtf", "dally", "gandiva", "themis"])
 def test_the_wrapper_keeps_the_contract(host) -> None:
     check_policy(lambda: open_policy(f"quota({host})", {}))
