@@ -30,6 +30,7 @@ NUMBERS = frozenset(
         "gpus_min",
         "gpus_max",
         "restart_s",
+        "priority",
         "submit_time",
         "num_gpus",
         "duration",
