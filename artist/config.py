@@ -41,7 +41,7 @@ GROUPS = {
 }
 
 SIZES = ("racks", "machines_per_rack", "gpus_per_machine")
-"""The settings that describe a regular cluster. `tree` describes any other, in their place."""
+"""The settings that describe a regular cluster. `tree` or `cluster` stands in their place."""
 
 ABOUT_THE_TRACE = ("columns", "units", "models", "model_rule")
 """The settings that say how to read a trace's file (`artist.trace.native.mapping`)."""
@@ -81,6 +81,10 @@ class Scenario(_Explained):
     tree: list[Any] | None = Field(
         default=None,
         description="an irregular cluster instead: nested lists of GPU counts, outermost first",
+    )
+    cluster: str | None = Field(
+        default=None,
+        description="a cluster file instead: one of `artist list clusters`, or a file",
     )
     policy: str = Field(
         default="dally", description="a policy of `artist list policies`, or FILE.py:CLASS"
@@ -170,6 +174,12 @@ class Scenario(_Explained):
     def _one_cluster(self) -> Self:
         """Refuse two descriptions of the cluster, of which one would be ignored."""
         given = [f"{name}={getattr(self, name)}" for name in SIZES if name in self.model_fields_set]
+        if self.cluster is not None and (given or self.tree is not None):
+            other = ", ".join(given) or f"tree {shortened(self.tree)}"
+            raise ValueError(
+                f"cluster {shortened(self.cluster)} describes the whole cluster and contradicts "
+                f"{other}; leave one of the two out"
+            )
         if self.tree is not None and given:
             raise ValueError(
                 f"tree {shortened(self.tree)} describes the whole cluster and contradicts "
@@ -182,7 +192,8 @@ class Scenario(_Explained):
         """Leave out the sizes where `tree` is in their place: nobody shall read them as facts.
 
         Leave out what is said about a trace's file if nothing is: most runs have no such file. So
-        with changes of the fabric, and with contention. Ids of runs stay what they were.
+        with changes of the fabric, with contention, and with a cluster file, which also is in the
+        place of sizes and fabric. Ids of runs stay what they were.
         """
         settings: dict[str, Any] = serialise(self)
         for name in ABOUT_THE_TRACE:
@@ -196,10 +207,22 @@ class Scenario(_Explained):
             settings.pop("tenants", None)
         if not self.contention_options:
             settings.pop("contention_options", None)
-        if self.tree is not None:
+        if self.tree is not None or self.cluster is not None:
             for name in SIZES:
                 settings.pop(name, None)
+        if self.cluster is None:
+            settings.pop("cluster", None)
+        else:
+            settings.pop("tree", None)
+            if self.own_fabric is None:
+                settings.pop("fabric", None)
         return settings
+
+    @property
+    def own_fabric(self) -> str | None:
+        """The fabric that the scenario names; None if it leaves that to its cluster file."""
+        unsaid = self.cluster is not None and "fabric" not in self.model_fields_set
+        return None if unsaid else self.fabric
 
 
 def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> Scenario:

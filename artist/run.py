@@ -16,6 +16,8 @@ from inspect import signature
 from typing import Any
 
 from artist import __version__
+from artist.cluster.cluster_file import Cluster, load_cluster
+from artist.cluster.cluster_links import fabric_of_cluster
 from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.cluster.fabric_options import changes_text, with_options
 from artist.cluster.tree import ClusterTree, nested
@@ -244,16 +246,32 @@ def _link_digests(fabric: Fabric, calibration: Calibration | None) -> Mapping[st
 
 
 def build_fabric(scenario: Scenario) -> Fabric:
-    """The scenario's fabric, with the scenario's changes.
+    """The scenario's fabric, with the levels of its cluster file and the scenario's changes.
 
     Raises:
         ConfigError: unknown name, bad file, or a change of a level that the fabric lacks.
     """
-    return with_options(load_fabric(scenario.fabric), scenario.fabric_options)
+    cluster = cluster_of(scenario)
+    if cluster is None:
+        return with_options(load_fabric(scenario.fabric), scenario.fabric_options)
+    named = load_fabric(scenario.own_fabric or cluster.file.fabric or scenario.fabric)
+    return with_options(fabric_of_cluster(cluster.file, named), scenario.fabric_options)
+
+
+def cluster_of(scenario: Scenario) -> Cluster | None:
+    """The scenario's cluster file with its units; None if it names none.
+
+    Raises:
+        ConfigError: unknown name or bad file.
+    """
+    return None if scenario.cluster is None else load_cluster(scenario.cluster)
 
 
 def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
-    """The scenario's cluster on the fabric's levels."""
+    """The scenario's cluster on the levels of its fabric (`build_fabric`)."""
+    cluster = cluster_of(scenario)
+    if cluster is not None:
+        return cluster.tree(fabric.level_names, fabric.gpus_per_socket)
     if scenario.tree is not None:
         tree = nested(fabric.level_names, scenario.tree)
         socket = fabric.gpus_per_socket

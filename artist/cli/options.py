@@ -30,6 +30,10 @@ ScenarioFile = Annotated[
 Racks = Annotated[int | None, typer.Option(help="Racks of the cluster (default 16).")]
 MachinesPerRack = Annotated[int | None, typer.Option(help="Default 8.")]
 GpusPerMachine = Annotated[int | None, typer.Option(help="Default 8.")]
+ClusterName = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|FILE", help="Instead of sizes; see: artist list clusters."),
+]
 TraceName = Annotated[
     str | None, typer.Option(metavar="NAME|FILE", help="See: artist list traces.")
 ]

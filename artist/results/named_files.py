@@ -1,9 +1,9 @@
 """The files that a scenario names beside trace, fabric and calibration, and their digests.
 
 These are the mapping of a trace's columns, the recorded tables of backends, tables of slowdowns
-(`--contention table:FILE`), policies in files (`FILE.py:CLASS`) and the options `..._file` and
-`weights` of policies. Their digests stand in a run's manifest, so that runs which read different
-files are told apart.
+(`--contention table:FILE`), cluster files, policies in files (`FILE.py:CLASS`) and the options
+`..._file` and `weights` of policies. Their digests stand in a run's manifest, so that runs which
+read different files are told apart.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from artist.cluster.cluster_file import FOLDER
 from artist.config import Scenario
 from artist.io.data_files import read_bytes
 from artist.io.digests import sha256
 from artist.io.reading import is_file
+from artist.io.shipped import document_path
 from artist.trace.named import is_trace_file
 from artist.trace.native.mapping import beside
 
@@ -67,6 +69,8 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "contention", file
     if isinstance(scenario.tenants, str):
         yield "tenants", scenario.tenants
+    if scenario.cluster is not None:
+        yield "cluster", str(document_path(FOLDER, scenario.cluster) or scenario.cluster)
     for number, match in enumerate(POLICY_FILE.finditer(scenario.policy)):
         yield f"policy.{number}" if number else "policy", match[1].strip()
     if (mapping := mapping_file(scenario)) is not None:

@@ -40,6 +40,8 @@ class Job:
     # MAST, section 4.2: workloads without a priority are treated as the lowest.
     tenant: str | None = None
     priority: int | None = None
+    # What the job reads: tables, or partitions of tables as TABLE/PARTITION (artist/data).
+    tables: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.gpus_min is _AS_GPUS:

@@ -58,6 +58,7 @@ def compare(
     racks: options.Racks = None,
     machines_per_rack: options.MachinesPerRack = None,
     gpus_per_machine: options.GpusPerMachine = None,
+    cluster: options.ClusterName = None,
     trace: options.TraceName = None,
     columns: trace_options.Columns = None,
     units: trace_options.Units = None,

@@ -32,6 +32,7 @@ def sim(
     ] = None,
     machines_per_rack: options.MachinesPerRack = None,
     gpus_per_machine: options.GpusPerMachine = None,
+    cluster: options.ClusterName = None,
     trace: options.TraceName = None,
     columns: trace_options.Columns = None,
     units: trace_options.Units = None,

@@ -80,11 +80,18 @@ def _jobs(table: Table, work: Work, format_: OwnFormat) -> list[Job]:
         return list(map(Job, *columns))  # in the order of Job's fields
 
 
-def _quotas(table: Table, format_: OwnFormat) -> tuple[Iterable[str | None], Iterable[int | None]]:
-    """Tenants and priorities, in a format that has them."""
+def _quotas(
+    table: Table, format_: OwnFormat
+) -> tuple[Iterable[str | None], Iterable[int | None], Iterable[tuple[str, ...]]]:
+    """Tenants, priorities and tables, in a format that has them."""
     if "tenant" not in format_.optional:
-        return repeat(None, len(table)), repeat(None, len(table))
-    return table.texts_if_any("tenant"), table.counts_if_any("priority", LOWEST_PRIORITY)
+        rows = len(table)
+        return repeat(None, rows), repeat(None, rows), repeat((), rows)
+    return (
+        table.texts_if_any("tenant"),
+        table.counts_if_any("priority", LOWEST_PRIORITY),
+        table.words("tables"),
+    )
 
 
 def _cells(values: npt.NDArray[Any]) -> Iterable[Any]:

@@ -235,8 +235,9 @@ _MAPPED = frozenset({"native", "simple"})
 # Every own format may have these; `assemble` reads them.
 _COMMON = ("gpus_min", "gpus_max", "restart_s")
 
-# Not in sensetime: its files have a descriptive column `priority` of another meaning.
-_QUOTAS = ("tenant", "priority")
+# Whom a job counts for, how urgent it is, and what it reads. Not in sensetime: its files have a
+# descriptive column `priority` of another meaning.
+_QUOTAS = ("tenant", "priority", "tables")
 
 OWN_FORMATS = (
     OwnFormat(

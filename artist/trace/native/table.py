@@ -144,6 +144,16 @@ class Table:
         cells = self.columns[name]
         return [None if cell is None else str(cell).strip() or None for cell in cells]
 
+    def words(self, name: str) -> Iterable[tuple[str, ...]]:
+        """The words of a text, separated by blanks; none in an empty cell or absent column."""
+        if name not in self.columns:
+            return itertools.repeat((), len(self))
+        words = [() if cell is None else tuple(str(cell).split()) for cell in self.columns[name]]
+        for index, row in enumerate(words):
+            if len(set(row)) < len(row):
+                raise self.error(index, name, "each name once")
+        return words
+
     def counts_if_any(self, name: str, most: int) -> Iterable[int | None]:
         """Whole numbers from 1 to `most`, with None in place of an empty cell or absent column."""
         if name not in self.columns:

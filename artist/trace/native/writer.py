@@ -46,10 +46,10 @@ SIMPLE_COLUMNS = (
     "restart_s",
 )
 
-WHEN_GIVEN = ("tenant", "priority")
+WHEN_GIVEN = ("tenant", "priority", "tables")
 """Columns that are written only if a job has a value in them; after the others, before hints."""
 
-_TYPES_WHEN_GIVEN = {"tenant": str, "priority": int}
+_TYPES_WHEN_GIVEN = {"tenant": str, "priority": int, "tables": str}
 
 _ROWS_PER_GROUP = 131_072
 
@@ -134,7 +134,7 @@ def _native_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
             hints = list(job.hints)
             # All jobs that are at hand; of an iterator, only this one.
             known = jobs if isinstance(jobs, Sequence) else [job]
-            given = [x for x in WHEN_GIVEN if any(getattr(y, x) is not None for y in known)]
+            given = [x for x in WHEN_GIVEN if any(_cell(y, x) is not None for y in known)]
             yield [*COLUMNS, *given, *hints]
         _refuse_loss(job, given)
         yield [
@@ -148,17 +148,22 @@ def _native_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
             job.gpus_min,
             job.gpus_max,
             job.restart_s,
-            *(getattr(job, name) for name in given),
+            *(_cell(job, name) for name in given),
             *(job.hints[name] for name in hints),
         ]
+
+
+def _cell(job: Job, name: str) -> object:
+    """What the file has of a field of `WHEN_GIVEN`: tables are one text. None if there is none."""
+    return " ".join(job.tables) or None if name == "tables" else getattr(job, name)
 
 
 def _refuse_loss(job: Job, given: Sequence[str]) -> None:
     """Refuse a value for which the header, already written, has no column."""
     for name in WHEN_GIVEN:
-        if name not in given and getattr(job, name) is not None:
+        if name not in given and (cell := _cell(job, name)) is not None:
             raise ConfigError(
-                f"job {job.id!r} has a {name} ({shortened(getattr(job, name))}) and the first job "
+                f"job {job.id!r} has a {name} ({shortened(cell)}) and the first job "
                 f"of this trace has none; give the first job a {name} or hand over a list of jobs"
             )
 
