@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 
 from artist.cluster.free_gpus import FreeGpus, Unit
 from artist.policies.mast.books import Books
+from artist.policies.mast.joint import most_started
 from artist.policies.mast.plans import Plan, best, free_plan, preempting_plan
 from artist.policies.mast.queue import Where
 
@@ -92,15 +93,46 @@ class Cells:
             return books.room[where.cluster][rank] >= gpus
         return any(books.most_room(region, rank) >= gpus for region in where.regions)
 
-    def plan(self, free: FreeGpus, where: Where, gpus: int, rank: int) -> Plan | None:
-        """The best plan for a job; None if it waits."""
+    def plan(
+        self,
+        free: FreeGpus,
+        where: Where,
+        gpus: int,
+        rank: int,
+        behind: Sequence[tuple[Where, int]] = (),
+    ) -> Plan | None:
+        """The best plan for a job; None if it waits. `behind`: who is placed together with it."""
         books = self._books
+        if behind and (joint := self._joint(free, where, gpus, behind)):
+            return joint
         if self._cell == 6 and where.cluster < 0:
             scopes = self._scopes(free, where, gpus)
         else:
             scopes = list(self._units(free, where, gpus))
         plan = best(free_plan(free, books, scope, gpus) for scope in scopes)
         return plan or best(self._regional(free, scope, gpus, rank) for scope in scopes)
+
+    def _joint(
+        self, free: FreeGpus, where: Where, gpus: int, behind: Sequence[tuple[Where, int]]
+    ) -> Plan | None:
+        """The plan on free GPUs that leaves most to the jobs behind; the best of equals."""
+        level = self._books.scopes.cluster
+        rooms = {c: free.of(level, c) for c in range(len(free.tree.levels[level]))}
+        wants = [(n, [x.unit for x in self._clusters(free, w, n)]) for w, n in behind]
+        chosen: tuple[tuple[bool, ...], Plan] | None = None
+        units = self._clusters(free, where, gpus)
+        plans = ((free_plan(free, self._books, x, gpus), x.unit) for x in units)
+        for plan, cluster in sorted((plan, c) for plan, c in plans if plan is not None):
+            rooms[cluster] -= gpus
+            started = most_started(rooms, wants)
+            rooms[cluster] += gpus
+            if chosen is None or started > chosen[0]:
+                chosen = started, plan
+        return chosen and chosen[1]
+
+    def _clusters(self, free: FreeGpus, where: Where, gpus: int) -> list[Unit]:
+        level = self._books.scopes.cluster
+        return [x for x in self._units(free, where, gpus) if x.level == level]
 
     def _regional(self, free: FreeGpus, scope: Unit, gpus: int, rank: int) -> Plan | None:
         """A region's best plan for which jobs fall; of one cluster if that is all there is."""

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from artist.cluster.free_gpus import FreeGpus
@@ -43,6 +44,7 @@ from artist.policies.quota.tables import queue_table
 from artist.policies.shared.clock import Clock
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, seconds, ticks
+from artist.workload.job import Job
 from artist.workload.tenants import NO_TENANTS, Tenant
 
 
@@ -65,6 +67,7 @@ class Mast(BasePolicy):
         self._ledger = Ledger(tenants, options)
         self._queue = Queue()
         self._where: dict[int, Where] = {}
+        self._joint = options.joint if options.cell == 9 else 1
         self._books: Books | None = None
         self._cells: Cells | None = None
         # Places where something became free or somebody entered since the last sweep.
@@ -79,7 +82,7 @@ class Mast(BasePolicy):
         self._note_losses(view, books, cells)
         for job in view.entered:
             self._enter(view, job, books, cells)
-        full = self._pass(view)
+        full = self._pass(view, cells)
         before = len(self._queue)
         decisions = self._sweep(view, books, cells)
         if full:
@@ -122,17 +125,32 @@ class Mast(BasePolicy):
 
     def _enter(self, view: ClusterView, job: JobView, books: Books, cells: Cells) -> None:
         entry = self._ledger.enter(job.handle, job.job, view.now)
-        where = cells.where(view.free, job.handle, job.job.gpus, cells.everywhere)
+        where = cells.where(
+            view.free, job.handle, job.job.gpus, self._regions(view, cells, job.job)
+        )
         self._where[job.handle] = where
         self._queue.add(job.handle, entry.rank, where, entry.gpus, entry.credit)
         self._fresh.add(where)
 
-    def _pass(self, view: ClusterView) -> bool:
+    def _regions(self, view: ClusterView, cells: Cells, job: Job) -> tuple[int, ...]:
+        """The regions that may plan for a job: those with its data, or else with most of it."""
+        everywhere = cells.everywhere
+        if view.data is None or not job.tables:
+            return everywhere
+        holding = view.data.regions_holding(job)
+        return holding or (min(everywhere, key=partial(view.data.missing_bytes, job)),)
+
+    def _pass(self, view: ClusterView, cells: Cells) -> bool:
         """Rank all waiting jobs anew, if it is time; whether it was."""
         if self._next_pass is None or view.now < self._next_pass:
             return False
         self._next_pass = None
         where = self._where
+        if view.data is not None:  # tables may have reached other regions
+            for handle, job in view.waiting.items():
+                if job.job.tables:
+                    regions = self._regions(view, cells, job.job)
+                    where[handle] = cells.where(view.free, handle, job.job.gpus, regions)
         self._queue.rebuild(
             (handle, entry.rank, where[handle], entry.gpus, -minus)
             for minus, handle, entry in self._ledger.rank_all(view.now)
@@ -159,7 +177,7 @@ class Mast(BasePolicy):
 
     def _sweep(self, view: ClusterView, books: Books, cells: Cells) -> list[Decision]:
         """Start what has a plan. A later class never takes GPUs from an earlier one."""
-        sweep = Sweep(view, books, cells, self._ledger, self._queue, self._stale)
+        sweep = Sweep(view, books, cells, self._ledger, self._queue, self._stale, self._joint)
         if self._stale or self._fresh:
             anywhere = cells.looks_at_load
             for rank in range(1, LAST_CLASS + 1):
@@ -186,7 +204,9 @@ class Sweep:
         ledger: Ledger,
         queue: Queue,
         stale: set[int],
+        joint: int,
     ) -> None:
+        self._joint = joint
         self.decisions: list[Decision] = []
         self._view, self._books, self._cells = view, books, cells
         self._ledger, self._queue, self._stale = ledger, queue, stale
@@ -205,7 +225,8 @@ class Sweep:
         heapq.heapify(heads)
         while heads:
             (_, handle), gpus, where = heads[0]
-            plan = self._cells.plan(self._free, where, gpus, rank)
+            behind = self._behind(rank, handle) if self._joint > 1 else ()
+            plan = self._cells.plan(self._free, where, gpus, rank, behind)
             if plan is None:
                 heapq.heappop(heads)
                 continue
@@ -215,6 +236,17 @@ class Sweep:
                 heapq.heapreplace(heads, (group[0], gpus, where))
             else:
                 heapq.heappop(heads)
+
+    def _behind(self, rank: int, handle: int) -> list[tuple[Where, int]]:
+        """The next jobs of the class, which are placed together with this one."""
+        waiting = (
+            (order, where, gpus)
+            for where, sizes in self._queue.groups[rank].items()
+            for gpus, group in sizes.items()
+            for order in group[: self._joint]
+            if order[1] != handle
+        )
+        return [(where, gpus) for _, where, gpus in heapq.nsmallest(self._joint - 1, waiting)]
 
     def _start(self, handle: int, rank: int, gpus: int, plan: Plan) -> None:
         """Let the victims fall and give the job its GPUs."""
