@@ -57,6 +57,7 @@ from artist.results.metrics import (
 )
 from artist.results.named_files import file_digests
 from artist.results.result import Result
+from artist.results.tenants import accounts
 from artist.results.waiting.stays import facts
 from artist.results.waiting.waits import wait_table
 from artist.rng import FIRST_DRAWS, Draws, stream
@@ -190,6 +191,10 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     rates = AloneRates(tree, estimates.estimate)
     contended = scenario.contention != "none"
     jobs = job_table(rows, alone_seconds(trace.jobs, tree, rates.alone), contended=contended)
+    own_tables = tables_of(prepared.policy, scenario.policy)
+    tenants = load_tenants(scenario.tenants)
+    account = accounts(rows, trace.jobs, jobs, tree.gpus, tenants, own_tables.get("queue", {}))
+    jobs |= account.columns
     timeline = timeline_table(rows, tree)
     summary = {
         "policy": scenario.policy,
@@ -199,6 +204,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         **_fabric_changes(scenario),
         **({"contention": scenario.contention} if contended else {}),
         **summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share),
+        **account.metrics,
         **work,
         "wall_s": wall_s,
         "seed": scenario.seed,
@@ -209,7 +215,8 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         "placements": placement_table(rows, tree, [job.id for job in trace.jobs]),
         "timeline": timeline,
     }
-    tables.update(tables_of(prepared.policy, scenario.policy))
+    tables.update(account.tables)
+    tables.update(own_tables)
     if links:
         tables["links"] = link_table(rows, trace.jobs, prepared.network)
     run_facts = facts(rows, tree.gpus, trace.jobs)

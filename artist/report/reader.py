@@ -27,6 +27,8 @@ _TEXT = {
     "autotuner": ("level",),
     "waits": ("job_id", "cause", "reason"),
     "links": ("link",),
+    "tenant_use": ("tenant",),
+    "priorities": (),
 }
 _NUMBERS = {
     "jobs": (
@@ -42,6 +44,8 @@ _NUMBERS = {
     "autotuner": ("time_s", "gpus", "timer_s"),
     "waits": ("start_s", "wait_s", "free_gpus_max", "left_free_s"),
     "links": ("start_s", "end_s", "jobs", "utilisation", "demand"),
+    "tenant_use": ("start_s", "end_s", "gpus_held_mean", "entitled_gpus"),
+    "priorities": ("priority", "jobs", "queue_delay_mean_s"),
 }  # fmt: skip
 # More columns of numbers if jobs compete on links.
 _CONTENDED = {
@@ -57,7 +61,7 @@ _POSITIVE = frozenset({
     "finish_time_fairness",
 })  # fmt: skip
 _ANY = frozenset({"comm_s", "timer_s", "contention_slowdown", "contention_lost_s"})
-_OPTIONAL = frozenset({"autotuner", "waits", "links"})
+_OPTIONAL = frozenset({"autotuner", "waits", "links", "tenant_use", "priorities"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,10 @@ class Run:
     """None: the run was made by a version of artist that did not record waits."""
     links: Rows | None = None
     """None: jobs do not compete on links, or the run did not keep what links carried."""
+    tenant_use: Rows | None = None
+    """None: no job has a tenant."""
+    priorities: Rows | None = None
+    """None: no job has a priority."""
 
     @property
     def contended(self) -> bool:
@@ -188,6 +196,7 @@ def read_run(path: Path) -> Run:
     run = Run(
         str(path), scenario, manifest, summary, jobs, placements, timeline,
         tables["autotuner"], tables["waits"], tables.get("links"),
+        tables["tenant_use"], tables["priorities"],
     )  # fmt: skip
     if run.metric("gpus") < 1:
         raise TraceError(f"{path}/summary.json: gpus should be 1 or more, got {run.metric('gpus')}")

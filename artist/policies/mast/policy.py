@@ -100,7 +100,8 @@ class Mast(BasePolicy):
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """`queue`: waits within quota. `passes`: what passes over all waiting jobs found."""
-        return {**queue_table(self._ledger, self.options), "passes": self._passes}
+        passes = {"passes": self._passes} if self._passes else {}
+        return {**queue_table(self._ledger, self.options), **passes}
 
     # -- what happened since the last question -----------------------------------------
 

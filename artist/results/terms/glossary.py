@@ -207,6 +207,27 @@ METRICS = (
         "only with --contention",
         "sum(contention_lost_s in jobs) / 3600",
     ),
+    Term("tenants", "1", "tenants of the run; only where jobs have tenants"),
+    Term(
+        "tenants_jain_index",
+        "1",
+        "how evenly tenants are served, from 1 / tenants to 1, which is even",
+        "Jain's index of used_share / entitled_share in tenants, where that is above 0",
+    ),
+    Term(
+        "queue_delay_urgent_mean_s",
+        "s",
+        "queueing delay of jobs of priorities 1 to 3, mean; only where jobs have priorities",
+        "as queue_delay_mean_s",
+    ),
+    Term("queue_delay_urgent_p95_s", "s", "the same, 95th percentile", "as jct_p50_s"),
+    Term(
+        "late_share",
+        "1",
+        "share of waits within quota of priorities 1 to 3 that took longer than policy.slo_s; only "
+        "with tenants and a policy that knows quotas",
+        "mean(late in queue, priority <= 3)",
+    ),
     Term("latency_queries", "1", "how often the speed of a placement was asked for"),
     Term(
         "latency_backend_calls",
