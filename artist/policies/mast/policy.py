@@ -152,12 +152,17 @@ class Mast(BasePolicy):
                 if job.job.tables:
                     regions = self._regions(view, cells, job.job)
                     where[handle] = cells.where(view.free, handle, job.job.gpus, regions)
+        self.rank_all(view.now)
+        return True
+
+    def rank_all(self, now: Tick) -> None:
+        """Give all waiting jobs new classes and credits (GMS-scan pass, section 4.2)."""
+        where = self._where
         self._queue.rebuild(
             (handle, entry.rank, where[handle], entry.gpus, -minus)
-            for minus, handle, entry in self._ledger.rank_all(view.now)
+            for minus, handle, entry in self._ledger.rank_all(now)
         )
         self._fresh.update(*self._queue.groups)
-        return True
 
     def _note_pass(self, now: Tick, before: int) -> None:
         waiting = len(self._queue)
