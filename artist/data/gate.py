@@ -86,7 +86,7 @@ class DataGate(WrapperPolicy):
         return {
             "data_copies": len(made),
             "data_copied_bytes": sum(copy.size_bytes for copy in made),
-            "jobs_without_data": len(self._refused),
+            "data_refused_jobs": len(self._refused),
         }
 
     def _made(self) -> list[Copy]:

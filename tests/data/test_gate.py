@@ -10,6 +10,7 @@ from support import SELF_SUFFICIENT
 
 from artist.errors import ConfigError, TraceError
 from artist.results.result import Result
+from artist.results.terms.columns import TABLES
 
 Run = Callable[..., Result]
 FULL = "full,0,4,any,100,1.0,"
@@ -22,8 +23,9 @@ def test_a_job_elsewhere_than_its_table_waits_for_a_copy_of_it(run: Run) -> None
     assert times(result, "finish_s")["late"] == 31
     assert result.summary["data_copies"] == 1
     assert result.summary["data_copied_bytes"] == 10 * 10**9
-    assert result.summary["jobs_without_data"] == 1
+    assert result.summary["data_refused_jobs"] == 1
     copies = result.tables["copies"]
+    assert list(copies) == [term.name for term in TABLES["copies"]]
     assert (copies["source"], copies["target"]) == (["east"], ["west"])
     assert (copies["start_s"], copies["end_s"]) == ([1.0], [11.0])
 
