@@ -15,7 +15,6 @@ has started and lost its GPUs at once: it enters the queue again at the next que
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from artist.contract import (
@@ -90,7 +89,7 @@ class DataGate(WrapperPolicy):
         }
 
     def _made(self) -> list[Copy]:
-        return [] if self._copies is None else [*self._copies.done, *self._copies.under_way]
+        return [] if self._copies is None else self._copies.made
 
     def _row(self, copy: Copy) -> dict[str, Any]:
         catalogue = self._store.catalogue
@@ -157,22 +156,21 @@ class DataGate(WrapperPolicy):
         for piece in wanted:
             by_table.setdefault(self._store.catalogue.pieces[piece].table, []).append(piece)
         made = [self._copy(pieces, target, state.handle, now) for pieces in by_table.values()]
-        self._copies.begin(made)
+        self._copies.begin(made, now)
         self._headed[state.handle] = target
         size = size_text(self._store.missing_bytes(job, target))
         return f"{size} of its tables are on the way to region {regions[target]}"
 
     def _copy(self, pieces: Sequence[int], target: int, handle: int, now: Tick) -> Copy:
         assert self._copies is not None
-        sending = [copy.source for copy in self._copies.under_way]
         common = set(self._store.sources(pieces[0]))
         common = common.intersection(*(self._store.sources(piece) for piece in pieces))
         order = [region for region in self._store.sources(pieces[0]) if region in common]
-        source = min(order, key=sending.count)
+        source = min(order, key=self._copies.sent_by)
         size = sum(self._store.catalogue.pieces[piece].size_bytes for piece in pieces)
         for piece in pieces:
             self._store.leave(piece, target)
-        return Copy(tuple(pieces), size, source, target, handle, now, Fraction(size))
+        return Copy(tuple(pieces), size, source, target, handle, now)
 
     # -- starts --------------------------------------------------------------------
 

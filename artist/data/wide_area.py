@@ -9,8 +9,9 @@ service: the rates of all flows rise together until a link is full or a flow has
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from heapq import heappop, heappush
 from typing import TypeAlias
 
 from artist.units import TICKS_PER_S, Tick
@@ -66,18 +67,33 @@ class Copy:
     handle: int
     """The job for which it was made."""
     start: Tick
-    left: Fraction
-    """Bytes."""
-    rate: Fraction = Fraction(0)
-    """Bytes per second."""
     end: Tick | None = None
     """When it is all there; None before."""
 
+
+@dataclass(slots=True)
+class _Pair:
+    """The copies from one region to another. All have the same rate, so they end in the order of
+    what each still needs: when `served` reaches what it was at their start, and their size."""
+
+    source: int
+    target: int
+    served: Fraction = Fraction(0)
+    """Bytes that a copy would have got that is under way from the beginning."""
+    rate: Fraction = Fraction(0)
+    """Of each copy, bytes per second."""
+    under_way: list[tuple[Fraction, int, Copy]] = field(default_factory=list)
+    """A heap: what `served` must reach, the copy's number, the copy."""
+
     @property
     def flow(self) -> Flow:
-        """The copy on its two links."""
-        one = Fraction(1)
-        return Flow({(self.source, False): one, (self.target, True): one})
+        """One copy, on links where there are as many alike: its rate counts so often."""
+        count = Fraction(len(self.under_way))
+        return Flow({(self.source, False): count, (self.target, True): count})
+
+    def end(self, now: Tick) -> Tick:
+        """The first whole tick at which the next copy is there."""
+        return now - (-(self.under_way[0][0] - self.served) * TICKS_PER_S // self.rate)
 
 
 class Copies:
@@ -86,44 +102,55 @@ class Copies:
     def __init__(self, capacity: Fraction) -> None:
         """`capacity` of a region's link each way, bytes per second."""
         self._capacity = capacity
-        self._now: Tick = 0
-        self.under_way: list[Copy] = []
-        self.done: list[Copy] = []
+        self._since: Tick = 0
+        """When rates last changed."""
+        self._pairs: dict[tuple[int, int], _Pair] = {}
+        self._next: Tick | None = None
+        self.made: list[Copy] = []
+        """All, in the order of their beginnings."""
 
-    def begin(self, copies: Iterable[Copy]) -> None:
-        """Copies set out now, the last tick of `advance`."""
-        self.under_way += copies
+    def begin(self, copies: Iterable[Copy], now: Tick) -> None:
+        """Copies set out. What ends until now must have been taken with `advance`."""
+        self._settle(now)
+        for copy in copies:
+            pair = self._pairs.setdefault(
+                (copy.source, copy.target), _Pair(copy.source, copy.target)
+            )
+            heappush(pair.under_way, (pair.served + copy.size_bytes, len(self.made), copy))
+            self.made.append(copy)
         self._share()
 
     def next_end(self) -> Tick | None:
         """When the next of those under way will be there; None if there are none."""
-        return min((self._end(copy) for copy in self.under_way), default=None)
+        return self._next
+
+    def sent_by(self, region: int) -> int:
+        """How many copies are on their way out of a region."""
+        return sum(len(pair.under_way) for pair in self._pairs.values() if pair.source == region)
 
     def advance(self, now: Tick) -> list[Copy]:
-        """Go on to a tick; the copies that are there by then, in the order of their ends."""
+        """The copies that are there by now, in the order of their ends."""
         arrived: list[Copy] = []
-        while (end := self.next_end()) is not None and end <= now:
+        while self._next is not None and self._next <= now:
+            end = self._next
             self._settle(end)
-            for copy in self.under_way:
-                if copy.left <= 0:
+            for pair in self._pairs.values():
+                while pair.under_way and pair.under_way[0][0] <= pair.served:
+                    copy = heappop(pair.under_way)[2]
                     copy.end = end
                     arrived.append(copy)
-            self.under_way = [copy for copy in self.under_way if copy.end is None]
             self._share()
-        self._settle(now)
-        self.done += arrived
         return arrived
 
-    def _end(self, copy: Copy) -> Tick:
-        """The first whole tick at which nothing is left."""
-        return self._now - (-copy.left * TICKS_PER_S // copy.rate)
-
     def _settle(self, now: Tick) -> None:
-        for copy in self.under_way:
-            copy.left -= copy.rate * (now - self._now) / TICKS_PER_S
-        self._now = now
+        for pair in self._pairs.values():
+            pair.served += pair.rate * (now - self._since) / TICKS_PER_S
+        self._since = now
 
     def _share(self) -> None:
-        rates = max_min([copy.flow for copy in self.under_way], self._capacity)
-        for copy, rate in zip(self.under_way, rates, strict=True):
-            copy.rate = rate
+        self._pairs = {key: pair for key, pair in self._pairs.items() if pair.under_way}
+        pairs = list(self._pairs.values())
+        rates = max_min([pair.flow for pair in pairs], self._capacity)
+        for pair, rate in zip(pairs, rates, strict=True):
+            pair.rate = rate
+        self._next = min((pair.end(self._since) for pair in pairs), default=None)

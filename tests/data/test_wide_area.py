@@ -20,48 +20,58 @@ def flow(source: int, target: int, wants: int | None = None) -> Flow:
 
 
 def copy(size_gb: int, source: int, target: int, start: int = 0) -> Copy:
-    size = size_gb * GB
-    return Copy((0,), size, source, target, 0, start, Fraction(size))
+    return Copy((0,), size_gb * GB, source, target, 0, start)
 
 
 def ends_s(copies: Copies) -> list[float]:
     copies.advance(10**15)
-    return [0 if one.end is None else one.end / TICKS_PER_S for one in copies.done]
+    return [0 if one.end is None else one.end / TICKS_PER_S for one in copies.made]
 
 
 def test_a_lone_copy_takes_bytes_over_bandwidth() -> None:
     copies = Copies(Fraction(2 * GB))
-    copies.begin([copy(30, 0, 1)])
+    copies.begin([copy(30, 0, 1)], 0)
     assert ends_s(copies) == [15]
 
 
 def test_two_copies_out_of_or_into_one_region_halve_each_other() -> None:
     for second in (copy(30, 0, 2), copy(30, 2, 1)):
         copies = Copies(Fraction(GB))
-        copies.begin([copy(30, 0, 1), second])
+        copies.begin([copy(30, 0, 1), second], 0)
         assert ends_s(copies) == [60, 60]
 
 
 def test_copies_on_different_links_and_directions_do_not_meet() -> None:
     copies = Copies(Fraction(GB))
-    copies.begin([copy(30, 0, 1), copy(30, 1, 0), copy(30, 2, 3)])
+    copies.begin([copy(30, 0, 1), copy(30, 1, 0), copy(30, 2, 3)], 0)
     assert ends_s(copies) == [30, 30, 30]
 
 
 def test_what_a_finished_copy_leaves_goes_to_the_others() -> None:
     """10 GB and 30 GB share until 20 s; then the second has 20 GB left and the whole link."""
     copies = Copies(Fraction(GB))
-    copies.begin([copy(10, 0, 1), copy(30, 0, 1)])
+    copies.begin([copy(10, 0, 1), copy(30, 0, 1)], 0)
     assert ends_s(copies) == [20, 40]
 
 
 def test_a_copy_that_begins_later_shares_from_then_on() -> None:
     """At 10 s the first has 20 GB left. Both run at half speed: 50 s, and 10 GB more until 60."""
     copies = Copies(Fraction(GB))
-    copies.begin([copy(30, 0, 1)])
-    copies.advance(10 * TICKS_PER_S)
-    copies.begin([copy(30, 0, 2, start=10)])
+    copies.begin([copy(30, 0, 1)], 0)
+    later = 10 * TICKS_PER_S
+    assert copies.advance(later) == []
+    copies.begin([copy(30, 0, 2, start=later)], later)
     assert ends_s(copies) == [50, 60]
+
+
+def test_a_copy_joins_others_between_the_same_regions() -> None:
+    """At 20 s 20 GB and 10 GB are left, at half speed: the second ends at 40 s, the first at 50."""
+    copies = Copies(Fraction(GB))
+    copies.begin([copy(40, 0, 1)], 0)
+    later = 20 * TICKS_PER_S
+    assert copies.advance(later) == []
+    copies.begin([copy(10, 0, 1, start=later)], later)
+    assert ends_s(copies) == [50, 40]
 
 
 def test_max_min_gives_the_unbound_what_the_bound_leave() -> None:
