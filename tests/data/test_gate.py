@@ -69,6 +69,13 @@ def test_a_region_without_room_gets_no_copy(run: Run) -> None:
     assert reason.startswith("region west has no room for its tables")
 
 
+def test_what_is_on_the_way_takes_room(run: Run) -> None:
+    """West has room for one of two tables of 150 GB. The second job waits for east."""
+    data = DATA + "big,,150GB,east\nlarge,,150GB,east\n"
+    rows = (FULL.replace("100", "500"), "b,1,4,any,20,1.0,big", "c,2,4,any,20,1.0,large")
+    assert times(run(*rows, data=data), "start_s") == {"full": 0, "b": 151, "c": 500}
+
+
 def test_a_job_reads_a_partition_or_all_of_a_table(run: Run) -> None:
     data = DATA + "logs,2,30GB,north\n"
     (one,) = run("a,0,4,any,1,1.0,logs/1", data=data).tables["copies"]["bytes"]
