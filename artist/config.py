@@ -38,6 +38,7 @@ GROUPS = {
     "system": "system",
     "fabric": "fabric_options",
     "contention": "contention_options",
+    "data": "data_options",
 }
 
 SIZES = ("racks", "machines_per_rack", "gpus_per_machine")
@@ -140,6 +141,12 @@ class Scenario(_Explained):
     contention_options: dict[str, Any] = Field(
         default_factory=dict, description="options of it (--set contention.KEY=VALUE)"
     )
+    data: str | None = Field(
+        default=None, description="a file with the tables that jobs read, and their regions"
+    )
+    data_options: dict[str, Any] = Field(
+        default_factory=dict, description="what its absence does (--set data.KEY=VALUE)"
+    )
     restart_s: NonNegative | None = Field(
         default=None, description="cost of a restart for every job, instead of the trace's"
     )
@@ -192,8 +199,8 @@ class Scenario(_Explained):
         """Leave out the sizes where `tree` is in their place: nobody shall read them as facts.
 
         Leave out what is said about a trace's file if nothing is: most runs have no such file. So
-        with changes of the fabric, with contention, and with a cluster file, which also is in the
-        place of sizes and fabric. Ids of runs stay what they were.
+        with changes of the fabric, contention and data, and with a cluster file, which also is in
+        the place of sizes and fabric. Ids of runs stay what they were.
         """
         settings: dict[str, Any] = serialise(self)
         for name in ABOUT_THE_TRACE:
@@ -210,6 +217,10 @@ class Scenario(_Explained):
         if self.tree is not None or self.cluster is not None:
             for name in SIZES:
                 settings.pop(name, None)
+        if self.data is None:
+            settings.pop("data", None)
+        if not self.data_options:
+            settings.pop("data_options", None)
         if self.cluster is None:
             settings.pop("cluster", None)
         else:
@@ -253,7 +264,7 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
 
     `policy.KEY` sets an option of the policy, `system.KEY` a system setting of ASTRA-sim, and
     `fabric.LEVEL.KEY` a setting of a level of the fabric, and `contention.KEY` an option of the
-    model of contention. In a policy that takes another policy
+    model of contention, and `data.KEY` one of data. In a policy that takes another policy
     inside, `policy.host.KEY` sets an option of the inner one.
 
     Raises:
@@ -271,7 +282,9 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     known = [name for name in Scenario.model_fields if name not in GROUPS.values()]
     if key in known:
         return {**base, key: value}
-    hint = did_you_mean(key, ["policy.*", "system.*", "fabric.LEVEL.*", "contention.*", *known])
+    hint = did_you_mean(
+        key, ["policy.*", "system.*", "fabric.LEVEL.*", "contention.*", "data.*", *known]
+    )
     raise ConfigError(f"unknown setting {shortened(key)} ({hint})")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from artist import __version__
 from artist.cluster.cluster_file import Cluster, load_cluster
@@ -23,7 +23,7 @@ from artist.cluster.fabric_options import changes_text, with_options
 from artist.cluster.tree import ClusterTree, nested
 from artist.cluster.visiting_order import VisitingOrder
 from artist.config import ABOUT_THE_TRACE, Scenario
-from artist.contract import EventSource, Options, Policy
+from artist.contract import EventSource, Options, Policy, RateFunction
 from artist.engine.simulator import Simulator
 from artist.errors import ArtistError, ConfigError, PolicyError, shortened
 from artist.estimates.backends import BACKENDS
@@ -66,6 +66,10 @@ from artist.trace.named import Given, open_trace
 from artist.trace.native.trace import Trace, check_models, check_sizes, check_tenants, head
 from artist.workload.tenants import NO_TENANTS, Tenant, check_quotas, load_tenants
 
+if TYPE_CHECKING:
+    from artist.data.data import Data
+    from artist.data.gate import DataGate
+
 OnQuestion = Callable[[Simulator], None]
 OnTrace = Callable[[Trace], None]
 
@@ -87,6 +91,8 @@ class Prepared:
     simulator: Simulator
     files: Mapping[str, str]
     """Digests of the other files that the scenario names, by setting."""
+    gate: DataGate | None = None
+    """The policy in a run with data; None in others."""
 
 
 def simulate(
@@ -138,17 +144,23 @@ def prepare(
     trace = build_trace(scenario, tree)
     estimates = build_latency(scenario, fabric, calibration, store)
     network = NetworkOfRun(tree, fabric, estimates, scenario.seed)
+    rates: RateFunction = open_contention(scenario.contention, scenario.contention_options, network)
+    data = build_data(scenario, tree, trace)
+    gate = None
+    if data is not None:
+        policy = gate = data.gate(policy)
+        rates = data.rates(rates, tree)
     simulator = Simulator(
         tree,
         trace.jobs,
-        open_contention(scenario.contention, scenario.contention_options, network),
+        rates,
         lease=policy.lease,
         visiting_order=VisitingOrder(tree, scenario.permutation),
         events=events,
         check=check,
     )
     return Prepared(
-        scenario, fabric, calibration, trace, policy, estimates, network, simulator, files
+        scenario, fabric, calibration, trace, policy, estimates, network, simulator, files, gate
     )
 
 
@@ -205,6 +217,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         **({"contention": scenario.contention} if contended else {}),
         **summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share),
         **account.metrics,
+        **({} if prepared.gate is None else prepared.gate.summary()),
         **work,
         "wall_s": wall_s,
         "seed": scenario.seed,
@@ -293,6 +306,23 @@ def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
         machines_per_rack=scenario.machines_per_rack,
         gpus_per_machine=scenario.gpus_per_machine,
     )
+
+
+def build_data(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Data | None:
+    """The tables that jobs read, and where they are; None without a data file.
+
+    Raises:
+        ConfigError: a cluster without regions, or a bad option.
+        TraceError: a bad data file, or a job that it does not fit.
+    """
+    if scenario.data is None:
+        if scenario.data_options:
+            raise ConfigError("data options are given, but no data file; name one with data=FILE")
+        return None
+    from artist.data.data import open_data
+
+    cluster = cluster_of(scenario)
+    return open_data(scenario.data, scenario.data_options, cluster, tree, trace.jobs)
 
 
 def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:

@@ -51,13 +51,17 @@ Contention = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="See: artist list contention (default none)."),
 ]
+DataName = Annotated[
+    str | None,
+    typer.Option("--data", metavar="FILE", help="The tables that jobs read, and their regions."),
+]
 Seed = Annotated[int | None, typer.Option(help="Seed of everything drawn (default 0).")]
 Sets = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="policy.KEY, system.KEY, fabric.LEVEL.KEY, contention.KEY or a setting.",
+        help="policy.KEY, system.KEY, fabric.LEVEL.KEY, contention.KEY, data.KEY or a setting.",
     ),
 ]
 

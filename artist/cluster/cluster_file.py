@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from artist.cluster.fabric_options import LevelOptions
 from artist.cluster.tree import MACHINE, MAX_GPUS, ONE_KIND, ClusterTree, Nested, nested
@@ -33,6 +33,7 @@ from artist.cluster.with_units import (
     LinkSpeed,
     Storage,
     WithUnits,
+    either_spelling,
     with_unit,
 )
 from artist.errors import ConfigError, did_you_mean, shortened
@@ -48,9 +49,14 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 Location = tuple[int | str, ...]
 
 
+def _one_bandwidth_and_latency(schema: dict[str, Any]) -> None:
+    either_spelling(schema, ("bandwidth", "latency"))
+
+
 class WideArea(WithUnits):
     """The wide-area network: what joins the units of the outermost level, such as regions."""
 
+    model_config = ConfigDict(json_schema_extra=_one_bandwidth_and_latency)
     TAKE_UNITS: ClassVar[tuple[str, ...]] = ("bandwidth", "latency")
 
     bandwidth: Bandwidth = with_unit("bandwidth")

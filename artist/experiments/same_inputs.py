@@ -39,7 +39,8 @@ class Inputs:
         links = (fabric, changes, scenario.calibration, scenario.backend)
         # A trace file is the same for every seed.
         seed = 0 if is_file(Path(scenario.trace)) else scenario.seed
-        others = (scenario.fallback, scenario.policy, scenario.policy_options, scenario.columns)
+        own = (scenario.policy, scenario.policy_options)
+        others = (scenario.fallback, *own, scenario.columns, scenario.data)
         key = json.dumps([scenario.trace, seed, links, others], default=str)
         if key not in self._of:
             try:

@@ -1,9 +1,9 @@
 """The files that a scenario names beside trace, fabric and calibration, and their digests.
 
 These are the mapping of a trace's columns, the recorded tables of backends, tables of slowdowns
-(`--contention table:FILE`), cluster files, policies in files (`FILE.py:CLASS`) and the options
-`..._file` and `weights` of policies. Their digests stand in a run's manifest, so that runs which
-read different files are told apart.
+(`--contention table:FILE`), cluster and data files, policies in files (`FILE.py:CLASS`) and the
+options `..._file` and `weights` of policies. Their digests stand in a run's manifest, so that runs
+which read different files are told apart.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "tenants", scenario.tenants
     if scenario.cluster is not None:
         yield "cluster", str(document_path(FOLDER, scenario.cluster) or scenario.cluster)
+    if scenario.data is not None:
+        yield "data", scenario.data
     for number, match in enumerate(POLICY_FILE.finditer(scenario.policy)):
         yield f"policy.{number}" if number else "policy", match[1].strip()
     if (mapping := mapping_file(scenario)) is not None:

@@ -44,6 +44,7 @@ def sim(
     backend: options.Backend = None,
     calibration: options.CalibrationName = None,
     contention: options.Contention = None,
+    data: options.DataName = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
     out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,

@@ -87,6 +87,8 @@ class Cells:
     def fits(self, free: FreeGpus, where: Where, gpus: int, rank: int) -> bool:
         """Whether a job would get a plan. Exact, and cheaper than the plan."""
         books = self._books
+        if not where.regions:
+            return False
         if self._cell == 3 or gpus > self._largest:
             return any(books.room_in(*x, rank) >= gpus for x in self._units(free, where, gpus))
         if where.cluster >= 0:

@@ -18,6 +18,12 @@ class MastOptions(QueueOptions):
 
     # Section 4.1: "Solution (6) is our approach".
     cell: Cell = Field(6, description="cell of Table 1: where queues are, how far a plan looks")
+    # Section 4.3: "MAST will start data replication, waiting for its completion".
+    without_data: Literal["wait", "nearest"] = Field(
+        "wait",
+        description="a job whose tables no region holds together: waits for them, or runs where "
+        "the fewest bytes are missing (for data.remote=slow)",
+    )
     # Section 4.1: algorithms that schedule one job at a time.
     joint: int = Field(
         1, ge=1, le=6, description="jobs that are placed together where nobody must fall (cell 9)"

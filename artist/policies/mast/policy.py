@@ -67,6 +67,8 @@ class Mast(BasePolicy):
         self._ledger = Ledger(tenants, options)
         self._queue = Queue()
         self._where: dict[int, Where] = {}
+        # Waiting jobs whose tables no region holds together.
+        self._homeless: set[int] = set()
         self._joint = options.joint if options.cell == 9 else 1
         self._books: Books | None = None
         self._cells: Cells | None = None
@@ -82,6 +84,8 @@ class Mast(BasePolicy):
         self._note_losses(view, books, cells)
         for job in view.entered:
             self._enter(view, job, books, cells)
+        if self._homeless:
+            self._find_homes(view, cells)
         full = self._pass(view, cells)
         before = len(self._queue)
         decisions = self._sweep(view, books, cells)
@@ -130,16 +134,33 @@ class Mast(BasePolicy):
             view.free, job.handle, job.job.gpus, self._regions(view, cells, job.job)
         )
         self._where[job.handle] = where
+        if not regions:
+            self._homeless.add(job.handle)
         self._queue.add(job.handle, entry.rank, where, entry.gpus, entry.credit)
         self._fresh.add(where)
 
     def _regions(self, view: ClusterView, cells: Cells, job: Job) -> tuple[int, ...]:
-        """The regions that may plan for a job: those with its data, or else with most of it."""
+        """The regions that may plan for a job: those with its data."""
         everywhere = cells.everywhere
         if view.data is None or not job.tables:
             return everywhere
         holding = view.data.regions_holding(job)
-        return holding or (min(everywhere, key=partial(view.data.missing_bytes, job)),)
+        if holding or self.options.without_data == "wait":
+            return holding
+        return (min(everywhere, key=partial(view.data.missing_bytes, job)),)
+
+    def _find_homes(self, view: ClusterView, cells: Cells) -> None:
+        """Let jobs come forward whose tables have reached a region."""
+        for handle in list(self._homeless):
+            job = view.waiting[handle].job
+            regions = self._regions(view, cells, job)
+            if regions:
+                self._homeless.remove(handle)
+                entry = self._ledger.waiting[handle]
+                self._queue.remove(handle)
+                where = self._where[handle] = cells.where(view.free, handle, job.gpus, regions)
+                self._queue.add(handle, entry.rank, where, entry.gpus, entry.credit)
+                self._fresh.add(where)
 
     def _pass(self, view: ClusterView, cells: Cells) -> bool:
         """Rank all waiting jobs anew, if it is time; whether it was."""

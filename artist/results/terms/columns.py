@@ -309,6 +309,16 @@ TABLES: dict[str, tuple[Term, ...]] = {
             "mean + deviations x standard deviation of the waits",
         ),
     ),
+    "copies": (
+        Term("table", "", "the table that was copied to another region"),
+        Term("partitions", "1", "partitions of it that were copied; 0 if it has none"),
+        Term("bytes", "B", "size of the copy"),
+        Term("source", "", "the region that sent it"),
+        Term("target", "", "the region that got it"),
+        Term("job_id", "", "the job for which it was made"),
+        Term("start_s", "s", "when it set out"),
+        Term("end_s", "s", "when all of it was there; empty if all jobs finished before that"),
+    ),
 }
 
 

@@ -235,6 +235,18 @@ METRICS = (
         "different queries among them, answered by the backend or the disk cache",
     ),
     Term(
+        "data_copies",
+        "1",
+        "tables that were copied to another region for a job (only in runs with --data)",
+    ),
+    Term("data_copied_bytes", "B", "size of these copies", "sum(bytes in copies)"),
+    Term(
+        "data_refused_jobs",
+        "1",
+        "jobs that could not start where a policy wanted them, or in no region, because their "
+        "tables were elsewhere (MAST, Figure 6, counts those that wait for data)",
+    ),
+    Term(
         "latency_fallback_uses",
         "1",
         "queries that a recorded table lacked and the fallback backend answered",
@@ -278,6 +290,38 @@ TERMS = (
         "",
         "what the links of each level can do: topology, bandwidth per GPU and direction (GiB/s), "
         "latency (ns per hop), collective algorithm; a file in astra_configs/fabrics",
+    ),
+    Term(
+        "cluster-file",
+        "",
+        "regions, datacenters, clusters, racks and machines of any sizes and kinds, with their "
+        "links: a file in astra_configs/clusters (--cluster NAME|FILE, artist list clusters, "
+        "artist cluster show)",
+    ),
+    Term(
+        "region",
+        "",
+        "a unit of the outermost level of a cluster file. Tables are in regions, and a wide-area "
+        "network joins regions",
+    ),
+    Term(
+        "wide-area",
+        "GiB/s",
+        "the network between regions. Each region has one link to all others, which jobs across "
+        "regions, copies of tables and remote reads use; a cluster file states it as wide_area",
+    ),
+    Term(
+        "table",
+        "",
+        "data that jobs read (the column tables of a trace). It has a size, perhaps partitions, a "
+        "home region and other regions that hold it: a row of the file of --data",
+    ),
+    Term(
+        "copy",
+        "B",
+        "a table on its way to a region that lacks it. Copies share the links of their regions "
+        "max-min fair. A job that needs it waits without GPUs (data.replicate=on-demand)",
+        "bytes / share of the wide-area links",
     ),
     Term(
         "uplink",
