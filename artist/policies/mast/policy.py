@@ -130,9 +130,8 @@ class Mast(BasePolicy):
 
     def _enter(self, view: ClusterView, job: JobView, books: Books, cells: Cells) -> None:
         entry = self._ledger.enter(job.handle, job.job, view.now)
-        where = cells.where(
-            view.free, job.handle, job.job.gpus, self._regions(view, cells, job.job)
-        )
+        regions = self._regions(view, cells, job.job)
+        where = cells.where(view.free, job.handle, job.job.gpus, regions)
         self._where[job.handle] = where
         if not regions:
             self._homeless.add(job.handle)
