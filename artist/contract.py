@@ -390,6 +390,18 @@ class JobView(Protocol):
         """When its iterations are to start, if it takes turns with others."""
 
 
+class DataView(Protocol):
+    """Which tables are where, as a policy may know it. Regions are units of the level `region`."""
+
+    def regions_holding(self, job: Job) -> tuple[int, ...]:
+        """The regions that hold every table of a job, ascending; all if it names no table."""
+        ...
+
+    def missing_bytes(self, job: Job, region: int) -> int:
+        """Bytes of the job's tables that a region does not hold yet."""
+        ...
+
+
 class ClusterView(NamedTuple):
     """The state of the cluster at a question; valid until the question is answered."""
 
@@ -411,6 +423,8 @@ class ClusterView(NamedTuple):
     """The rate of a job on some GPUs by the estimate, without any links (`RateFunction.alone`)."""
     links: SharedLinks
     """How busy links are, and what a job would lose on them (`RateFunction.links`)."""
+    data: DataView | None = None
+    """Which tables are where; None in a run without data (`artist/data`)."""
 
     @property
     def cluster(self) -> ClusterTree:

@@ -17,6 +17,7 @@ from artist.report.figure_json import script_json
 from artist.report.figures_across_settings import overview
 from artist.report.figures_of_jobs import distributions
 from artist.report.figures_of_links import on_links
+from artist.report.figures_of_tenants import of_tenants
 from artist.report.figures_over_time import of_one_run, over_time
 from artist.report.grouping import Study
 from artist.report.links_section import links_section
@@ -46,6 +47,7 @@ def figures(study: Study) -> list[Figure]:
         for policy in setting.runs:
             drawn += of_one_run(study, setting, policy)
         drawn += on_links(study, setting)
+        drawn += of_tenants(study, setting)
     return drawn
 
 

@@ -29,6 +29,8 @@ _TEXT = {
     "links": ("link",),
     "outages": ("kind", "event"),
     "failure_sizes": (),
+    "tenant_use": ("tenant",),
+    "priorities": (),
 }
 _NUMBERS = {
     "jobs": (
@@ -49,6 +51,8 @@ _NUMBERS = {
         "gpus", "jobs", "run_s", "failures", "failures_expected", "training_time_ratio",
         "lost_gpu_s",
     ),
+    "tenant_use": ("start_s", "end_s", "gpus_held_mean", "entitled_gpus"),
+    "priorities": ("priority", "jobs", "queue_delay_mean_s"),
 }  # fmt: skip
 # More columns of numbers if jobs compete on links.
 _CONTENDED = {
@@ -64,7 +68,9 @@ _POSITIVE = frozenset({
     "finish_time_fairness",
 })  # fmt: skip
 _ANY = frozenset({"comm_s", "timer_s", "contention_slowdown", "contention_lost_s"})
-_OPTIONAL = frozenset({"autotuner", "waits", "links", "outages", "failure_sizes"})
+_OPTIONAL = frozenset({
+    "autotuner", "waits", "links", "outages", "failure_sizes", "tenant_use", "priorities"
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,10 @@ class Run:
     """One row per outage; None if nothing fails and no job writes checkpoints. So with the next."""
     failure_sizes: Rows | None = None
     """One row per size of a job."""
+    tenant_use: Rows | None = None
+    """None: no job has a tenant."""
+    priorities: Rows | None = None
+    """None: no job has a priority."""
 
     @property
     def contended(self) -> bool:
@@ -199,7 +209,7 @@ def read_run(path: Path) -> Run:
     run = Run(
         str(path), scenario, manifest, summary, jobs, placements, timeline,
         tables["autotuner"], tables["waits"], tables.get("links"),
-        tables["outages"], tables["failure_sizes"],
+        tables["outages"], tables["failure_sizes"], tables["tenant_use"], tables["priorities"],
     )  # fmt: skip
     if run.metric("gpus") < 1:
         raise TraceError(f"{path}/summary.json: gpus should be 1 or more, got {run.metric('gpus')}")
