@@ -157,6 +157,9 @@ def synth(
     arrivals: Annotated[
         Kind, typer.Option(help="Others than poisson: for --shape cassini.")
     ] = Kind.POISSON,
+    divided: Annotated[
+        bool, typer.Option("--divided", help="For --shape cassini: GPTs divided among GPUs.")
+    ] = False,
     seed: Seed = 0,
     overwrite: Overwrite = False,
 ) -> None:
@@ -169,11 +172,11 @@ def synth(
     check_new_file(out, "--out", overwrite=overwrite)
     write = write_parquet if out.suffix == ".parquet" else write_csv
     if shape is Shape.CASSINI:
-        write(iter(cassini(arrivals, jobs, gpus, seed, load).jobs), out)
-    elif arrivals is not Kind.POISSON or load is None:
+        write(iter(cassini(arrivals, jobs, gpus, seed, load, divided=divided).jobs), out)
+    elif arrivals is not Kind.POISSON or load is None or divided:
         raise ConfigError(
             f"--shape {shape}: it has Poisson arrivals at a --load; give --load, and --arrivals "
-            "only with --shape cassini"
+            "and --divided only with --shape cassini"
         )
     else:
         write(synth_jobs(jobs, load, gpus, seed), out)
