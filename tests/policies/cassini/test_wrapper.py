@@ -225,7 +225,7 @@ def test_who_stays_keeps_the_turn_when_a_job_leaves(tmp_path: Path) -> None:
 
 
 def test_a_common_multiple_out_of_reach_is_snapped_and_counted(tmp_path: Path) -> None:
-    # Iterations of 200 and 601 ms: their multiple of 120 s has 43,272 angles.
+    # Iterations of 200 and 601 ms have a multiple of two minutes; below, one of half an hour.
     jobs = ["3,vgg16@batch=64,200,0.2", "3,vgg16@batch=64,200,0.601"]
     options = {"periods": "lcm", "candidates": 1, "host": {"placement": "any"}, "least_gain": -1}
     within = ran(tmp_path, jobs, policy="cassini(fifo)", contention="phase", policy_options=options)
