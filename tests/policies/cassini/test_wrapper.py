@@ -263,6 +263,17 @@ def test_turns_are_written_down_as_long_as_they_last(tmp_path: Path) -> None:
     assert "turns" not in ran(tmp_path, jobs, policy="fifo", contention="phase").tables
 
 
+def test_corrections_are_written_down(tmp_path: Path) -> None:
+    per_min = [
+        two_jobs(tmp_path, contention="phase", contention_options={"jitter": jitter})
+        .table("turns")
+        .corrections_per_min.sum()
+        for jitter in (0.0, 0.02)
+    ]
+    assert per_min[0] == 0
+    assert per_min[1] > 5
+
+
 def test_the_same_twice(tmp_path: Path) -> None:
     one, two = (two_jobs(tmp_path, contention="phase") for _ in range(2))
     for table in ("placements", "cassini"):
