@@ -47,7 +47,7 @@ from artist.policies.table import POLICIES
 from artist.registry import Entry
 from artist.results.alone import alone_seconds
 from artist.results.lazy_tables import LazyTables
-from artist.results.links import link_table
+from artist.results.links import link_table, turn_table
 from artist.results.metrics import (
     Table,
     job_table,
@@ -256,6 +256,8 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     tables.update(told.tables)
     if links:
         tables["links"] = link_table(rows, trace.jobs, prepared.network)
+    if prepared.network.turns.taken:
+        tables["turns"] = turn_table(prepared.network.turns.taken, trace.jobs)
     run_facts = facts(rows, tree.gpus, trace.jobs)
     return Result(
         scenario,

@@ -385,6 +385,16 @@ TABLES: dict[str, tuple[Term, ...]] = {
         ),
         Term("overtakers", "1", "how many such jobs there are"),
     ),
+    "turns": (
+        _JOB,
+        _START,
+        _END,
+        Term(
+            "corrections_per_min",
+            "1/min",
+            "how often the job waited so as to keep its turn, in the interval (CASSINI 5.7)",
+        ),
+    ),
     "autotuner": (
         _TIME,
         _LEVEL,
