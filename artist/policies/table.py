@@ -10,7 +10,12 @@ from artist.registry import Entry, Registry
 DALLY = "Sharma et al., Dally, IEEE Big Data 2025"
 TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
 CASSINI = "Rajasekaran et al., CASSINI, NSDI 2024"
+RL = "Ryu and Eo, Network contention-aware cluster scheduling with reinforcement learning, 2023"
 ORIGINAL = "the simulator of Dally's authors; docs/original-simulator.md"
+
+APART = {"placement": "least-contended", "most_slowdown": 2 / 3}
+"""What the baselines to learned policies add: idle links first, and no start where a job would keep
+less than .6 of its speed. That is the knob of Ryu and Eo's code (the paper leaves it open)."""
 
 POLICIES = Registry(
     "policy",
@@ -94,6 +99,23 @@ POLICIES = Registry(
             f"{TIRESIAS}, section 3",
             {"order": "area", "preemption": "at-once"},
             knows_run_times=True,
+        ),
+        Entry(
+            "srsf-threshold",
+            "artist.policies.classic:Classic",
+            "SRSF on idle links, and no start where a job would lose too much to others",
+            f"baseline to {RL}",
+            {"order": "area", "preemption": "at-once", **APART},
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
+            "las-threshold",
+            "artist.policies.classic:Classic",
+            "LAS on idle links, and no start where a job would lose too much to others",
+            f"baseline to {RL}",
+            {"order": "service", "preemption": "lease", **APART},
+            everyday=False,
         ),
         Entry(
             "tiresias",
