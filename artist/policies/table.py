@@ -170,6 +170,15 @@ POLICIES = Registry(
             everyday=False,
         ),
         Entry(
+            "lookahead",
+            "artist.policies.lookahead:Lookahead",
+            "any policy, whose doubtful starts are tried on copies of the run before they are made",
+            "Bertsekas, Tsitsiklis and Wu, Rollout algorithms, 1997",
+            wraps=True,
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
             "learned",
             "artist.policies.learned.policy:Learned",
             "a network that `artist train` has trained (policy.weights=FILE)",

@@ -47,8 +47,8 @@ def test_a_job_waits_where_it_would_keep_less_than_six_tenths(
 
 
 def test_the_smallest_area_or_the_least_service_goes_first(tmp_path: Path) -> None:
-    # All arrive with the first free GPUs taken. `long` came earlier, `short` has less to do. Neither
-    # has been served, so LAS goes by arrival.
+    # Both wait for `first`. `long` came earlier, `short` has less to do. Neither has been served,
+    # so LAS goes by arrival.
     jobs = [
         job("first", gpus=24, iterations=100),
         job("long", gpus=24, iterations=300, arrival_s=1.0),
