@@ -187,6 +187,23 @@ POLICIES = Registry(
             knows_run_times=True,
         ),
         Entry(
+            "rl-base",
+            "artist.policies.learned.policy:Shipped",
+            "a network that was trained under contention; it may let jobs wait for other links",
+            f"after {RL}, section IV",
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
+            "rl-hybrid",
+            "artist.policies.learned.policy:Shipped",
+            "the network of rl-base; where it answers none, the first candidate starts",
+            f"after {RL}, section IV",
+            {"on_none": "greedy"},
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
             "dally-original",
             "artist.policies.original.dally:OriginalDally",
             "Dally as the original simulator has it",

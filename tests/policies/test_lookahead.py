@@ -38,7 +38,7 @@ def test_a_job_waits_for_one_machine_where_it_ends_sooner(rack, alone, searched)
 
 
 def test_it_goes_on_waiting_as_long_as_that_is_better() -> None:
-    # `s` comes at 2, which is a question: `w` is offered again, and left out again. FIFO gave the two
+    # `s` comes at 2, a question: `w` is offered again, and left out again. FIFO gave the two
     # GPUs to `w`, so they are idle until the next question, at 10.
     jobs = [
         job("a", 3, 10),

@@ -16,7 +16,9 @@ from artist.config import Scenario
 from artist.engine.rows import Rows
 from artist.errors import ConfigError
 from artist.policies.learned.options import TaskOptions
-from artist.policies.learned.policy import Learned, LearnedOptions
+from artist.policies.learned.policy import SHIPPED, Learned, LearnedOptions, Shipped, ShippedOptions
+from artist.policies.learned.weights import read_weights
+from artist.policies.table import POLICIES
 from artist.run import drive, prepare, simulate
 from artist.testing import check_policy
 
@@ -127,14 +129,63 @@ def test_evaluation_imports_neither_torch_nor_gymnasium(tmp_path: Path) -> None:
     assert ran.stdout == "[]\n"
 
 
-def test_without_the_extra_a_sentence_says_what_to_install() -> None:
+@pytest.mark.parametrize(
+    ("missing", "what", "sentence"),
+    [
+        (["gymnasium"], "artist.cli.main", "artist train needs gymnasium, which is"),
+        (["torch", "gymnasium"], "artist.cli.main", "artist train needs gymnasium, torch, which are"),
+        (["gymnasium"], "artist.rl", "artist.rl needs gymnasium, which is"),
+    ],
+)
+def test_without_the_extra_a_sentence_says_who_needs_what(missing, what, sentence) -> None:
+    """`importlib.util.find_spec` answers None for these libraries, and all others are there."""
     code = (
-        "import sys; sys.modules['gymnasium'] = None; sys.argv = "
-        "['artist', 'train', 's.yaml', '--out', 'x']; from artist.cli.main import main; main()"
+        "import sys, importlib.util as u; found = u.find_spec; from types import SimpleNamespace; "
+        f"u.find_spec = lambda name: None if name in {missing} else SimpleNamespace(); "
+        "sys.argv = ['artist', 'train', 's.yaml', '--out', 'x']\n"
+        f"import {what} as it\n"
+        "it.main()"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ran.returncode == 2
-    assert ran.stderr == (
-        "artist: error: artist.rl needs gymnasium, which is not installed: "
-        "pip install 'artist-sim[rl]'\n"
-    )
+    said = f"{sentence} not installed: pip install 'artist-sim[rl]'\n"
+    if what == "artist.rl":
+        assert ran.stderr.endswith(f"ConfigError: {said}")
+    else:
+        assert (ran.returncode, ran.stderr) == (2, f"artist: error: {said}")
+
+
+# -- the network that ships ----------------------------------------------------------
+
+
+def test_hybrid_follows_the_greedy_rule_where_the_network_answers_none(tmp_path: Path) -> None:
+    """A network that always wants none: `wait` runs one job at a time, `greedy` is SRSF."""
+    options = TaskOptions.model_validate({"preemption": "at-once"})
+    logits = np.zeros(options.candidates + 1, dtype=np.float32)
+    logits[-1] = 1.0
+    file = str(constant(tmp_path / "p.npz", logits, options, tree_of(SMALL)))
+    few = SMALL.model_copy(update={"jobs": 20})
+    greedy = rows_under("learned", few, weights=file, on_none="greedy")
+    assert greedy.jobs == rows_under("srsf", few).jobs
+    assert greedy.jobs != rows_under("learned", few, weights=file).jobs
+
+
+@pytest.mark.parametrize("name", ["rl-base", "rl-hybrid"])
+def test_the_network_that_ships_keeps_the_contract(name: str) -> None:
+    entry = POLICIES[name]
+    check_policy(lambda: Shipped(ShippedOptions.model_validate(dict(entry.preset))))
+
+
+def test_base_and_hybrid_are_one_network_that_waits_or_does_not() -> None:
+    base, hybrid = rows_under("rl-base"), rows_under("rl-hybrid")
+    assert hybrid.jobs == rows_under("learned", weights=str(SHIPPED), on_none="greedy").jobs
+    assert base.jobs == rows_under("learned", weights=str(SHIPPED)).jobs
+    assert base.jobs != hybrid.jobs
+
+
+def test_the_model_card_tells_of_the_weights_that_ship() -> None:
+    card = SHIPPED.with_suffix(".md").read_text(encoding="utf-8")
+    _, manifest = read_weights(SHIPPED)
+    assert manifest.digest in card
+    assert f"{manifest.steps:,} steps" in card
+    for word in ("Data", "Seeds", "Results", "Limits"):
+        assert f"**{word}" in card
