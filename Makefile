@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini clean
+.PHONY: sim test lint docs docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini study-rl clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -155,6 +155,13 @@ study-contention: $(STAMP)
 study-cassini: $(STAMP)
 	$(BIN)/python studies/cassini/study runs --workers $(WORKERS)
 	$(BIN)/python studies/cassini/study page
+
+# Repeats the runs behind studies/rl/README.md and writes the page. Half an hour of CPU time, most of it
+# for searches. Runs that are done are kept in build/ until `make clean`. No training, no extra. The paper's
+# table needs its authors' files: `python studies/rl/study paper --tables FOLDER --trace FILE`.
+study-rl: $(STAMP)
+	$(BIN)/python studies/rl/study runs --workers $(WORKERS)
+	$(BIN)/python studies/rl/study page
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -1,4 +1,4 @@
-"""The libraries of the extra `rl`. They may be missing, so nothing below `artist.rl` imports them."""
+"""The libraries of the extra `rl`. They may be missing; only `artist.rl` imports them."""
 
 from __future__ import annotations
 

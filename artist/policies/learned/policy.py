@@ -3,11 +3,11 @@
 The network sees and does what the manifest of its weights says (`options.py`). Each action is the
 allowed one with the largest logit, so a run has no chance in it.
 
-`rl-base` and `rl-hybrid` are one network that ships with artist (`shipped/`, with its model card).
-They differ as in Ryu and Eo, section IV. RL-base waits where the network answers none. RL-Hybrid
-then follows a greedy rule: the first candidate is next, so it waits only where nobody can start.
-Theirs are trained on the grid of a cluster of 4 x 8 GPUs, ours sees sensitivities, so that it can
-be used on any cluster.
+`rl-base` and `rl-hybrid` ship with artist (`shipped/`, each with a model card). They differ as in
+Ryu and Eo, section IV. RL-base waits where its network answers none. RL-Hybrid then follows a greedy
+rule: the first candidate is next, so it waits only where nobody can start. So its network was
+trained without the answer none. Theirs see the grid of a cluster of 4 x 8 GPUs, ours
+sensitivities: they can be used on any cluster.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from artist.policies.learned.observe import Observation, open_observation, open_
 from artist.policies.learned.task import Mask, Task
 from artist.policies.learned.weights import read_weights
 
-SHIPPED = Path(__file__).parent / "shipped" / "rl.npz"
-"""The network of `rl-base` and `rl-hybrid`; rl.md beside it is its model card."""
+SHIPPED = Path(__file__).parent / "shipped"
+"""Networks, NAME.npz, and a model card beside each, NAME.md."""
 
 OnNone: TypeAlias = Literal["wait", "greedy"]
 
 
-class ShippedOptions(Options):
+class NetworkOptions(Options):
     """Options of every network."""
 
     # The paper's RL-base (section IV).
@@ -42,7 +42,7 @@ class ShippedOptions(Options):
     )
 
 
-class LearnedOptions(ShippedOptions):
+class LearnedOptions(NetworkOptions):
     """Options of the policy."""
 
     # None: a network is trained for a purpose, so none is everybody's.
@@ -51,10 +51,19 @@ class LearnedOptions(ShippedOptions):
     )
 
 
+class ShippedOptions(NetworkOptions):
+    """Options of the networks that ship."""
+
+    # The row of the table of policies says which.
+    network: Literal["rl-base", "rl-hybrid"] = Field(
+        default="rl-base", description="which of the networks that ship with artist"
+    )
+
+
 class Learned(BasePolicy):
     """A network from a file."""
 
-    Options: type[ShippedOptions] = LearnedOptions
+    Options: type[NetworkOptions] = LearnedOptions
 
     def __init__(self, options: LearnedOptions) -> None:
         if options.weights is None:
@@ -109,12 +118,12 @@ class Learned(BasePolicy):
 
 
 class Shipped(Learned):
-    """The network that ships with artist."""
+    """A network that ships with artist."""
 
     Options = ShippedOptions
 
     def __init__(self, options: ShippedOptions) -> None:
-        self._open(str(SHIPPED), options.on_none)
+        self._open(str(SHIPPED / f"{options.network}.npz"), options.on_none)
 
 
 def greedy(mask: Mask) -> int:
