@@ -4,9 +4,9 @@ The network sees and does what the manifest of its weights says (`options.py`). 
 allowed one with the largest logit, so a run has no chance in it.
 
 `rl-base` and `rl-hybrid` ship with artist (`shipped/`, each with a model card). They differ as in
-Ryu and Eo, section IV. RL-base waits where its network answers none. RL-Hybrid then follows a greedy
-rule: the first candidate is next, so it waits only where nobody can start. So its network was
-trained without the answer none. Theirs see the grid of a cluster of 4 x 8 GPUs, ours
+Ryu and Eo, section IV. RL-base waits where its network answers none. RL-Hybrid then follows a
+greedy rule: the first candidate is next, so it waits only where nobody can start. So its network
+was trained without the answer none. Theirs see the grid of a cluster of 4 x 8 GPUs, ours
 sensitivities: they can be used on any cluster.
 """
 

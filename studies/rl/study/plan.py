@@ -16,8 +16,8 @@ MACHINES = (4, 16)
 LOADS = ("0.7", "0.8", "0.9")
 BATCH = "batch"
 GPUS = 8
-JOBS = {4: 128, 16: 384}
-"""A queue needs time to build up, on the larger cluster three times as many jobs."""
+JOBS = {4: 128, 16: 256}
+"""A queue needs time to build up."""
 BATCH_JOBS = {4: 64, 16: 128}
 
 FIRST_SEED = 2000

@@ -125,9 +125,9 @@ def _cell(compared: ComparedValues) -> str:
 
 def _paper() -> str:
     lines = [
-        "4 machines of 8 GPUs, 256 jobs at time 0, rounds of 300 s, with the authors' own tables of "
-        "throughputs, which do not ship (`study paper --tables FOLDER --trace FILE`). Service is "
-        "what their code prints as JCT: it leaves out waiting.",
+        "4 machines of 8 GPUs, 256 jobs at time 0, rounds of 300 s, with the authors' own tables "
+        "of throughputs, which do not ship (`study paper --tables FOLDER --trace FILE`). Service "
+        "is what their code prints as JCT: it leaves out waiting.",
         "",
         _row(
             [
@@ -158,10 +158,10 @@ def _paper() -> str:
         lines.append(_row(cells_))
     lines += [
         "",
-        "As coded, LAS serves the most served job first and SRTF the job of which the least is done, "
-        "jobs are spread over as many machines as possible, and a job never lies on one machine. "
-        "`pack` takes the fewest machines but two at least, `one machine` may take a single one, and "
-        "`0.6 or wait` starts no job where anybody would keep less than that share of its speed.",
+        "As coded, LAS serves the most served job first and SRTF the job of which the least is "
+        "done, jobs are spread over as many machines as possible, and a job never lies on one machine. "
+        "`pack` takes the fewest machines but two at least, `one machine` may take a single one, "
+        "and `0.6 or wait` starts no job where anybody would keep less than that share of its speed.",
     ]
     return "\n".join(lines)
 
@@ -172,8 +172,8 @@ def _how() -> str:
     batch = f"{BATCH_JOBS[small]} and {BATCH_JOBS[large]} jobs at time 0"
     missing = [x for x in POLICIES if x not in policies(large)]
     points = {
-        "Cluster": "[`training/machines.yaml`](training/machines.yaml): machines of eight GPUs that "
-        "share a card of 10 Gbit/s, contention `mean`. The networks were trained on "
+        "Cluster": "[`training/machines.yaml`](training/machines.yaml): machines of eight GPUs "
+        "that share a card of 10 Gbit/s, contention `mean`. The networks were trained on "
         f"{small} machines; on {large} they are used as they are.",
         "Jobs": f"`synth` at loads {', '.join(LOADS)} ({poisson}) and a batch ({batch}), seeds "
         f"{FIRST_SEED} to {FIRST_SEED + SEEDS - 1}. No training and no choice used these seeds.",
