@@ -15,7 +15,7 @@ finish, so with any host the policy knows run times.
 **What the host is told.** Of a job that was left out: that it started and lost its GPUs at once, as
 in an outage. It enters the queue again at the next question.
 
-**Cost.** A trial is a run of the present jobs: about a millisecond a job, so a question with a
+**Cost.** A trial is a run of the present jobs: about two milliseconds a job, so a question with a
 doubtful start costs up to `answers` times that. Questions without one cost nothing more.
 """
 

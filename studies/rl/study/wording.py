@@ -159,9 +159,9 @@ def _paper() -> str:
     lines += [
         "",
         "As coded, LAS serves the most served job first and SRTF the job of which the least is "
-        "done, jobs are spread over as many machines as possible, and a job never lies on one machine. "
+        "done, jobs are spread over as many machines as possible, and a job never lies on one. "
         "`pack` takes the fewest machines but two at least, `one machine` may take a single one, "
-        "and `0.6 or wait` starts no job where anybody would keep less than that share of its speed.",
+        "and `0.6 or wait` starts no job where anybody would keep less than that of its speed.",
     ]
     return "\n".join(lines)
 
