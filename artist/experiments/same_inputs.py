@@ -38,7 +38,14 @@ class Inputs:
         links = (scenario.fabric, changes, scenario.calibration, scenario.backend)
         # A trace file is the same for every seed.
         seed = 0 if is_file(Path(scenario.trace)) else scenario.seed
-        others = (scenario.fallback, scenario.policy, scenario.policy_options, scenario.columns)
+        others = (
+            scenario.fallback,
+            scenario.policy,
+            scenario.policy_options,
+            scenario.columns,
+            scenario.contention,
+            scenario.failures,
+        )
         key = json.dumps([scenario.trace, seed, links, others], default=str)
         if key not in self._of:
             try:
