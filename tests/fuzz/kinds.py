@@ -18,6 +18,7 @@ from breaking import broken_bytes, broken_json, broken_yaml
 from support import SELF_SUFFICIENT
 
 from artist.cluster.fabric import load_fabric
+from artist.cluster.placement import Placement
 from artist.cluster.shape import parse_signature
 from artist.config import Scenario, load_scenario
 from artist.estimates.calibration import load_calibration
@@ -39,6 +40,7 @@ from artist.run import (
 )
 from artist.trace.named import Given, open_trace
 from artist.workload.astra_text import read_text, to_text
+from artist.workload.job import Job
 from artist.workload.layers import quantised
 from artist.workload.models import workload
 
@@ -143,6 +145,30 @@ def read_fabric(path: Path) -> None:
     build_cluster(scenario, fabric)
     shape = parse_signature("4,4/4", fabric.level_names, fabric.gpus_per_socket)
     build_latency(scenario, fabric).estimate("resnet18", shape)
+
+
+def read_failures(path: Path) -> None:
+    """Let a small cluster fail for a while."""
+    from artist.failures.failures import open_failures
+
+    tree = build_cluster(Scenario(racks=2, machines_per_rack=2), load_fabric("a100"))
+    failures = open_failures(str(path), None, tree)
+    events = failures.events(0)
+    assert events is not None
+    for _ in range(100):
+        if events.next_event(0) is None:
+            break
+    failures.checkpoints(Job("a", 0.0, 9, "any", 1, 1.0), Placement((0, 1), (8, 1)))
+
+
+_FAILURES: dict[str, Any] = {
+    "machine": {"distribution": "exponential", "mtbf_s": 5e5, "repair_s": 600},
+    "gpu": {"distribution": "weibull", "shape": 0.7, "mtbf_s": 2e7, "repair_s": 0},
+    "link": {"level": "rack", "distribution": "exponential", "mtbf_s": 3e6, "repair_s": 60},
+    "outages": [{"kind": "rack", "unit": 1, "at_s": 1e5, "duration_s": 3600}],
+    "maintenance": [{"kind": "machine", "unit": 3, "at_s": 2e5, "duration_s": 7200}],
+    "checkpoint": {"interval_s": "auto", "cost_s": 30},
+}
 
 
 def read_calibration(path: Path) -> None:
@@ -477,6 +503,7 @@ def kinds() -> dict[str, Kind]:
             _yaml(_shipped("calibrations", "dally2025-table1.yaml")),
             read_calibration,
         ),
+        Kind("failures", "x.yaml", _yaml(_FAILURES), read_failures),
         Kind("images", "i.yaml", _yaml(_shipped("images.yaml")), read_images),
         Kind("workload-text", "w.txt", _text(_resnet_text(), _SMALL), read_workload),
         Kind("workload-chakra", "w.0.et", _text(_chakra()), read_chakra),
