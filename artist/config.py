@@ -24,6 +24,7 @@ from pydantic import (
 from artist.cluster.fabric_options import LevelOptions, normal_form
 from artist.cluster.with_units import other_spelling
 from artist.errors import ConfigError, did_you_mean, shortened
+from artist.failures.options import CheckpointOptions
 from artist.io.documents import Document, explain, load_yaml, validate
 from artist.io.fields import NonNegative
 from artist.io.safe_yaml import parse_yaml
@@ -38,6 +39,7 @@ GROUPS = {
     "system": "system",
     "fabric": "fabric_options",
     "contention": "contention_options",
+    "checkpoint": "checkpoint",
     "data": "data_options",
 }
 
@@ -150,6 +152,15 @@ class Scenario(_Explained):
     restart_s: NonNegative | None = Field(
         default=None, description="cost of a restart for every job, instead of the trace's"
     )
+    failures: str = Field(
+        default="none",
+        description="what fails: a model of `artist list failures`, a file, or none",
+    )
+    checkpoint: CheckpointOptions | None = Field(
+        default=None,
+        description="when jobs save their state: {interval_s: 3600, cost_s: 30} "
+        "(--set checkpoint.KEY=VALUE)",
+    )
     tenants: dict[str, Tenant] | str | None = Field(
         default=None,
         description="tenant -> quota in GPUs, or {quota, weight}; or a file with that under "
@@ -199,8 +210,8 @@ class Scenario(_Explained):
         """Leave out the sizes where `tree` is in their place: nobody shall read them as facts.
 
         Leave out what is said about a trace's file if nothing is: most runs have no such file. So
-        with changes of the fabric, contention and data, and with a cluster file, which also is in
-        the place of sizes and fabric. Ids of runs stay what they were.
+        with changes of the fabric, contention, failures and data. A cluster file is in the place of
+        sizes and fabric. Ids of runs stay what they were.
         """
         settings: dict[str, Any] = serialise(self)
         for name in ABOUT_THE_TRACE:
@@ -214,6 +225,10 @@ class Scenario(_Explained):
             settings.pop("tenants", None)
         if not self.contention_options:
             settings.pop("contention_options", None)
+        if self.failures == "none":
+            settings.pop("failures", None)
+        if self.checkpoint is None:
+            settings.pop("checkpoint", None)
         if self.tree is not None or self.cluster is not None:
             for name in SIZES:
                 settings.pop(name, None)
@@ -263,9 +278,10 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     """A copy of scenario settings with one changed.
 
     `policy.KEY` sets an option of the policy, `system.KEY` a system setting of ASTRA-sim, and
-    `fabric.LEVEL.KEY` a setting of a level of the fabric, and `contention.KEY` an option of the
-    model of contention, and `data.KEY` one of data. In a policy that takes another policy
-    inside, `policy.host.KEY` sets an option of the inner one.
+    `fabric.LEVEL.KEY` a setting of a level of the fabric, `contention.KEY` an option of the
+    model of contention, `checkpoint.KEY` when jobs write checkpoints, and `data.KEY` an option of
+    data. In a policy that takes another policy inside, `policy.host.KEY` sets an option of the
+    inner one.
 
     Raises:
         ConfigError: no such setting.
@@ -274,16 +290,28 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     if group in GROUPS and option:
         field = GROUPS[group]
         options = base.get(field, {})
+        if field == "checkpoint" and options is None:
+            options = {}
         if not isinstance(options, Mapping):
             raise ConfigError(f"{field} is {shortened(options)}, expected options as KEY: VALUE")
         if group == "fabric":
             options = _without_other_spelling(options, option)
         return {**base, field: _with(options, option, value)}
-    known = [name for name in Scenario.model_fields if name not in GROUPS.values()]
+    groups = {*GROUPS.values()} - {"checkpoint"}  # which is also set as a whole
+    known = [name for name in Scenario.model_fields if name not in groups]
     if key in known:
         return {**base, key: value}
     hint = did_you_mean(
-        key, ["policy.*", "system.*", "fabric.LEVEL.*", "contention.*", "data.*", *known]
+        key,
+        [
+            "policy.*",
+            "system.*",
+            "fabric.LEVEL.*",
+            "contention.*",
+            "checkpoint.*",
+            "data.*",
+            *known,
+        ],
     )
     raise ConfigError(f"unknown setting {shortened(key)} ({hint})")
 

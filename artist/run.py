@@ -9,8 +9,8 @@ outside calls `prepare`, asks and answers `Prepared.simulator` itself, and calls
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ from artist.policies.table import POLICIES
 from artist.registry import Entry
 from artist.results.alone import alone_seconds
 from artist.results.lazy_tables import LazyTables
-from artist.results.links import link_table
+from artist.results.links import link_table, turn_table
 from artist.results.metrics import (
     Table,
     job_table,
@@ -69,6 +69,7 @@ from artist.workload.tenants import NO_TENANTS, Tenant, check_quotas, load_tenan
 if TYPE_CHECKING:
     from artist.data.data import Data
     from artist.data.gate import DataGate
+    from artist.failures.failures import Failures
 
 OnQuestion = Callable[[Simulator], None]
 OnTrace = Callable[[Trace], None]
@@ -91,6 +92,8 @@ class Prepared:
     simulator: Simulator
     files: Mapping[str, str]
     """Digests of the other files that the scenario names, by setting."""
+    failures: Failures | None = None
+    """What fails, and when jobs write checkpoints; None if neither."""
     gate: DataGate | None = None
     """The policy in a run with data; None in others."""
 
@@ -129,8 +132,9 @@ def prepare(
 ) -> Prepared:
     """Turn a scenario's names into a simulator and a policy.
 
-    `events` come from outside the trace. They are not part of the scenario, so the result does not
-    tell of them, and statistics of free and fragmented GPUs count withdrawn GPUs as free.
+    `events` come from outside the trace, in place of the scenario's failures. They are not part of
+    the scenario, so the result does not tell of them, and the share of fragmented GPUs counts
+    withdrawn GPUs as free.
 
     Raises:
         ArtistError: whatever is wrong with the scenario.
@@ -150,6 +154,9 @@ def prepare(
     if data is not None:
         policy = gate = data.gate(policy)
         rates = data.rates(rates, tree)
+    failures = build_failures(scenario, tree, trace)
+    if events is None and failures is not None:
+        events = failures.events(scenario.seed)
     simulator = Simulator(
         tree,
         trace.jobs,
@@ -157,10 +164,21 @@ def prepare(
         lease=policy.lease,
         visiting_order=VisitingOrder(tree, scenario.permutation),
         events=events,
+        checkpoints=None if failures is None else failures.checkpoints,
         check=check,
     )
     return Prepared(
-        scenario, fabric, calibration, trace, policy, estimates, network, simulator, files, gate
+        scenario,
+        fabric,
+        calibration,
+        trace,
+        policy,
+        estimates,
+        network,
+        simulator,
+        files,
+        failures,
+        gate,
     )
 
 
@@ -203,11 +221,15 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     rates = AloneRates(tree, estimates.estimate)
     contended = scenario.contention != "none"
     jobs = job_table(rows, alone_seconds(trace.jobs, tree, rates.alone), contended=contended)
+    failing = prepared.failures is not None
+    timeline = timeline_table(rows, tree, failing=failing)
+    job_ids = [job.id for job in trace.jobs]
+    told = _told_of_failures(prepared, job_ids)
+    jobs |= told.job_columns
     own_tables = tables_of(prepared.policy, scenario.policy)
     tenants = load_tenants(scenario.tenants)
     account = accounts(rows, trace.jobs, jobs, tree.gpus, tenants, own_tables.get("queue", {}))
     jobs |= account.columns
-    timeline = timeline_table(rows, tree)
     summary = {
         "policy": scenario.policy,
         "trace": trace.name,
@@ -216,6 +238,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         **_fabric_changes(scenario),
         **({"contention": scenario.contention} if contended else {}),
         **summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share),
+        **told.summary,
         **account.metrics,
         **({} if prepared.gate is None else prepared.gate.summary()),
         **work,
@@ -225,13 +248,16 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     }
     tables: dict[str, Table] = {
         "jobs": jobs,
-        "placements": placement_table(rows, tree, [job.id for job in trace.jobs]),
+        "placements": placement_table(rows, tree, job_ids) | told.placement_columns,
         "timeline": timeline,
     }
     tables.update(account.tables)
     tables.update(own_tables)
+    tables.update(told.tables)
     if links:
         tables["links"] = link_table(rows, trace.jobs, prepared.network)
+    if prepared.network.turns.taken:
+        tables["turns"] = turn_table(prepared.network.turns.taken, trace.jobs)
     run_facts = facts(rows, tree.gpus, trace.jobs)
     return Result(
         scenario,
@@ -257,6 +283,34 @@ def link_digests(scenario: Scenario) -> Mapping[str, str]:
     """
     fabric = build_fabric(scenario)
     return _link_digests(fabric, build_calibration(scenario, fabric))
+
+
+@dataclass(frozen=True)
+class _ToldOfFailures:
+    """What failures and checkpoints add to a result; nothing in a run without either."""
+
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    job_columns: Table = field(default_factory=dict)
+    placement_columns: Table = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+
+
+def _told_of_failures(prepared: Prepared, job_ids: Sequence[str]) -> _ToldOfFailures:
+    if prepared.failures is None:
+        return _ToldOfFailures()
+    from artist.results.failures import tables as of_failures
+
+    rows = prepared.simulator.rows
+    costs = of_failures.job_costs(rows, prepared.failures.hazard)
+    return _ToldOfFailures(
+        of_failures.failure_summary(rows, costs),
+        of_failures.job_columns(costs),
+        of_failures.placement_columns(rows),
+        {
+            "outages": of_failures.outage_table(rows, job_ids),
+            "failure_sizes": of_failures.size_table(costs),
+        },
+    )
 
 
 def _link_digests(fabric: Fabric, calibration: Calibration | None) -> Mapping[str, str]:
@@ -336,6 +390,20 @@ def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:
     if scenario.calibration == AUTO and kind in ("none", "recorded"):
         return None
     return choose_calibration(scenario.calibration, fabric)
+
+
+def build_failures(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Failures | None:
+    """What fails in a run, and when its jobs write checkpoints; None if neither.
+
+    Raises:
+        ConfigError: unknown name, a bad file, or a unit that the cluster lacks.
+    """
+    asked = scenario.failures != "none" or scenario.checkpoint is not None
+    if not asked and all(job.checkpoint_interval_s is None for job in trace.jobs):
+        return None
+    from artist.failures.failures import open_failures
+
+    return open_failures(scenario.failures, scenario.checkpoint, tree)
 
 
 def _fabric_changes(scenario: Scenario) -> Mapping[str, str]:

@@ -51,6 +51,10 @@ Contention = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="See: artist list contention (default none)."),
 ]
+FailuresName = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|FILE|none", help="See: artist list failures (default none)."),
+]
 DataName = Annotated[
     str | None,
     typer.Option("--data", metavar="FILE", help="The tables that jobs read, and their regions."),
@@ -61,7 +65,8 @@ Sets = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="policy.KEY, system.KEY, fabric.LEVEL.KEY, contention.KEY, data.KEY or a setting.",
+        help="policy.KEY, system.KEY, fabric.LEVEL.KEY, contention.KEY, checkpoint.KEY, data.KEY "
+        "or a setting.",
     ),
 ]
 

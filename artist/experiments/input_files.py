@@ -37,6 +37,7 @@ class InputFiles:
             "backend": self._backend(scenario.backend),
             "fallback": self._backend(scenario.fallback),
             "contention": self._contention(scenario.contention),
+            "failures": self._file(scenario.failures),
             "policy": POLICY_FILE.sub(self._policy_file, scenario.policy),
             "policy_options": self._options(scenario.policy_options),
         }

@@ -1,9 +1,9 @@
 """The files that a scenario names beside trace, fabric and calibration, and their digests.
 
 These are the mapping of a trace's columns, the recorded tables of backends, tables of slowdowns
-(`--contention table:FILE`), cluster and data files, policies in files (`FILE.py:CLASS`) and the
-options `..._file` and `weights` of policies. Their digests stand in a run's manifest, so that runs
-which read different files are told apart.
+(`--contention table:FILE`), cluster and data files, models of failures, policies in files
+(`FILE.py:CLASS`) and the options `..._file` and `weights` of policies. Their digests stand in a
+run's manifest, so that runs which read different files are told apart.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
     kind, _, file = scenario.contention.partition(":")
     if kind == "table" and file:
         yield "contention", file
+    if scenario.failures != "none":
+        yield "failures", _failure_file(scenario.failures)
     if isinstance(scenario.tenants, str):
         yield "tenants", scenario.tenants
     if scenario.cluster is not None:
@@ -78,6 +80,11 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if (mapping := mapping_file(scenario)) is not None:
         yield MAPPING, mapping
     yield from _in_options("policy", scenario.policy_options)
+
+
+def _failure_file(name: str) -> str:
+    """The file of a failure model; its name if there is none, which whoever needs it will say."""
+    return str(document_path("failures", name) or name)
 
 
 def _in_options(prefix: str, options: Any) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,14 @@ from artist.errors import ConfigError
 from artist.network.demand.curves import Curves
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.rate_functions import open_contention
-from artist.run import build_calibration, build_cluster, build_fabric, build_latency, build_trace
+from artist.run import (
+    build_calibration,
+    build_cluster,
+    build_fabric,
+    build_failures,
+    build_latency,
+    build_trace,
+)
 from artist.trace.native.trace import Trace
 
 
@@ -59,4 +66,13 @@ class Stage:
         rates = open_contention(
             scenario.contention, scenario.contention_options, replace(self._network, seed=seed)
         )
-        return Simulator(self.tree, trace.jobs, rates, visiting_order=self._order), trace
+        failures = build_failures(scenario, self.tree, trace)
+        simulator = Simulator(
+            self.tree,
+            trace.jobs,
+            rates,
+            visiting_order=self._order,
+            events=None if failures is None else failures.events(seed),
+            checkpoints=None if failures is None else failures.checkpoints,
+        )
+        return simulator, trace

@@ -36,6 +36,10 @@ class Job:
     restart_s: float = 0.0
     # The columns hint_* of a trace, by their full name. Only policies read them.
     hints: Mapping[str, object] = field(default_factory=dict, hash=False)
+    # How much work the job does between two checkpoints, and how long it stands still to write one.
+    # Without them the scenario says it.
+    checkpoint_interval_s: float | None = None
+    checkpoint_cost_s: float | None = None
     # The team that the job counts for, and its urgency from 1 (highest) to 7; None: not given.
     # MAST, section 4.2: workloads without a priority are treated as the lowest.
     tenant: str | None = None

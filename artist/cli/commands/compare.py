@@ -70,6 +70,7 @@ def compare(
     backend: options.Backend = None,
     calibration: options.CalibrationName = None,
     contention: options.Contention = None,
+    failures: options.FailuresName = None,
     data: options.DataName = None,
     sets: options.Sets = None,
     seed: options.Seed = None,

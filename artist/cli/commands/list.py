@@ -13,6 +13,7 @@ from artist.cli.output import Format, print_json, print_table
 if TYPE_CHECKING:
     from artist.cluster.cluster_file import Cluster
     from artist.cluster.fabric import Fabric
+    from artist.failures.model_file import FailureFile
     from artist.registry import Entry
 
 
@@ -26,6 +27,7 @@ class Kind(StrEnum):
     TRACES = "traces"
     BACKENDS = "backends"
     CONTENTION = "contention"
+    FAILURES = "failures"
     METRICS = "metrics"
 
 
@@ -59,6 +61,12 @@ def _fabric_row(fabric: Fabric) -> dict[str, Any]:
         "oversubscription": oversubscription_text(fabric),
         "summary": fabric.summary,
     }
+
+
+def _failures_row(name: str, file: FailureFile) -> dict[str, Any]:
+    """A failure model, and the mean times between failures of its units."""
+    fails = ", ".join(f"{kind} every {one.mtbf_s:g} s" for kind, one in file.model.random)
+    return {"id": name, "fails": fails, "summary": file.model.summary}
 
 
 def _cluster_row(cluster: Cluster) -> dict[str, Any]:
@@ -116,6 +124,10 @@ def _rows(what: Kind) -> list[dict[str, Any]]:
             from artist.network.rates.rate_functions import CONTENTION
 
             return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in CONTENTION]
+        case Kind.FAILURES:
+            from artist.failures.model_file import failure_names, load_failures
+
+            return [_failures_row(name, load_failures(name)) for name in failure_names()]
         case Kind.METRICS:
             from artist.results.terms.glossary import METRICS
 

@@ -158,6 +158,9 @@ def synth(
     arrivals: Annotated[
         Kind, typer.Option(help="Others than poisson: for --shape cassini.")
     ] = Kind.POISSON,
+    divided: Annotated[
+        bool, typer.Option("--divided", help="For --shape cassini: GPTs divided among GPUs.")
+    ] = False,
     cluster: Annotated[
         str | None,
         typer.Option(metavar="NAME|FILE", help="Of mast-synth: whose regions hold the tables."),
@@ -181,11 +184,11 @@ def synth(
         raise ConfigError("--data and --cluster belong together, and to --shape mast-synth")
     write = write_parquet if out.suffix == ".parquet" else write_csv
     if shape is Shape.CASSINI:
-        write(iter(cassini(arrivals, jobs, gpus, seed, load).jobs), out)
-    elif arrivals is not Kind.POISSON or load is None:
+        write(iter(cassini(arrivals, jobs, gpus, seed, load, divided=divided).jobs), out)
+    elif arrivals is not Kind.POISSON or load is None or divided:
         raise ConfigError(
             f"--shape {shape}: it has Poisson arrivals at a --load; give --load, and --arrivals "
-            "only with --shape cassini"
+            "and --divided only with --shape cassini"
         )
     elif shape is Shape.MAST:
         _write_mast(jobs, load, gpus, seed, out, data, cluster, overwrite=overwrite)

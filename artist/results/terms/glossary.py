@@ -111,14 +111,15 @@ METRICS = (
         "gpu_stalled_share",
         "1",
         "share of the cluster's GPU time in which jobs held the GPU and stood still: restart, "
-        "migration, hold",
-        "sum(GPUs x stalled_s) / (GPUs of the cluster x makespan)",
+        "migration, hold; and in which they wrote checkpoints that were kept",
+        "sum(GPUs x (stalled_s + checkpoints kept)) / (GPUs of the cluster x makespan)",
     ),
     Term(
         "gpu_lost_share",
         "1",
         "share of the cluster's GPU time in which jobs worked on iterations that they lost with "
-        "their GPUs, computing or communicating",
+        "their GPUs, computing or communicating; after a failure that is all since the last "
+        "checkpoint",
         "sum(GPUs x lost_s) / (GPUs of the cluster x makespan)",
     ),
     Term(
@@ -206,6 +207,39 @@ METRICS = (
         "running time that jobs lost because others used their links, in hours, summed over jobs; "
         "only with --contention",
         "sum(contention_lost_s in jobs) / 3600",
+    ),
+    Term(
+        "outages",
+        "1",
+        "how often a unit failed or went into maintenance until the last job finished; only where "
+        "something fails or jobs write checkpoints, as the next five",
+        "rows of outages.parquet",
+    ),
+    Term("failures", "1", "how often failures stopped jobs", "sum(failures in jobs)"),
+    Term(
+        "lost_gpu_s",
+        "GPU-s",
+        "GPU time of work that jobs lost in failures: all since their last checkpoint",
+        "sum(GPUs x lost_s of intervals that ended failed)",
+    ),
+    Term(
+        "checkpoint_gpu_s",
+        "GPU-s",
+        "GPU time in which jobs wrote checkpoints, also such as they lost later",
+        "sum(GPUs x checkpoint_s)",
+    ),
+    Term(
+        "withdrawn_gpu_s",
+        "GPU-s",
+        "GPU time out of service until the last job finished",
+        "integral of gpus_withdrawn in timeline",
+    ),
+    Term(
+        "training_time_ratio_mean",
+        "1",
+        "effective training time ratio, mean over jobs: productive over run time (Kokolis et al., "
+        "HPCA 2025, without the time in the queue)",
+        "mean(training_time_ratio in jobs)",
     ),
     Term("tenants", "1", "tenants of the run; only where jobs have tenants"),
     Term(
@@ -567,6 +601,20 @@ TERMS = (
         "time-shift on that link. Without loops, one time-shift per job follows that keeps the "
         "jobs of every link apart as that link wants it (CASSINI, section 4.1, Theorem 1)",
         "loops = edges - vertices + connected parts",
+    ),
+    Term(
+        "checkpoint",
+        "",
+        "a job's saved state. After a failure the job goes on from the last one. It writes one "
+        "after every interval of work, and stands still meanwhile (--set checkpoint.interval_s, "
+        "checkpoint.cost_s); a job that loses its GPUs to another saves as well",
+    ),
+    Term(
+        "MTTF",
+        "s",
+        "mean time to failure of a job: run time over failures. On n units that fail at rate r it "
+        "is 1 / (n r)",
+        "run_s / failures in failure_sizes.parquet",
     ),
     Term("gang", "", "the GPUs of one job; they start and stop together"),
     Term("tick", "ns", "the engine's unit of time, an integer"),

@@ -74,10 +74,20 @@ def _jobs(table: Table, work: Work, format_: OwnFormat) -> list[Job]:
         _cells(gpus_max),
         _cells(table.seconds_or("restart_s", 0.0)),
         table.hints(),
+        _perhaps(table, "checkpoint_interval_s"),
+        _perhaps(table, "checkpoint_cost_s"),
         *_quotas(table, format_),
     )
     with many_objects():
         return list(map(Job, *columns))  # in the order of Job's fields
+
+
+def _perhaps(table: Table, name: str) -> Iterable[float | None]:
+    """Times that a job need not have: None for an empty cell, or without the column."""
+    if name not in table.columns:
+        return repeat(None, len(table))
+    values = table.seconds_or(name, MAX_TIME_S)  # a time that stands for none
+    return [None if value == MAX_TIME_S else value for value in values.tolist()]
 
 
 def _quotas(

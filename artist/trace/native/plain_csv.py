@@ -30,6 +30,8 @@ NUMBERS = frozenset(
         "gpus_min",
         "gpus_max",
         "restart_s",
+        "checkpoint_interval_s",
+        "checkpoint_cost_s",
         "priority",
         "submit_time",
         "num_gpus",

@@ -46,10 +46,16 @@ SIMPLE_COLUMNS = (
     "restart_s",
 )
 
-WHEN_GIVEN = ("tenant", "priority", "tables")
+WHEN_GIVEN = ("checkpoint_interval_s", "checkpoint_cost_s", "tenant", "priority", "tables")
 """Columns that are written only if a job has a value in them; after the others, before hints."""
 
-_TYPES_WHEN_GIVEN = {"tenant": str, "priority": int, "tables": str}
+_TYPES_WHEN_GIVEN = {
+    "checkpoint_interval_s": float,
+    "checkpoint_cost_s": float,
+    "tenant": str,
+    "priority": int,
+    "tables": str,
+}
 
 _ROWS_PER_GROUP = 131_072
 
