@@ -150,8 +150,12 @@ class Rate:
     until: Tick | None = None
 
     def __post_init__(self) -> None:
-        times = (self.iteration_s, self.alone_iteration_s)
-        if not (all(0 < time_s < math.inf for time_s in times) and 0 < self.worth < MOST_WORTH):
+        # Written out, since every change of a job makes a rate: a loop takes three times as long.
+        if not (
+            0 < self.iteration_s < math.inf
+            and 0 < self.alone_iteration_s < math.inf
+            and 0 < self.worth < MOST_WORTH
+        ):
             raise InvariantError(
                 f"rate function {self.source!r} gave iterations of {self.iteration_s} s (alone "
                 f"{self.alone_iteration_s} s) that are worth {self.worth} submitted iterations, "
@@ -386,6 +390,38 @@ class JobView(Protocol):
         """When its iterations are to start, if it takes turns with others."""
 
 
+class DataView(Protocol):
+    """Which tables are where, as a policy may know it. Regions are units of the level `region`."""
+
+    def regions_holding(self, job: Job) -> tuple[int, ...]:
+        """The regions that hold every table of a job, ascending; all if it names no table."""
+        ...
+
+    def missing_bytes(self, job: Job, region: int) -> int:
+        """Bytes of the job's tables that a region does not hold yet."""
+        ...
+
+
+class WhatIf(Protocol):
+    """Tries an answer on a copy of the run, in which no job arrives any more and nothing fails."""
+
+    def __call__(self, answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
+        """When each job in the system would finish, by handle.
+
+        The copy is given the answer, and from then on asks a copy of `policy`. Neither the run nor
+        the policy changes.
+
+        Raises:
+            PolicyError: the answer is unlawful, or jobs are left over.
+        """
+        ...
+
+
+def nothing_to_try(answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
+    """Where there is no run: of a view that was made by hand."""
+    raise InvariantError("this view is of no run, so nothing can be tried")
+
+
 class ClusterView(NamedTuple):
     """The state of the cluster at a question; valid until the question is answered."""
 
@@ -407,6 +443,10 @@ class ClusterView(NamedTuple):
     """The rate of a job on some GPUs by the estimate, without any links (`RateFunction.alone`)."""
     links: SharedLinks
     """How busy links are, and what a job would lose on them (`RateFunction.links`)."""
+    what_if: WhatIf = nothing_to_try
+    """What an answer would lead to if nobody came any more. It costs a run of the jobs here."""
+    data: DataView | None = None
+    """Which tables are where; None in a run without data (`artist/data`)."""
 
     @property
     def cluster(self) -> ClusterTree:

@@ -16,12 +16,14 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from artist import __version__
+from artist.cluster.cluster_file import Cluster, load_cluster
+from artist.cluster.cluster_links import fabric_of_cluster
 from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.cluster.fabric_options import changes_text, with_options
 from artist.cluster.tree import ClusterTree, nested
 from artist.cluster.visiting_order import VisitingOrder
 from artist.config import ABOUT_THE_TRACE, Scenario
-from artist.contract import EventSource, Options, Policy
+from artist.contract import EventSource, Options, Policy, RateFunction
 from artist.engine.simulator import Simulator
 from artist.errors import ArtistError, ConfigError, PolicyError, shortened
 from artist.estimates.backends import BACKENDS
@@ -46,7 +48,7 @@ from artist.registry import Entry
 from artist.results.alone import alone_seconds
 from artist.results.failures.tables import NOTHING_TOLD, told_of_failures
 from artist.results.lazy_tables import LazyTables
-from artist.results.links import link_table
+from artist.results.links import link_table, turn_table
 from artist.results.metrics import (
     Table,
     job_table,
@@ -56,14 +58,18 @@ from artist.results.metrics import (
 )
 from artist.results.named_files import file_digests
 from artist.results.result import Result
+from artist.results.tenants import accounts
 from artist.results.waiting.stays import facts
 from artist.results.waiting.waits import wait_table
 from artist.rng import FIRST_DRAWS, Draws, stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.named import Given, open_trace
-from artist.trace.native.trace import Trace, check_models, check_sizes, head
+from artist.trace.native.trace import Trace, check_models, check_sizes, check_tenants, head
+from artist.workload.tenants import NO_TENANTS, Tenant, check_quotas, load_tenants
 
 if TYPE_CHECKING:
+    from artist.data.data import Data
+    from artist.data.gate import DataGate
     from artist.failures.failures import Failures
 
 OnQuestion = Callable[[Simulator], None]
@@ -89,6 +95,8 @@ class Prepared:
     """Digests of the other files that the scenario names, by setting."""
     failures: Failures | None = None
     """What fails, and when jobs write checkpoints; None if neither."""
+    gate: DataGate | None = None
+    """The policy in a run with data; None in others."""
 
 
 def simulate(
@@ -135,18 +143,25 @@ def prepare(
     fabric = build_fabric(scenario)
     tree = build_cluster(scenario, fabric)
     files = file_digests(scenario)
+    check_quotas(load_tenants(scenario.tenants), tree.gpus)
     policy = build_policy(scenario)
     calibration = build_calibration(scenario, fabric)
     trace = build_trace(scenario, tree)
     estimates = build_latency(scenario, fabric, calibration, store)
     network = NetworkOfRun(tree, fabric, estimates, scenario.seed)
+    rates: RateFunction = open_contention(scenario.contention, scenario.contention_options, network)
+    data = build_data(scenario, tree, trace)
+    gate = None
+    if data is not None:
+        policy = gate = data.gate(policy)
+        rates = data.rates(rates, tree)
     failures = build_failures(scenario, tree, trace)
     if events is None and failures is not None:
         events = failures.events(scenario.seed)
     simulator = Simulator(
         tree,
         trace.jobs,
-        open_contention(scenario.contention, scenario.contention_options, network),
+        rates,
         lease=policy.lease,
         visiting_order=VisitingOrder(tree, scenario.permutation),
         events=events,
@@ -154,7 +169,17 @@ def prepare(
         check=check,
     )
     return Prepared(
-        scenario, fabric, calibration, trace, policy, estimates, network, simulator, files, failures
+        scenario,
+        fabric,
+        calibration,
+        trace,
+        policy,
+        estimates,
+        network,
+        simulator,
+        files,
+        failures,
+        gate,
     )
 
 
@@ -204,6 +229,10 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     if prepared.failures is not None:
         told = told_of_failures(rows, prepared.failures.hazard, job_ids)
     jobs |= told.job_columns
+    own_tables = tables_of(prepared.policy, scenario.policy)
+    tenants = load_tenants(scenario.tenants)
+    account = accounts(rows, trace.jobs, jobs, tree.gpus, tenants, own_tables.get("queue", {}))
+    jobs |= account.columns
     summary = {
         "policy": scenario.policy,
         "trace": trace.name,
@@ -213,6 +242,8 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         **({"contention": scenario.contention} if contended else {}),
         **summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share),
         **told.summary,
+        **account.metrics,
+        **({} if prepared.gate is None else prepared.gate.summary()),
         **work,
         "wall_s": wall_s,
         "seed": scenario.seed,
@@ -223,10 +254,13 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         "placements": placement_table(rows, tree, job_ids) | told.placement_columns,
         "timeline": timeline,
     }
-    tables.update(tables_of(prepared.policy, scenario.policy))
+    tables.update(account.tables)
+    tables.update(own_tables)
     tables.update(told.tables)
     if links:
         tables["links"] = link_table(rows, trace.jobs, prepared.network)
+    if prepared.network.turns.taken:
+        tables["turns"] = turn_table(prepared.network.turns.taken, trace.jobs)
     run_facts = facts(rows, tree.gpus, trace.jobs)
     return Result(
         scenario,
@@ -261,16 +295,32 @@ def _link_digests(fabric: Fabric, calibration: Calibration | None) -> Mapping[st
 
 
 def build_fabric(scenario: Scenario) -> Fabric:
-    """The scenario's fabric, with the scenario's changes.
+    """The scenario's fabric, with the levels of its cluster file and the scenario's changes.
 
     Raises:
         ConfigError: unknown name, bad file, or a change of a level that the fabric lacks.
     """
-    return with_options(load_fabric(scenario.fabric), scenario.fabric_options)
+    cluster = cluster_of(scenario)
+    if cluster is None:
+        return with_options(load_fabric(scenario.fabric), scenario.fabric_options)
+    named = load_fabric(scenario.own_fabric or cluster.file.fabric or scenario.fabric)
+    return with_options(fabric_of_cluster(cluster.file, named), scenario.fabric_options)
+
+
+def cluster_of(scenario: Scenario) -> Cluster | None:
+    """The scenario's cluster file with its units; None if it names none.
+
+    Raises:
+        ConfigError: unknown name or bad file.
+    """
+    return None if scenario.cluster is None else load_cluster(scenario.cluster)
 
 
 def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
-    """The scenario's cluster on the fabric's levels."""
+    """The scenario's cluster on the levels of its fabric (`build_fabric`)."""
+    cluster = cluster_of(scenario)
+    if cluster is not None:
+        return cluster.tree(fabric.level_names, fabric.gpus_per_socket)
     if scenario.tree is not None:
         tree = nested(fabric.level_names, scenario.tree)
         socket = fabric.gpus_per_socket
@@ -285,6 +335,23 @@ def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
         machines_per_rack=scenario.machines_per_rack,
         gpus_per_machine=scenario.gpus_per_machine,
     )
+
+
+def build_data(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Data | None:
+    """The tables that jobs read, and where they are; None without a data file.
+
+    Raises:
+        ConfigError: a cluster without regions, or a bad option.
+        TraceError: a bad data file, or a job that it does not fit.
+    """
+    if scenario.data is None:
+        if scenario.data_options:
+            raise ConfigError("data options are given, but no data file; name one with data=FILE")
+        return None
+    from artist.data.data import open_data
+
+    cluster = cluster_of(scenario)
+    return open_data(scenario.data, scenario.data_options, cluster, tree, trace.jobs)
 
 
 def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:
@@ -336,14 +403,20 @@ def build_policy(scenario: Scenario) -> Policy:
         ConfigError: unknown name or option.
     """
     draws = Draws(scenario.seed, scenario.permutation)
-    return open_policy(scenario.policy, scenario.policy_options, draws)
+    tenants = load_tenants(scenario.tenants)
+    return open_policy(scenario.policy, scenario.policy_options, draws, tenants)
 
 
-def open_policy(name: str, options: Mapping[str, Any], draws: Draws = FIRST_DRAWS) -> Policy:
+def open_policy(
+    name: str,
+    options: Mapping[str, Any],
+    draws: Draws = FIRST_DRAWS,
+    tenants: Mapping[str, Tenant] = NO_TENANTS,
+) -> Policy:
     """A policy by name, with its preset and options: `NAME`, `FILE.py:CLASS` or `WRAPPER(NAME)`.
 
     The options of the policy inside a wrapper stand under the key `host`. Wrapper and host get
-    the same `draws`, each if its constructor has a parameter of that name.
+    the same `draws` and `tenants`, each if its constructor has a parameter of that name.
 
     Raises:
         ConfigError: unknown name or option, brackets where there is nothing to wrap, or a file that
@@ -362,9 +435,9 @@ def open_policy(name: str, options: Mapping[str, Any], draws: Draws = FIRST_DRAW
         )
     chosen = {**entry.preset, **options}
     host_name = inner[:-1] if entry.wraps else entry.host
-    host = (open_policy(host_name, chosen.pop("host", {}), draws),) if host_name else ()
+    host = (open_policy(host_name, chosen.pop("host", {}), draws, tenants),) if host_name else ()
     try:
-        return _made(entry, chosen, host, draws)
+        return _made(entry, chosen, host, {"draws": draws, "tenants": tenants})
     except ArtistError:
         raise
     except Exception as cause:
@@ -379,15 +452,16 @@ def _entry(name: str) -> Entry:
 
 
 def _made(
-    entry: Entry, chosen: Mapping[str, Any], host: tuple[Policy, ...], draws: Draws
+    entry: Entry, chosen: Mapping[str, Any], host: tuple[Policy, ...], offered: Mapping[str, Any]
 ) -> Policy:
     """The policy of a row. A class without `Options` has none, and is made without them."""
     implementation = entry.load()
     model = getattr(implementation, "Options", None)
     _refuse_former_options(chosen, model or Options)
     settings = validate(chosen, model or Options, f"policy {entry.id}")
-    drawn = {"draws": draws} if "draws" in signature(implementation).parameters else {}
-    policy: Policy = implementation(*((settings,) if model else ()), *host, **drawn)
+    asked = signature(implementation).parameters
+    taken = {name: value for name, value in offered.items() if name in asked}
+    policy: Policy = implementation(*((settings,) if model else ()), *host, **taken)
     if not hasattr(policy, "lease"):
         raise ConfigError(
             f"policy {entry.id} has no lease; derive it from artist.contract.BasePolicy"
@@ -421,6 +495,7 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
         jobs = tuple(replace(job, restart_s=scenario.restart_s) for job in trace.jobs)
         trace = replace(trace, jobs=jobs)
     check_sizes(trace, tree.gpus)
+    check_tenants(trace, load_tenants(scenario.tenants))
     if scenario.backend != "none":
         check_models(trace)
     return permuted(trace, scenario.permutation)

@@ -15,6 +15,7 @@ simulator can be copied or pickled. Continuing the copy gives the same rows.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
@@ -62,6 +63,7 @@ from artist.engine.rows import (
     WaitRow,
     WithdrawnRow,
 )
+from artist.engine.what_if import WhatIf
 from artist.errors import InvariantError, PolicyError, TraceError
 from artist.garbage_collector import many_objects
 from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, ticks
@@ -195,6 +197,7 @@ class Simulator:
             self._finished,
             self._rates.alone,
             links,
+            WhatIf(self),
         )
 
     def answer(self, decisions: Sequence[Decision], policy: str = "the driver") -> None:
@@ -235,6 +238,22 @@ class Simulator:
         waiting = bool(holdings.waiting) and not holdings.running and not self._wakes
         arrived = len(self.rows.jobs) + len(holdings.waiting) == len(self._jobs)
         return waiting and arrived and not holdings.withdrawn and not decisions
+
+    def without_future(self) -> Simulator:
+        """The same question of a run in which no job arrives any more and nothing fails.
+
+        Its rows start here. It shares all else with this one: copy it before going on.
+        """
+        twin = copy.copy(self)
+        twin._queue = self._queue.without(ARRIVAL, OUTSIDE)
+        come = any(kind is ARRIVAL for _, kind, *_ in self._queue.heap)
+        twin._jobs = self._jobs[: self._arrived - come]
+        twin._arrived = len(twin._jobs)
+        twin._outages = outages.Outages(None)
+        twin.rows = Rows()
+        twin._livelock = Livelock()
+        twin._check = False
+        return twin
 
     @property
     def jobs_total(self) -> int:

@@ -28,6 +28,8 @@ class InputFiles:
     def copied(self, scenario: Scenario) -> Scenario:
         """Copy the files of a scenario; the scenario that names the copies."""
         changes = {
+            "cluster": self._file(scenario.cluster),
+            "data": self._file(scenario.data),
             "trace": self._trace(scenario),
             "columns": self._file(scenario.columns),
             "fabric": self._file(scenario.fabric),

@@ -1,9 +1,9 @@
 """The files that a scenario names beside trace, fabric and calibration, and their digests.
 
 These are the mapping of a trace's columns, the recorded tables of backends, tables of slowdowns
-(`--contention table:FILE`), models of failures, policies in files (`FILE.py:CLASS`) and the options
-`..._file` and `weights` of policies. Their digests stand in a run's manifest, so that runs which
-read different files are told apart.
+(`--contention table:FILE`), cluster and data files, models of failures, policies in files
+(`FILE.py:CLASS`) and the options `..._file` and `weights` of policies. Their digests stand in a
+run's manifest, so that runs which read different files are told apart.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from artist.cluster.cluster_file import FOLDER
 from artist.config import Scenario
 from artist.io.data_files import read_bytes
 from artist.io.digests import sha256
@@ -68,6 +69,12 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "contention", file
     if scenario.failures != "none":
         yield "failures", _failure_file(scenario.failures)
+    if isinstance(scenario.tenants, str):
+        yield "tenants", scenario.tenants
+    if scenario.cluster is not None:
+        yield "cluster", str(document_path(FOLDER, scenario.cluster) or scenario.cluster)
+    if scenario.data is not None:
+        yield "data", scenario.data
     for number, match in enumerate(POLICY_FILE.finditer(scenario.policy)):
         yield f"policy.{number}" if number else "policy", match[1].strip()
     if (mapping := mapping_file(scenario)) is not None:

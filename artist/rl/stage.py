@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from artist.cluster.visiting_order import VisitingOrder
 from artist.config import Scenario
 from artist.engine.simulator import Simulator
+from artist.errors import ConfigError
 from artist.network.demand.curves import Curves
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.rate_functions import open_contention
@@ -43,6 +44,10 @@ class Stage:
 
     def __init__(self, scenario: Scenario) -> None:
         """Raises ArtistError: whatever is wrong with the scenario, but for its trace."""
+        if scenario.data is not None:
+            raise ConfigError(
+                f"data={scenario.data}: an agent cannot be told where tables are; leave data out"
+            )
         self.scenario = scenario
         fabric = build_fabric(scenario)
         self.tree = build_cluster(scenario, fabric)

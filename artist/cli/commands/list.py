@@ -1,4 +1,4 @@
-"""`artist list`: policies, models, fabrics, traces, and whatever else artist knows by name."""
+"""`artist list`: policies, models, fabrics, clusters, and whatever else artist knows by name."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_json, print_table
 
 if TYPE_CHECKING:
+    from artist.cluster.cluster_file import Cluster
     from artist.cluster.fabric import Fabric
     from artist.failures.model_file import FailureFile
     from artist.registry import Entry
@@ -22,6 +23,7 @@ class Kind(StrEnum):
     POLICIES = "policies"
     MODELS = "models"
     FABRICS = "fabrics"
+    CLUSTERS = "clusters"
     TRACES = "traces"
     BACKENDS = "backends"
     CONTENTION = "contention"
@@ -67,6 +69,19 @@ def _failures_row(name: str, file: FailureFile) -> dict[str, Any]:
     return {"id": name, "fails": fails, "summary": file.model.summary}
 
 
+def _cluster_row(cluster: Cluster) -> dict[str, Any]:
+    """A cluster file: how many units each of its levels has."""
+    file = cluster.file
+    units = (f"{len(cluster.names[level]):,} {level}s" for level in file.levels)
+    return {
+        "id": file.name,
+        "units": ", ".join(units),
+        "gpus": cluster.gpus,
+        "fabric": file.fabric or "",
+        "summary": file.summary,
+    }
+
+
 def _known(policy: Entry) -> str:
     from artist.policies.run_times import KNOWS
 
@@ -97,6 +112,10 @@ def _rows(what: Kind) -> list[dict[str, Any]]:
             from artist.cluster.fabric import fabric_names, load_fabric
 
             return [_fabric_row(load_fabric(name)) for name in fabric_names()]
+        case Kind.CLUSTERS:
+            from artist.cluster.cluster_file import cluster_names, load_cluster
+
+            return [_cluster_row(load_cluster(name)) for name in cluster_names()]
         case Kind.TRACES:
             from artist.trace.named import builtin_traces
 

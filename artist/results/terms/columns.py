@@ -77,6 +77,15 @@ _END = Term(
     "when the interval ended; an interval has one speed; in waits, when the wait ended",
 )
 
+_TENANT = Term("tenant", "", "the team that the job counts for; empty if the trace names none")
+_PRIORITY = Term("priority", "1", "urgency from 1, the highest, to 7; 0: none given")
+_ENTITLED = Term(
+    "entitled_gpus",
+    "1",
+    "GPUs that the tenant is entitled to: its quota, or an equal part if there are no quotas",
+)
+_PREEMPTIONS = Term("preemptions", "1", "how often jobs lost their GPUs before they finished")
+
 TABLES: dict[str, tuple[Term, ...]] = {
     "jobs": (
         _JOB,
@@ -136,6 +145,8 @@ TABLES: dict[str, tuple[Term, ...]] = {
         Term("preemptions", "1", "how often the job lost its GPUs before it was done"),
         Term("migrations", "1", "how often the job moved to other GPUs while it ran"),
         _SOURCE,
+        _TENANT,
+        _PRIORITY,
         Term(
             "contention_slowdown",
             "1",
@@ -245,6 +256,56 @@ TABLES: dict[str, tuple[Term, ...]] = {
             "capacity x eta)",
         ),
     ),
+    "tenants": (
+        _TENANT,
+        _ENTITLED,
+        Term("jobs", "1", "its jobs; in priorities, jobs of the priority"),
+        Term("used_gpu_h", "GPU-h", "GPU time that its jobs held"),
+        Term(
+            "used_share",
+            "1",
+            "share of the cluster that it used",
+            "GPU time held / (GPUs of the cluster x makespan_s)",
+        ),
+        Term("entitled_share", "1", "share of the cluster that it is entitled to"),
+        Term("queue_delay_mean_s", "s", "time without GPUs of a job, mean"),
+        Term("queue_delay_p95_s", "s", "the same, 95th percentile"),
+        _PREEMPTIONS,
+    ),
+    "tenant_use": (
+        _TENANT,
+        _START,
+        _END,
+        Term("gpus_held_mean", "1", "GPUs that its jobs held, mean over the interval"),
+        _ENTITLED,
+    ),
+    "priorities": (
+        _PRIORITY,
+        Term("jobs", "1", "jobs of the priority"),
+        Term("queue_delay_mean_s", "s", "time without GPUs of a job, mean"),
+        Term("queue_delay_p95_s", "s", "the same, 95th percentile"),
+        _PREEMPTIONS,
+    ),
+    "queue": (
+        Term("time_s", "s", "when the job stopped waiting within its quota"),
+        Term("job", "", "position of the job in the order of arrival"),
+        _PRIORITY,
+        Term("wait_s", "s", "how long it had waited within its quota"),
+        Term("late", "", "whether that is more than policy.slo_s"),
+        Term(
+            "started",
+            "",
+            "whether it got GPUs; else a pass gave the quota to other jobs of the tenant",
+        ),
+    ),
+    "passes": (
+        Term("time_s", "s", "when all waiting jobs were ranked anew"),
+        Term("waiting", "1", "waiting jobs"),
+        Term("started", "1", "of these, jobs that got GPUs then"),
+        Term("over_quota", "1", "jobs left waiting above their tenant's quota"),
+        Term("refusals", "1", "looks that found no room: one per class and set of regions"),
+        Term("hits", "1", "jobs that were refused because an earlier, no larger one was"),
+    ),
     "timeline": (
         _TIME,
         Term("gpus_held", "1", "GPUs that jobs hold", "the sum of the next four"),
@@ -324,6 +385,16 @@ TABLES: dict[str, tuple[Term, ...]] = {
         ),
         Term("overtakers", "1", "how many such jobs there are"),
     ),
+    "turns": (
+        _JOB,
+        _START,
+        _END,
+        Term(
+            "corrections_per_min",
+            "1/min",
+            "how often the job waited so as to keep its turn, in the interval (CASSINI 5.7)",
+        ),
+    ),
     "autotuner": (
         _TIME,
         _LEVEL,
@@ -336,6 +407,16 @@ TABLES: dict[str, tuple[Term, ...]] = {
             "the timer tuned from these waits; empty if there are none (Dally, Algorithm 2)",
             "mean + deviations x standard deviation of the waits",
         ),
+    ),
+    "copies": (
+        Term("table", "", "the table that was copied to another region"),
+        Term("partitions", "1", "partitions of it that were copied; 0 if it has none"),
+        Term("bytes", "B", "size of the copy"),
+        Term("source", "", "the region that sent it"),
+        Term("target", "", "the region that got it"),
+        Term("job_id", "", "the job for which it was made"),
+        Term("start_s", "s", "when it set out"),
+        Term("end_s", "s", "when all of it was there; empty if all jobs finished before that"),
     ),
 }
 

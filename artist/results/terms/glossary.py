@@ -241,11 +241,44 @@ METRICS = (
         "HPCA 2025, without the time in the queue)",
         "mean(training_time_ratio in jobs)",
     ),
+    Term("tenants", "1", "tenants of the run; only where jobs have tenants"),
+    Term(
+        "tenants_jain_index",
+        "1",
+        "how evenly tenants are served, from 1 / tenants to 1, which is even",
+        "Jain's index of used_share / entitled_share in tenants, where that is above 0",
+    ),
+    Term(
+        "queue_delay_urgent_mean_s",
+        "s",
+        "queueing delay of jobs of priorities 1 to 3, mean; only where jobs have priorities",
+        "as queue_delay_mean_s",
+    ),
+    Term("queue_delay_urgent_p95_s", "s", "the same, 95th percentile", "as jct_p50_s"),
+    Term(
+        "late_share",
+        "1",
+        "share of waits within quota of priorities 1 to 3 that took longer than policy.slo_s; only "
+        "with tenants and a policy that knows quotas",
+        "mean(late in queue, priority <= 3)",
+    ),
     Term("latency_queries", "1", "how often the speed of a placement was asked for"),
     Term(
         "latency_backend_calls",
         "1",
         "different queries among them, answered by the backend or the disk cache",
+    ),
+    Term(
+        "data_copies",
+        "1",
+        "tables that were copied to another region for a job (only in runs with --data)",
+    ),
+    Term("data_copied_bytes", "B", "size of these copies", "sum(bytes in copies)"),
+    Term(
+        "data_refused_jobs",
+        "1",
+        "jobs that could not start where a policy wanted them, or in no region, because their "
+        "tables were elsewhere (MAST, Figure 6, counts those that wait for data)",
     ),
     Term(
         "latency_fallback_uses",
@@ -291,6 +324,38 @@ TERMS = (
         "",
         "what the links of each level can do: topology, bandwidth per GPU and direction (GiB/s), "
         "latency (ns per hop), collective algorithm; a file in astra_configs/fabrics",
+    ),
+    Term(
+        "cluster-file",
+        "",
+        "regions, datacenters, clusters, racks and machines of any sizes and kinds, with their "
+        "links: a file in astra_configs/clusters (--cluster NAME|FILE, artist list clusters, "
+        "artist cluster show)",
+    ),
+    Term(
+        "region",
+        "",
+        "a unit of the outermost level of a cluster file. Tables are in regions, and a wide-area "
+        "network joins regions",
+    ),
+    Term(
+        "wide-area",
+        "GiB/s",
+        "the network between regions. Each region has one link to all others, which jobs across "
+        "regions, copies of tables and remote reads use; a cluster file states it as wide_area",
+    ),
+    Term(
+        "table",
+        "",
+        "data that jobs read (the column tables of a trace). It has a size, perhaps partitions, a "
+        "home region and other regions that hold it: a row of the file of --data",
+    ),
+    Term(
+        "copy",
+        "B",
+        "a table on its way to a region that lacks it. Copies share the links of their regions "
+        "max-min fair. A job that needs it waits without GPUs (data.replicate=on-demand)",
+        "bytes / share of the wide-area links",
     ),
     Term(
         "uplink",

@@ -237,19 +237,23 @@ _MAPPED = frozenset({"native", "simple"})
 # Every own format may have these; `assemble` reads them.
 _COMMON = ("gpus_min", "gpus_max", "restart_s", "checkpoint_interval_s", "checkpoint_cost_s")
 
+# Whom a job counts for, how urgent it is, and what it reads. Not in sensetime: its files have a
+# descriptive column `priority` of another meaning.
+_QUOTAS = ("tenant", "priority", "tables")
+
 OWN_FORMATS = (
     OwnFormat(
         id="native",
         title="artist's own columns (CSV, Parquet)",
         required=("job_id", "arrival_s", "gpus", "model", "iterations", "compute_s"),
-        optional=("user", *_COMMON),
+        optional=("user", *_COMMON, *_QUOTAS),
         read=_native,
     ),
     OwnFormat(
         id="simple",
         title="jobs with a duration (CSV, Parquet)",
         required=("job_id", "submit_time", "num_gpus", "duration"),
-        optional=("model", "iterations", "user", "vc", *_COMMON),
+        optional=("model", "iterations", "user", "vc", *_COMMON, *_QUOTAS),
         read=_simple,
     ),
     OwnFormat(

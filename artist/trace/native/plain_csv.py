@@ -32,6 +32,7 @@ NUMBERS = frozenset(
         "restart_s",
         "checkpoint_interval_s",
         "checkpoint_cost_s",
+        "priority",
         "submit_time",
         "num_gpus",
         "duration",
