@@ -443,10 +443,10 @@ class ClusterView(NamedTuple):
     """The rate of a job on some GPUs by the estimate, without any links (`RateFunction.alone`)."""
     links: SharedLinks
     """How busy links are, and what a job would lose on them (`RateFunction.links`)."""
-    data: DataView | None = None
-    """Which tables are where; None in a run without data (`artist/data`)."""
     what_if: WhatIf = nothing_to_try
     """What an answer would lead to if nobody came any more. It costs a run of the jobs here."""
+    data: DataView | None = None
+    """Which tables are where; None in a run without data (`artist/data`)."""
 
     @property
     def cluster(self) -> ClusterTree:

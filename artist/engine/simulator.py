@@ -69,8 +69,8 @@ from artist.garbage_collector import many_objects
 from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, ticks
 from artist.workload.job import Job
 
-# Far more than any job survives: it would have to lose its work again and again.
-MOST_FAILURES = 100_000
+# So often may failures in a row stop a job that has saved nothing between them.
+MOST_IN_VAIN = 10_000
 # A policy needs one wake-up, the next. Each takes 150 bytes until it comes.
 MAX_WAKES = 1_000_000
 
@@ -306,8 +306,9 @@ class Simulator:
 
     def _never_done(self, state: JobState) -> TraceError:
         return TraceError(
-            f"job {state.job.id!r} was stopped by {state.failures:,} failures and is not done; let "
-            "it write checkpoints more often, restart faster, or let less fail"
+            f"job {state.job.id!r} was stopped by {state.in_vain:,} failures in a row before it "
+            "had saved anything; let it write checkpoints more often, restart faster, or let less "
+            "fail"
         )
 
     def _arrive(self, handle: int) -> None:
@@ -414,8 +415,8 @@ class Simulator:
         elif reason is not FINISHED:  # an outage, too, takes the job's GPUs from it
             state.preemptions += 1
             if reason is FAILED:
-                state.failures += 1
-                if state.failures > MOST_FAILURES:
+                state.note_failure()
+                if state.in_vain > MOST_IN_VAIN:
                     raise self._never_done(state)
         self._changed[state.handle] = state
 
