@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from artist import __version__
+from artist.report.failures_section import failures_section
 from artist.report.figure import Figure, Kind
 from artist.report.figure_json import script_json
 from artist.report.figures_across_settings import overview
 from artist.report.figures_of_circles import on_circles
 from artist.report.figures_of_jobs import distributions
 from artist.report.figures_of_links import on_links
+from artist.report.figures_of_tenants import of_tenants
 from artist.report.figures_over_time import of_one_run, over_time
 from artist.report.grouping import Study
 from artist.report.links_section import links_section
@@ -48,6 +50,7 @@ def figures(study: Study) -> list[Figure]:
             drawn += of_one_run(study, setting, policy)
         drawn += on_links(study, setting)
         drawn += on_circles(study, setting)
+        drawn += of_tenants(study, setting)
     return drawn
 
 
@@ -58,7 +61,9 @@ def page(study: Study, heading: str | None = None) -> bytes:
     verdict = verdict_section(study)
     contended = any(run.contended for run in study.runs)
     links = links_section(study) if contended else Html("")
-    parts = [opening(study), details(study, shown, links), numbers(study)]
+    failing = any(run.outages is not None for run in study.runs)
+    failures = failures_section(study) if failing else Html("")
+    parts = [opening(study), details(study, shown, links, failures), numbers(study)]
     body = tag("div", header(study, name), verdict, contents(join(parts)), *parts, class_="page")
     circles = any(figure.kind is Kind.CIRCLES for figure in shown)
     more = [asset for asset, there in ((_LINKS, contended), (_CIRCLES, circles)) if there]

@@ -28,6 +28,10 @@ _TEXT = {
     "waits": ("job_id", "cause", "reason"),
     "links": ("link",),
     "circles": ("link", "job_id"),
+    "outages": ("kind", "event"),
+    "failure_sizes": (),
+    "tenant_use": ("tenant",),
+    "priorities": (),
 }
 _NUMBERS = {
     "jobs": (
@@ -47,6 +51,13 @@ _NUMBERS = {
         "time_s", "turn_s", "capacity_bytes_per_s", "score_at_random", "iteration_s", "on_circle_s",
         "up_s", "bytes_per_s", "shift_s",
     ),
+    "outages": ("gpus", "jobs", "lost_gpu_s"),
+    "failure_sizes": (
+        "gpus", "jobs", "run_s", "failures", "failures_expected", "training_time_ratio",
+        "lost_gpu_s",
+    ),
+    "tenant_use": ("start_s", "end_s", "gpus_held_mean", "entitled_gpus"),
+    "priorities": ("priority", "jobs", "queue_delay_mean_s"),
 }  # fmt: skip
 # More columns of numbers if jobs compete on links.
 _CONTENDED = {
@@ -66,9 +77,11 @@ _PERHAPS_NONE = "placements", "iterations"
 _ANY = frozenset({
     "comm_s", "timer_s", "contention_slowdown", "contention_lost_s", "score_at_random",
 })  # fmt: skip
-_OPTIONAL = frozenset({"autotuner", "waits", "links", "circles"})
 _OF_CONTENDED = frozenset({"links", "circles"})
 """Read only where jobs compete on links."""
+_OPTIONAL = frozenset({
+    "autotuner", "waits", "links", "circles", "outages", "failure_sizes", "tenant_use", "priorities"
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +116,14 @@ class Run:
     """None: jobs do not compete on links, or the run did not keep what links carried."""
     circles: Rows | None = None
     """None: no jobs took turns on links (CASSINI)."""
+    outages: Rows | None = None
+    """One row per outage; None if nothing fails and no job writes checkpoints. So with the next."""
+    failure_sizes: Rows | None = None
+    """One row per size of a job."""
+    tenant_use: Rows | None = None
+    """None: no job has a tenant."""
+    priorities: Rows | None = None
+    """None: no job has a priority."""
 
     @property
     def contended(self) -> bool:
@@ -201,6 +222,7 @@ def read_run(path: Path) -> Run:
     run = Run(
         str(path), scenario, manifest, summary, jobs, placements, timeline,
         tables["autotuner"], tables["waits"], tables.get("links"), tables.get("circles"),
+        tables["outages"], tables["failure_sizes"], tables["tenant_use"], tables["priorities"],
     )  # fmt: skip
     if run.metric("gpus") < 1:
         raise TraceError(f"{path}/summary.json: gpus should be 1 or more, got {run.metric('gpus')}")

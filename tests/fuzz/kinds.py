@@ -17,9 +17,12 @@ import yaml
 from breaking import broken_bytes, broken_json, broken_yaml
 from support import SELF_SUFFICIENT
 
+from artist.cluster.cluster_file import load_cluster
 from artist.cluster.fabric import load_fabric
+from artist.cluster.outline import lines, outline
 from artist.cluster.shape import parse_signature
 from artist.config import Scenario, load_scenario
+from artist.data.catalogue import load_catalogue
 from artist.estimates.calibration import load_calibration
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
 from artist.experiments.experiment import load_experiment, runs
@@ -31,6 +34,7 @@ from artist.policies.table import POLICIES
 from artist.run import (
     build_calibration,
     build_cluster,
+    build_fabric,
     build_latency,
     build_policy,
     build_trace,
@@ -143,6 +147,26 @@ def read_fabric(path: Path) -> None:
     build_cluster(scenario, fabric)
     shape = parse_signature("4,4/4", fabric.level_names, fabric.gpus_per_socket)
     build_latency(scenario, fabric).estimate("resnet18", shape)
+
+
+def read_cluster(path: Path) -> None:
+    """Build its tree on its fabric, and say what it consists of."""
+    scenario = Scenario(cluster=str(path))
+    tree = build_cluster(scenario, build_fabric(scenario))
+    if tree.gpus <= SMALL_GPUS:
+        assert list(lines(outline(tree, load_cluster(str(path)))))
+
+
+def _clusters() -> list[Any]:
+    return [_shipped("clusters", f"{name}.yaml") for name in ("three-regions", "mast-5-regions")]
+
+
+def read_tables(path: Path) -> None:
+    """Tables on the regions of a shipped cluster."""
+    load_catalogue(path, load_cluster("three-regions"))
+
+
+_TABLES = "table,partition,size,regions\nads,,2TB,east west\nuser,1,1GB,west\nuser,2,5,west north\n"
 
 
 def read_calibration(path: Path) -> None:
@@ -477,6 +501,8 @@ def kinds() -> dict[str, Kind]:
             _yaml(_shipped("calibrations", "dally2025-table1.yaml")),
             read_calibration,
         ),
+        Kind("cluster", "cl.yaml", _yaml(*_clusters()), read_cluster),
+        Kind("tables", "tables.csv", _text(_TABLES), read_tables),
         Kind("images", "i.yaml", _yaml(_shipped("images.yaml")), read_images),
         Kind("workload-text", "w.txt", _text(_resnet_text(), _SMALL), read_workload),
         Kind("workload-chakra", "w.0.et", _text(_chakra()), read_chakra),
