@@ -58,7 +58,7 @@ from artist.results.metrics import (
 )
 from artist.results.named_files import file_digests
 from artist.results.result import Result
-from artist.results.tenants import accounts
+from artist.results.tenants.accounts import accounts
 from artist.results.waiting.stays import facts
 from artist.results.waiting.waits import wait_table
 from artist.rng import FIRST_DRAWS, Draws, stream

@@ -27,6 +27,9 @@ def test_every_column_and_every_key_is_explained() -> None:
     result = artist.simulate(scenario, cache=False, links=True)
     tables = {name: list(columns) for name, columns in result.tables.items()}
     tables["copies"] = [term.name for term in TABLES["copies"]]  # only with data: tests/data
+    for name in ("tenants", "tenant_use", "priorities", "queue", "passes"):
+        tables[name] = [term.name for term in TABLES[name]]  # tests/results/test_tenants.py
+    tables["jobs"] += ["tenant", "priority"]
     assert {name: [term.name for term in terms] for name, terms in TABLES.items()} == tables
     told = {
         "policy",

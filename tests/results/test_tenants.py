@@ -13,6 +13,8 @@ from artist.report.figures_of_tenants import of_tenants
 from artist.report.grouping import group
 from artist.report.reader import read_runs
 from artist.results.run_directory import write_run
+from artist.results.terms import glossary
+from artist.results.terms.columns import TABLES
 from artist.run import simulate
 
 HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s,tenant,priority"
@@ -64,6 +66,15 @@ def test_runs_without_tenants_have_no_accounts(tmp_path: Path) -> None:
     assert not {"tenants", "tenant_use", "priorities"} & set(result.tables)
     assert "tenant" not in result.tables["jobs"]
     assert "tenants" not in result.summary
+
+
+def test_every_column_is_explained(tmp_path: Path) -> None:
+    rows = ["a,0,16,resnet50,600,1,ads,1", "b,10,16,resnet50,60,1,web,1"]
+    result = simulate(scenario(tmp_path, *rows, policy="mast", tenants={"ads": 16, "web": 16}))
+    for name in ("tenants", "tenant_use", "priorities", "queue", "passes"):
+        assert list(result.tables[name]) == [term.name for term in TABLES[name]]
+    assert list(result.tables["jobs"])[-2:] == ["tenant", "priority"]
+    assert all(glossary.find(key) for key in result.summary if "tenant" in key or "urgent" in key)
 
 
 def test_late_share_is_of_waits_within_quota(tmp_path: Path) -> None:
