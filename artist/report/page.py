@@ -49,8 +49,8 @@ def figures(study: Study) -> list[Figure]:
         for policy in setting.runs:
             drawn += of_one_run(study, setting, policy)
         drawn += on_links(study, setting)
-        drawn += of_tenants(study, setting)
         drawn += on_circles(study, setting)
+        drawn += of_tenants(study, setting)
     return drawn
 
 

@@ -47,6 +47,10 @@ _NUMBERS = {
     "autotuner": ("time_s", "gpus", "timer_s"),
     "waits": ("start_s", "wait_s", "free_gpus_max", "left_free_s"),
     "links": ("start_s", "end_s", "jobs", "utilisation", "demand"),
+    "circles": (
+        "time_s", "turn_s", "capacity_bytes_per_s", "score_at_random", "iteration_s", "on_circle_s",
+        "up_s", "bytes_per_s", "shift_s",
+    ),
     "outages": ("gpus", "jobs", "lost_gpu_s"),
     "failure_sizes": (
         "gpus", "jobs", "run_s", "failures", "failures_expected", "training_time_ratio",
@@ -54,10 +58,6 @@ _NUMBERS = {
     ),
     "tenant_use": ("start_s", "end_s", "gpus_held_mean", "entitled_gpus"),
     "priorities": ("priority", "jobs", "queue_delay_mean_s"),
-    "circles": (
-        "time_s", "turn_s", "capacity_bytes_per_s", "score_at_random", "iteration_s", "on_circle_s",
-        "up_s", "bytes_per_s", "shift_s",
-    ),
 }  # fmt: skip
 # More columns of numbers if jobs compete on links.
 _CONTENDED = {
@@ -77,12 +77,11 @@ _PERHAPS_NONE = "placements", "iterations"
 _ANY = frozenset({
     "comm_s", "timer_s", "contention_slowdown", "contention_lost_s", "score_at_random",
 })  # fmt: skip
-_OPTIONAL = frozenset({
-    "autotuner", "waits", "links", "circles", "outages", "failure_sizes", "tenant_use",
-    "priorities",
-})  # fmt: skip
 _OF_CONTENDED = frozenset({"links", "circles"})
 """Read only where jobs compete on links."""
+_OPTIONAL = frozenset({
+    "autotuner", "waits", "links", "circles", "outages", "failure_sizes", "tenant_use", "priorities"
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import jinja2
 from joint import read_joint
 from judging import GAINS, HOLDS, NEAR_IDEAL, SMALLER, Judged, judged_links, verdict
 from links import CENTRE, FIRST, JITTER, JITTERS, SNAPSHOTS, read_links
-from observations import HERE, Row
+from observations import CORRECTED, HERE, Row
 from plan import (
     CASSINI,
     HOST,
@@ -97,6 +97,7 @@ def page_text(rows: Sequence[Row]) -> str:
         families=[judged_together(x.values()) for x in (one.themis, one.hosts, one.settings)],
         lcm_snapped=lcm_snapped(rows),
         replicates=one.ended(""),
+        corrected=CORRECTED,
         kinds=kinds(one),
         sending={name: _sending(circles) for name, circles in alone.items()},
         pairs={name: _pairs(circles) for name, circles in alone.items()},

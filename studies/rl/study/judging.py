@@ -53,7 +53,7 @@ class Judged:
                 {
                     (machines, load, policy): self._pair(machines, load, policy, baseline)
                     for machines, load in cells()
-                    if policy in policies(machines)
+                    if policy in policies(machines, load)
                 }
             )
         return compared
