@@ -87,7 +87,7 @@ class Lookahead(LeavesOut):
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """The host's answer, or a better one without some of its starts."""
         answer = list(super().decide(view))
-        choices = self._choices(view, answer)
+        choices = self._choices(view, answer) if in_service(view) else []
         if len(choices) > 1:
             self.left_out = min(choices, key=lambda left_out: self._cost(view, answer, left_out))
         return without(answer, self.left_out)
@@ -108,6 +108,12 @@ class Lookahead(LeavesOut):
         then = LeavesOut(self.host)
         then.left_out = left_out
         return sum(view.what_if(without(answer, left_out), then).values())
+
+
+def in_service(view: ClusterView) -> bool:
+    """Whether no GPU is out of service: a copy of the run does not know when it will be back."""
+    held = sum(job.gpus for job in view.running.values())
+    return view.free.total + held == view.cluster.gpus
 
 
 def doubtful_starts(view: ClusterView, answer: Sequence[Decision]) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from failures.made import exponential, run_with_failures
 from support import EstimateByLevel, cluster, finishes, job, make_policy, simulator
 
 from artist.contract import BasePolicy
@@ -78,3 +79,13 @@ def test_the_host_is_told_once_that_a_job_left_out_waits_again() -> None:
     assert view is not None
     assert len(policy.decide(view._replace(entered=[]))) == 1
     assert policy.left_out == ()
+
+
+def test_nothing_is_tried_while_gpus_are_out_of_service() -> None:
+    """A copy of the run would wait for them for ever: a job of all GPUs, and machines that fail."""
+    tree = cluster([2, 2], [2, 2])
+    jobs = [job(str(n), gpus=gpus, iterations=200) for n, gpus in enumerate((3, 3, 8, 3))]
+    model = {"machine": exponential(300.0, 60.0)}
+    policy = make_policy("lookahead(fifo)")
+    rows, _ = run_with_failures(tree, jobs, model, policy=policy, interval_s=10.0)
+    assert len(rows.jobs) == len(jobs)
