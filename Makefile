@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini study-rl clean
+.PHONY: sim test lint docs docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -155,6 +155,17 @@ study-contention: $(STAMP)
 study-cassini: $(STAMP)
 	$(BIN)/python studies/cassini/study runs --workers $(WORKERS)
 	$(BIN)/python studies/cassini/study page
+
+# Repeats the runs behind studies/failures/README.md and writes the page. A minute of CPU time.
+study-failures: $(STAMP)
+	$(BIN)/python studies/failures/study runs
+	$(BIN)/python studies/failures/study page
+
+# Repeats the 300 runs behind studies/mast/README.md and writes the page. Five minutes of CPU time. Runs
+# that are done are kept in build/ until `make clean`.
+study-mast: $(STAMP)
+	$(BIN)/python studies/mast/study runs --workers $(WORKERS)
+	$(BIN)/python studies/mast/study page
 
 # Repeats the runs behind studies/rl/README.md and writes the page. Half an hour of CPU time, most of it
 # for searches. Runs that are done are kept in build/ until `make clean`. No training, no extra. The paper's

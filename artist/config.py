@@ -24,9 +24,11 @@ from pydantic import (
 from artist.cluster.fabric_options import LevelOptions, normal_form
 from artist.cluster.with_units import other_spelling
 from artist.errors import ConfigError, did_you_mean, shortened
+from artist.failures.options import CheckpointOptions
 from artist.io.documents import Document, explain, load_yaml, validate
 from artist.io.fields import NonNegative
 from artist.io.safe_yaml import parse_yaml
+from artist.workload.tenants import Tenant
 
 ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)")
 
@@ -37,10 +39,12 @@ GROUPS = {
     "system": "system",
     "fabric": "fabric_options",
     "contention": "contention_options",
+    "checkpoint": "checkpoint",
+    "data": "data_options",
 }
 
 SIZES = ("racks", "machines_per_rack", "gpus_per_machine")
-"""The settings that describe a regular cluster. `tree` describes any other, in their place."""
+"""The settings that describe a regular cluster. `tree` or `cluster` stands in their place."""
 
 ABOUT_THE_TRACE = ("columns", "units", "models", "model_rule")
 """The settings that say how to read a trace's file (`artist.trace.native.mapping`)."""
@@ -80,6 +84,10 @@ class Scenario(_Explained):
     tree: list[Any] | None = Field(
         default=None,
         description="an irregular cluster instead: nested lists of GPU counts, outermost first",
+    )
+    cluster: str | None = Field(
+        default=None,
+        description="a cluster file instead: one of `artist list clusters`, or a file",
     )
     policy: str = Field(
         default="dally", description="a policy of `artist list policies`, or FILE.py:CLASS"
@@ -135,8 +143,28 @@ class Scenario(_Explained):
     contention_options: dict[str, Any] = Field(
         default_factory=dict, description="options of it (--set contention.KEY=VALUE)"
     )
+    data: str | None = Field(
+        default=None, description="a file with the tables that jobs read, and their regions"
+    )
+    data_options: dict[str, Any] = Field(
+        default_factory=dict, description="what its absence does (--set data.KEY=VALUE)"
+    )
     restart_s: NonNegative | None = Field(
         default=None, description="cost of a restart for every job, instead of the trace's"
+    )
+    failures: str = Field(
+        default="none",
+        description="what fails: a model of `artist list failures`, a file, or none",
+    )
+    checkpoint: CheckpointOptions | None = Field(
+        default=None,
+        description="when jobs save their state: {interval_s: 3600, cost_s: 30} "
+        "(--set checkpoint.KEY=VALUE)",
+    )
+    tenants: dict[str, Tenant] | str | None = Field(
+        default=None,
+        description="tenant -> quota in GPUs, or {quota, weight}; or a file with that under "
+        "`tenants` (docs/mast.md)",
     )
     permutation: int = Field(
         default=0,
@@ -164,6 +192,12 @@ class Scenario(_Explained):
     def _one_cluster(self) -> Self:
         """Refuse two descriptions of the cluster, of which one would be ignored."""
         given = [f"{name}={getattr(self, name)}" for name in SIZES if name in self.model_fields_set]
+        if self.cluster is not None and (given or self.tree is not None):
+            other = ", ".join(given) or f"tree {shortened(self.tree)}"
+            raise ValueError(
+                f"cluster {shortened(self.cluster)} describes the whole cluster and contradicts "
+                f"{other}; leave one of the two out"
+            )
         if self.tree is not None and given:
             raise ValueError(
                 f"tree {shortened(self.tree)} describes the whole cluster and contradicts "
@@ -176,7 +210,8 @@ class Scenario(_Explained):
         """Leave out the sizes where `tree` is in their place: nobody shall read them as facts.
 
         Leave out what is said about a trace's file if nothing is: most runs have no such file. So
-        with changes of the fabric, and with contention. Ids of runs stay what they were.
+        with changes of the fabric, contention, failures and data. A cluster file is in the place of
+        sizes and fabric. Ids of runs stay what they were.
         """
         settings: dict[str, Any] = serialise(self)
         for name in ABOUT_THE_TRACE:
@@ -186,12 +221,34 @@ class Scenario(_Explained):
             settings.pop("fabric_options", None)
         if self.contention == "none":
             settings.pop("contention", None)
+        if self.tenants is None:
+            settings.pop("tenants", None)
         if not self.contention_options:
             settings.pop("contention_options", None)
-        if self.tree is not None:
+        if self.failures == "none":
+            settings.pop("failures", None)
+        if self.checkpoint is None:
+            settings.pop("checkpoint", None)
+        if self.tree is not None or self.cluster is not None:
             for name in SIZES:
                 settings.pop(name, None)
+        if self.data is None:
+            settings.pop("data", None)
+        if not self.data_options:
+            settings.pop("data_options", None)
+        if self.cluster is None:
+            settings.pop("cluster", None)
+        else:
+            settings.pop("tree", None)
+            if self.own_fabric is None:
+                settings.pop("fabric", None)
         return settings
+
+    @property
+    def own_fabric(self) -> str | None:
+        """The fabric that the scenario names; None if it leaves that to its cluster file."""
+        unsaid = self.cluster is not None and "fabric" not in self.model_fields_set
+        return None if unsaid else self.fabric
 
 
 def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> Scenario:
@@ -221,9 +278,10 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     """A copy of scenario settings with one changed.
 
     `policy.KEY` sets an option of the policy, `system.KEY` a system setting of ASTRA-sim, and
-    `fabric.LEVEL.KEY` a setting of a level of the fabric, and `contention.KEY` an option of the
-    model of contention. In a policy that takes another policy
-    inside, `policy.host.KEY` sets an option of the inner one.
+    `fabric.LEVEL.KEY` a setting of a level of the fabric, `contention.KEY` an option of the
+    model of contention, `checkpoint.KEY` when jobs write checkpoints, and `data.KEY` an option of
+    data. In a policy that takes another policy inside, `policy.host.KEY` sets an option of the
+    inner one.
 
     Raises:
         ConfigError: no such setting.
@@ -232,15 +290,29 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     if group in GROUPS and option:
         field = GROUPS[group]
         options = base.get(field, {})
+        if field == "checkpoint" and options is None:
+            options = {}
         if not isinstance(options, Mapping):
             raise ConfigError(f"{field} is {shortened(options)}, expected options as KEY: VALUE")
         if group == "fabric":
             options = _without_other_spelling(options, option)
         return {**base, field: _with(options, option, value)}
-    known = [name for name in Scenario.model_fields if name not in GROUPS.values()]
+    groups = {*GROUPS.values()} - {"checkpoint"}  # which is also set as a whole
+    known = [name for name in Scenario.model_fields if name not in groups]
     if key in known:
         return {**base, key: value}
-    hint = did_you_mean(key, ["policy.*", "system.*", "fabric.LEVEL.*", "contention.*", *known])
+    hint = did_you_mean(
+        key,
+        [
+            "policy.*",
+            "system.*",
+            "fabric.LEVEL.*",
+            "contention.*",
+            "checkpoint.*",
+            "data.*",
+            *known,
+        ],
+    )
     raise ConfigError(f"unknown setting {shortened(key)} ({hint})")
 
 

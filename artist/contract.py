@@ -150,8 +150,12 @@ class Rate:
     until: Tick | None = None
 
     def __post_init__(self) -> None:
-        times = (self.iteration_s, self.alone_iteration_s)
-        if not (all(0 < time_s < math.inf for time_s in times) and 0 < self.worth < MOST_WORTH):
+        # Written out, since every change of a job makes a rate: a loop takes three times as long.
+        if not (
+            0 < self.iteration_s < math.inf
+            and 0 < self.alone_iteration_s < math.inf
+            and 0 < self.worth < MOST_WORTH
+        ):
             raise InvariantError(
                 f"rate function {self.source!r} gave iterations of {self.iteration_s} s (alone "
                 f"{self.alone_iteration_s} s) that are worth {self.worth} submitted iterations, "
@@ -386,6 +390,18 @@ class JobView(Protocol):
         """When its iterations are to start, if it takes turns with others."""
 
 
+class DataView(Protocol):
+    """Which tables are where, as a policy may know it. Regions are units of the level `region`."""
+
+    def regions_holding(self, job: Job) -> tuple[int, ...]:
+        """The regions that hold every table of a job, ascending; all if it names no table."""
+        ...
+
+    def missing_bytes(self, job: Job, region: int) -> int:
+        """Bytes of the job's tables that a region does not hold yet."""
+        ...
+
+
 class WhatIf(Protocol):
     """Tries an answer on a copy of the run, in which no job arrives any more and nothing fails."""
 
@@ -429,6 +445,8 @@ class ClusterView(NamedTuple):
     """How busy links are, and what a job would lose on them (`RateFunction.links`)."""
     what_if: WhatIf = nothing_to_try
     """What an answer would lead to if nobody came any more. It costs a run of the jobs here."""
+    data: DataView | None = None
+    """Which tables are where; None in a run without data (`artist/data`)."""
 
     @property
     def cluster(self) -> ClusterTree:
@@ -439,7 +457,7 @@ class ClusterView(NamedTuple):
 # -- policies ------------------------------------------------------------------------
 
 
-CORE_TABLES = ("jobs", "placements", "timeline", "waits")
+CORE_TABLES = ("jobs", "placements", "timeline", "waits", "outages", "failure_sizes")
 """The tables of every run; no policy may give tables of these names."""
 
 
@@ -520,7 +538,47 @@ class WrapperPolicy:
         return self.host.tables()
 
 
+# -- checkpoints ---------------------------------------------------------------------
+
+
+class Checkpoint(NamedTuple):
+    """A job writes its state after every `interval` of work, and stands still for `cost` meanwhile.
+
+    Both are ticks. Without an interval it never does.
+    """
+
+    interval: Tick | None
+    cost: Tick
+
+
+NO_CHECKPOINT = Checkpoint(None, 0)
+
+CheckpointRule: TypeAlias = "Callable[[Job, Placement], Checkpoint]"
+"""When a job on some GPUs writes checkpoints; asked at the start of each stay."""
+
+
 # -- events from outside the trace ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Why GPUs leave service, and what that does to the jobs on them.
+
+    `kind` and `unit` say what fails or is maintained: `machine` 3, the `rack` 0, the `link` 5 (the
+    unit whose uplink it is), the `gpu` 17. `until` is when it will be back.
+    """
+
+    kind: str
+    unit: int
+    until: Tick
+    failed: bool = True
+    """Jobs fall back to their last checkpoint. Else, as at maintenance, they save and lose no
+    whole iteration."""
+
+    @property
+    def text(self) -> str:
+        """What happened, in a few words: `machine 3 failed`."""
+        return f"{self.kind} {self.unit} {'failed' if self.failed else 'in maintenance'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,11 +586,17 @@ class Withdraw:
     """Take GPUs out of service at a tick.
 
     The free GPUs of a leaf leave first. If they are too few, jobs there lose all their GPUs, the
-    latest arrival first, until enough are free.
+    latest arrival first, until enough are free. Not so with a `position`, which means one GPU: the
+    GPUs in service of its leaf are those of running jobs, by handle, and then the free ones; the
+    GPU at this position leaves, and the job that holds it loses all its GPUs.
+
+    Without an `outage` jobs keep their whole iterations.
     """
 
     at: Tick
     placement: Placement
+    outage: Outage | None = None
+    position: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

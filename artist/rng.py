@@ -7,7 +7,9 @@ stream does not depend on how many others exist or on the hash seed.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 
@@ -15,6 +17,17 @@ import numpy as np
 def stream(seed: int, name: str, permutation: int = 0) -> np.random.Generator:
     """A generator for `name`, the same for the same seed and permutation on every machine."""
     return np.random.Generator(np.random.PCG64([seed, zlib.crc32(name.encode()), permutation]))
+
+
+def uniform(seed: int, name: str, path: Sequence[int], index: int) -> float:
+    """The number `index` of the stream of one thing among millions, above 0 and below 1.
+
+    A stream needs no memory and no order: each number is a digest of what it is for. `path` says
+    which thing it is.
+    """
+    text = f"{seed}/{name}/{'.'.join(map(str, path))}/{index}"
+    bits = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+    return ((bits >> 11) + 0.5) / (1 << 53)
 
 
 @dataclass(frozen=True, slots=True)

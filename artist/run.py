@@ -9,19 +9,21 @@ outside calls `prepare`, asks and answers `Prepared.simulator` itself, and calls
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from artist import __version__
+from artist.cluster.cluster_file import Cluster, load_cluster
+from artist.cluster.cluster_links import fabric_of_cluster
 from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.cluster.fabric_options import changes_text, with_options
 from artist.cluster.tree import ClusterTree, nested
 from artist.cluster.visiting_order import VisitingOrder
 from artist.config import ABOUT_THE_TRACE, Scenario
-from artist.contract import EventSource, Options, Policy
+from artist.contract import EventSource, Options, Policy, RateFunction
 from artist.engine.simulator import Simulator
 from artist.errors import ArtistError, ConfigError, PolicyError, shortened
 from artist.estimates.backends import BACKENDS
@@ -45,7 +47,7 @@ from artist.policies.table import POLICIES
 from artist.registry import Entry
 from artist.results.alone import alone_seconds
 from artist.results.lazy_tables import LazyTables
-from artist.results.links import link_table
+from artist.results.links import link_table, turn_table
 from artist.results.metrics import (
     Table,
     job_table,
@@ -55,12 +57,19 @@ from artist.results.metrics import (
 )
 from artist.results.named_files import file_digests
 from artist.results.result import Result
+from artist.results.tenants import accounts
 from artist.results.waiting.stays import facts
 from artist.results.waiting.waits import wait_table
 from artist.rng import FIRST_DRAWS, Draws, stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.named import Given, open_trace
-from artist.trace.native.trace import Trace, check_models, check_sizes, head
+from artist.trace.native.trace import Trace, check_models, check_sizes, check_tenants, head
+from artist.workload.tenants import NO_TENANTS, Tenant, check_quotas, load_tenants
+
+if TYPE_CHECKING:
+    from artist.data.data import Data
+    from artist.data.gate import DataGate
+    from artist.failures.failures import Failures
 
 OnQuestion = Callable[[Simulator], None]
 OnTrace = Callable[[Trace], None]
@@ -83,6 +92,10 @@ class Prepared:
     simulator: Simulator
     files: Mapping[str, str]
     """Digests of the other files that the scenario names, by setting."""
+    failures: Failures | None = None
+    """What fails, and when jobs write checkpoints; None if neither."""
+    gate: DataGate | None = None
+    """The policy in a run with data; None in others."""
 
 
 def simulate(
@@ -119,8 +132,9 @@ def prepare(
 ) -> Prepared:
     """Turn a scenario's names into a simulator and a policy.
 
-    `events` come from outside the trace. They are not part of the scenario, so the result does not
-    tell of them, and statistics of free and fragmented GPUs count withdrawn GPUs as free.
+    `events` come from outside the trace, in place of the scenario's failures. They are not part of
+    the scenario, so the result does not tell of them, and the share of fragmented GPUs counts
+    withdrawn GPUs as free.
 
     Raises:
         ArtistError: whatever is wrong with the scenario.
@@ -128,22 +142,43 @@ def prepare(
     fabric = build_fabric(scenario)
     tree = build_cluster(scenario, fabric)
     files = file_digests(scenario)
+    check_quotas(load_tenants(scenario.tenants), tree.gpus)
     policy = build_policy(scenario)
     calibration = build_calibration(scenario, fabric)
     trace = build_trace(scenario, tree)
     estimates = build_latency(scenario, fabric, calibration, store)
     network = NetworkOfRun(tree, fabric, estimates, scenario.seed)
+    rates: RateFunction = open_contention(scenario.contention, scenario.contention_options, network)
+    data = build_data(scenario, tree, trace)
+    gate = None
+    if data is not None:
+        policy = gate = data.gate(policy)
+        rates = data.rates(rates, tree)
+    failures = build_failures(scenario, tree, trace)
+    if events is None and failures is not None:
+        events = failures.events(scenario.seed)
     simulator = Simulator(
         tree,
         trace.jobs,
-        open_contention(scenario.contention, scenario.contention_options, network),
+        rates,
         lease=policy.lease,
         visiting_order=VisitingOrder(tree, scenario.permutation),
         events=events,
+        checkpoints=None if failures is None else failures.checkpoints,
         check=check,
     )
     return Prepared(
-        scenario, fabric, calibration, trace, policy, estimates, network, simulator, files
+        scenario,
+        fabric,
+        calibration,
+        trace,
+        policy,
+        estimates,
+        network,
+        simulator,
+        files,
+        failures,
+        gate,
     )
 
 
@@ -186,7 +221,15 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     rates = AloneRates(tree, estimates.estimate)
     contended = scenario.contention != "none"
     jobs = job_table(rows, alone_seconds(trace.jobs, tree, rates.alone), contended=contended)
-    timeline = timeline_table(rows, tree)
+    failing = prepared.failures is not None
+    timeline = timeline_table(rows, tree, failing=failing)
+    job_ids = [job.id for job in trace.jobs]
+    told = _told_of_failures(prepared, job_ids)
+    jobs |= told.job_columns
+    own_tables = tables_of(prepared.policy, scenario.policy)
+    tenants = load_tenants(scenario.tenants)
+    account = accounts(rows, trace.jobs, jobs, tree.gpus, tenants, own_tables.get("queue", {}))
+    jobs |= account.columns
     summary = {
         "policy": scenario.policy,
         "trace": trace.name,
@@ -195,6 +238,9 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         **_fabric_changes(scenario),
         **({"contention": scenario.contention} if contended else {}),
         **summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share),
+        **told.summary,
+        **account.metrics,
+        **({} if prepared.gate is None else prepared.gate.summary()),
         **work,
         "wall_s": wall_s,
         "seed": scenario.seed,
@@ -202,12 +248,16 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     }
     tables: dict[str, Table] = {
         "jobs": jobs,
-        "placements": placement_table(rows, tree, [job.id for job in trace.jobs]),
+        "placements": placement_table(rows, tree, job_ids) | told.placement_columns,
         "timeline": timeline,
     }
-    tables.update(tables_of(prepared.policy, scenario.policy))
+    tables.update(account.tables)
+    tables.update(own_tables)
+    tables.update(told.tables)
     if links:
         tables["links"] = link_table(rows, trace.jobs, prepared.network)
+    if prepared.network.turns.taken:
+        tables["turns"] = turn_table(prepared.network.turns.taken, trace.jobs)
     run_facts = facts(rows, tree.gpus, trace.jobs)
     return Result(
         scenario,
@@ -235,6 +285,34 @@ def link_digests(scenario: Scenario) -> Mapping[str, str]:
     return _link_digests(fabric, build_calibration(scenario, fabric))
 
 
+@dataclass(frozen=True)
+class _ToldOfFailures:
+    """What failures and checkpoints add to a result; nothing in a run without either."""
+
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    job_columns: Table = field(default_factory=dict)
+    placement_columns: Table = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+
+
+def _told_of_failures(prepared: Prepared, job_ids: Sequence[str]) -> _ToldOfFailures:
+    if prepared.failures is None:
+        return _ToldOfFailures()
+    from artist.results.failures import tables as of_failures
+
+    rows = prepared.simulator.rows
+    costs = of_failures.job_costs(rows, prepared.failures.hazard)
+    return _ToldOfFailures(
+        of_failures.failure_summary(rows, costs),
+        of_failures.job_columns(costs),
+        of_failures.placement_columns(rows),
+        {
+            "outages": of_failures.outage_table(rows, job_ids),
+            "failure_sizes": of_failures.size_table(costs),
+        },
+    )
+
+
 def _link_digests(fabric: Fabric, calibration: Calibration | None) -> Mapping[str, str]:
     if calibration is None:
         return {"fabric": fabric.digest}
@@ -242,16 +320,32 @@ def _link_digests(fabric: Fabric, calibration: Calibration | None) -> Mapping[st
 
 
 def build_fabric(scenario: Scenario) -> Fabric:
-    """The scenario's fabric, with the scenario's changes.
+    """The scenario's fabric, with the levels of its cluster file and the scenario's changes.
 
     Raises:
         ConfigError: unknown name, bad file, or a change of a level that the fabric lacks.
     """
-    return with_options(load_fabric(scenario.fabric), scenario.fabric_options)
+    cluster = cluster_of(scenario)
+    if cluster is None:
+        return with_options(load_fabric(scenario.fabric), scenario.fabric_options)
+    named = load_fabric(scenario.own_fabric or cluster.file.fabric or scenario.fabric)
+    return with_options(fabric_of_cluster(cluster.file, named), scenario.fabric_options)
+
+
+def cluster_of(scenario: Scenario) -> Cluster | None:
+    """The scenario's cluster file with its units; None if it names none.
+
+    Raises:
+        ConfigError: unknown name or bad file.
+    """
+    return None if scenario.cluster is None else load_cluster(scenario.cluster)
 
 
 def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
-    """The scenario's cluster on the fabric's levels."""
+    """The scenario's cluster on the levels of its fabric (`build_fabric`)."""
+    cluster = cluster_of(scenario)
+    if cluster is not None:
+        return cluster.tree(fabric.level_names, fabric.gpus_per_socket)
     if scenario.tree is not None:
         tree = nested(fabric.level_names, scenario.tree)
         socket = fabric.gpus_per_socket
@@ -268,6 +362,23 @@ def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
     )
 
 
+def build_data(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Data | None:
+    """The tables that jobs read, and where they are; None without a data file.
+
+    Raises:
+        ConfigError: a cluster without regions, or a bad option.
+        TraceError: a bad data file, or a job that it does not fit.
+    """
+    if scenario.data is None:
+        if scenario.data_options:
+            raise ConfigError("data options are given, but no data file; name one with data=FILE")
+        return None
+    from artist.data.data import open_data
+
+    cluster = cluster_of(scenario)
+    return open_data(scenario.data, scenario.data_options, cluster, tree, trace.jobs)
+
+
 def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:
     """The calibration of a run; with `auto`, none where nothing is asked that it could scale.
 
@@ -279,6 +390,20 @@ def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:
     if scenario.calibration == AUTO and kind in ("none", "recorded"):
         return None
     return choose_calibration(scenario.calibration, fabric)
+
+
+def build_failures(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Failures | None:
+    """What fails in a run, and when its jobs write checkpoints; None if neither.
+
+    Raises:
+        ConfigError: unknown name, a bad file, or a unit that the cluster lacks.
+    """
+    asked = scenario.failures != "none" or scenario.checkpoint is not None
+    if not asked and all(job.checkpoint_interval_s is None for job in trace.jobs):
+        return None
+    from artist.failures.failures import open_failures
+
+    return open_failures(scenario.failures, scenario.checkpoint, tree)
 
 
 def _fabric_changes(scenario: Scenario) -> Mapping[str, str]:
@@ -303,14 +428,20 @@ def build_policy(scenario: Scenario) -> Policy:
         ConfigError: unknown name or option.
     """
     draws = Draws(scenario.seed, scenario.permutation)
-    return open_policy(scenario.policy, scenario.policy_options, draws)
+    tenants = load_tenants(scenario.tenants)
+    return open_policy(scenario.policy, scenario.policy_options, draws, tenants)
 
 
-def open_policy(name: str, options: Mapping[str, Any], draws: Draws = FIRST_DRAWS) -> Policy:
+def open_policy(
+    name: str,
+    options: Mapping[str, Any],
+    draws: Draws = FIRST_DRAWS,
+    tenants: Mapping[str, Tenant] = NO_TENANTS,
+) -> Policy:
     """A policy by name, with its preset and options: `NAME`, `FILE.py:CLASS` or `WRAPPER(NAME)`.
 
     The options of the policy inside a wrapper stand under the key `host`. Wrapper and host get
-    the same `draws`, each if its constructor has a parameter of that name.
+    the same `draws` and `tenants`, each if its constructor has a parameter of that name.
 
     Raises:
         ConfigError: unknown name or option, brackets where there is nothing to wrap, or a file that
@@ -329,9 +460,9 @@ def open_policy(name: str, options: Mapping[str, Any], draws: Draws = FIRST_DRAW
         )
     chosen = {**entry.preset, **options}
     host_name = inner[:-1] if entry.wraps else entry.host
-    host = (open_policy(host_name, chosen.pop("host", {}), draws),) if host_name else ()
+    host = (open_policy(host_name, chosen.pop("host", {}), draws, tenants),) if host_name else ()
     try:
-        return _made(entry, chosen, host, draws)
+        return _made(entry, chosen, host, {"draws": draws, "tenants": tenants})
     except ArtistError:
         raise
     except Exception as cause:
@@ -346,15 +477,16 @@ def _entry(name: str) -> Entry:
 
 
 def _made(
-    entry: Entry, chosen: Mapping[str, Any], host: tuple[Policy, ...], draws: Draws
+    entry: Entry, chosen: Mapping[str, Any], host: tuple[Policy, ...], offered: Mapping[str, Any]
 ) -> Policy:
     """The policy of a row. A class without `Options` has none, and is made without them."""
     implementation = entry.load()
     model = getattr(implementation, "Options", None)
     _refuse_former_options(chosen, model or Options)
     settings = validate(chosen, model or Options, f"policy {entry.id}")
-    drawn = {"draws": draws} if "draws" in signature(implementation).parameters else {}
-    policy: Policy = implementation(*((settings,) if model else ()), *host, **drawn)
+    asked = signature(implementation).parameters
+    taken = {name: value for name, value in offered.items() if name in asked}
+    policy: Policy = implementation(*((settings,) if model else ()), *host, **taken)
     if not hasattr(policy, "lease"):
         raise ConfigError(
             f"policy {entry.id} has no lease; derive it from artist.contract.BasePolicy"
@@ -388,6 +520,7 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
         jobs = tuple(replace(job, restart_s=scenario.restart_s) for job in trace.jobs)
         trace = replace(trace, jobs=jobs)
     check_sizes(trace, tree.gpus)
+    check_tenants(trace, load_tenants(scenario.tenants))
     if scenario.backend != "none":
         check_models(trace)
     return permuted(trace, scenario.permutation)

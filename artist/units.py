@@ -2,8 +2,8 @@
 
 Simulated time is counted in integer **ticks of one nanosecond**, so that sums
 which should coincide do. Outside the engine times are floats in seconds.
-Bandwidths are in ASTRA-sim's unit, 2**30 bytes per second. Users may write bandwidths and
-latencies with a unit: `100Gbit/s`, `2us`.
+Bandwidths are in ASTRA-sim's unit, 2**30 bytes per second. Users may write bandwidths, latencies
+and amounts of data with a unit: `100Gbit/s`, `2us`, `565MB`.
 """
 
 from __future__ import annotations
@@ -90,6 +90,12 @@ LATENCY_UNITS: Mapping[str, Fraction] = MappingProxyType(
 )
 """Unit of a latency -> ns."""
 
+SIZE_UNITS: Mapping[str, Fraction] = MappingProxyType(
+    {f"{k}B": Fraction(1000**power) for power, k in enumerate(("", "k", "M", "G", "T", "P", "E"))}
+    | {f"{k}iB": Fraction(1024**power) for power, k in enumerate(("K", "M", "G", "T", "P"), 1)}
+)
+"""Unit of an amount of data -> bytes."""
+
 _QUANTITY = re.compile(
     r"\s*(\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE]([+-]?\d{1,2}))?\s*([^\d\s]*)\s*"
 )
@@ -134,6 +140,16 @@ def bandwidth_texts(gib_per_s: float) -> tuple[str, str, str]:
         for unit in ("Gbit/s", "GB/s", "GiB/s")
     )
     return gbit, gb, gib
+
+
+def size_text(size_bytes: int) -> str:
+    """An amount of data in the unit that keeps the number short.
+
+    >>> size_text(565_000_000), size_text(7_500_000_000_000), size_text(0)
+    ('565 MB', '7.5 TB', '0 B')
+    """
+    power = min(max((len(str(size_bytes)) - 1) // 3, 0), 6)
+    return f"{_four_digits(size_bytes / 1000**power)} {('', 'k', 'M', 'G', 'T', 'P', 'E')[power]}B"
 
 
 def latency_text(ns: float) -> str:

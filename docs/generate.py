@@ -96,7 +96,9 @@ def _exit_codes() -> list[tuple[str, str]]:
 
 def files() -> str:
     """The fields of every YAML file."""
+    from artist.cluster.cluster_file import ClusterFile, Unit
     from artist.config import Scenario
+    from artist.data.options import DataOptions
     from artist.estimates.calibration import Calibration
     from artist.experiments.experiment import Experiment
     from artist.trace.native.mapping import TraceMapping
@@ -106,6 +108,9 @@ def files() -> str:
         ("Scenario", Scenario),
         ("Experiment", Experiment),
         ("Fabric", Fabric),
+        ("Cluster", ClusterFile),
+        ("Unit of a cluster's tree", Unit),
+        ("Options of data (data.KEY)", DataOptions),
         ("Calibration", Calibration),
         ("Columns of a trace (FILE.columns.yaml)", TraceMapping),
     ):
@@ -231,6 +236,7 @@ def names() -> str:
     """Everything that a user chooses by name, except policies."""
     from dataclasses import asdict
 
+    from artist.cluster.cluster_file import cluster_names, load_cluster
     from artist.cluster.fabric import fabric_names, load_fabric
     from artist.cluster.links import oversubscription_text
     from artist.estimates.backends import BACKENDS
@@ -239,6 +245,7 @@ def names() -> str:
     from artist.workload.models import model_names, summary
 
     fabrics = [load_fabric(name) for name in fabric_names()]
+    clusters = [load_cluster(name) for name in cluster_names()]
     models = [asdict(summary(name)) for name in model_names()]
     formats = [(f"`{one.id}`", one.title, getattr(one, "source", "")) for one in FORMATS.values()]
     entries = ("id", "what it does", "source")
@@ -255,6 +262,13 @@ def names() -> str:
                     f.summary,
                 )
                 for f in fabrics
+            ],
+        ),
+        "Clusters": table(
+            ("name", "GPUs", "fabric", "summary"),
+            [
+                (f"`{c.file.name}`", f"{c.gpus:,}", c.file.fabric or "", c.file.summary)
+                for c in clusters
             ],
         ),
         "Built-in traces": table(

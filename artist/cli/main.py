@@ -47,6 +47,7 @@ COMMANDS = {
     "astra": "astra:app",
     "trace": "trace:app",
     "policy": "policy:app",
+    "cluster": "cluster:app",
     "cache": "cache:app",
 }
 """Where each command is: a module of `artist.cli.commands`, and its function or Typer app."""

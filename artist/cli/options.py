@@ -30,6 +30,10 @@ ScenarioFile = Annotated[
 Racks = Annotated[int | None, typer.Option(help="Racks of the cluster (default 16).")]
 MachinesPerRack = Annotated[int | None, typer.Option(help="Default 8.")]
 GpusPerMachine = Annotated[int | None, typer.Option(help="Default 8.")]
+ClusterName = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|FILE", help="Instead of sizes; see: artist list clusters."),
+]
 TraceName = Annotated[
     str | None, typer.Option(metavar="NAME|FILE", help="See: artist list traces.")
 ]
@@ -47,13 +51,22 @@ Contention = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="See: artist list contention (default none)."),
 ]
+FailuresName = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|FILE|none", help="See: artist list failures (default none)."),
+]
+DataName = Annotated[
+    str | None,
+    typer.Option("--data", metavar="FILE", help="The tables that jobs read, and their regions."),
+]
 Seed = Annotated[int | None, typer.Option(help="Seed of everything drawn (default 0).")]
 Sets = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="policy.KEY, system.KEY, fabric.LEVEL.KEY, contention.KEY or a setting.",
+        help="policy.KEY, system.KEY, fabric.LEVEL.KEY, contention.KEY, checkpoint.KEY, data.KEY "
+        "or a setting.",
     ),
 ]
 

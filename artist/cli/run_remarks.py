@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from artist.config import Scenario
 
-ABOUT = ("fabric", "backend", "gpus_per_machine", "tree")
+ABOUT = ("fabric", "backend", "gpus_per_machine", "tree", "cluster")
 """The settings that remarks are about. A comparison that varies one has no remark for all runs."""
 
 
@@ -33,13 +33,12 @@ def _own_model(scenario: Scenario) -> str:
 
 def _other_machines(scenario: Scenario) -> str:
     """That machines of the cluster are of another size than those that the fabric describes."""
-    from artist.cluster.fabric import load_fabric
-    from artist.run import build_cluster
+    from artist.run import build_cluster, build_fabric
 
-    fabric, gpus = load_fabric(scenario.fabric), scenario.gpus_per_machine
+    fabric, gpus = build_fabric(scenario), scenario.gpus_per_machine
     if fabric.machine is None:
         return ""
-    if scenario.tree is not None:
+    if scenario.tree is not None or scenario.cluster is not None:
         tree = build_cluster(scenario, fabric)
         gpus = tree.largest(tree.machine)
     if gpus == fabric.machine.gpus:

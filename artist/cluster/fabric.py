@@ -262,6 +262,12 @@ class Fabric(Document):
         """GPUs of the innermost unit inside a machine; None if machines have no inner level."""
         return self.levels[0].gpus if self.levels[0].name != "machine" else None
 
+    def shared_outside_machines(self, level: int) -> bool:
+        """Whether a unit outside machines, such as a region, shares a level's bandwidth."""
+        sharing = self.levels[level].shared_by
+        names = self.level_names
+        return sharing is not None and names.index(sharing) > names.index("machine")
+
     def cluster(self, *, racks: int, machines_per_rack: int, gpus_per_machine: int) -> ClusterTree:
         """A regular cluster of these sizes, with the levels of this fabric.
 

@@ -42,7 +42,7 @@ def capacity_gib_per_s(tree: ClusterTree, fabric: Fabric, level: int, unit: int)
         return None
     if uplink.oversubscription is None:
         return uplink.links_gib_per_s
-    flow = max(outer.bandwidth_gib_per_s for outer in fabric.levels[level + 1 :])
+    flow = max(outer.bandwidth_gib_per_s for outer in _granting(fabric, level))
     return max(granted_gib_per_s(tree, fabric, level, unit) / uplink.oversubscription, flow)
 
 
@@ -80,8 +80,22 @@ def granted_gib_per_s(tree: ClusterTree, fabric: Fabric, level: int, unit: int) 
     """What a unit's GPUs can send at once over the level outside that grants the most."""
     return max(
         outer.bandwidth_gib_per_s * _senders(tree, fabric, level, unit, outer)
-        for outer in fabric.levels[level + 1 :]
+        for outer in _granting(fabric, level)
     )
+
+
+def _granting(fabric: Fabric, level: int) -> list[FabricLevel]:
+    """The levels outside, without a wide-area network that larger units share.
+
+    What a unit sends there has crossed the levels between: it gets no more than these grant.
+    """
+    outer = list(enumerate(fabric.levels))[level + 1 :]
+    return [
+        one
+        for index, one in outer
+        if not fabric.shared_outside_machines(index)
+        or fabric.level_names.index(one.shared_by or "") <= level
+    ]
 
 
 def _senders(tree: ClusterTree, fabric: Fabric, level: int, unit: int, outer: FabricLevel) -> int:

@@ -56,7 +56,7 @@ class ClusterTree:
 
     levels: tuple[Level, ...]
     kinds: tuple[str, ...]
-    """A name for the kind of each machine. All machines are of one kind today."""
+    """A name for the kind of each machine. A cluster file may give machines different ones."""
     machine: int = field(init=False)
     """Index of the machine level."""
 
@@ -154,11 +154,15 @@ def _joined(children: Sequence[str]) -> str:
     return f"[{', '.join(children)}]"
 
 
-def nested(names: Sequence[str], tree: Nested, kind: str = "gpu-machine") -> ClusterTree:
+ONE_KIND = "gpu-machine"
+"""The kind of every machine where nothing tells machines apart."""
+
+
+def nested(names: Sequence[str], tree: Nested, kinds: tuple[str, ...] | None = None) -> ClusterTree:
     """Build a tree from nested lists of GPU counts, outermost level first.
 
     `nested(("machine", "rack", "network"), [[8, 8], [4]])` has two racks: one with two machines
-    of 8 GPUs, and one with a machine of 4 GPUs.
+    of 8 GPUs, and one with a machine of 4 GPUs. `kinds` are those of the machines, in their order.
 
     Raises:
         ConfigError: the nesting does not match the levels, a count is not positive, or the
@@ -195,7 +199,7 @@ def nested(names: Sequence[str], tree: Nested, kind: str = "gpu-machine") -> Clu
     gpus = visit(depth - 1, tree)
     if gpus > MAX_GPUS:
         raise ConfigError(f"cluster tree: {gpus} GPUs, but at most {MAX_GPUS} are supported")
-    return _assemble(names, sizes, parents, firsts, kind)
+    return _assemble(names, sizes, parents, firsts, kinds)
 
 
 def regular(
@@ -236,7 +240,7 @@ def _assemble(
     sizes: list[list[int]],
     parents: list[list[int]],
     firsts: list[list[int]],
-    kind: str,
+    kinds: tuple[str, ...] | None,
 ) -> ClusterTree:
     levels = []
     for index, name in enumerate(names):
@@ -250,7 +254,7 @@ def _assemble(
             )
         )
     machines = len(sizes[list(names).index(MACHINE)]) if MACHINE in names else 0
-    return ClusterTree(tuple(levels), (kind,) * machines)
+    return ClusterTree(tuple(levels), (ONE_KIND,) * machines if kinds is None else kinds)
 
 
 def units_holding(tree: ClusterTree, leaves: Sequence[int], level: int) -> Iterator[int]:

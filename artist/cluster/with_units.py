@@ -16,12 +16,21 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 
 from artist.io.documents import Document
 from artist.io.fields import NonNegative, Positive
-from artist.units import BANDWIDTH_UNITS, LATENCY_UNITS, in_base_unit, latency_text, quantity
+from artist.units import (
+    BANDWIDTH_UNITS,
+    LATENCY_UNITS,
+    SIZE_UNITS,
+    in_base_unit,
+    latency_text,
+    quantity,
+)
 
 UNITS: Mapping[str, Mapping[str, Fraction]] = {
     "bandwidth": BANDWIDTH_UNITS,
     "rate": BANDWIDTH_UNITS,
     "latency": LATENCY_UNITS,
+    "storage": SIZE_UNITS,
+    "size": SIZE_UNITS,
 }
 """Key that takes a unit -> its units."""
 
@@ -29,15 +38,25 @@ OWN_UNIT: Mapping[str, str] = {
     "bandwidth": "bandwidth_gib_per_s",
     "rate": "rate_gib_per_s",
     "latency": "latency_ns",
+    "storage": "storage_bytes",
+    "size": "size_bytes",
 }
 """Key that takes a unit -> the key of the same setting that takes a plain number."""
 
-EXAMPLES = {"bandwidth": "100Gbit/s", "rate": "100Gbit/s", "latency": "2us"}
+EXAMPLES = {
+    "bandwidth": "100Gbit/s",
+    "rate": "100Gbit/s",
+    "latency": "2us",
+    "storage": "40PB",
+    "size": "565MB",
+}
 
 SPELT = {
     "bandwidth": "Gbit/s, Gbps, GB/s, GiB/s, MB/s",
     "rate": "Gbit/s, Gbps, GB/s, GiB/s, MB/s",
     "latency": "ns, us, ms",
+    "storage": "GB, TB, PB, TiB",
+    "size": "MB, GB, TB, GiB",
 }
 """Key that takes a unit -> the units that messages name."""
 
@@ -49,7 +68,7 @@ def other_spelling(key: str) -> str | None:
 
 
 def read_quantity(value: Any, key: str) -> float:
-    """A text such as `100Gbit/s` as a number of the key's base unit (GiB/s or ns).
+    """A text such as `100Gbit/s` as a number of the key's base unit (GiB/s, ns or bytes).
 
     Raises:
         ValueError: no number, no unit, or one that is not known; says how to write it.
@@ -80,6 +99,8 @@ def _reader(key: str) -> BeforeValidator:
 Bandwidth = Annotated[float, _reader("bandwidth"), _schema("bandwidth")]
 Rate = Annotated[float, _reader("rate"), _schema("rate")]
 Latency = Annotated[float, _reader("latency"), _schema("latency")]
+Storage = Annotated[float, _reader("storage"), _schema("storage")]
+Size = Annotated[float, _reader("size"), _schema("size")]
 
 
 SLOWEST_GIB_PER_S = float(BANDWIDTH_UNITS["Mbit/s"])
@@ -109,6 +130,13 @@ LinkSpeed = Annotated[Positive, AfterValidator(_link_speed)]
 
 LinkLatency = Annotated[NonNegative, AfterValidator(_link_latency)]
 """Latency of a hop in ns."""
+
+
+MOST_BYTES = 10**24
+"""A million times an exabyte: nobody has a data warehouse of a yottabyte, so a unit is wrong."""
+
+Bytes = Annotated[int, Field(ge=0, le=MOST_BYTES)]
+"""An amount of data in bytes."""
 
 
 def with_unit(key: str) -> Any:

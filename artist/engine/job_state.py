@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from artist.cluster.placement import Placement
-from artist.contract import Hold, Rate, Turn
+from artist.contract import NO_CHECKPOINT, Hold, Rate, Turn
 from artist.engine.progress import Progress
-from artist.engine.rows import HELD, RE_RATED, EndReason, JobRow, PlacementRow
+from artist.engine.rows import FAILED, HELD, RE_RATED, EndReason, JobRow, PlacementRow
 from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
 
@@ -19,20 +19,27 @@ class JobState:
     - `gpus` is how many GPUs it holds; `finish` is when its last iteration ends at its rate.
     - `interval_start` is when the interval of constant rate began, `started` when the stay did.
     - `told` is why it waits, in the policy's words; empty if the policy has told nothing.
+    - `checkpoint` says when it writes its state, `checkpoint_s` what that adds to an iteration.
+    - `in_vain` is how many failures in a row have stopped it since it last saved any work.
     - `productive_from` is when a restart or a hold ends. Time before it counts as stalled.
     """
 
     __slots__ = (
         "_gpu_ticks",
         "_run_ticks",
+        "_saved",
         "arrival",
+        "checkpoint",
+        "checkpoint_s",
         "entered",
         "epoch",
+        "failures",
         "finish",
         "first_start",
         "former_placement",
         "gpus",
         "handle",
+        "in_vain",
         "interval_start",
         "job",
         "lease_due",
@@ -69,6 +76,11 @@ class JobState:
         self.epoch = 0
         self.preemptions = 0
         self.migrations = 0
+        self.failures = 0
+        self.in_vain = 0
+        self._saved = 0
+        self.checkpoint = NO_CHECKPOINT
+        self.checkpoint_s = 0.0
         self.progress = Progress(job.iterations)
         self._run_ticks: Tick = 0
         self._gpu_ticks = 0
@@ -119,6 +131,18 @@ class JobState:
         self.turn = None
         self.rate = None
 
+    def note_failure(self) -> None:
+        """Count a failure; the interval's row is already written."""
+        self.failures += 1
+        saved = self.progress.saved
+        self.in_vain = self.in_vain + 1 if saved == self._saved else 1
+        self._saved = saved
+
+    def set_rate(self, rate: Rate) -> None:
+        """Run at another rate; the interval's row is already written."""
+        self.rate = rate
+        self.checkpoint_s = self.progress.set_rate(rate, self.checkpoint)
+
     def hold(self, hold: Hold) -> None:
         """Stand still until a tick; the interval's row is already written."""
         self.progress.hold(hold.until)
@@ -135,7 +159,10 @@ class JobState:
         assert rate is not None  # and a rate
         whole = self.progress.settle(now)
         drops = reason not in (RE_RATED, HELD)
-        lost = self.progress.stop() if drops else 0
+        if reason is FAILED:
+            lost = self.progress.fall_back()
+        else:
+            lost = self.progress.stop() if drops else 0
         stalled = max(0, min(now, self.productive_from) - start)
         self.interval_start = now
         if now == start and not drops:
@@ -154,6 +181,7 @@ class JobState:
             rate.source,
             reason,
             note,
+            self.checkpoint_s,
         )
 
     def row(self, finish: Tick) -> JobRow:
@@ -168,4 +196,5 @@ class JobState:
             self.run_ticks(finish),
             self.preemptions,
             self.migrations,
+            self.failures,
         )

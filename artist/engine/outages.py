@@ -6,11 +6,15 @@ lose all their GPUs, the latest arrival first, until enough are free.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from operator import attrgetter
+
 from artist.cluster.placement import Placement, flaw
-from artist.contract import EventSource, OutsideEvent, Restore, Withdraw
+from artist.contract import EventSource, Outage, OutsideEvent, Restore, Withdraw
 from artist.engine.events import OUTSIDE, EventQueue
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
+from artist.engine.rows import FAILED, WITHDRAWN, EndReason
 from artist.errors import InvariantError
 from artist.units import Tick
 
@@ -58,8 +62,17 @@ def _flaw(event: object, now: Tick) -> str:
     return f"its placement {wrong}" if wrong else ""
 
 
-def victims(holdings: Holdings, placement: Placement) -> list[JobState]:
+def reason(outage: Outage | None) -> EndReason:
+    """How an outage ends the interval of a job that it stops."""
+    return FAILED if outage is not None and outage.failed else WITHDRAWN
+
+
+def victims(
+    holdings: Holdings, placement: Placement, position: int | None = None
+) -> list[JobState]:
     """The jobs that lose their GPUs when these GPUs are withdrawn, the latest arrival first.
+
+    `position` is that of `Withdraw`.
 
     Raises:
         InvariantError: a leaf does not exist or has fewer GPUs in service.
@@ -72,8 +85,12 @@ def victims(holdings: Holdings, placement: Placement) -> list[JobState]:
                 f"{_in_service(holdings, leaf)} are in service there"
             )
         missing[leaf] = count - holdings.free.leaves[leaf]
+    if position is not None:
+        return _holder(holdings, placement.leaves[0], position)
+    if all(count <= 0 for count in missing.values()):
+        return []
     hit = []
-    for _, state in sorted(holdings.running.items(), reverse=True):
+    for state in sorted(_on(holdings, missing), key=attrgetter("handle"), reverse=True):
         assert state.placement is not None  # running jobs have GPUs
         held = dict(zip(state.placement.leaves, state.placement.counts, strict=True))
         if any(missing.get(leaf, 0) > 0 for leaf in held):
@@ -82,6 +99,30 @@ def victims(holdings: Holdings, placement: Placement) -> list[JobState]:
                 if leaf in missing:
                     missing[leaf] -= count
     return hit
+
+
+def _holder(holdings: Holdings, leaf: int, position: int) -> list[JobState]:
+    """The job that holds the GPU at a position among those in service; empty if it is free.
+
+    A job with c of a leaf's g GPUs is hit by a c-th in g of the failures there.
+    """
+    for state in sorted(_on(holdings, {leaf}), key=attrgetter("handle")):
+        assert state.placement is not None  # running jobs have GPUs
+        held = dict(zip(state.placement.leaves, state.placement.counts, strict=True))
+        position -= held.get(leaf, 0)
+        if position < 0:
+            return [state]
+    return []
+
+
+def _on(holdings: Holdings, leaves: Collection[int]) -> list[JobState]:
+    """The running jobs that hold GPUs of some leaves; cheap where there are thousands of jobs."""
+    wanted = frozenset(leaves)
+    return [
+        state
+        for state in holdings.running.values()
+        if state.placement is not None and not wanted.isdisjoint(state.placement.leaves)
+    ]
 
 
 def withdraw(holdings: Holdings, placement: Placement) -> None:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from artist.cluster.placement import Placement
+from artist.contract import Outage
 from artist.units import Tick
 from artist.workload.job import Job
 
@@ -25,10 +26,11 @@ class EndReason(StrEnum):
     RE_RATED = "re-rated"
     HELD = "held"
     WITHDRAWN = "withdrawn"
+    FAILED = "failed"
 
 
 # As names of their own: looking a member up in its class takes ten times as long.
-FINISHED, LEASE_ENDED, PREEMPTED, MIGRATED, RE_RATED, HELD, WITHDRAWN = EndReason
+FINISHED, LEASE_ENDED, PREEMPTED, MIGRATED, RE_RATED, HELD, WITHDRAWN, FAILED = EndReason
 
 
 class PlacementRow(NamedTuple):
@@ -47,7 +49,21 @@ class PlacementRow(NamedTuple):
     source: str
     reason: EndReason
     note: str = ""
-    """Why, in the policy's words; empty where it gave no reason."""
+    """Why, in the policy's words, or what failed; empty where there is no more to say."""
+    checkpoint_s: float = 0.0
+    """What checkpoints add to an iteration."""
+
+    @property
+    def pace_s(self) -> float:
+        """Time of one iteration with its share of a checkpoint."""
+        return self.iteration_s + self.checkpoint_s
+
+    @property
+    def saving(self) -> Tick:
+        """Ticks in which the job wrote checkpoints, also such as it lost later."""
+        if not self.checkpoint_s:
+            return 0
+        return round((self.end - self.start - self.stalled) * (self.checkpoint_s / self.pace_s))
 
     @property
     def ended(self) -> str:
@@ -66,6 +82,7 @@ class JobRow(NamedTuple):
     run: Tick
     preemptions: int
     migrations: int
+    failures: int = 0
 
 
 class WaitRow(NamedTuple):
@@ -81,6 +98,16 @@ class WithdrawnRow(NamedTuple):
 
     tick: Tick
     gpus: int
+
+
+class OutageRow(NamedTuple):
+    """GPUs that left service at `tick`, why, and the jobs that it stopped; or GPUs came `back`."""
+
+    tick: Tick
+    placement: Placement
+    outage: Outage | None = None
+    stopped: tuple[int, ...] = ()
+    back: bool = False
 
 
 class TimelineRow(NamedTuple):
@@ -101,6 +128,7 @@ class Rows:
     timeline: list[TimelineRow] = field(default_factory=list)
     told: list[WaitRow] = field(default_factory=list)
     withdrawn: list[WithdrawnRow] = field(default_factory=list)
+    outages: list[OutageRow] = field(default_factory=list)
     events: int = 0
     questions: int = 0
 

@@ -24,6 +24,7 @@ from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.contract import (
     NO_SHARED_LINKS,
+    CheckpointRule,
     ClusterView,
     Decision,
     EventSource,
@@ -49,14 +50,15 @@ from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.engine.livelock import Livelock
 from artist.engine.rows import (
+    FAILED,
     FINISHED,
     HELD,
     LEASE_ENDED,
     MIGRATED,
     PREEMPTED,
     RE_RATED,
-    WITHDRAWN,
     EndReason,
+    OutageRow,
     Rows,
     WaitRow,
     WithdrawnRow,
@@ -67,6 +69,8 @@ from artist.garbage_collector import many_objects
 from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, ticks
 from artist.workload.job import Job
 
+# So often may failures in a row stop a job that has saved nothing between them.
+MOST_IN_VAIN = 10_000
 # A policy needs one wake-up, the next. Each takes 150 bytes until it comes.
 MAX_WAKES = 1_000_000
 
@@ -76,7 +80,8 @@ class Simulator:
 
     `jobs` come in order of arrival; a job's position is its handle. `lease` is how long an
     allocation holds, None for ever. `visiting_order` breaks ties between units. `events` come
-    from outside the trace. With `check` every invariant is verified after every event, at a price.
+    from outside the trace, and `checkpoints` say when jobs save their state. With `check` every
+    invariant is verified after every event, at a price.
     """
 
     def __init__(
@@ -88,6 +93,7 @@ class Simulator:
         lease: Tick | None = None,
         visiting_order: VisitingOrder | None = None,
         events: EventSource | None = None,
+        checkpoints: CheckpointRule | None = None,
         check: bool = False,
     ) -> None:
         if lease is not None and lease < ticks(SHORTEST_LEASE_S):
@@ -106,6 +112,7 @@ class Simulator:
         self._queue = EventQueue()
         self._arrived = 0
         self._outages = outages.Outages(events)
+        self._checkpoints = checkpoints
         # What the policy has not heard of yet. A job that its last answer preempted has entered.
         self._entered: list[JobState] = []
         self._lease_ended: list[JobState] = []
@@ -216,12 +223,21 @@ class Simulator:
             stuck = len(self.rows.jobs) + self.jobs_waiting == self.jobs_total
             dead = stuck and not self._outages.pending
             self._livelock.check(policy, self.now, dead=dead)
+        if self._outages.pending:
+            self._livelock.check_idle(policy, self._idle(decisions))
         holdings = self._holdings
         held, running, waiting = holdings.gpus_held, len(holdings.running), len(holdings.waiting)
         self.rows.note(self.now, held, running, waiting)
         self.rows.questions += 1
         if self._check:
             checks.check(self._holdings)
+
+    def _idle(self, decisions: Sequence[Decision]) -> bool:
+        """Whether only outages can happen from now on, and the cluster is whole."""
+        holdings = self._holdings
+        waiting = bool(holdings.waiting) and not holdings.running and not self._wakes
+        arrived = len(self.rows.jobs) + len(holdings.waiting) == len(self._jobs)
+        return waiting and arrived and not holdings.withdrawn and not decisions
 
     def without_future(self) -> Simulator:
         """The same question of a run in which no job arrives any more and nothing fails.
@@ -288,6 +304,13 @@ class Simulator:
             "time, where the clock ends; give the jobs less work, more GPUs or a faster network"
         )
 
+    def _never_done(self, state: JobState) -> TraceError:
+        return TraceError(
+            f"job {state.job.id!r} was stopped by {state.in_vain:,} failures in a row before it "
+            "had saved anything; let it write checkpoints more often, restart faster, or let less "
+            "fail"
+        )
+
     def _arrive(self, handle: int) -> None:
         state = JobState(self._jobs[handle], handle, self.now)
         self._holdings.waiting[handle] = state
@@ -316,18 +339,23 @@ class Simulator:
         """GPUs leave or enter service."""
         event, holdings = self._outages.take(), self._holdings
         match event:
-            case Withdraw(_, placement):
+            case Withdraw(_, placement, outage, position):
                 # They enter the queue in order of arrival, as after any other loss of GPUs.
-                for state in reversed(outages.victims(holdings, placement)):
+                stopped = outages.victims(holdings, placement, position)[::-1]
+                for state in stopped:
                     assert state.placement is not None  # victims run
                     holdings.free.release(state.placement)
-                    self._stop(state, WITHDRAWN)
+                    self._stop(state, outages.reason(outage), outage.text if outage else "")
                     self._enter_again(state)
+                self.rows.outages.append(
+                    OutageRow(self.now, placement, outage, tuple(job.handle for job in stopped))
+                )
                 # A job without GPUs has no lease to ask about.
                 self._lease_ended = [state for state in self._lease_ended if state.gpus]
                 outages.withdraw(holdings, placement)
             case Restore(_, placement):
                 outages.restore(holdings, placement)
+                self.rows.outages.append(OutageRow(self.now, placement, back=True))
         self.rows.withdrawn.append(WithdrawnRow(self.now, sum(holdings.withdrawn.values())))
         self._asking = True
         self._outages.schedule(self.now, self._queue)
@@ -371,6 +399,8 @@ class Simulator:
         self._holdings.waiting.pop(state.handle, None)
         self._holdings.running[state.handle] = state
         state.place(placement, tier(self.tree, placement), self.now, restart)
+        if self._checkpoints is not None:
+            state.checkpoint = self._checkpoints(state.job, placement)
         self._changed[state.handle] = state
         if self.lease is not None:
             state.lease_due = self.now + self.lease
@@ -384,6 +414,10 @@ class Simulator:
             state.migrations += 1
         elif reason is not FINISHED:  # an outage, too, takes the job's GPUs from it
             state.preemptions += 1
+            if reason is FAILED:
+                state.note_failure()
+                if state.in_vain > MOST_IN_VAIN:
+                    raise self._never_done(state)
         self._changed[state.handle] = state
 
     def _enter_again(self, state: JobState) -> None:
@@ -426,8 +460,7 @@ class Simulator:
                 continue
             if state.rate is not None and not rate.same_speed(state.rate):
                 self._close_interval(state, RE_RATED)
-            state.rate = rate
-            state.progress.set_rate(rate)
+            state.set_rate(rate)
             self._reschedule(state)
         for state in changed:
             if state.placement is not None and state.rate is None:

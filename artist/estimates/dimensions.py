@@ -26,6 +26,9 @@ An all-reduce of S bytes over m machines of g GPUs sends as much through a card 
 (m - 1)/m against (mg - 1)/(mg): g rings of S/g bytes at 1/g of the bandwidth, or one ring of S
 bytes. The rings have S/g bytes under `collective_optimization: localBWAware`; under `baseline`
 they have S, so `with_system` refuses that.
+
+The GPUs of a region share a wide-area network in the same way (`cluster_links.py`). What a GPU
+sends there has left its machine first, so it gets no more than on the level inside.
 """
 
 from __future__ import annotations
@@ -79,9 +82,19 @@ def dimensions(shape: Shape, fabric: Fabric) -> tuple[Dimension, ...]:
         sizes = ((sizes[-1][0], gpus_of(shape)),)
     pair = depth(shape) if not isinstance(shape, int) and len(shape) == 2 else None
     return tuple(
-        _dimension(fabric.levels[level], size, level == pair, _sharers(level, sizes, fabric))
+        _dimension(fabric.levels[level], size, _granted(level, sizes, fabric, level == pair))
         for level, size in sizes
     )
+
+
+def _granted(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric, pair: bool) -> float:
+    """The bandwidth per GPU of a level, GiB/s. `pair`: it joins just two children of the level."""
+    stated = fabric.levels[level]
+    share = stated.pair_share if pair else 1.0
+    bandwidth = stated.bandwidth_gib_per_s * share / _sharers(level, sizes, fabric)
+    if not fabric.shared_outside_machines(level):
+        return bandwidth
+    return min(bandwidth, _granted(level - 1, sizes, fabric, pair=False))
 
 
 def _sharers(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric) -> int:
@@ -96,10 +109,10 @@ def _sharers(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric) -> in
     return math.prod(size for inner, size in sizes if inner <= unit)
 
 
-def _dimension(level: FabricLevel, size: int, pair: bool, sharers: int) -> Dimension:
-    """A level's dimension. `pair` says whether it joins just two children of the level."""
-    bandwidth = level.bandwidth_gib_per_s * (level.pair_share if pair else 1.0) / sharers
-    return Dimension(Topology(level.topology), size, bandwidth, level.latency_ns, level.name)
+def _dimension(level: FabricLevel, size: int, bandwidth_gib_per_s: float) -> Dimension:
+    return Dimension(
+        Topology(level.topology), size, bandwidth_gib_per_s, level.latency_ns, level.name
+    )
 
 
 def system_settings(dims: Sequence[Dimension], fabric: Fabric) -> SystemSettings:

@@ -90,18 +90,20 @@ def _in_pool(
         pool = ProcessPoolExecutor(
             min(workers, len(tasks)), mp_context=context, initializer=end_with_parent
         )
-    with pool:
-        try:
-            with signals_kept_from_children():
-                pending = {pool.submit(work, task): index for index, task in tasks.items()}
-            for future in as_completed(pending):
-                with contextlib.suppress(BrokenProcessPool):
-                    yield pending[future], future.result()
-        except BrokenProcessPool:  # a process died while tasks were still submitted
-            return
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            # A run is written whole or not at all, so a worker can be stopped at any moment.
-            for worker in multiprocessing.active_children():
-                worker.terminate()
-            raise
+    try:
+        with signals_kept_from_children():
+            pending = {pool.submit(work, task): index for index, task in tasks.items()}
+        for future in as_completed(pending):
+            with contextlib.suppress(BrokenProcessPool):
+                yield pending[future], future.result()
+    except BrokenProcessPool:  # a process died while tasks were still submitted
+        return
+    except BaseException:
+        # A run is written whole or not at all, so a worker can be stopped at any moment.
+        for worker in multiprocessing.active_children():
+            worker.kill()
+        raise
+    finally:
+        # Wait for the thread that minds the workers. While it closes its pipe, Python's end would
+        # write to it and print a traceback.
+        pool.shutdown()

@@ -28,6 +28,8 @@ class InputFiles:
     def copied(self, scenario: Scenario) -> Scenario:
         """Copy the files of a scenario; the scenario that names the copies."""
         changes = {
+            "cluster": self._file(scenario.cluster),
+            "data": self._file(scenario.data),
             "trace": self._trace(scenario),
             "columns": self._file(scenario.columns),
             "fabric": self._file(scenario.fabric),
@@ -35,6 +37,7 @@ class InputFiles:
             "backend": self._backend(scenario.backend),
             "fallback": self._backend(scenario.fallback),
             "contention": self._contention(scenario.contention),
+            "failures": self._file(scenario.failures),
             "policy": POLICY_FILE.sub(self._policy_file, scenario.policy),
             "policy_options": self._options(scenario.policy_options),
         }

@@ -35,10 +35,20 @@ class Inputs:
     def of(self, scenario: Scenario) -> Mapping[str, str] | ArtistError:
         """The digests, as in a run's manifest, or why they cannot be had."""
         changes = json.dumps(scenario.model_dump().get("fabric_options", {}))
-        links = (scenario.fabric, changes, scenario.calibration, scenario.backend)
+        fabric = f"{scenario.own_fabric} {scenario.cluster}"
+        links = (fabric, changes, scenario.calibration, scenario.backend)
         # A trace file is the same for every seed.
         seed = 0 if is_file(Path(scenario.trace)) else scenario.seed
-        others = (scenario.fallback, scenario.policy, scenario.policy_options, scenario.columns)
+        others = (
+            scenario.fallback,
+            scenario.policy,
+            scenario.policy_options,
+            scenario.columns,
+            scenario.contention,
+            scenario.failures,
+            scenario.data,
+            scenario.tenants,
+        )
         key = json.dumps([scenario.trace, seed, links, others], default=str)
         if key not in self._of:
             try:

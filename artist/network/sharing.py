@@ -63,6 +63,8 @@ class Shared:
     alone_s: float
     own_share: float = 1.0
     """Its share alone: below 1 if its own links cannot carry what it sends."""
+    corrections_per_min: float = 0.0
+    """How often it waits so that it keeps its turn."""
 
 
 def shared(
@@ -73,21 +75,23 @@ def shared(
     fair_queued: frozenset[str] = frozenset(),
 ) -> tuple[Shared, ...]:
     """Iterations of jobs on the links that their ways cross; arguments as in `contention`."""
-    shares, fills = _rounds(jobs, model, eta, fair_queued)
+    shares, fills, corrections = _rounds(jobs, model, eta, fair_queued)
     answers = []
-    for job, share, full in zip(jobs, shares, fills, strict=True):
+    for job, share, full, per_min in zip(jobs, shares, fills, corrections, strict=True):
         own = _rounds([job], model, eta, fair_queued)[0][0] if full and len(jobs) > 1 else 1.0
         own = share if full and len(jobs) == 1 else own
         share = min(share, own)
-        answers.append(Shared(share, job.iteration_s(share), job.iteration_s(own), own))
+        times_s = job.iteration_s(share), job.iteration_s(own)
+        answers.append(Shared(share, *times_s, own, per_min))
     return tuple(answers)
 
 
 def _rounds(
     jobs: Sequence[CurvedJob], model: Model, eta: float, fair_queued: frozenset[str]
-) -> tuple[list[float], list[bool]]:
-    """The share of each job, and whether it fills a link of its own by itself."""
+) -> tuple[list[float], list[bool], list[float]]:
+    """The share of each job, whether it fills a link of its own by itself, and corrections."""
     shares = [1.0] * len(jobs)
+    corrections = [0.0] * len(jobs)
     fills = [False] * len(jobs)
     seen = [seen_by_models(job, 1.0) for job in jobs]
     for _ in range(MOST_ROUNDS):
@@ -95,6 +99,7 @@ def _rounds(
         slowed = model(contention(before, eta=eta, fair_queued=fair_queued))
         for index, (job, answer) in enumerate(zip(jobs, slowed, strict=True)):
             at_line_rate_s = answer.alone_s
+            corrections[index] = answer.corrections_per_min
             if answer.alone_s > (1 + SLOWED) * before[index].iteration_s:
                 at_line_rate_s, fills[index] = before[index].iteration_s, True
             if answer.iteration_s != at_line_rate_s:
@@ -108,7 +113,7 @@ def _rounds(
             for now, then in zip(seen, before, strict=True)
         ):
             break
-    return shares, fills
+    return shares, fills, corrections
 
 
 def _down_s(job: CurvedJob, share: float) -> float:

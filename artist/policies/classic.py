@@ -92,7 +92,7 @@ class Classic(BasePolicy):
                 self._last.forget(handle)
         for job in view.entered:
             self._queue.add(job, self._rank(job, view.now))
-        if not self._queue:
+        if not self._queue or self._nobody_can_start(view):
             return ()
         sharing = Sharing(view, self.options.most_slowdown)
         contest = Contest(view.free, (), partial(self._place, sharing))
@@ -116,6 +116,12 @@ class Classic(BasePolicy):
                     job = view.waiting[decision.handle]
                     self._last.add(job.handle, self._rank(job, view.now))
         return decisions
+
+    def _nobody_can_start(self, view: ClusterView) -> bool:
+        """Whether no job may lose its GPUs now, and every waiting job wants more than are free."""
+        if self.options.preemption == "at-once" or view.lease_ended:
+            return False
+        return self._queue.first(view.free.total) is None
 
     def _start_without_contest(self, contest: Contest, sharing: Sharing) -> None:
         """First start the jobs that the free GPUs serve as well as any GPUs could.

@@ -10,6 +10,7 @@ from artist.registry import Entry, Registry
 DALLY = "Sharma et al., Dally, IEEE Big Data 2025"
 TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
 CASSINI = "Rajasekaran et al., CASSINI, NSDI 2024"
+MAST = "Choudhury et al., MAST, OSDI 2024"
 RL = "Ryu and Eo, Network contention-aware cluster scheduling with reinforcement learning, 2023"
 ORIGINAL = "the simulator of Dally's authors; docs/original-simulator.md"
 
@@ -158,6 +159,28 @@ POLICIES = Registry(
             "artist.policies.cassini.wrapper:Cassini",
             "any policy whose jobs take turns on links; as that one under contention none",
             CASSINI,
+            wraps=True,
+            everyday=False,
+        ),
+        Entry(
+            "mast",
+            "artist.policies.mast.policy:Mast",
+            "one queue for all regions, quotas and priorities, plans by region",
+            MAST,
+            everyday=False,
+        ),
+        Entry(
+            "federated",
+            "artist.policies.mast.policy:Federated",
+            "another cell of MAST's Table 1 (policy.cell): queues or plans of a smaller scope",
+            f"{MAST}, sections 4.1 and 5.6",
+            everyday=False,
+        ),
+        Entry(
+            "quota",
+            "artist.policies.quota.wrapper:Quota",
+            "any policy whose jobs have priorities and whose tenants have quotas",
+            f"{MAST}, sections 2 and 4.2",
             wraps=True,
             everyday=False,
         ),

@@ -63,6 +63,11 @@ def draw(figure: Figure, canvas: Canvas) -> None:
     if figure.kind is Kind.HEAT:
         _heat(figure, canvas)
         return
+    if figure.kind is Kind.CIRCLES:
+        from artist.report.drawing_circles import circles
+
+        circles(figure, canvas)
+        return
     if figure.panels:
         _panels(figure, canvas)
         return

@@ -34,6 +34,7 @@ class Kind(StrEnum):
     RANGES = "ranges"  # a dot and a line from low to high per series and category
     WATERFALL = "waterfall"  # one small plot per series: steps from 0 to the last category
     HEAT = "heat"  # a row of cells per series, coloured by value
+    CIRCLES = "circles"  # a ring per series, in two circles side by side
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,9 @@ class Series:
     part is the rest of `y`.
     For heat, `y` and `x` are as for rows. `parts` are two more values per cell: how many jobs there
     are at most, and what they lose of their running time, in percent.
+    For circles, `y` and `x` are as for rows, around the first circle. `parts` are the values around
+    the second one, and iteration, Up time and shift in the unit of x. `Figure.parts` names the
+    circles, and what all series exceed `Figure.y.top` by is marked.
     """
 
     name: str

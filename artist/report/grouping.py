@@ -28,8 +28,8 @@ _WITHIN = ("policy", "policy_options", "seed", "permutation")
 _LONGEST = 40
 _LONGEST_SLUG = 60
 CLUSTER = "cluster"
-"""Stands for the sizes and the tree of a cluster where a run of the study has a tree."""
-_SIZES_AND_TREE = (*SIZES, "tree")
+"""Stands for what describes a cluster where a run of the study has a tree or a cluster file."""
+_SIZES_AND_TREE = (*SIZES, "tree", "cluster")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +191,11 @@ def _setting_values(run: Run) -> Mapping[str, Any]:
 def _described(runs: Sequence[Run]) -> list[Mapping[str, Any]]:
     """What tells the settings of runs apart.
 
-    Where a run has a tree, sizes cannot be compared with it: each cluster is its shape.
+    Where a run has a tree or a cluster file, sizes cannot be compared with it: each cluster is its
+    shape, or the name of its file.
     """
     scenarios = [_setting_values(run) for run in runs]
-    if all(scenario.get("tree") is None for scenario in scenarios):
+    if all(scenario.get("tree") is scenario.get("cluster") is None for scenario in scenarios):
         return scenarios
     return [
         {
@@ -206,7 +207,12 @@ def _described(runs: Sequence[Run]) -> list[Mapping[str, Any]]:
 
 
 def _shape(run: Run) -> str:
-    """The cluster's shape, as the summary has it since trees and sizes are told apart."""
+    """The cluster's shape, as the summary has it since trees and sizes are told apart.
+
+    Or the name of its file: two files of one shape may have other kinds and links.
+    """
+    if isinstance(name := run.scenario.get("cluster"), str):
+        return name
     shape = run.summary.get("cluster")
     if isinstance(shape, str):
         return shape

@@ -85,10 +85,10 @@ def _slot(section: str, scope: str) -> Html:
     return tag("div", class_="cards", data_section=section, data_scope=scope)
 
 
-def details(study: Study, shown: Sequence[Figure], links: Html) -> Html:
+def details(study: Study, shown: Sequence[Figure], *more: Html) -> Html:
     """The figures of one setting at a time, and of one of its runs.
 
-    `links` is the section about links, empty where jobs do not compete on them.
+    `more` are sections that only some pages have: about links, about failures.
     """
     present = {figure.section for figure in shown if figure.setting is not None}
     options = [tag("option", s.label, value=str(s.index)) for s in study.settings]
@@ -103,7 +103,7 @@ def details(study: Study, shown: Sequence[Figure], links: Html) -> Html:
         for section, heading, text in _SECTIONS
         if section in present
     ]
-    return join([picker, *parts, _one_run(), links, jobs_section()])
+    return join([picker, *parts, _one_run(), *more, jobs_section()])
 
 
 def _one_run() -> Html:

@@ -19,8 +19,9 @@ def title(study: Study) -> str:
     if settings == 1:
         run = study.runs[0]
         name = f"{subject} on {run.summary.get('trace', 'its trace')}"
-        irregular = run.scenario.get("tree") is not None and run.summary.get("cluster")
-        return f"{name}, cluster {irregular}" if irregular else name
+        other = run.scenario.get("tree") is not None and run.summary.get("cluster")
+        other = run.scenario.get("cluster") or other
+        return f"{name}, cluster {other}" if other else name
     return f"{subject} in {settings} settings"
 
 
@@ -61,7 +62,7 @@ def _shape(run: Run) -> str:
     """The cluster's shape in words; empty if the run does not tell it."""
     sizes = [run.scenario.get(key) for key in SIZES]
     if run.scenario.get("tree") is not None or not all(isinstance(size, int) for size in sizes):
-        return str(run.summary.get("cluster", ""))
+        return str(run.scenario.get("cluster") or run.summary.get("cluster", ""))
     racks, machines, each = sizes
     return f"{racks} x {machines} machines with {each} GPUs each"
 

@@ -27,6 +27,11 @@ _TEXT = {
     "autotuner": ("level",),
     "waits": ("job_id", "cause", "reason"),
     "links": ("link",),
+    "circles": ("link", "job_id"),
+    "outages": ("kind", "event"),
+    "failure_sizes": (),
+    "tenant_use": ("tenant",),
+    "priorities": (),
 }
 _NUMBERS = {
     "jobs": (
@@ -42,6 +47,17 @@ _NUMBERS = {
     "autotuner": ("time_s", "gpus", "timer_s"),
     "waits": ("start_s", "wait_s", "free_gpus_max", "left_free_s"),
     "links": ("start_s", "end_s", "jobs", "utilisation", "demand"),
+    "outages": ("gpus", "jobs", "lost_gpu_s"),
+    "failure_sizes": (
+        "gpus", "jobs", "run_s", "failures", "failures_expected", "training_time_ratio",
+        "lost_gpu_s",
+    ),
+    "tenant_use": ("start_s", "end_s", "gpus_held_mean", "entitled_gpus"),
+    "priorities": ("priority", "jobs", "queue_delay_mean_s"),
+    "circles": (
+        "time_s", "turn_s", "capacity_bytes_per_s", "score_at_random", "iteration_s", "on_circle_s",
+        "up_s", "bytes_per_s", "shift_s",
+    ),
 }  # fmt: skip
 # More columns of numbers if jobs compete on links.
 _CONTENDED = {
@@ -49,15 +65,24 @@ _CONTENDED = {
     "placements": ("alone_iteration_s", "stalled_s"),
 }
 # Columns of numbers that a file may lack, and columns of lists of texts.
-_PERHAPS = {"jobs": ("alone_s",)}
+_PERHAPS = {"jobs": ("alone_s",), "placements": ("iterations",)}
 _LISTS = {"waits": ("waited_for",), "links": ("job_ids",)}
 # Least values. Communication and losses may be less than 0 by rounding; timers may be anything.
 _POSITIVE = frozenset({
     "gpus", "iterations", "jct_s", "ideal_s", "alone_s", "iteration_s", "alone_iteration_s",
-    "finish_time_fairness",
+    "finish_time_fairness", "turn_s", "capacity_bytes_per_s", "on_circle_s",
 })  # fmt: skip
-_ANY = frozenset({"comm_s", "timer_s", "contention_slowdown", "contention_lost_s"})
-_OPTIONAL = frozenset({"autotuner", "waits", "links"})
+_PERHAPS_NONE = "placements", "iterations"
+"""An interval may end no iteration; every job has some."""
+_ANY = frozenset({
+    "comm_s", "timer_s", "contention_slowdown", "contention_lost_s", "score_at_random",
+})  # fmt: skip
+_OPTIONAL = frozenset({
+    "autotuner", "waits", "links", "circles", "outages", "failure_sizes", "tenant_use",
+    "priorities",
+})  # fmt: skip
+_OF_CONTENDED = frozenset({"links", "circles"})
+"""Read only where jobs compete on links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +115,16 @@ class Run:
     """None: the run was made by a version of artist that did not record waits."""
     links: Rows | None = None
     """None: jobs do not compete on links, or the run did not keep what links carried."""
+    circles: Rows | None = None
+    """None: no jobs took turns on links (CASSINI)."""
+    outages: Rows | None = None
+    """One row per outage; None if nothing fails and no job writes checkpoints. So with the next."""
+    failure_sizes: Rows | None = None
+    """One row per size of a job."""
+    tenant_use: Rows | None = None
+    """None: no job has a tenant."""
+    priorities: Rows | None = None
+    """None: no job has a priority."""
 
     @property
     def contended(self) -> bool:
@@ -177,7 +212,7 @@ def read_run(path: Path) -> Run:
         scenario = {key: value for key, value in scenario.items() if key not in SIZES}
     _check_scenario(scenario, path / MANIFEST)
     contended = _contended(scenario)
-    names = [name for name in _TEXT if contended or name != "links"]
+    names = [name for name in _TEXT if contended or name not in _OF_CONTENDED]
     tables = {name: _read_rows(path, name, contended=contended) for name in names}
     jobs, placements, timeline = (tables[name] for name in ("jobs", "placements", "timeline"))
     assert jobs is not None and placements is not None and timeline is not None
@@ -187,7 +222,8 @@ def read_run(path: Path) -> Run:
     summary = _read_json(path / "summary.json")
     run = Run(
         str(path), scenario, manifest, summary, jobs, placements, timeline,
-        tables["autotuner"], tables["waits"], tables.get("links"),
+        tables["autotuner"], tables["waits"], tables.get("links"), tables.get("circles"),
+        tables["outages"], tables["failure_sizes"], tables["tenant_use"], tables["priorities"],
     )  # fmt: skip
     if run.metric("gpus") < 1:
         raise TraceError(f"{path}/summary.json: gpus should be 1 or more, got {run.metric('gpus')}")
@@ -261,7 +297,10 @@ def _read_rows(folder: Path, name: str, *, contended: bool = False) -> Rows | No
     text = {column: _texts(table[column], path, column) for column in _TEXT[name]}
     return Rows(
         text,
-        {column: _numbers(table[column], path, column) for column in numbers},
+        {
+            column: _numbers(table[column], path, column, least_0=(name, column) == _PERHAPS_NONE)
+            for column in numbers
+        },
         table.num_rows,
         {column: _text_lists(table[column], path, column) for column in lists},
     )
@@ -281,7 +320,7 @@ def _text_lists(column: Any, path: Path, name: str) -> list[list[str]]:
         raise TraceError(f"{path}: the column {name!r} should hold lists") from cause
 
 
-def _numbers(column: Any, path: Path, name: str) -> Numbers:
+def _numbers(column: Any, path: Path, name: str, *, least_0: bool = False) -> Numbers:
     try:
         values = np.asarray(column.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError) as cause:
@@ -289,10 +328,11 @@ def _numbers(column: Any, path: Path, name: str) -> Numbers:
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise TraceError(f"{path}: the column {name!r} has no number in row {row}")
-    bad = values <= 0 if name in _POSITIVE else values < 0
+    positive = name in _POSITIVE and not least_0
+    bad = values <= 0 if positive else values < 0
     if name not in _ANY and bad.any():
         row = int(np.argmax(bad))
-        expected = "more than 0" if name in _POSITIVE else "0 or more"
+        expected = "more than 0" if positive else "0 or more"
         raise TraceError(
             f"{path}: the column {name!r} holds {values[row]:g} in row {row}, expected {expected}"
         )

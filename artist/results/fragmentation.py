@@ -14,17 +14,27 @@ machine of 8. Why this measure: docs/decisions/0007-fragmentation.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.engine.rows import PlacementRow, Rows
 from artist.units import Tick
 
 Ticks = npt.NDArray[np.int64]
+
+
+class _Span(NamedTuple):
+    """GPUs that are not free for a while."""
+
+    placement: Placement
+    start: Tick
+    end: Tick
 
 
 def fragmented_gpus(rows: Rows, tree: ClusterTree) -> tuple[Ticks, npt.NDArray[np.float64]]:
@@ -34,7 +44,7 @@ def fragmented_gpus(rows: Rows, tree: ClusterTree) -> tuple[Ticks, npt.NDArray[n
     """
     if not rows.placements:
         return np.empty(0, dtype=np.int64), np.empty(0)
-    machine, tick, free = _free(rows.placements, tree)
+    machine, tick, free = _free([*_taken(rows.placements), *_withdrawn(rows)], tree)
     sizes, size_index = np.unique(tree.levels[tree.machine].gpus, return_inverse=True)
     demands = [row.job.gpus_min for row in rows.jobs]
     fragments = _fragments(sizes, demands)[size_index[machine], free]
@@ -47,7 +57,29 @@ def fragmented_gpus(rows: Rows, tree: ClusterTree) -> tuple[Ticks, npt.NDArray[n
     return ticks, np.cumsum(total) / len(rows.jobs)
 
 
-def _free(placements: Sequence[PlacementRow], tree: ClusterTree) -> tuple[Ticks, Ticks, Ticks]:
+def _taken(placements: Sequence[PlacementRow]) -> Iterator[_Span]:
+    """The GPUs that jobs hold, and when."""
+    return (_Span(row.placement, row.start, row.end) for row in placements)
+
+
+def _withdrawn(rows: Rows) -> Iterator[_Span]:
+    """GPUs out of service, and when; those that stay away leave at the end of the last job."""
+    end = max(row.finish for row in rows.jobs)
+    since: dict[int, list[Tick]] = {}
+    for row in rows.outages:
+        for leaf, count in zip(row.placement.leaves, row.placement.counts, strict=True):
+            away = since.setdefault(leaf, [])
+            for _ in range(count):  # which of a leaf's GPUs it is makes no difference
+                if not row.back:
+                    away.append(row.tick)
+                else:
+                    yield _Span(Placement((leaf,), (1,)), away.pop(), row.tick)
+    for leaf, away in since.items():
+        for begin in away:
+            yield _Span(Placement((leaf,), (1,)), begin, max(begin, end))
+
+
+def _free(placements: Sequence[_Span], tree: ClusterTree) -> tuple[Ticks, Ticks, Ticks]:
     """Machine, tick, and the machine's free GPUs from this tick on; sorted by machine and tick."""
     taken = [row.placement for row in placements]
     lengths = [len(placement.leaves) for placement in taken]

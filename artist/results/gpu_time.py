@@ -4,10 +4,13 @@
 
 At each instant a job's GPUs are in one of three states:
 
-- **stalled**: the job restarts, moves or is held by its policy; it makes no progress
+- **stalled**: the job restarts, moves, is held by its policy or writes a checkpoint; it makes no
+  progress
 - **lost**: it works on an iteration that it will not finish, because it loses its GPUs before
 - progressing: in an iteration of `iteration_s` the GPUs compute for `compute_s` and communicate,
-  exposed, for the rest. So of g GPUs g x compute_s / iteration_s count as computing.
+  exposed, for the rest. So of g GPUs g x compute_s / iteration_s count as computing. Where jobs
+  write checkpoints, `pace_s` (an iteration and its share of one) stands for iteration_s, and what
+  it is longer counts as stalled
 
 An elastic job's iteration on k GPUs counts k GPUs. What is kept of the computing GPU time is
 therefore the same under every policy: the work of the trace, sum(compute_s x iterations x GPUs).
@@ -22,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from artist.engine.rows import HELD, RE_RATED, Rows
+from artist.engine.rows import HELD, RE_RATED, PlacementRow, Rows
 from artist.units import TICKS_PER_S, Tick
 
 Ticks = npt.NDArray[np.int64]
@@ -54,8 +57,13 @@ def gpu_time(rows: Rows) -> GpuTime:
     totals = [0, 0, 0, 0]
     for row, units, lost in zip(rows.placements, _computing(rows), lost_ticks(rows), strict=True):
         progressing = row.end - row.start - row.stalled - lost
-        gpus = row.placement.gpus * GPU
-        parts = (units * progressing, (gpus - units) * progressing, gpus * row.stalled, gpus * lost)
+        gpus, saving = row.placement.gpus * GPU, _saving(row)
+        parts = (
+            units * progressing,
+            (gpus - units - saving) * progressing,
+            gpus * row.stalled + saving * progressing,
+            gpus * lost,
+        )
         totals = [total + part for total, part in zip(totals, parts, strict=True)]
     return GpuTime(*(total / (GPU * TICKS_PER_S) for total in totals))
 
@@ -76,15 +84,18 @@ def gpus_over_time(rows: Rows) -> tuple[Ticks, GpusOverTime]:
     )
     held = np.array([row.placement.gpus for row in placements], dtype=np.int64) * GPU
     computing = np.array(_computing(rows), dtype=np.int64)
+    saving = np.array([_saving(row) for row in placements], dtype=np.int64)
     moving, stopping = start + stalled, end - lost
-    spans = (
-        (moving, stopping, computing),
-        (moving, stopping, held - computing),
-        (start, moving, held),
-        (stopping, end, held),
-    )
     ticks = np.unique(np.concatenate([start, moving, stopping, end]))
-    return ticks, GpusOverTime(*(_steps(ticks, *span) for span in spans))
+    stalled_gpus = _steps(ticks, start, moving, held)
+    if saving.any():
+        stalled_gpus = stalled_gpus + _steps(ticks, moving, stopping, saving)
+    return ticks, GpusOverTime(
+        _steps(ticks, moving, stopping, computing),
+        _steps(ticks, moving, stopping, held - computing - saving),
+        stalled_gpus,
+        _steps(ticks, stopping, end, held),
+    )
 
 
 def _steps(ticks: Ticks, begin: Ticks, end: Ticks, units: Ticks) -> npt.NDArray[np.float64]:
@@ -99,16 +110,21 @@ def _computing(rows: Rows) -> list[int]:
     """The units of GPUs that compute while the job progresses, for each interval; at most all."""
     compute_s = {row.handle: row.job.compute_s for row in rows.jobs}
     return [
-        round(row.placement.gpus * GPU * min(compute_s[row.handle] / row.iteration_s, 1.0))
+        round(row.placement.gpus * GPU * min(compute_s[row.handle] / row.pace_s, 1.0))
         for row in rows.placements
     ]
+
+
+def _saving(row: PlacementRow) -> int:
+    """The units of GPUs that write checkpoints while the job progresses."""
+    return int(row.placement.gpus * GPU * (row.checkpoint_s / row.pace_s))
 
 
 def lost_ticks(rows: Rows) -> list[Tick]:
     """The ticks at the end of each interval in which the job worked in vain.
 
-    A lost iteration may have begun before the job was held or got another rate, in an earlier
-    interval of the same stay.
+    Lost work may have begun before the job was held or got another rate, in an earlier interval of
+    the same stay: an iteration, or all since the last checkpoint before a failure.
     """
     lost = [0] * len(rows.placements)
     beyond: dict[int, Tick] = {}

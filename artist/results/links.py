@@ -26,6 +26,7 @@ from artist.network.demand.curves import Curves
 from artist.network.demand.ways import bytes_on_links, efficiency, ways
 from artist.network.models.queues import ETA
 from artist.network.rates.network_of_run import NetworkOfRun
+from artist.network.rates.turns_of_run import TurnTaken
 from artist.results.metrics import Table, seconds_column
 from artist.units import GIB, TICKS_PER_S, Tick
 from artist.workload.job import Job
@@ -149,3 +150,13 @@ def _intervals(
                     sending[handle] = speed
             if sending and after is not None and tick is not None:
                 yield _Interval(link, tick, after, sending)
+
+
+def turn_table(taken: Sequence[TurnTaken], jobs: Sequence[Job]) -> Table:
+    """When jobs took turns on links: a row per job and interval with one rate of corrections."""
+    return {
+        "job_id": [jobs[x.handle].id for x in taken],
+        "start_s": seconds_column([x.start for x in taken]),
+        "end_s": seconds_column([x.end for x in taken]),
+        "corrections_per_min": np.array([x.corrections_per_min for x in taken], dtype=np.float64),
+    }

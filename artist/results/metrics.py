@@ -121,13 +121,16 @@ def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Ta
     }
 
 
-def timeline_table(rows: Rows, tree: ClusterTree) -> Table:
-    """The cluster's state, one row per change."""
+def timeline_table(rows: Rows, tree: ClusterTree, *, failing: bool = False) -> Table:
+    """The cluster's state, one row per change; if GPUs fail, also how many are out of service."""
     timeline = rows.timeline
     changes = np.array([row.tick for row in timeline], dtype=np.int64)
     fragment_ticks, fragmented = fragmented_gpus(rows, tree)
     use_ticks, use = gpus_over_time(rows)
     ticks = np.union1d(np.union1d(changes, fragment_ticks), use_ticks)
+    withdrawn_ticks, withdrawn = _out_of_service(rows)
+    if failing:
+        ticks = np.union1d(ticks, withdrawn_ticks)
     at = np.searchsorted(changes, ticks, side="right") - 1
     return {
         "time_s": ticks / TICKS_PER_S,
@@ -136,10 +139,17 @@ def timeline_table(rows: Rows, tree: ClusterTree) -> Table:
             f"gpus_{part}": _held_at(ticks, use_ticks, values)
             for part, values in use._asdict().items()
         },
+        **({"gpus_withdrawn": _held_at(ticks, withdrawn_ticks, withdrawn)} if failing else {}),
         "gpus_fragmented": _held_at(ticks, fragment_ticks, fragmented),
         "jobs_running": np.array([row.jobs_running for row in timeline], dtype=np.int32)[at],
         "jobs_waiting": np.array([row.jobs_waiting for row in timeline], dtype=np.int32)[at],
     }
+
+
+def _out_of_service(rows: Rows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Rising ticks, and the GPUs out of service from each tick to the next."""
+    last = dict(rows.withdrawn)  # of several changes at one tick the last one counts
+    return np.array(list(last), dtype=np.int64), np.array(list(last.values()), dtype=np.float64)
 
 
 def _held_at(
@@ -214,11 +224,14 @@ def _kept(rows: Rows) -> Mapping[str, float]:
     comm_s = computing_s = 0.0
     vain = 0
     for row, lost in zip(rows.placements, lost_ticks(rows), strict=True):
-        kept_s = (row.end - row.start - row.stalled - lost) / TICKS_PER_S
-        share = min(compute_s[row.handle] / row.iteration_s, 1.0)
-        comm_s += kept_s * (1.0 - share)
+        kept = row.end - row.start - row.stalled - lost
+        # The part of the kept time in which the job wrote checkpoints.
+        saving = row.checkpoint_s / row.pace_s
+        kept_s = kept / TICKS_PER_S
+        share = min(compute_s[row.handle] / row.pace_s, 1.0)
+        comm_s += kept_s * (1.0 - share - saving)
         computing_s += kept_s * share
-        vain += row.stalled + lost
+        vain += row.stalled + lost + round(kept * saving)
     count = len(rows.jobs)
     return {
         "comm_kept_mean_s": comm_s / count,
@@ -251,9 +264,11 @@ def _preemption_cost_gpu_s(placements: Sequence[PlacementRow]) -> float:
 def _fragmentation(timeline: Table, tree: ClusterTree) -> float:
     """Share of the free GPUs that the job mix cannot use, while jobs wait."""
     length_s = np.diff(np.asarray(timeline["time_s"]))
+    held = np.asarray(timeline["gpus_held"])
     waiting_s = np.where(np.asarray(timeline["jobs_waiting"])[:-1] > 0, length_s, 0.0)
     # The last digit of a dot product depends on the number of threads. `fsum` is exact.
-    free = math.fsum(waiting_s * (tree.gpus - np.asarray(timeline["gpus_held"])[:-1]))
+    in_service = tree.gpus - np.asarray(timeline.get("gpus_withdrawn", 0.0)) + np.zeros(len(held))
+    free = math.fsum(waiting_s * (in_service - held)[:-1])
     fragmented = math.fsum(waiting_s * np.asarray(timeline["gpus_fragmented"])[:-1])
     return fragmented / free if free else 0.0
 
@@ -341,7 +356,7 @@ def _parts(
     parts = {handle: _Parts() for handle in compute_s}
     for row in placements:
         part = parts[row.handle]
-        running_s = (row.end - row.start - row.stalled) / TICKS_PER_S
+        running_s = (row.end - row.start - row.stalled - row.saving) / TICKS_PER_S
         share = compute_s[row.handle] / row.iteration_s
         part.compute_s += running_s * share
         part.comm_s += running_s * (1.0 - share)

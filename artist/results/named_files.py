@@ -1,9 +1,9 @@
 """The files that a scenario names beside trace, fabric and calibration, and their digests.
 
 These are the mapping of a trace's columns, the recorded tables of backends, tables of slowdowns
-(`--contention table:FILE`), policies in files (`FILE.py:CLASS`) and the options `..._file` and
-`weights` of policies. Their digests stand in a run's manifest, so that runs which read different
-files are told apart.
+(`--contention table:FILE`), cluster and data files, models of failures, policies in files
+(`FILE.py:CLASS`) and the options `..._file` and `weights` of policies. Their digests stand in a
+run's manifest, so that runs which read different files are told apart.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from artist.cluster.cluster_file import FOLDER
 from artist.config import Scenario
 from artist.io.data_files import read_bytes
 from artist.io.digests import sha256
 from artist.io.reading import is_file
+from artist.io.shipped import document_path
 from artist.trace.named import is_trace_file
 from artist.trace.native.mapping import beside
 
@@ -65,11 +67,24 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
     kind, _, file = scenario.contention.partition(":")
     if kind == "table" and file:
         yield "contention", file
+    if scenario.failures != "none":
+        yield "failures", _failure_file(scenario.failures)
+    if isinstance(scenario.tenants, str):
+        yield "tenants", scenario.tenants
+    if scenario.cluster is not None:
+        yield "cluster", str(document_path(FOLDER, scenario.cluster) or scenario.cluster)
+    if scenario.data is not None:
+        yield "data", scenario.data
     for number, match in enumerate(POLICY_FILE.finditer(scenario.policy)):
         yield f"policy.{number}" if number else "policy", match[1].strip()
     if (mapping := mapping_file(scenario)) is not None:
         yield MAPPING, mapping
     yield from _in_options("policy", scenario.policy_options)
+
+
+def _failure_file(name: str) -> str:
+    """The file of a failure model; its name if there is none, which whoever needs it will say."""
+    return str(document_path("failures", name) or name)
 
 
 def _in_options(prefix: str, options: Any) -> Iterator[tuple[str, str]]:

@@ -47,7 +47,7 @@ def html_table(result: Result) -> str:
 
 def _setting(result: Result) -> str:
     """The settings of the run in words: the main ones, then what else its scenario gives."""
-    known: Mapping[str, Any] = {**result.summary, "fabric": result.scenario.fabric}
+    known: Mapping[str, Any] = {**result.summary, "fabric": result.scenario.own_fabric}
     named = {
         name: known[name] for name in (*_SETTING, "fabric") if known.get(name) not in ("", None)
     }

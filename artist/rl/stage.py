@@ -12,10 +12,18 @@ from dataclasses import dataclass, field, replace
 from artist.cluster.visiting_order import VisitingOrder
 from artist.config import Scenario
 from artist.engine.simulator import Simulator
+from artist.errors import ConfigError
 from artist.network.demand.curves import Curves
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.rate_functions import open_contention
-from artist.run import build_calibration, build_cluster, build_fabric, build_latency, build_trace
+from artist.run import (
+    build_calibration,
+    build_cluster,
+    build_fabric,
+    build_failures,
+    build_latency,
+    build_trace,
+)
 from artist.trace.native.trace import Trace
 
 
@@ -36,6 +44,10 @@ class Stage:
 
     def __init__(self, scenario: Scenario) -> None:
         """Raises ArtistError: whatever is wrong with the scenario, but for its trace."""
+        if scenario.data is not None:
+            raise ConfigError(
+                f"data={scenario.data}: an agent cannot be told where tables are; leave data out"
+            )
         self.scenario = scenario
         fabric = build_fabric(scenario)
         self.tree = build_cluster(scenario, fabric)
@@ -54,4 +66,13 @@ class Stage:
         rates = open_contention(
             scenario.contention, scenario.contention_options, replace(self._network, seed=seed)
         )
-        return Simulator(self.tree, trace.jobs, rates, visiting_order=self._order), trace
+        failures = build_failures(scenario, self.tree, trace)
+        simulator = Simulator(
+            self.tree,
+            trace.jobs,
+            rates,
+            visiting_order=self._order,
+            events=None if failures is None else failures.events(seed),
+            checkpoints=None if failures is None else failures.checkpoints,
+        )
+        return simulator, trace

@@ -37,6 +37,9 @@ _LOSSES: dict[str, tuple[Loss, ...]] = {
         Loss("iterations and compute_s (their product is the run time)", lambda job: True),
         Loss("gpus_min, gpus_max", lambda job: not job.gpus_min == job.gpus == job.gpus_max),
         Loss("restart_s", lambda job: job.restart_s > 0),
+        Loss("times of checkpoints", lambda job: job.checkpoint_interval_s is not None),
+        Loss("tenant, priority", lambda job: job.tenant is not None or job.priority is not None),
+        Loss("tables", lambda job: bool(job.tables)),
         Loss("hints", lambda job: bool(job.hints)),
     ),
 }

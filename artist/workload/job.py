@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+LOWEST_PRIORITY = 7
+"""Priorities are 1 (highest) to 7 (MAST, section 4.2: seven priority levels)."""
+
 # Stands for "not given": `Job.__post_init__` replaces it with the job's own `gpus`.
 _AS_GPUS: Any = None
 
@@ -33,6 +36,16 @@ class Job:
     restart_s: float = 0.0
     # The columns hint_* of a trace, by their full name. Only policies read them.
     hints: Mapping[str, object] = field(default_factory=dict, hash=False)
+    # How much work the job does between two checkpoints, and how long it stands still to write one.
+    # Without them the scenario says it.
+    checkpoint_interval_s: float | None = None
+    checkpoint_cost_s: float | None = None
+    # The team that the job counts for, and its urgency from 1 (highest) to 7; None: not given.
+    # MAST, section 4.2: workloads without a priority are treated as the lowest.
+    tenant: str | None = None
+    priority: int | None = None
+    # What the job reads: tables, or partitions of tables as TABLE/PARTITION (artist/data).
+    tables: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.gpus_min is _AS_GPUS:

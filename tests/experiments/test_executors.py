@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -195,3 +197,18 @@ def test_the_files_of_a_policy_inside_another_travel_too(tmp_path: Path) -> None
     copied = files.copied(Scenario(policy_options=options)).policy_options
     assert copied["lease_s"] == 5
     assert (tmp_path / "there" / copied["host"]["past_service_file"]).read_text() == "past"
+
+
+def asleep(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+def test_who_stops_listening_leaves_no_worker_and_no_thread_that_minds_one() -> None:
+    """The thread closes its pipe when it ends. Python's own end, meanwhile, would write to it."""
+    before = set(threading.enumerate())
+    outcomes = run_all(asleep, [0.0, 60.0], 2)
+    assert next(outcomes) == (0, 0.0)
+    outcomes.close()  # type: ignore[attr-defined]  # a generator
+    assert set(threading.enumerate()) - before == set()
+    assert multiprocessing.active_children() == []

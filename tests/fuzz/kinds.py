@@ -17,9 +17,13 @@ import yaml
 from breaking import broken_bytes, broken_json, broken_yaml
 from support import SELF_SUFFICIENT
 
+from artist.cluster.cluster_file import load_cluster
 from artist.cluster.fabric import load_fabric
+from artist.cluster.outline import lines, outline
+from artist.cluster.placement import Placement
 from artist.cluster.shape import parse_signature
 from artist.config import Scenario, load_scenario
+from artist.data.catalogue import load_catalogue
 from artist.estimates.calibration import load_calibration
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
 from artist.experiments.experiment import load_experiment, runs
@@ -31,6 +35,7 @@ from artist.policies.table import POLICIES
 from artist.run import (
     build_calibration,
     build_cluster,
+    build_fabric,
     build_latency,
     build_policy,
     build_trace,
@@ -39,6 +44,7 @@ from artist.run import (
 )
 from artist.trace.named import Given, open_trace
 from artist.workload.astra_text import read_text, to_text
+from artist.workload.job import Job
 from artist.workload.layers import quantised
 from artist.workload.models import workload
 
@@ -143,6 +149,50 @@ def read_fabric(path: Path) -> None:
     build_cluster(scenario, fabric)
     shape = parse_signature("4,4/4", fabric.level_names, fabric.gpus_per_socket)
     build_latency(scenario, fabric).estimate("resnet18", shape)
+
+
+def read_cluster(path: Path) -> None:
+    """Build its tree on its fabric, and say what it consists of."""
+    scenario = Scenario(cluster=str(path))
+    tree = build_cluster(scenario, build_fabric(scenario))
+    if tree.gpus <= SMALL_GPUS:
+        assert list(lines(outline(tree, load_cluster(str(path)))))
+
+
+def _clusters() -> list[Any]:
+    return [_shipped("clusters", f"{name}.yaml") for name in ("three-regions", "mast-5-regions")]
+
+
+def read_tables(path: Path) -> None:
+    """Tables on the regions of a shipped cluster."""
+    load_catalogue(path, load_cluster("three-regions"))
+
+
+_TABLES = "table,partition,size,regions\nads,,2TB,east west\nuser,1,1GB,west\nuser,2,5,west north\n"
+
+
+def read_failures(path: Path) -> None:
+    """Let a small cluster fail for a while."""
+    from artist.failures.failures import open_failures
+
+    tree = build_cluster(Scenario(racks=2, machines_per_rack=2), load_fabric("a100"))
+    failures = open_failures(str(path), None, tree)
+    events = failures.events(0)
+    assert events is not None
+    for _ in range(100):
+        if events.next_event(0) is None:
+            break
+    failures.checkpoints(Job("a", 0.0, 9, "any", 1, 1.0), Placement((0, 1), (8, 1)))
+
+
+_FAILURES: dict[str, Any] = {
+    "machine": {"distribution": "exponential", "mtbf_s": 5e5, "repair_s": 600},
+    "gpu": {"distribution": "weibull", "shape": 0.7, "mtbf_s": 2e7, "repair_s": 0},
+    "link": {"level": "rack", "distribution": "exponential", "mtbf_s": 3e6, "repair_s": 60},
+    "outages": [{"kind": "rack", "unit": 1, "at_s": 1e5, "duration_s": 3600}],
+    "maintenance": [{"kind": "machine", "unit": 3, "at_s": 2e5, "duration_s": 7200}],
+    "checkpoint": {"interval_s": "auto", "cost_s": 30},
+}
 
 
 def read_calibration(path: Path) -> None:
@@ -477,6 +527,9 @@ def kinds() -> dict[str, Kind]:
             _yaml(_shipped("calibrations", "dally2025-table1.yaml")),
             read_calibration,
         ),
+        Kind("cluster", "cl.yaml", _yaml(*_clusters()), read_cluster),
+        Kind("tables", "tables.csv", _text(_TABLES), read_tables),
+        Kind("failures", "x.yaml", _yaml(_FAILURES), read_failures),
         Kind("images", "i.yaml", _yaml(_shipped("images.yaml")), read_images),
         Kind("workload-text", "w.txt", _text(_resnet_text(), _SMALL), read_workload),
         Kind("workload-chakra", "w.0.et", _text(_chakra()), read_chakra),

@@ -70,3 +70,22 @@ def replace(
 def edit_json(path: Path, **changes: Any) -> None:
     """Change keys of a JSON file."""
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+_TURNS = """job_id,arrival_s,gpus,model,iterations,compute_s
+a,0,3,vgg16@batch=64,1000,0.2
+b,0,3,vgg16@batch=64,1000,0.2
+"""
+
+
+def make_taking_turns(folder: Path, name: str, policy: str) -> Path:
+    """The worked example of docs/cassini.md: two jobs that meet on the uplink of a rack."""
+    trace = folder / "pair.csv"
+    trace.write_text(_TURNS)
+    around = policy.startswith("cassini(")
+    options = {"host": {"placement": "any"}} if around else {"placement": "any"}
+    return make_run(
+        folder / name,
+        trace=str(trace), policy=policy, policy_options=options, fabric="cassini-testbed", racks=3,
+        machines_per_rack=2, gpus_per_machine=1, contention="phase",
+    )  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from page_checks import MARKS, TEXTS
-from run_making import make_competing
+from run_making import make_competing, make_taking_turns
 
 from artist.report.grouping import group
 from artist.report.page import page
@@ -74,3 +74,46 @@ def test_the_map_follows_the_policy(browser, report: Path) -> None:
     )
     time.sleep(0.3)  # the page inflates its figures
     assert browser.run(shown) != before
+
+
+CIRCLE = "document.querySelector('[id^=fig-circle]')"
+
+
+@pytest.fixture(scope="module")
+def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two jobs that take turns."""
+    folder = tmp_path_factory.mktemp("turns")
+    make_taking_turns(folder, "run", "cassini(fifo)")
+    target = folder / "report.html"
+    target.write_bytes(page(group(read_runs([folder]))))
+    return target
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [(1280, 900), (390, 844)], ids=["desktop", "phone"])
+def test_circles_are_drawn_without_complaint(browser, turns: Path, size, dark: bool) -> None:
+    browser.open(turns, *size, dark=dark, phone=size[0] < 700)
+    assert browser.errors() == []
+    assert browser.run("return document.documentElement.scrollWidth") == size[0]
+    # Two rings and the red one, before and after; after, nothing is red.
+    assert browser.run(f"return {CIRCLE}.querySelectorAll('.ring').length") == 6
+    assert browser.run(f"return {CIRCLE}.querySelectorAll('.arc').length") == 5
+    for check in (TEXTS, MARKS):
+        checked, weak = browser.run(check)
+        assert checked > 10
+        assert weak == []
+
+
+def test_a_place_on_a_circle_and_the_table_tell_values(browser, turns: Path) -> None:
+    browser.open(turns, 1280, 900, dark=False)
+    browser.run(
+        f"const c = {CIRCLE}.querySelector('svg.chart'); c.focus();"
+        "c.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}))"
+    )
+    said = browser.run("return document.querySelector('.tooltip').textContent")
+    assert "in step, at 0 ms" in said
+    assert "together0 Gbit/s of 50" in said
+    browser.run(f"{CIRCLE}.querySelector('details').open = true")
+    time.sleep(0.3)  # the page fills a table when it is opened
+    row = f"return [...{CIRCLE}.querySelectorAll('tbody tr')].at(-1).textContent"
+    assert browser.run(row) == "job b200.492.349.794.6"

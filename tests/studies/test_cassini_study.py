@@ -72,11 +72,20 @@ def test_every_planned_run_has_one_row(modules: dict[str, ModuleType]) -> None:
     assert len(set(places)) == len(places)
 
 
-def test_only_common_multiples_are_refused(modules: dict[str, ModuleType]) -> None:
+def test_no_run_is_refused_and_only_common_multiples_are_snapped(
+    modules: dict[str, ModuleType],
+) -> None:
     observations, plan = modules["observations"], modules["plan"]
     rows = observations.read(observations.RESULTS)
-    refused = {row["setting"] for row in rows if not row["mean_s"]}
-    assert refused <= {plan.LCM}
+    assert all(row["mean_s"] for row in rows)
+    assert {row["setting"] for row in rows if float(row["snapped"] or 0) > 0} == {plan.LCM}
+
+
+def test_divided_jobs_have_pairs_of_gpus(modules: dict[str, ModuleType]) -> None:
+    workloads = modules["workloads"]
+    jobs = workloads.jobs_of(workloads.DIVIDED, "dynamic", 10, 24, 3, 0.9)
+    assert all(job.gpus % 2 == 0 for job in jobs)
+    assert {job.model.partition("@")[0] for job in jobs} <= {"gpt1", "gpt2", "gpt3-xl"}
 
 
 def test_a_quantile_counts_iterations_not_intervals(modules: dict[str, ModuleType]) -> None:

@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from artist.errors import ConfigError
-from artist.trace.synthetic.cassini import TABLE_3, Row, cassini
+from artist.trace.synthetic.cassini import DIVIDED, MICROBATCHES, TABLE_3, Row, cassini
 from artist.trace.synthetic.shapes import Kind
 from artist.workload.models import canonical, settings
 
@@ -96,3 +96,22 @@ def test_every_model_is_spelt_as_the_catalogue_reads_it() -> None:
 def test_bad_numbers_are_refused(kind: Kind, jobs: int, load: float | None) -> None:
     with pytest.raises(ConfigError):
         cassini(kind, jobs, 24, 0, load)
+
+
+def test_divided_models_are_gpts_on_pairs() -> None:
+    jobs = cassini(Kind.POISSON, 300, 24, 0, 0.9, divided=True).jobs
+    assert {job.gpus for job in jobs} == {2, 4, 6, 8, 10, 12}
+    chosen = {job.model.partition("@")[0]: settings(job.model) for job in jobs}
+    assert set(chosen) == {row.model for row in DIVIDED}
+    assert [(chosen[x].tensor, chosen[x].stages) for x in ("gpt1", "gpt2", "gpt3-xl")] == [
+        (1, 2), (1, 2), (2, 1),
+    ]  # fmt: skip
+    batches = [settings(job.model).batch for job in jobs if job.model.startswith("gpt1@")]
+    assert all(batch % MICROBATCHES == 0 for batch in batches)
+    assert 64 <= min(batches) < 72
+    assert 152 < max(batches) <= 160
+
+
+def test_one_gpu_holds_no_divided_model() -> None:
+    with pytest.raises(ConfigError, match="needs 2"):
+        cassini(Kind.DYNAMIC, 3, 1, 0, divided=True)

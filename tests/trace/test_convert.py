@@ -45,6 +45,9 @@ def traces(draw: st.DrawFn) -> Trace:
                 gpus_max=draw(st.integers(gpus, 200)),
                 restart_s=draw(numbers),
                 hints={"hint_a": draw(names)},
+                tenant=draw(st.none() | names),
+                priority=draw(st.none() | st.integers(1, 7)),
+                tables=draw(st.sampled_from([(), ("ads",), ("ads", "user/2024-06-01")])),
             )
         )
     jobs.sort(key=lambda job: job.arrival_s)
@@ -72,7 +75,7 @@ def test_simple_keeps_all_but_the_last_bit_of_a_step(
         assert math.isclose(after.compute_s, before.compute_s, rel_tol=1e-15)
         for name in ("id", "arrival_s", "gpus", "model", "iterations", "user", "hints"):
             assert getattr(after, name) == getattr(before, name)
-        for name in ("gpus_min", "gpus_max", "restart_s"):
+        for name in ("gpus_min", "gpus_max", "restart_s", "tenant", "priority", "tables"):
             assert getattr(after, name) == getattr(before, name)
 
 

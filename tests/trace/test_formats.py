@@ -59,6 +59,38 @@ def test_native_csv(tmp_path: Path) -> None:
     assert trace.place(1) == f"{path}:2"
 
 
+def test_jobs_may_have_a_tenant_and_a_priority(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "t.csv",
+        NATIVE + ",tenant,priority",
+        "a,0,4,BERT,100,0.25,ann,ads,1",
+        "b,1,4,BERT,100,0.25,ann,,",
+    )
+    jobs = read_trace(path).jobs
+    assert [(job.tenant, job.priority) for job in jobs] == [("ads", 1), (None, None)]
+
+
+def test_jobs_may_name_tables_and_partitions_of_tables(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "t.csv", NATIVE + ",tables", f"{OK},ads  user/2024-06-01", f"b{OK[1:]},"
+    )
+    first, second = read_trace(path).jobs
+    assert (first.tables, second.tables) == (("ads", "user/2024-06-01"), ())
+    write_csv([first, second], tmp_path / "again.csv")
+    assert read_trace(tmp_path / "again.csv").jobs == (first, second)
+
+
+def test_a_file_of_jobs_without_tenants_has_no_such_columns(tmp_path: Path) -> None:
+    write_csv([Job("a", 0.0, 1, "VGG", 1, 1.0)], tmp_path / "t.csv")
+    assert "tenant" not in (tmp_path / "t.csv").read_text()
+
+
+def test_a_tenant_that_would_be_lost_is_refused(tmp_path: Path) -> None:
+    jobs = [Job("a", 0.0, 1, "VGG", 1, 1.0), Job("b", 0.0, 1, "VGG", 1, 1.0, tenant="ads")]
+    with pytest.raises(ConfigError, match="job 'b' has a tenant"):
+        write_csv(iter(jobs), tmp_path / "t.csv")
+
+
 def test_simple_csv_cuts_a_duration_into_steps(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", SIMPLE + ",vc", "a,0,2,2.5,blue", "b,1,1,0.2,red")
     first, second = read_trace(path).jobs
@@ -155,6 +187,12 @@ BAD = [
         ["t.csv:2", "'gpus_max'", "'3'", "at least"],
     ),
     ("restart", [NATIVE + ",restart_s", OK + ",-3"], ["t.csv:2", "'restart_s'", "'-3'"]),
+    (
+        "priority",
+        [NATIVE + ",priority", OK + ",8"],
+        ["t.csv:2", "'priority'", "'8'", "from 1 to 7"],
+    ),
+    ("tables", [NATIVE + ",tables", OK + ",ads ads"], ["t.csv:2", "'tables'", "each name once"]),
     ("zero-duration", [SIMPLE, "a,0,1,0"], ["t.csv:2", "'duration'", "'0'", "more than 0"]),
     ("negative-submit", [SIMPLE, "a,-5,1,9"], ["t.csv:2", "'submit_time'", "'-5'"]),
     ("simple-column", [SIMPLE.replace("num_", ""), "a,0,1,9"], ["'num_gpus'", "mean 'gpus'"]),

@@ -21,6 +21,7 @@ FILES = [
     f'{HEADER}\n{OK}\n"b,c",0,1,VGG,3,0.25,ben,,\n',
     f"{HEADER}\n{OK}\nb,0,1,VGG,3,0.25,ben,,",
     f"{HEADER},hint_x\n{OK},1\nb,0,1,VGG,3,0.25,ben,1,2,\n",
+    f"{HEADER},tenant,priority\n{OK},ads,1\nb,0,1,VGG,3,0.25,ben,,,,\n",
 ]
 
 BAD = [

@@ -58,6 +58,7 @@ def compare(
     racks: options.Racks = None,
     machines_per_rack: options.MachinesPerRack = None,
     gpus_per_machine: options.GpusPerMachine = None,
+    cluster: options.ClusterName = None,
     trace: options.TraceName = None,
     columns: trace_options.Columns = None,
     units: trace_options.Units = None,
@@ -69,6 +70,8 @@ def compare(
     backend: options.Backend = None,
     calibration: options.CalibrationName = None,
     contention: options.Contention = None,
+    failures: options.FailuresName = None,
+    data: options.DataName = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
     output: Annotated[

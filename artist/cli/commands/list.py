@@ -1,4 +1,4 @@
-"""`artist list`: policies, models, fabrics, traces, and whatever else artist knows by name."""
+"""`artist list`: policies, models, fabrics, clusters, and whatever else artist knows by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_json, print_table
 
 if TYPE_CHECKING:
+    from artist.cluster.cluster_file import Cluster
     from artist.cluster.fabric import Fabric
+    from artist.failures.model_file import FailureFile
     from artist.registry import Entry
 
 
@@ -21,9 +23,11 @@ class Kind(StrEnum):
     POLICIES = "policies"
     MODELS = "models"
     FABRICS = "fabrics"
+    CLUSTERS = "clusters"
     TRACES = "traces"
     BACKENDS = "backends"
     CONTENTION = "contention"
+    FAILURES = "failures"
     METRICS = "metrics"
 
 
@@ -59,6 +63,25 @@ def _fabric_row(fabric: Fabric) -> dict[str, Any]:
     }
 
 
+def _failures_row(name: str, file: FailureFile) -> dict[str, Any]:
+    """A failure model, and the mean times between failures of its units."""
+    fails = ", ".join(f"{kind} every {one.mtbf_s:g} s" for kind, one in file.model.random)
+    return {"id": name, "fails": fails, "summary": file.model.summary}
+
+
+def _cluster_row(cluster: Cluster) -> dict[str, Any]:
+    """A cluster file: how many units each of its levels has."""
+    file = cluster.file
+    units = (f"{len(cluster.names[level]):,} {level}s" for level in file.levels)
+    return {
+        "id": file.name,
+        "units": ", ".join(units),
+        "gpus": cluster.gpus,
+        "fabric": file.fabric or "",
+        "summary": file.summary,
+    }
+
+
 def _known(policy: Entry) -> str:
     from artist.policies.run_times import KNOWS
 
@@ -89,6 +112,10 @@ def _rows(what: Kind) -> list[dict[str, Any]]:
             from artist.cluster.fabric import fabric_names, load_fabric
 
             return [_fabric_row(load_fabric(name)) for name in fabric_names()]
+        case Kind.CLUSTERS:
+            from artist.cluster.cluster_file import cluster_names, load_cluster
+
+            return [_cluster_row(load_cluster(name)) for name in cluster_names()]
         case Kind.TRACES:
             from artist.trace.named import builtin_traces
 
@@ -97,6 +124,10 @@ def _rows(what: Kind) -> list[dict[str, Any]]:
             from artist.network.rates.rate_functions import CONTENTION
 
             return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in CONTENTION]
+        case Kind.FAILURES:
+            from artist.failures.model_file import failure_names, load_failures
+
+            return [_failures_row(name, load_failures(name)) for name in failure_names()]
         case Kind.METRICS:
             from artist.results.terms.glossary import METRICS
 

@@ -16,6 +16,7 @@ class Schema(StrEnum):
     SCENARIO = "scenario"
     EXPERIMENT = "experiment"
     FABRIC = "fabric"
+    CLUSTER = "cluster"
     CALIBRATION = "calibration"
     COLUMNS = "columns"
 
@@ -24,6 +25,7 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
     """Print the JSON Schema of a YAML file, for editors."""
     from pydantic import BaseModel
 
+    from artist.cluster.cluster_file import ClusterFile
     from artist.cluster.fabric import Fabric
     from artist.config import Scenario
     from artist.estimates.calibration import Calibration
@@ -34,6 +36,7 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
         Schema.SCENARIO: Scenario,
         Schema.EXPERIMENT: Experiment,
         Schema.FABRIC: Fabric,
+        Schema.CLUSTER: ClusterFile,
         Schema.CALIBRATION: Calibration,
         Schema.COLUMNS: TraceMapping,
     }

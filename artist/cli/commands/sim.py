@@ -32,6 +32,7 @@ def sim(
     ] = None,
     machines_per_rack: options.MachinesPerRack = None,
     gpus_per_machine: options.GpusPerMachine = None,
+    cluster: options.ClusterName = None,
     trace: options.TraceName = None,
     columns: trace_options.Columns = None,
     units: trace_options.Units = None,
@@ -43,6 +44,8 @@ def sim(
     backend: options.Backend = None,
     calibration: options.CalibrationName = None,
     contention: options.Contention = None,
+    failures: options.FailuresName = None,
+    data: options.DataName = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
     out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,
@@ -146,11 +149,24 @@ def _print_sentences(summary: Mapping[str, Any]) -> None:
             f"average, {100 * summary['contention_slowdown_p95']:.2f} % at the 95th percentile "
             f"(contention {summary['contention']})."
         )
+    if "training_time_ratio_mean" in summary:
+        print_text(_failures_sentence(summary))
     if lacking := summary["models_not_calibrated"]:
         print_text(
             f"Calibration {summary['calibration']} lacks {', '.join(lacking.split())}: compute "
             "times are the catalogue's."
         )
+
+
+def _failures_sentence(summary: Mapping[str, Any]) -> str:
+    """What failures and checkpoints cost."""
+    lost_h, saving_h = (summary[f"{key}_gpu_s"] / 3600 for key in ("lost", "checkpoint"))
+    return (
+        f"{summary['outages']:,} outages; failures stopped jobs {summary['failures']:,} times and "
+        f"cost {lost_h:,.1f} GPU-hours of work, checkpoints {saving_h:,.1f}. Of the time in which "
+        f"a job held GPUs, {100 * summary['training_time_ratio_mean']:.1f} % was productive on "
+        "average (training_time_ratio_mean)."
+    )
 
 
 def _say_run_to_recorded(result: Result, *, printed: bool) -> None:

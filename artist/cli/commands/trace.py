@@ -152,11 +152,22 @@ def synth(
         float | None, typer.Option(help="GPU-seconds demanded per GPU-second; for poisson.")
     ] = None,
     shape: Annotated[
-        Shape, typer.Option(help="sensetime: the default trace's jobs; cassini: that paper's.")
+        Shape,
+        typer.Option(help="sensetime: the default trace's; cassini, mast-synth: those papers'."),
     ] = Shape.SENSETIME,
     arrivals: Annotated[
         Kind, typer.Option(help="Others than poisson: for --shape cassini.")
     ] = Kind.POISSON,
+    divided: Annotated[
+        bool, typer.Option("--divided", help="For --shape cassini: GPTs divided among GPUs.")
+    ] = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="Of mast-synth: whose regions hold the tables."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Of mast-synth: also write the tables, for --data of runs.")
+    ] = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,
 ) -> None:
@@ -167,17 +178,50 @@ def synth(
     from artist.trace.synthetic.generate import synth_jobs
 
     check_new_file(out, "--out", overwrite=overwrite)
+    if (data is not None or cluster is not None) and (
+        shape is not Shape.MAST or data is None or cluster is None
+    ):
+        raise ConfigError("--data and --cluster belong together, and to --shape mast-synth")
     write = write_parquet if out.suffix == ".parquet" else write_csv
     if shape is Shape.CASSINI:
-        write(iter(cassini(arrivals, jobs, gpus, seed, load).jobs), out)
-    elif arrivals is not Kind.POISSON or load is None:
+        write(iter(cassini(arrivals, jobs, gpus, seed, load, divided=divided).jobs), out)
+    elif arrivals is not Kind.POISSON or load is None or divided:
         raise ConfigError(
             f"--shape {shape}: it has Poisson arrivals at a --load; give --load, and --arrivals "
-            "only with --shape cassini"
+            "and --divided only with --shape cassini"
         )
+    elif shape is Shape.MAST:
+        _write_mast(jobs, load, gpus, seed, out, data, cluster, overwrite=overwrite)
     else:
         write(synth_jobs(jobs, load, gpus, seed), out)
     note(f"wrote {jobs} jobs to {out}")
+
+
+def _write_mast(
+    jobs: int,
+    load: float,
+    gpus: int,
+    seed: int,
+    out: Path,
+    data: Path | None,
+    cluster: str | None,
+    *,
+    overwrite: bool,
+) -> None:
+    """Write a workload like MAST's, and its tables if they are asked for."""
+    from artist.cluster.cluster_file import load_cluster
+    from artist.io.writing import check_new_file, write_whole
+    from artist.trace.native.writer import write_csv, write_parquet
+    from artist.trace.synthetic.mast import data_file, mast_synth
+
+    if data is not None:
+        check_new_file(data, "--data", overwrite=overwrite)
+    workload = mast_synth(jobs, load, gpus, seed)
+    if data is not None and cluster is not None:
+        write_whole(data, data_file(workload, load_cluster(cluster)))
+        note(f"wrote {len(workload.partitions)} partitions to {data}")
+    write = write_parquet if out.suffix == ".parquet" else write_csv
+    write(workload.trace.jobs, out)
 
 
 def _open(parameters: Mapping[str, Any], rules: Rules) -> Trace:

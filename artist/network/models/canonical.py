@@ -44,7 +44,11 @@ class Canonical(NamedTuple):
         for group, answer in zip(self.alike, answers, strict=True):
             groups.setdefault(group, []).append(answer)
         means = {
-            group: Slowed(_mean(x.iteration_s for x in same), _mean(x.alone_s for x in same))
+            group: Slowed(
+                _mean(x.iteration_s for x in same),
+                _mean(x.alone_s for x in same),
+                _mean(x.corrections_per_min for x in same),
+            )
             for group, same in groups.items()
         }
         placed = {job: means[group] for job, group in zip(self.order, self.alike, strict=True)}

@@ -78,7 +78,7 @@ class ContendedRates:
     def __init__(
         self, network: NetworkOfRun, uplinks: Uplinks, solver: Solver, crowds: Mean
     ) -> None:
-        self._alone = network.alone
+        self._alone, self._turns = network.alone, network.turns
         self._uplinks, self._solver, self._crowds = uplinks, solver, crowds
         self._placed: dict[int, PlacedJob] = {}
         self.links = ExpectedLinks(uplinks, self._placed, self._alone.alone, solver is not crowds)
@@ -92,7 +92,7 @@ class ContendedRates:
         touched: set[Uplink] = set()
         rates: dict[int, Rate] = {}
         for view in changed:
-            touched |= self._moved_on(view)
+            touched |= self._moved_on(view, now)
             if view.placement is not None:
                 rates[view.handle] = self._placed[view.handle].rate
         affected = self._uplinks.changed(touched)
@@ -104,7 +104,7 @@ class ContendedRates:
         """The rate of a job on some GPUs if no other job used the network."""
         return self._alone.alone(job, placement)
 
-    def _moved_on(self, view: JobView) -> set[Uplink]:
+    def _moved_on(self, view: JobView, now: Tick) -> set[Uplink]:
         """Note where a changed job is now; the uplinks that it has entered or left."""
         former = self._placed.get(view.handle)
         if former is not None:
@@ -113,6 +113,7 @@ class ContendedRates:
                 same, former.turn = former.turn == view.turn, view.turn
                 return set() if same else set(former.gpus_in_a_part)
             self._uplinks.leave(former)
+            self._turns.ends(view.handle, now)
             del self._placed[view.handle]
         touched = set(former.gpus_in_a_part) if former is not None else set()
         if view.placement is not None:
@@ -138,6 +139,7 @@ class ContendedRates:
             joined = self._joined(first)
             if len(joined) == 1 and not self._uplinks.bound(self._placed[first]):
                 left.discard(first)
+                self._turns.ends(first, now)
                 others += self._spread([first], {first: 1.0}, self._solver.name)
             elif len(joined) <= self._solver.most_jobs:
                 jobs = [self._placed[handle] for handle in joined]
@@ -147,6 +149,8 @@ class ContendedRates:
             else:
                 # `first` is one of them, so this ends.
                 several = left.intersection(joined)
+                for handle in several:
+                    self._turns.ends(handle, now)
                 others += self._settled(sorted(several))
                 left -= several
         return others
@@ -253,7 +257,7 @@ def _simulated(
     uplinks = _uplinks(name, argument, options, network)
     given = _options(name, options)
     model = PhaseModel(replace(settings, jitter=given.jitter, seed=network.seed))
-    solver = Phases(name, model, MOST_JOBS, uplinks, given.eta)
+    solver = Phases(name, model, MOST_JOBS, uplinks, given.eta, network.turns)
     return ContendedRates(network, uplinks, solver, Mean(uplinks))
 
 

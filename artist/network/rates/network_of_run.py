@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from artist.cluster.fabric import Fabric
@@ -14,6 +14,7 @@ from artist.estimates.latency_service import LatencyService, NoCommunication
 from artist.io.documents import validate
 from artist.network.demand.curves import Curves
 from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.turns_of_run import TurnsOfRun
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class NetworkOfRun:
     fabric: Fabric
     estimates: LatencyService | NoCommunication
     seed: int
+    turns: TurnsOfRun = field(default_factory=TurnsOfRun)
+    """Filled while the run goes on."""
 
     @property
     def alone(self) -> AloneRates:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from artist.contract import JobView, Turn
 from artist.network.models.components import Model
 from artist.network.models.patterns import InTurn
+from artist.network.rates.turns_of_run import TurnsOfRun
 from artist.network.rates.uplinks import PlacedJob, Uplinks
 from artist.network.sharing import CurvedJob, shared
 from artist.units import TICKS_PER_S, Tick
@@ -17,9 +18,16 @@ class Phases:
     """A solver that asks an event simulation, from present phases on."""
 
     def __init__(
-        self, name: str, model: Model, most_jobs: int, uplinks: Uplinks, eta: float
+        self,
+        name: str,
+        model: Model,
+        most_jobs: int,
+        uplinks: Uplinks,
+        eta: float,
+        turns: TurnsOfRun,
     ) -> None:
         self.name, self.most_jobs = name, most_jobs
+        self._turns = turns
         self._model, self._uplinks, self._eta = model, uplinks, eta
 
     def shares(
@@ -40,6 +48,11 @@ class Phases:
             for placed in jobs
         ]
         answers = shared(curved, self._model, eta=self._eta, fair_queued=self._uplinks.fair_queued)
+        for placed, answer in zip(jobs, answers, strict=True):
+            if placed.turn is not None:
+                self._turns.takes(placed.handle, now, answer.corrections_per_min)
+            else:
+                self._turns.ends(placed.handle, now)
         return {placed.handle: answer.share for placed, answer in zip(jobs, answers, strict=True)}
 
     def _offset_s(self, placed: PlacedJob, view: JobView, now: Tick) -> float:

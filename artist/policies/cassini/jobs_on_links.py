@@ -75,7 +75,8 @@ class JobsOnLinks:
         out = math.fsum(x.out_bytes_per_s for x in sent)
         leaves = out >= math.fsum(x.in_bytes_per_s for x in sent)
         circles = tuple(self._circle(handle, uplink, leaves) for handle in handles)
-        return LinkUse(self._capacity(uplink, links.capacity), tuple(handles), circles)
+        capacity = self._capacity(uplink, links.capacity)
+        return LinkUse(capacity, tuple(handles), circles, uplink)
 
     def _circle(self, handle: int, uplink: Uplink, leaves: bool) -> Circle:
         key = handle, uplink, leaves

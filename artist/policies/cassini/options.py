@@ -47,7 +47,9 @@ class CassiniOptions(Options):
     )
     # Whole milliseconds have common multiples of minutes (decision 21).
     periods: Periods = Field(
-        default=Periods.SNAP, description="snap ratios of periods, or take the lcm of milliseconds"
+        default=Periods.SNAP,
+        description="snap ratios of periods, or take the lcm of milliseconds; where that has more "
+        "than a million angles, they are snapped",
     )
     # Section 5.7 has an agent that corrects, by 5 %.
     drift_correction: bool = Field(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from artist.contract import Uplink
 from artist.policies.cassini.circles import Circle
 from artist.policies.cassini.score import expected_score
 from artist.policies.cassini.time_shifts import PAPER, Solution, SolverOptions, score_at, solve
-from artist.policies.cassini.unified import unify
+from artist.policies.cassini.unified import Periods, in_reach, unify
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,16 @@ class LinkUse:
     capacity: float
     jobs: tuple[int, ...]
     circles: tuple[Circle, ...]
+    uplink: Uplink = (0, 0)
+    """Its name. Links with equal circles are solved once, whatever they are called."""
 
 
 class LinkSolver:
-    """Solves links, and keeps the answers. Links with equal circles in equal order are equal."""
+    """Solves links, and keeps the answers. Links with equal circles in equal order are equal.
+
+    A run meets links that nobody foresaw. Where the common multiple of their periods has too many
+    angles (`Periods.LCM`), periods are snapped instead; `snaps` tells where.
+    """
 
     def __init__(self, options: SolverOptions = PAPER) -> None:
         self.options = options
@@ -41,20 +48,20 @@ class LinkSolver:
         """
         key = use.capacity, use.circles
         if key not in self._solved:
-            self._solved[key] = solve(use.circles, use.capacity, self.options)
+            self._solved[key] = solve(use.circles, use.capacity, self._options(use))
         return self._solved[key]
 
     def phased(self, use: LinkUse) -> tuple[int, ...]:
         """The jobs whose phases on the link mean something: those on its unified circle."""
         periods_s = tuple(circle.period_s for circle in use.circles)
         if periods_s not in self._places:
-            rule, angle_deg = self.options.periods, self.options.angle_deg
-            self._places[periods_s] = unify(periods_s, rule, angle_deg).jobs
+            options = self._options(use)
+            self._places[periods_s] = unify(periods_s, options.periods, options.angle_deg).jobs
         return tuple(use.jobs[place] for place in self._places[periods_s])
 
     def score_at(self, use: LinkUse, shifts_s: Sequence[float]) -> float:
         """The score of a link at given time-shifts."""
-        return score_at(use.circles, use.capacity, shifts_s, self.options)
+        return score_at(use.circles, use.capacity, shifts_s, self._options(use))
 
     def expected(self, use: LinkUse) -> float:
         """The mean score over random phases."""
@@ -62,6 +69,14 @@ class LinkSolver:
         if key not in self._expected:
             self._expected[key] = expected_score(use.circles, use.capacity)
         return self._expected[key]
+
+    def snaps(self, use: LinkUse) -> bool:
+        """Whether periods are snapped because their common multiple has too many angles."""
+        periods_s = [circle.period_s for circle in use.circles]
+        return not in_reach(periods_s, self.options.periods, self.options.angle_deg)
+
+    def _options(self, use: LinkUse) -> SolverOptions:
+        return replace(self.options, periods=Periods.SNAP) if self.snaps(use) else self.options
 
     def gain(self, use: LinkUse) -> float:
         """What its time-shifts raise the score of a link by, over random phases.

@@ -8,12 +8,14 @@ an iteration start. Which instant counts as 0 is free; it is chosen so that leas
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from artist.contract import Hold, JobView, Turn
+from artist.contract import Hold, JobView, Turn, Uplink
 from artist.policies.cassini.solver import LinkSolver, LinkUse
-from artist.units import Tick, ticks
+from artist.units import Tick, seconds, ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +127,40 @@ def holds(
 
 def _with_slack(turn: Turn, slack: Tick | None) -> Turn:
     return Turn(turn.group, turn.start, turn.period, slack)
+
+
+def circle_rows(
+    group: Group,
+    solver: LinkSolver,
+    shifts: Mapping[int, Tick],
+    job_ids: Mapping[int, str],
+    link_name: Callable[[Uplink], str],
+) -> list[dict[str, Any]]:
+    """What the links of a group look like on their circles: a row for every job of every link.
+
+    The Up phase ends with the iteration, which starts at `shift_s` on the circle.
+    """
+    rows: list[dict[str, Any]] = []
+    for use in group.uses:
+        solution = solver.solve(use)
+        of_link = {
+            "link": link_name(use.uplink),
+            "turn_s": solution.period_s,
+            "capacity_bytes_per_s": use.capacity,
+            "score": solution.score,
+            "score_at_random": solver.expected(use),
+        }
+        on_circle_s = dict(zip(use.jobs, solution.periods_s, strict=True))
+        phased = solver.phased(use)
+        for handle, circle in zip(use.jobs, use.circles, strict=True):
+            if handle in phased:
+                of_job = {
+                    "job_id": job_ids[handle],
+                    "iteration_s": circle.period_s,
+                    "on_circle_s": on_circle_s[handle],
+                    "up_s": math.fsum(arc.length_s for arc in circle.arcs),
+                    "bytes_per_s": circle.peak,
+                    "shift_s": seconds(shifts[handle]),
+                }
+                rows.append(of_link | of_job)
+    return rows

@@ -43,6 +43,14 @@ class Periods(StrEnum):
     LCM = "lcm"
 
 
+def in_reach(periods_s: Sequence[float], rule: Periods, angle_deg: int = ANGLE_DEG) -> bool:
+    """Whether `unify` makes a perimeter. Some common multiples have too many angles."""
+    if rule is not Periods.LCM:
+        return True
+    units, _ = _whole_units(periods_s)
+    return lcm(*units) * _bins_per_unit(units, 360 // angle_deg) <= MOST_BINS
+
+
 class Choice(StrEnum):
     """Which of equally good time-shifts (`time_shifts`)."""
 
@@ -185,16 +193,25 @@ def _error(low_s: float, high_s: float) -> float:
 
 
 def _least_common_multiple(periods_s: Sequence[float], angles: int) -> Perimeter:
+    units, unit_s = _whole_units(periods_s)
+    return _perimeter(tuple(range(len(units))), units, unit_s, angles)
+
+
+def _whole_units(periods_s: Sequence[float]) -> tuple[tuple[int, ...], float]:
+    """Periods in whole milliseconds: as multiples of the largest unit, and its seconds."""
     whole_ms = [max(round(period_s * 1000), 1) for period_s in periods_s]
     divisor = gcd(*whole_ms)
-    units = tuple(x // divisor for x in whole_ms)
-    return _perimeter(tuple(range(len(units))), units, divisor / 1000, angles)
+    return tuple(x // divisor for x in whole_ms), divisor / 1000
+
+
+def _bins_per_unit(units: Sequence[int], angles: int) -> int:
+    return -(-angles // min(units))
 
 
 def _perimeter(
     jobs: tuple[int, ...], units: tuple[int, ...], unit_s: float, angles: int
 ) -> Perimeter:
-    made = Perimeter(jobs, units, unit_s, -(-angles // min(units)))
+    made = Perimeter(jobs, units, unit_s, _bins_per_unit(units, angles))
     if made.bins > MOST_BINS:
         raise ConfigError(
             f"a common multiple of {made.period_s:g} s has {made.bins:,} angles, at most "

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
 from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
 from artist.contract import (
     NO_SHARED_LINKS,
     ClusterView,
@@ -37,7 +39,7 @@ from artist.policies.cassini.candidates import Chosen, choose
 from artist.policies.cassini.jobs_on_links import JobsOnLinks
 from artist.policies.cassini.options import CassiniOptions
 from artist.policies.cassini.solver import LinkSolver, LinkUse
-from artist.policies.cassini.turns import Group, groups, held, holds, turns
+from artist.policies.cassini.turns import Group, circle_rows, groups, held, holds, turns
 from artist.policies.shared.same_shape import other_joint_placements
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, seconds, ticks
@@ -59,6 +61,7 @@ class Cassini(WrapperPolicy):
         self._groups = 0
         self._known: dict[tuple[int, Placement], LinkPattern] = {}
         self._log: list[dict[str, Any]] = []
+        self._circles: list[dict[str, Any]] = []
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """The host's decisions, at the best of its placements, and the holds that align jobs."""
@@ -87,8 +90,13 @@ class Cassini(WrapperPolicy):
         return _with_holds(_at(decisions, best), aligned)
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """The host's tables, and `cassini`: a row for every choice among candidates."""
-        return {**self.host.tables(), "cassini": self._log}
+        """The host's tables, and what CASSINI did.
+
+        `cassini` has a row for every choice among candidates. `circles`, if jobs were aligned, has
+        one for every job of every link on which they were.
+        """
+        circles = {"circles": self._circles} if self._circles else {}
+        return {**self.host.tables(), "cassini": self._log, **circles}
 
     # -- where jobs are --------------------------------------------------------------
 
@@ -200,6 +208,9 @@ class Cassini(WrapperPolicy):
         slack = self.options.slack
         slacks = {x: None if slack is None else round(slack * periods[x]) for x in jobs}
         self._groups += 1
+        ids = {handle: _job(view, handle).job.id for handle in jobs}
+        rows = circle_rows(group, self._solver, shifts, ids, partial(_link_name, view.cluster))
+        self._circles += [{"time_s": seconds(view.now), **row} for row in rows]
         return holds(turns(self._groups, jobs, shifts, periods), slacks, view.now)
 
     def _note(
@@ -217,6 +228,7 @@ class Cassini(WrapperPolicy):
                 "score": chosen.score,
                 "links": len(uses[chosen.index]),
                 "jobs": len({job for use in uses[chosen.index] for job in use.jobs}),
+                "snapped": sum(self._solver.snaps(use) for use in uses[chosen.index]),
                 "cycles": chosen.cycles,
                 "dropped": len(chosen.dropped),
                 "discarded": chosen.discarded,
@@ -224,6 +236,11 @@ class Cassini(WrapperPolicy):
                 "held_s": seconds(sum(hold.until - view.now for hold in aligned)),
             }
         )
+
+
+def _link_name(tree: ClusterTree, uplink: Uplink) -> str:
+    level, unit = uplink
+    return f"{tree.levels[level].name} {unit}"
 
 
 def _job(view: ClusterView, handle: int) -> JobView:

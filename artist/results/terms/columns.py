@@ -8,12 +8,59 @@ from __future__ import annotations
 from artist.results.terms.glossary import Term
 
 _JOB = Term("job_id", "", "name of the job in the trace")
-_GPUS = Term("gpus", "1", "GPUs that the job asked for; in placements, that it held")
+_GPUS = Term(
+    "gpus",
+    "1",
+    "GPUs that the job asked for; in placements, that it held; in outages, that left service",
+)
+_JOBS = Term(
+    "jobs",
+    "1",
+    "jobs that send on the link in the interval; in outages, jobs that it stopped; in "
+    "failure_sizes, jobs of this size",
+)
+_JOB_IDS = Term("job_ids", "", "their ids, by arrival")
+_RUN = Term(
+    "run_s",
+    "s",
+    "time with GPUs; in failure_sizes, of all jobs of this size",
+    "sum over placements of end_s - start_s",
+)
 _LEVEL = Term("level", "", "the outermost level that the GPUs span: machine, rack or network")
 _STALLED = Term(
     "stalled_s", "s", "time with GPUs but without progress: restart, migration", "part of run_s"
 )
-_LOST = Term("lost_s", "s", "work on an unfinished iteration that the job lost with its GPUs")
+_LOST = Term(
+    "lost_s",
+    "s",
+    "work that the job lost with its GPUs: on an unfinished iteration, or in a failure all since "
+    "its last checkpoint",
+)
+_CHECKPOINT = Term(
+    "checkpoint_s",
+    "s",
+    "time in which the job wrote checkpoints; only where something fails or jobs write them",
+    "(time held - stalled) x share of an iteration's time that checkpoints add",
+)
+_FAILURES = Term(
+    "failures",
+    "1",
+    "how often failing units stopped the job; in failure_sizes, all jobs of this size; only where "
+    "something fails or jobs write checkpoints",
+)
+_RATIO = Term(
+    "training_time_ratio",
+    "1",
+    "effective training time ratio: productive time, in iterations that were kept and without "
+    "checkpoints, over the time with GPUs; only where something fails or jobs write checkpoints",
+    "(run_s - stalled_s - lost_s - checkpoints kept) / run_s; in failure_sizes, of all jobs' time",
+)
+_LOST_GPU = Term(
+    "lost_gpu_s",
+    "GPU-s",
+    "GPU time of work that jobs lost in failures: all since their last checkpoint",
+    "sum(GPUs x lost_s of intervals that ended failed)",
+)
 _SOURCE = Term("source", "", "where the iteration times come from; several sources are joined by |")
 _ITERATIONS = Term(
     "iterations", "1", "training steps of the job; in placements, those that ended in the interval"
@@ -30,6 +77,15 @@ _END = Term(
     "when the interval ended; an interval has one speed; in waits, when the wait ended",
 )
 
+_TENANT = Term("tenant", "", "the team that the job counts for; empty if the trace names none")
+_PRIORITY = Term("priority", "1", "urgency from 1, the highest, to 7; 0: none given")
+_ENTITLED = Term(
+    "entitled_gpus",
+    "1",
+    "GPUs that the tenant is entitled to: its quota, or an equal part if there are no quotas",
+)
+_PREEMPTIONS = Term("preemptions", "1", "how often jobs lost their GPUs before they finished")
+
 TABLES: dict[str, tuple[Term, ...]] = {
     "jobs": (
         _JOB,
@@ -44,7 +100,7 @@ TABLES: dict[str, tuple[Term, ...]] = {
         Term("finish_s", "s", "when the job's last iteration ended"),
         Term("jct_s", "s", "job completion time (Dally V-D)", "finish_s - arrival_s"),
         Term("queue_delay_s", "s", "time without GPUs (Dally V-D)", "jct_s - run_s"),
-        Term("run_s", "s", "time with GPUs", "sum over placements of end_s - start_s"),
+        _RUN,
         Term(
             "ideal_s",
             "s",
@@ -89,6 +145,8 @@ TABLES: dict[str, tuple[Term, ...]] = {
         Term("preemptions", "1", "how often the job lost its GPUs before it was done"),
         Term("migrations", "1", "how often the job moved to other GPUs while it ran"),
         _SOURCE,
+        _TENANT,
+        _PRIORITY,
         Term(
             "contention_slowdown",
             "1",
@@ -104,6 +162,9 @@ TABLES: dict[str, tuple[Term, ...]] = {
             "--contention",
             "with - alone, as in contention_slowdown",
         ),
+        _FAILURES,
+        _CHECKPOINT,
+        _RATIO,
     ),
     "placements": (
         _JOB,
@@ -129,15 +190,49 @@ TABLES: dict[str, tuple[Term, ...]] = {
             "",
             "why the interval ended: finished, lease-ended, preempted, migrated, re-rated (another "
             "speed follows), held (the job keeps its GPUs and stands still for a while) or "
-            "withdrawn (its GPUs left service); if the policy gave a reason, it follows a colon",
+            "withdrawn (its GPUs left service) or failed (it fell back to its last checkpoint); if "
+            "the policy gave a reason, it follows a colon, as does what failed",
         ),
+        _CHECKPOINT,
+    ),
+    "outages": (
+        _TIME,
+        Term("until_s", "s", "when the unit comes back"),
+        Term("kind", "", "what left service: machine, rack, link, gpu or another level"),
+        Term("unit", "", "its number; of a link, that of the unit below it"),
+        Term("event", "", "failed (jobs fell back) or maintenance (jobs saved first)"),
+        _GPUS,
+        _JOBS,
+        _JOB_IDS,
+        _LOST_GPU,
+    ),
+    "failure_sizes": (
+        _GPUS,
+        _JOBS,
+        _RUN,
+        _FAILURES,
+        Term(
+            "failures_expected",
+            "1",
+            "failures that the rates of the units under the jobs lead to expect",
+            "sum over placements of (end_s - start_s) x sum over units of 1 / mtbf_s",
+        ),
+        Term("mttf_s", "s", "mean time to failure; empty without failures", "run_s / failures"),
+        Term(
+            "mttf_expected_s",
+            "s",
+            "mean time to failure to be expected: 1 / (n r) for jobs on n units of failure rate r",
+            "run_s / failures_expected",
+        ),
+        _RATIO,
+        _LOST_GPU,
     ),
     "links": (
         Term("link", "", "level, unit and direction of a link: machine 3 up"),
         _START,
         _END,
-        Term("jobs", "1", "jobs that send on the link in the interval"),
-        Term("job_ids", "", "their ids, by arrival"),
+        _JOBS,
+        _JOB_IDS,
         Term(
             "bytes",
             "B",
@@ -161,6 +256,56 @@ TABLES: dict[str, tuple[Term, ...]] = {
             "capacity x eta)",
         ),
     ),
+    "tenants": (
+        _TENANT,
+        _ENTITLED,
+        Term("jobs", "1", "its jobs; in priorities, jobs of the priority"),
+        Term("used_gpu_h", "GPU-h", "GPU time that its jobs held"),
+        Term(
+            "used_share",
+            "1",
+            "share of the cluster that it used",
+            "GPU time held / (GPUs of the cluster x makespan_s)",
+        ),
+        Term("entitled_share", "1", "share of the cluster that it is entitled to"),
+        Term("queue_delay_mean_s", "s", "time without GPUs of a job, mean"),
+        Term("queue_delay_p95_s", "s", "the same, 95th percentile"),
+        _PREEMPTIONS,
+    ),
+    "tenant_use": (
+        _TENANT,
+        _START,
+        _END,
+        Term("gpus_held_mean", "1", "GPUs that its jobs held, mean over the interval"),
+        _ENTITLED,
+    ),
+    "priorities": (
+        _PRIORITY,
+        Term("jobs", "1", "jobs of the priority"),
+        Term("queue_delay_mean_s", "s", "time without GPUs of a job, mean"),
+        Term("queue_delay_p95_s", "s", "the same, 95th percentile"),
+        _PREEMPTIONS,
+    ),
+    "queue": (
+        Term("time_s", "s", "when the job stopped waiting within its quota"),
+        Term("job", "", "position of the job in the order of arrival"),
+        _PRIORITY,
+        Term("wait_s", "s", "how long it had waited within its quota"),
+        Term("late", "", "whether that is more than policy.slo_s"),
+        Term(
+            "started",
+            "",
+            "whether it got GPUs; else a pass gave the quota to other jobs of the tenant",
+        ),
+    ),
+    "passes": (
+        Term("time_s", "s", "when all waiting jobs were ranked anew"),
+        Term("waiting", "1", "waiting jobs"),
+        Term("started", "1", "of these, jobs that got GPUs then"),
+        Term("over_quota", "1", "jobs left waiting above their tenant's quota"),
+        Term("refusals", "1", "looks that found no room: one per class and set of regions"),
+        Term("hits", "1", "jobs that were refused because an earlier, no larger one was"),
+    ),
     "timeline": (
         _TIME,
         Term("gpus_held", "1", "GPUs that jobs hold", "the sum of the next four"),
@@ -177,8 +322,13 @@ TABLES: dict[str, tuple[Term, ...]] = {
             "GPUs that wait for communication, in iterations that are kept",
             "sum over progressing jobs of GPUs x (1 - compute time / iteration_s)",
         ),
-        Term("gpus_stalled", "1", "GPUs of jobs that restart, migrate or are held"),
-        Term("gpus_lost", "1", "GPUs of jobs in an iteration that they will lose with the GPUs"),
+        Term("gpus_stalled", "1", "GPUs of jobs that restart, migrate, are held or save"),
+        Term("gpus_lost", "1", "GPUs of jobs in work that they will lose with the GPUs"),
+        Term(
+            "gpus_withdrawn",
+            "1",
+            "GPUs out of service; only where something fails or jobs write checkpoints",
+        ),
         Term(
             "gpus_fragmented",
             "1",
@@ -235,6 +385,16 @@ TABLES: dict[str, tuple[Term, ...]] = {
         ),
         Term("overtakers", "1", "how many such jobs there are"),
     ),
+    "turns": (
+        _JOB,
+        _START,
+        _END,
+        Term(
+            "corrections_per_min",
+            "1/min",
+            "how often the job waited so as to keep its turn, in the interval (CASSINI 5.7)",
+        ),
+    ),
     "autotuner": (
         _TIME,
         _LEVEL,
@@ -247,6 +407,16 @@ TABLES: dict[str, tuple[Term, ...]] = {
             "the timer tuned from these waits; empty if there are none (Dally, Algorithm 2)",
             "mean + deviations x standard deviation of the waits",
         ),
+    ),
+    "copies": (
+        Term("table", "", "the table that was copied to another region"),
+        Term("partitions", "1", "partitions of it that were copied; 0 if it has none"),
+        Term("bytes", "B", "size of the copy"),
+        Term("source", "", "the region that sent it"),
+        Term("target", "", "the region that got it"),
+        Term("job_id", "", "the job for which it was made"),
+        Term("start_s", "s", "when it set out"),
+        Term("end_s", "s", "when all of it was there; empty if all jobs finished before that"),
     ),
 }
 

@@ -111,14 +111,15 @@ METRICS = (
         "gpu_stalled_share",
         "1",
         "share of the cluster's GPU time in which jobs held the GPU and stood still: restart, "
-        "migration, hold",
-        "sum(GPUs x stalled_s) / (GPUs of the cluster x makespan)",
+        "migration, hold; and in which they wrote checkpoints that were kept",
+        "sum(GPUs x (stalled_s + checkpoints kept)) / (GPUs of the cluster x makespan)",
     ),
     Term(
         "gpu_lost_share",
         "1",
         "share of the cluster's GPU time in which jobs worked on iterations that they lost with "
-        "their GPUs, computing or communicating",
+        "their GPUs, computing or communicating; after a failure that is all since the last "
+        "checkpoint",
         "sum(GPUs x lost_s) / (GPUs of the cluster x makespan)",
     ),
     Term(
@@ -207,11 +208,77 @@ METRICS = (
         "only with --contention",
         "sum(contention_lost_s in jobs) / 3600",
     ),
+    Term(
+        "outages",
+        "1",
+        "how often a unit failed or went into maintenance until the last job finished; only where "
+        "something fails or jobs write checkpoints, as the next five",
+        "rows of outages.parquet",
+    ),
+    Term("failures", "1", "how often failures stopped jobs", "sum(failures in jobs)"),
+    Term(
+        "lost_gpu_s",
+        "GPU-s",
+        "GPU time of work that jobs lost in failures: all since their last checkpoint",
+        "sum(GPUs x lost_s of intervals that ended failed)",
+    ),
+    Term(
+        "checkpoint_gpu_s",
+        "GPU-s",
+        "GPU time in which jobs wrote checkpoints, also such as they lost later",
+        "sum(GPUs x checkpoint_s)",
+    ),
+    Term(
+        "withdrawn_gpu_s",
+        "GPU-s",
+        "GPU time out of service until the last job finished",
+        "integral of gpus_withdrawn in timeline",
+    ),
+    Term(
+        "training_time_ratio_mean",
+        "1",
+        "effective training time ratio, mean over jobs: productive over run time (Kokolis et al., "
+        "HPCA 2025, without the time in the queue)",
+        "mean(training_time_ratio in jobs)",
+    ),
+    Term("tenants", "1", "tenants of the run; only where jobs have tenants"),
+    Term(
+        "tenants_jain_index",
+        "1",
+        "how evenly tenants are served, from 1 / tenants to 1, which is even",
+        "Jain's index of used_share / entitled_share in tenants, where that is above 0",
+    ),
+    Term(
+        "queue_delay_urgent_mean_s",
+        "s",
+        "queueing delay of jobs of priorities 1 to 3, mean; only where jobs have priorities",
+        "as queue_delay_mean_s",
+    ),
+    Term("queue_delay_urgent_p95_s", "s", "the same, 95th percentile", "as jct_p50_s"),
+    Term(
+        "late_share",
+        "1",
+        "share of waits within quota of priorities 1 to 3 that took longer than policy.slo_s; only "
+        "with tenants and a policy that knows quotas",
+        "mean(late in queue, priority <= 3)",
+    ),
     Term("latency_queries", "1", "how often the speed of a placement was asked for"),
     Term(
         "latency_backend_calls",
         "1",
         "different queries among them, answered by the backend or the disk cache",
+    ),
+    Term(
+        "data_copies",
+        "1",
+        "tables that were copied to another region for a job (only in runs with --data)",
+    ),
+    Term("data_copied_bytes", "B", "size of these copies", "sum(bytes in copies)"),
+    Term(
+        "data_refused_jobs",
+        "1",
+        "jobs that could not start where a policy wanted them, or in no region, because their "
+        "tables were elsewhere (MAST, Figure 6, counts those that wait for data)",
     ),
     Term(
         "latency_fallback_uses",
@@ -257,6 +324,38 @@ TERMS = (
         "",
         "what the links of each level can do: topology, bandwidth per GPU and direction (GiB/s), "
         "latency (ns per hop), collective algorithm; a file in astra_configs/fabrics",
+    ),
+    Term(
+        "cluster-file",
+        "",
+        "regions, datacenters, clusters, racks and machines of any sizes and kinds, with their "
+        "links: a file in astra_configs/clusters (--cluster NAME|FILE, artist list clusters, "
+        "artist cluster show)",
+    ),
+    Term(
+        "region",
+        "",
+        "a unit of the outermost level of a cluster file. Tables are in regions, and a wide-area "
+        "network joins regions",
+    ),
+    Term(
+        "wide-area",
+        "GiB/s",
+        "the network between regions. Each region has one link to all others, which jobs across "
+        "regions, copies of tables and remote reads use; a cluster file states it as wide_area",
+    ),
+    Term(
+        "table",
+        "",
+        "data that jobs read (the column tables of a trace). It has a size, perhaps partitions, a "
+        "home region and other regions that hold it: a row of the file of --data",
+    ),
+    Term(
+        "copy",
+        "B",
+        "a table on its way to a region that lacks it. Copies share the links of their regions "
+        "max-min fair. A job that needs it waits without GPUs (data.replicate=on-demand)",
+        "bytes / share of the wide-area links",
     ),
     Term(
         "uplink",
@@ -502,6 +601,20 @@ TERMS = (
         "time-shift on that link. Without loops, one time-shift per job follows that keeps the "
         "jobs of every link apart as that link wants it (CASSINI, section 4.1, Theorem 1)",
         "loops = edges - vertices + connected parts",
+    ),
+    Term(
+        "checkpoint",
+        "",
+        "a job's saved state. After a failure the job goes on from the last one. It writes one "
+        "after every interval of work, and stands still meanwhile (--set checkpoint.interval_s, "
+        "checkpoint.cost_s); a job that loses its GPUs to another saves as well",
+    ),
+    Term(
+        "MTTF",
+        "s",
+        "mean time to failure of a job: run time over failures. On n units that fail at rate r it "
+        "is 1 / (n r)",
+        "run_s / failures in failure_sizes.parquet",
     ),
     Term("gang", "", "the GPUs of one job; they start and stop together"),
     Term("tick", "ns", "the engine's unit of time, an integer"),

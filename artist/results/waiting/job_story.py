@@ -32,6 +32,7 @@ ENDED_WORDS: Mapping[str, str] = {
     "re-rated": "another speed followed",
     "held": "it was held",
     "withdrawn": "its GPUs left service",
+    "failed": "its GPUs failed",
 }
 """How an interval ended, a code of `placements.parquet` -> how the terminal says it."""
 

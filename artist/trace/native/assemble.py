@@ -15,7 +15,7 @@ from artist.trace.native.formats import OwnFormat, Work
 from artist.trace.native.table import MAX_GPUS, Table
 from artist.trace.native.trace import Trace
 from artist.units import MAX_TIME_S, TICKS_PER_S
-from artist.workload.job import Job
+from artist.workload.job import LOWEST_PRIORITY, Job
 
 _BLOCK = 65_536
 
@@ -29,7 +29,7 @@ def assemble_own(table: Table, format_: OwnFormat, digest: str) -> Trace:
     if not len(table):
         raise TraceError(f"{table.path}: the trace has no jobs; give at least one row")
     work = format_.read(table)
-    jobs = _jobs(table, work)
+    jobs = _jobs(table, work, format_)
     sorted_jobs, numbers = in_order(jobs, table.numbers, work.arrival_s)
     return Trace(
         name=table.path.stem,
@@ -54,7 +54,7 @@ def in_order(
     return tuple(jobs[i] for i in order), tuple(numbers[i] for i in order)
 
 
-def _jobs(table: Table, work: Work) -> list[Job]:
+def _jobs(table: Table, work: Work, format_: OwnFormat) -> list[Job]:
     ids = _unique_ids(table)
     _check_lengths(table, work)
     gpus = work.gpus.tolist()
@@ -74,9 +74,34 @@ def _jobs(table: Table, work: Work) -> list[Job]:
         _cells(gpus_max),
         _cells(table.seconds_or("restart_s", 0.0)),
         table.hints(),
+        _perhaps(table, "checkpoint_interval_s"),
+        _perhaps(table, "checkpoint_cost_s"),
+        *_quotas(table, format_),
     )
     with many_objects():
         return list(map(Job, *columns))  # in the order of Job's fields
+
+
+def _perhaps(table: Table, name: str) -> Iterable[float | None]:
+    """Times that a job need not have: None for an empty cell, or without the column."""
+    if name not in table.columns:
+        return repeat(None, len(table))
+    values = table.seconds_or(name, MAX_TIME_S)  # a time that stands for none
+    return [None if value == MAX_TIME_S else value for value in values.tolist()]
+
+
+def _quotas(
+    table: Table, format_: OwnFormat
+) -> tuple[Iterable[str | None], Iterable[int | None], Iterable[tuple[str, ...]]]:
+    """Tenants, priorities and tables, in a format that has them."""
+    if "tenant" not in format_.optional:
+        rows = len(table)
+        return repeat(None, rows), repeat(None, rows), repeat((), rows)
+    return (
+        table.texts_if_any("tenant"),
+        table.counts_if_any("priority", LOWEST_PRIORITY),
+        table.words("tables"),
+    )
 
 
 def _cells(values: npt.NDArray[Any]) -> Iterable[Any]:

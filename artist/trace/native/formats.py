@@ -22,7 +22,9 @@ from artist.trace.native.time_units import ARRIVALS, DATE, is_date
 from artist.trace.native.trace import UNKNOWN_MODEL
 
 # The columns of times above, for which a unit may be given.
-TIMES = (*ARRIVALS, "duration", "compute_s", "restart_s")
+TIMES = (
+    *ARRIVALS, "duration", "compute_s", "restart_s", "checkpoint_interval_s", "checkpoint_cost_s",
+)  # fmt: skip
 
 
 class Work(NamedTuple):
@@ -233,21 +235,25 @@ _TEXTS = frozenset({"job_id", "model"})
 _MAPPED = frozenset({"native", "simple"})
 
 # Every own format may have these; `assemble` reads them.
-_COMMON = ("gpus_min", "gpus_max", "restart_s")
+_COMMON = ("gpus_min", "gpus_max", "restart_s", "checkpoint_interval_s", "checkpoint_cost_s")
+
+# Whom a job counts for, how urgent it is, and what it reads. Not in sensetime: its files have a
+# descriptive column `priority` of another meaning.
+_QUOTAS = ("tenant", "priority", "tables")
 
 OWN_FORMATS = (
     OwnFormat(
         id="native",
         title="artist's own columns (CSV, Parquet)",
         required=("job_id", "arrival_s", "gpus", "model", "iterations", "compute_s"),
-        optional=("user", *_COMMON),
+        optional=("user", *_COMMON, *_QUOTAS),
         read=_native,
     ),
     OwnFormat(
         id="simple",
         title="jobs with a duration (CSV, Parquet)",
         required=("job_id", "submit_time", "num_gpus", "duration"),
-        optional=("model", "iterations", "user", "vc", *_COMMON),
+        optional=("model", "iterations", "user", "vc", *_COMMON, *_QUOTAS),
         read=_simple,
     ),
     OwnFormat(

@@ -137,6 +137,36 @@ class Table:
             return np.asarray(default, np.int64)
         return self._filled(name, default).counts(name, most)
 
+    def texts_if_any(self, name: str) -> Iterable[str | None]:
+        """Texts, with None in place of an empty cell or an absent column."""
+        if name not in self.columns:
+            return itertools.repeat(None, len(self))
+        cells = self.columns[name]
+        return [None if cell is None else str(cell).strip() or None for cell in cells]
+
+    def words(self, name: str) -> Iterable[tuple[str, ...]]:
+        """The words of a text, separated by blanks; none in an empty cell or absent column."""
+        if name not in self.columns:
+            return itertools.repeat((), len(self))
+        words = [() if cell is None else tuple(str(cell).split()) for cell in self.columns[name]]
+        for index, row in enumerate(words):
+            if len(set(row)) < len(row):
+                raise self.error(index, name, "each name once")
+        return words
+
+    def counts_if_any(self, name: str, most: int) -> Iterable[int | None]:
+        """Whole numbers from 1 to `most`, with None in place of an empty cell or absent column."""
+        if name not in self.columns:
+            return itertools.repeat(None, len(self))
+        # Where 1 stands in for an empty cell, all cells can be checked as one column.
+        values = self._filled(name, [1] * len(self)).counts(name, most)
+        cells = self.columns[name]
+        if isinstance(cells, np.ndarray):
+            empty = np.isnan(cells).tolist()
+        else:
+            empty = [cell is None or cell == "" for cell in cells]
+        return [None if none else x for x, none in zip(values.tolist(), empty, strict=True)]
+
     def require(self, good: npt.NDArray[np.bool_], name: str, expected: str) -> None:
         """Check a column; `good` says of each row whether its cell is as `expected`.
 

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from artist.errors import ConfigError, TraceError, shortened
+from artist.errors import ConfigError, TraceError, did_you_mean, shortened
 from artist.io.digests import PREFIX, sha256
 from artist.registry import UnknownNameError
 from artist.trace.native.table import place
 from artist.workload.job import Job
+from artist.workload.tenants import Tenant
 
 UNKNOWN_MODEL = "unknown"
 """The model of a job of which nobody said one."""
@@ -103,6 +104,21 @@ def check_models(trace: Trace) -> None:
             known.add(job.model)
     if unknown:
         raise _unknown_models(trace, unknown)
+
+
+def check_tenants(trace: Trace, tenants: Mapping[str, Tenant]) -> None:
+    """Refuse jobs of tenants that a scenario with tenants does not name.
+
+    Raises:
+        TraceError: names the first such job, with its file and line.
+    """
+    for index, job in enumerate(trace.jobs if tenants else ()):
+        if job.tenant is not None and job.tenant not in tenants:
+            hint = did_you_mean(job.tenant, list(tenants))
+            raise TraceError(
+                f"{trace.place(index)}: job {job.id!r} is of tenant {shortened(job.tenant)}, which "
+                f"the scenario does not name ({hint}); add it under tenants or correct this row"
+            )
 
 
 # Names of models in a message, at most.

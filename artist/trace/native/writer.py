@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from artist.errors import ConfigError, shortened
 from artist.io.writing import whole_file
 from artist.trace.native.trace import content_digest
 from artist.workload.job import Job
@@ -45,17 +46,29 @@ SIMPLE_COLUMNS = (
     "restart_s",
 )
 
+WHEN_GIVEN = ("checkpoint_interval_s", "checkpoint_cost_s", "tenant", "priority", "tables")
+"""Columns that are written only if a job has a value in them; after the others, before hints."""
+
+_TYPES_WHEN_GIVEN = {
+    "checkpoint_interval_s": float,
+    "checkpoint_cost_s": float,
+    "tenant": str,
+    "priority": int,
+    "tables": str,
+}
+
 _ROWS_PER_GROUP = 131_072
 
 
 def write_csv(jobs: Iterable[Job], path: Path) -> None:
     """Write jobs as native CSV, one after another, so that any number needs little memory.
 
-    The file appears whole or not at all. Floats are written so that they read
-    back to the same bits. All jobs must have the hints of the first.
+    The file appears whole or not at all. Floats are written so that they read back to the same
+    bits. All jobs must have the hints of the first. Jobs that come one by one are not looked at
+    twice: the first of them says which columns of `WHEN_GIVEN` there are.
 
     Raises:
-        ConfigError: the file cannot be written there.
+        ConfigError: the file cannot be written there, or a job would lose its tenant or priority.
     """
     _write_rows(_native_rows(jobs), path)
 
@@ -81,8 +94,10 @@ def write_parquet(jobs: Iterable[Job], path: Path) -> None:
     rows = _native_rows(jobs)
     names = [str(name) for name in next(rows, list(COLUMNS))]
     first = list(itertools.islice(rows, _ROWS_PER_GROUP))
-    hints = (_hint_type([row[i] for row in first]) for i in range(len(COLUMNS), len(names)))
-    types = [{float: pa.float64(), int: pa.int64(), str: pa.string()}[type_] for type_ in _TYPES]
+    given = [_TYPES_WHEN_GIVEN[x] for x in names[len(COLUMNS) :] if x in _TYPES_WHEN_GIVEN]
+    known = (*_TYPES, *given)
+    hints = (_hint_type([row[i] for row in first]) for i in range(len(known), len(names)))
+    types = [{float: pa.float64(), int: pa.int64(), str: pa.string()}[type_] for type_ in known]
     schema = pa.schema(list(zip(names, [*types, *hints], strict=True)))
     rest = iter(lambda: list(itertools.islice(rows, _ROWS_PER_GROUP)), [])
     with whole_file(path) as partial, pq.ParquetWriter(partial, schema) as writer:
@@ -119,10 +134,15 @@ def digest(jobs: Iterable[Job]) -> str:
 def _native_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
     """The header, then a row per job. Nothing at all if there are no jobs."""
     hints: list[str] | None = None
+    given: list[str] = []
     for job in jobs:
         if hints is None:
             hints = list(job.hints)
-            yield [*COLUMNS, *hints]
+            # All jobs that are at hand; of an iterator, only this one.
+            known = jobs if isinstance(jobs, Sequence) else [job]
+            given = [x for x in WHEN_GIVEN if any(_cell(y, x) is not None for y in known)]
+            yield [*COLUMNS, *given, *hints]
+        _refuse_loss(job, given)
         yield [
             job.id,
             job.arrival_s,
@@ -134,8 +154,24 @@ def _native_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
             job.gpus_min,
             job.gpus_max,
             job.restart_s,
+            *(_cell(job, name) for name in given),
             *(job.hints[name] for name in hints),
         ]
+
+
+def _cell(job: Job, name: str) -> object:
+    """What the file has of a field of `WHEN_GIVEN`: tables are one text. None if there is none."""
+    return " ".join(job.tables) or None if name == "tables" else getattr(job, name)
+
+
+def _refuse_loss(job: Job, given: Sequence[str]) -> None:
+    """Refuse a value for which the header, already written, has no column."""
+    for name in WHEN_GIVEN:
+        if name not in given and (cell := _cell(job, name)) is not None:
+            raise ConfigError(
+                f"job {job.id!r} has a {name} ({shortened(cell)}) and the first job "
+                f"of this trace has none; give the first job a {name} or hand over a list of jobs"
+            )
 
 
 def _simple_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:

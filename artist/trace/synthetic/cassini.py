@@ -15,8 +15,11 @@ The paper leaves open, and this module chooses:
   n / 49 images of the catalogue.
 - The GPTs have no sizes there that the catalogue knows. GPT-2 is the small one, GPT-3 is XL (1.3
   billion parameters), within the paper's range of memory.
-- All models are data-parallel here. The paper divides DLRM and the GPTs. So DLRM computes for less
-  than .1 ms and sends all of its tables.
+- All models are data-parallel unless `divided`. So DLRM computes for less than .1 ms and sends all
+  of its tables.
+- `divided` jobs, as in section 5.4, are the GPTs on pairs of GPUs: GPT-1 and GPT-2 in two stages of
+  eight microbatches, GPT-3 with tensor parallelism (Fig. 1). The paper does not say how many GPUs
+  divide a model. The catalogue divides no DLRM, so there is none.
 - The second half of a dynamic trace arrives when half of the first would be done if alone.
 """
 
@@ -57,11 +60,17 @@ class Row:
     least: int
     most: int
     small_images: bool = False
+    divided: str = ""
+    """Settings of the catalogue that divide the model between the two GPUs of a pair."""
 
     def spec(self, batch: int) -> str:
         """The model as the catalogue trains it on such a batch."""
         if self.small_images:
             batch = max(round(batch / SMALL_IMAGES), 1)
+        if self.divided:
+            # The batch of a pair, in whole microbatches.
+            batch = max(round(PAIR * batch / MICROBATCHES), 1) * MICROBATCHES
+            return f"{self.model}@batch={batch},{self.divided}"
         return f"{self.model}@batch={batch}"
 
 
@@ -82,9 +91,33 @@ TABLE_3 = (
 )
 """BERT is BERT-base: it has the 450 MB of the paper, the large one has 1,340."""
 
+PAIR = 2
+"""GPUs that divide a model."""
 
-def cassini(kind: Kind, jobs: int, gpus: int, seed: int, load: float | None = None) -> Trace:
+MICROBATCHES = 8
+"""At four per stage and more, stages hardly wait (GPipe, arXiv:1811.06965, section 2.3)."""
+
+_STAGES = f"stages={PAIR},microbatches={MICROBATCHES}"
+DIVIDED = (
+    Row("gpt1", 32, 80, divided=_STAGES),
+    Row("gpt2", 32, 80, divided=_STAGES),
+    Row("gpt3-xl", 16, 48, divided=f"tensor={PAIR}"),
+)
+"""Of Table 3, the models that the paper and the catalogue divide (section 5.4)."""
+
+
+def cassini(
+    kind: Kind,
+    jobs: int,
+    gpus: int,
+    seed: int,
+    load: float | None = None,
+    *,
+    divided: bool = False,
+) -> Trace:
     """A trace of this kind for a cluster of `gpus` GPUs. The same seed gives the same trace.
+
+    `divided`: all jobs are divided models, on pairs of GPUs.
 
     `load` is the demand in GPU-seconds of computation per GPU-second; Poisson arrivals need it.
     The paper varies it from .8 to 1.
@@ -97,7 +130,9 @@ def cassini(kind: Kind, jobs: int, gpus: int, seed: int, load: float | None = No
     if (kind is Kind.POISSON) != (load is not None):
         raise ConfigError(f"--arrivals {kind}: --load belongs to poisson, and only there")
     rng = stream(seed, "trace.cassini")
-    drawn = _drawn(rng, jobs, min(gpus, MOST_WORKERS))
+    if divided and gpus < PAIR:
+        raise ConfigError(f"--divided --gpus {gpus}: a divided model needs {PAIR}; give more")
+    drawn = _drawn(rng, jobs, min(gpus, MOST_WORKERS), divided=divided)
     arrivals_s = _ARRIVALS[kind](rng, drawn, gpus, load or 0.0)
     if arrivals_s[-1] > MAX_TIME_S / 2:
         raise ConfigError(
@@ -109,7 +144,8 @@ def cassini(kind: Kind, jobs: int, gpus: int, seed: int, load: float | None = No
         for number, (at_s, one) in enumerate(zip(arrivals_s, drawn, strict=True))
     )
     numbers = range(1, len(made) + 1)
-    return Trace(f"cassini-{kind}-{jobs}", "synthetic", made, digest(made), numbers, unit="job")
+    name = f"cassini-{kind}-{jobs}" + ("-divided" if divided else "")
+    return Trace(name, "synthetic", made, digest(made), numbers, unit="job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +160,16 @@ class _Drawn:
         return self.iterations * self.compute_s
 
 
-def _drawn(rng: np.random.Generator, jobs: int, most_workers: int) -> list[_Drawn]:
+def _drawn(
+    rng: np.random.Generator, jobs: int, most_workers: int, *, divided: bool
+) -> list[_Drawn]:
     """Jobs in the order of arrival. Each takes four numbers, whatever they are used for."""
+    rows, each = (DIVIDED, PAIR) if divided else (TABLE_3, 1)
     drawn = []
     for which, batch, workers, iterations in rng.random((jobs, 4)):
-        row = TABLE_3[_uniform(which, 0, len(TABLE_3) - 1)]
+        row = rows[_uniform(which, 0, len(rows) - 1)]
         model = row.spec(_uniform(batch, row.least, row.most))
-        count = _uniform(workers, 1, most_workers)
+        count = each * _uniform(workers, 1, most_workers // each)
         drawn.append(_Drawn(model, count, _uniform(iterations, *ITERATIONS), _compute_s(model)))
     return drawn
 

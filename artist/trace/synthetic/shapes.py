@@ -6,10 +6,11 @@ from enum import StrEnum
 
 
 class Shape(StrEnum):
-    """Whose jobs are drawn: `generate.py` or `cassini.py`."""
+    """Whose jobs are drawn: `generate.py`, `cassini.py` or `mast.py`."""
 
     SENSETIME = "sensetime"
     CASSINI = "cassini"
+    MAST = "mast-synth"
 
 
 class Kind(StrEnum):

@@ -19,14 +19,22 @@ from simulated import LINK_GBPS, simulated
 
 from artist.io.writing import write_whole
 from artist.policies.cassini.affinity import JoinedJobs
-from artist.policies.cassini.candidates import choose
+from artist.policies.cassini.candidates import Chosen, choose
 from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.options import CassiniOptions
 from artist.policies.cassini.solver import LinkSolver, LinkUse
+from artist.policies.cassini.time_shifts import Choice, SolverOptions
+from artist.policies.cassini.turns import groups
 from artist.rng import stream
 from artist.units import seconds
 
 JOINT = HERE / "joint.csv"
-COLUMNS = ("case", "jobs", "links", "cycles", "score", "unaligned", "algorithms", "search")
+COLUMNS = (
+    "case", "jobs", "links", "cycles", "score", "unaligned", "algorithms", "centre", "ours",
+    "search",
+)  # fmt: skip
+"""`algorithms`: every link, first angles, as the paper. `centre`: middles of plateaus. `ours`:
+middles, and only links that gain .03 or more, as runs do."""
 
 CASES = 40
 PERIODS_MS = (300.0, 300.0, 300.0, 150.0)
@@ -38,6 +46,7 @@ JUDGED = 256
 DRAWS = 8
 """How many simulations judge a choice, and how many random offsets stand for no alignment."""
 JITTER = 0.005
+LEAST_GAIN: float = CassiniOptions.model_fields["least_gain"].default
 
 
 @dataclass(frozen=True)
@@ -57,12 +66,18 @@ class Case:
         ]
 
     def stretch(
-        self, shifts_s: Sequence[float], iterations: int, seed: int, *, aligned: bool = True
+        self,
+        shifts_s: Sequence[float],
+        iterations: int,
+        seed: int,
+        *,
+        aligned: bool = True,
+        group_of: Sequence[int | None] | None = None,
     ) -> float:
         """Mean iteration over that alone."""
         return simulated(
             self.circles, self.links_of, shifts_s,
-            aligned=aligned, jitter=JITTER, iterations=iterations, seed=seed,
+            aligned=aligned, jitter=JITTER, iterations=iterations, seed=seed, group_of=group_of,
         ).stretch  # fmt: skip
 
 
@@ -104,8 +119,9 @@ def row_of(number: int) -> dict[str, str]:
     """A case: the algorithms, the search, and random offsets."""
     one = case(number)
     uses = [LinkUse(LINK_GBPS, pair, tuple(one.circles[job] for job in pair)) for pair in one.pairs]
-    chosen = choose([uses], LinkSolver())
-    ours = [seconds(chosen.shifts.get(job, 0)) for job in range(len(one.circles))]
+    solver, centred = LinkSolver(), LinkSolver(SolverOptions(choice=Choice.CENTRE))
+    chosen = choose([uses], solver)
+    ours = _shifts_s(one, chosen)
     best = _searched(one, ours, number)
     rng = stream(number, "study.cassini.joint.offsets")
     offsets = [
@@ -116,9 +132,22 @@ def row_of(number: int) -> dict[str, str]:
     loose = [
         one.stretch(x, JUDGED, seed, aligned=False) for x, seed in zip(offsets, judged, strict=True)
     ]
+    middle = _shifts_s(one, choose([uses], centred))
+    gaining = choose([uses], centred, least_gain=LEAST_GAIN)
+    group_of = _groups(one, [uses[link] for link in gaining.links], centred)
+    some = [
+        one.stretch(
+            [x if group is None else y for x, y, group in zip(
+                loose_s, _shifts_s(one, gaining), group_of, strict=True)],
+            JUDGED, seed, group_of=group_of,
+        )
+        for loose_s, seed in zip(offsets, judged, strict=True)
+    ]  # fmt: skip
     means = (
         np.mean(loose),
         np.mean([one.stretch(ours, JUDGED, seed) for seed in judged]),
+        np.mean([one.stretch(middle, JUDGED, seed) for seed in judged]),
+        np.mean(some),
         np.mean([one.stretch(best, JUDGED, seed) for seed in judged]),
     )
     values = (
@@ -126,6 +155,19 @@ def row_of(number: int) -> dict[str, str]:
         *(f"{x:.6g}" for x in (chosen.score, *means)),
     )  # fmt: skip
     return dict(zip(COLUMNS, values, strict=True))
+
+
+def _shifts_s(one: Case, chosen: Chosen) -> list[float]:
+    return [seconds(chosen.shifts.get(job, 0)) for job in range(len(one.circles))]
+
+
+def _groups(one: Case, uses: Sequence[LinkUse], solver: LinkSolver) -> list[int | None]:
+    """Which group each job takes turns in, if any."""
+    joined = groups(uses, solver)
+    return [
+        next((index for index, group in enumerate(joined) if job in group.jobs), None)
+        for job in range(len(one.circles))
+    ]
 
 
 def _searched(one: Case, ours: Sequence[float], number: int) -> list[float]:

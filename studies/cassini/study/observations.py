@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from plan import GPUS, LCM, Planned, planned
+from plan import GPUS, Planned, planned
 from workloads import jobs_of
 
 from artist.config import Scenario
-from artist.errors import ConfigError
 from artist.io.writing import write_whole
 from artist.results.result import Result
 from artist.run import simulate
@@ -33,7 +32,8 @@ QUANTILES = (5, 10, 25, 50, 75, 90, 95, 99)
 METRICS = (
     "mean_s", "p99_s", "alone_mean_s", "stretch_mean", "stretch_p99", "slowed_share",
     "jct_mean_s", "stalled_job_s",
-    "choices", "score", "moved", "links", "cycles", "aligned",
+    "choices", "score", "moved", "links", "snapped", "cycles", "aligned",
+    "turn_job_s", "corrections_per_min",
     *(f"q{q}_s" for q in QUANTILES),
 )  # fmt: skip
 COLUMNS = (*PLACE, *METRICS)
@@ -45,20 +45,14 @@ Row: TypeAlias = Mapping[str, str]
 
 
 def row_of(run: Planned) -> dict[str, str]:
-    """Do a run. Its metrics are empty where it is refused."""
+    """Do a run. Metrics of what it does not have are empty."""
     with tempfile.TemporaryDirectory() as scratch:
         trace = Path(scratch) / "jobs.csv"
         jobs = jobs_of(run.workload, run.arrivals, run.jobs, GPUS[run.cluster], run.seed, run.load)
         write_csv(jobs, trace)
         place = dict(zip(PLACE, run.place, strict=True))
-        try:
-            result = simulate(Scenario.model_validate(run.scenario(str(trace))))
-        except ConfigError:
-            # Common multiples of whole milliseconds may be hours, which the run refuses.
-            if run.setting != LCM:
-                raise
-            return place | dict.fromkeys(METRICS, "")
-    values = {**_iterations(result), **_choices(result)}
+        result = simulate(Scenario.model_validate(run.scenario(str(trace))))
+    values = {**_iterations(result), **_choices(result), **_turns(result)}
     values["jct_mean_s"] = float(result.summary["jct_mean_s"])
     return place | {name: _text(values.get(name)) for name in METRICS}
 
@@ -101,8 +95,22 @@ def _choices(result: Result) -> dict[str, float]:
         "score": float(np.mean(table["score"])),
         "moved": float(np.mean(np.asarray(table["chosen"]) > 0)),
         "links": float(np.mean(table["links"])),
+        "snapped": float(np.mean(table["snapped"])),
         "cycles": float(np.mean(table["cycles"])),
         "aligned": float(np.sum(table["aligned"])),
+    }
+
+
+def _turns(result: Result) -> dict[str, float]:
+    """For how long jobs took turns, and how often each waited so as to keep them."""
+    table = result.tables.get("turns")
+    if not table:
+        return {}
+    length_s = np.asarray(table["end_s"], dtype=np.float64) - np.asarray(table["start_s"])
+    corrections = np.asarray(table["corrections_per_min"], dtype=np.float64)
+    return {
+        "turn_job_s": float(length_s.sum()),
+        "corrections_per_min": float(np.average(corrections, weights=length_s)),
     }
 
 

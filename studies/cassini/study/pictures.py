@@ -11,7 +11,7 @@ from judging import Judged, judged_links
 from links import CENTRE, FIRST, JITTERS, read_links
 from observations import QUANTILES, Row
 from plan import CASSINI, HOST, HOSTS, HOSTS_CELL, IDEAL, PAIRS, RACKS_2, RACKS_4, RANDOM
-from workloads import CATALOGUE, MATCHED
+from workloads import CATALOGUE, DIVIDED, MATCHED
 
 from artist.report.drawing import style
 
@@ -28,10 +28,17 @@ STYLE: Any = {
     "svg.fonttype": "none", "svg.hashsalt": "artist",
 }  # fmt: skip
 
+_COLOURS = 6
+
 _WIDE = (0.03, 0.1, 0.3, 1.0, 3.0)
+_WIDE_DIVIDED = (1.0, 3.0, 10.0, 30.0)
 PANELS = (
     ((CATALOGUE, "poisson", RACKS_2), "Fig. 11: Poisson, 2:1", "paper: 1.6, P99 1.8", _WIDE),
+    ((DIVIDED, "poisson", RACKS_2), "Fig. 12: divided, 2:1", "paper: 1.2, P99 1.6", _WIDE_DIVIDED),
+    ((CATALOGUE, "dynamic", RACKS_2), "Fig. 13: dynamic, 2:1", "paper: 1.5, P99 2.2", _WIDE),
+    ((DIVIDED, "dynamic", RACKS_2), "Fig. 14: divided, 2:1", "paper: 1.2, P99 1.6", _WIDE_DIVIDED),
     ((CATALOGUE, "dynamic", PAIRS), "Fig. 16: pairs", "paper: 1.4, P99 1.9", _WIDE),
+    ((MATCHED, "poisson", RACKS_4), "matched, Poisson, 4:1", "", (0.3, 0.4, 0.5)),
     ((CATALOGUE, "dynamic", RACKS_4), "dynamic, 4:1", "", _WIDE),
     ((MATCHED, "dynamic", RACKS_4), "matched, dynamic, 4:1", "", (0.3, 0.4, 0.5)),
 )
@@ -58,7 +65,8 @@ def _save(path: Path, paint: Callable[[Canvas], None]) -> None:
 
 def _iterations(one: Judged, canvas: Canvas) -> None:
     """Which share of the iterations takes up to how long: means of the replicates' quantiles."""
-    panels = canvas.subplots(1, len(PANELS), sharey=True)
+    canvas.set_figheight(4.8)
+    panels = canvas.subplots(2, len(PANELS) // 2, sharey=True).ravel()
     names = {HOST: "Themis", CASSINI: "Themis with CASSINI", IDEAL: "Ideal"}
     for axes, (cell, title, paper, ticks) in zip(panels, PANELS, strict=True):
         for index, (variant, label) in enumerate(names.items()):
@@ -68,10 +76,12 @@ def _iterations(one: Judged, canvas: Canvas) -> None:
         axes.set_xscale("log")
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
-        axes.set_xlabel("iteration (s)")
+        if axes in panels[len(PANELS) // 2 :]:
+            axes.set_xlabel("iteration (s)")
         axes.text(0.98, 0.12, paper, transform=axes.transAxes, ha="right", fontsize=7)
         axes.grid(visible=True)
-    panels[0].set_ylabel("iterations (%)")
+    for axes in panels[:: len(PANELS) // 2]:
+        axes.set_ylabel("iterations (%)")
     handles, labels = panels[0].get_legend_handles_labels()
     canvas.legend(handles, labels, loc="outside upper center", ncols=len(names))
 
@@ -83,13 +93,13 @@ def _hosts(one: Judged, canvas: Canvas) -> None:
     for index, host in enumerate(("themis", *HOSTS, RANDOM)):
         gain = one.hosts[host, "stretch_mean"]
         x = 100 * one.mean(HOSTS_CELL, host, HOST, "slowed_share")
-        colour = style(f"s{index % 6}")[0]
-        axes.plot([x, x], [gain.low, gain.high], color=colour)
-        axes.plot(x, gain.ratio, "o" if index < 6 else "s", color=colour, ms=3.5, label=host)
+        colour = style(f"s{index % _COLOURS}")[0]
+        axes.plot([x, x], [gain.low, gain.high], color=colour, lw=0.8)
+        axes.plot(x, gain.ratio, "osD"[index // _COLOURS], color=colour, ms=3.5, label=host)
     axes.set_xlabel("iterations that other jobs slow, without CASSINI (%)")
     axes.set_ylabel("gain, mean stretch")
     axes.grid(visible=True)
-    canvas.legend(loc="outside upper center", ncols=8)
+    canvas.legend(loc="outside right center", ncols=1)
 
 
 def _jitter(canvas: Canvas) -> None:

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from workloads import CATALOGUE, MATCHED, load_of
+from workloads import CATALOGUE, DIVIDED, MATCHED, load_of
 
 REPLICATES = 20
-
-SLOW_REPLICATES = 6
-"""Of Random and Gandiva, whose jobs meet all the time: a run costs half a minute."""
 
 RACKS_2, RACKS_4, PAIRS = "2:1", "4:1", "pairs"
 CLUSTERS: dict[str, dict[str, Any]] = {
@@ -33,8 +30,22 @@ PAIRS_JOBS = 8
 
 HOST, CASSINI, IDEAL = "host", "cassini", "ideal"
 RANDOM = "random"
-HOSTS = ("fifo", "las", "srtf", "tiresias", "gandiva", "dally")
-"""Beside Themis."""
+HOSTS = (
+    "fifo",
+    "fifo-backfill",
+    "sjf",
+    "las",
+    "srtf",
+    "srsf",
+    "tiresias",
+    "gandiva",
+    "dally",
+    "dally-manual",
+    "dally-no-wait",
+    "dally-fully-consolidated",
+    "dally-within-level",
+)
+"""Beside Themis: every policy that decides by itself. `learned` needs a file of weights."""
 
 RANDOM_THEMIS = "random-placement(themis)"
 
@@ -112,6 +123,10 @@ THEMIS_CELLS = (
     (MATCHED, "dynamic", RACKS_4),
     (MATCHED, "dynamic", PAIRS),
     (MATCHED, "snapshot", RACKS_4),
+    (DIVIDED, "poisson", RACKS_2),
+    (DIVIDED, "poisson", RACKS_4),
+    (DIVIDED, "dynamic", RACKS_2),
+    (DIVIDED, "dynamic", RACKS_4),
 )
 """Workload, arrivals and cluster of the runs of Themis."""
 HOSTS_CELL = (MATCHED, "dynamic", RACKS_4)
@@ -130,7 +145,5 @@ def _of_seed(seed: int) -> Iterator[Planned]:
     for setting, options in SETTINGS.items():
         yield Planned(*HOSTS_CELL, "themis", CASSINI, seed, setting, options)
     for host in (*HOSTS, RANDOM):
-        slow = host in ("gandiva", RANDOM)
-        if not slow or seed < SLOW_REPLICATES:
-            for variant in (HOST, CASSINI):
-                yield Planned(*HOSTS_CELL, host, variant, seed)
+        for variant in (HOST, CASSINI):
+            yield Planned(*HOSTS_CELL, host, variant, seed)

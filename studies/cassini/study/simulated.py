@@ -43,12 +43,17 @@ def simulated(
     jitter: float,
     iterations: int,
     seed: int,
+    group_of: Sequence[int | None] | None = None,
 ) -> Simulated:
     """Simulate jobs of one Up phase each.
 
     `links_of` has the links that each job crosses, from 0 on. `aligned`: the jobs keep their turns,
-    and who is ahead by 5 % of its iteration waits.
+    and who is ahead by 5 % of its iteration waits. `group_of` says who does so with whom; None: all
+    jobs with each other.
     """
+    if group_of is None:
+        group_of = [0 if aligned else None] * len(circles)
+    lone = max((group + 1 for group in group_of if group is not None), default=0)
     links = tuple(SharedLink(LINK_GBPS * GBIT, eta=ETA) for _ in range(1 + max(map(max, links_of))))
     members = []
     for job, (circle, of_job, offset_s) in enumerate(
@@ -56,8 +61,10 @@ def simulated(
     ):
         (up,) = circle.arcs
         flow = Flow(tuple(of_job), up.demand * GBIT)
-        slack_s = DRIFT * circle.period_s if aligned else None
-        turn = InTurn(0 if aligned else job, circle.period_s, slack_s)
+        group = group_of[job]
+        slack_s = None if group is None else DRIFT * circle.period_s
+        # A job without a group is one of its own, so that it jitters.
+        turn = InTurn(lone + job if group is None else group, circle.period_s, slack_s)
         pattern = Pattern.simple(up.start_s, up.length_s * up.demand * GBIT, flow)
         members.append(Member(pattern, offset_s, (), turn))
     contention = Contention(links, tuple(members))

@@ -27,18 +27,20 @@ from plan import (
     SETTINGS,
     THEMIS_CELLS,
 )
-from workloads import CATALOGUE, MATCHED, MATCHED_MODELS
+from workloads import CATALOGUE, DIVIDED, MATCHED, MATCHED_MODELS
 
 from artist.policies.cassini.circles import Circle
 from artist.policies.cassini.time_shifts import Solution
 from artist.results.statistics.compare_values import IDENTICAL, ComparedValues, judged_together
 
 FIGURES = {
-    "11": ("poisson", RACKS_2, 1.6, 1.8),
-    "13": ("dynamic", RACKS_2, 1.5, 2.2),
-    "16": ("dynamic", PAIRS, 1.4, 1.9),
+    "11": ((CATALOGUE, MATCHED), "poisson", RACKS_2, 1.6, 1.8),
+    "12": ((DIVIDED,), "poisson", RACKS_2, 1.2, 1.6),
+    "13": ((CATALOGUE, MATCHED), "dynamic", RACKS_2, 1.5, 2.2),
+    "14": ((DIVIDED,), "dynamic", RACKS_2, 1.2, 1.6),
+    "16": ((CATALOGUE, MATCHED), "dynamic", PAIRS, 1.4, 1.9),
 }
-"""Arrivals, cluster, and the paper's gains of mean and P99. Figs. 12 and 14 divide models."""
+"""Jobs, arrivals, cluster, and the paper's gains of mean and P99."""
 TABLE_2 = {
     1: ("WideResNet101, VGG16", 138 + 148, 205 + 199),
     2: ("VGG19, VGG16, ResNet50", 168 + 163 + 59, 220 + 220 + 55),
@@ -47,6 +49,9 @@ TABLE_2 = {
     5: ("BERT, VGG19, WideResNet101", 209 + 294 + 265, 213 + 292 + 266),
 }
 """Jobs, and the sum of their communication times with CASSINI and with Themis, ms."""
+
+
+JOINT_COLUMNS = ("unaligned", "algorithms", "centre", "ours", "search")
 
 
 def page_text(rows: Sequence[Row]) -> str:
@@ -90,7 +95,7 @@ def page_text(rows: Sequence[Row]) -> str:
         host_verdict=lambda host, metric: verdict(one.hosts[host, metric], GAINS[metric]),
         snapshot=lambda number, variant=FIRST: interval(links[number, variant, JITTER]),
         families=[judged_together(x.values()) for x in (one.themis, one.hosts, one.settings)],
-        lcm_ended=one.ended(LCM),
+        lcm_snapped=lcm_snapped(rows),
         replicates=one.ended(""),
         kinds=kinds(one),
         sending={name: _sending(circles) for name, circles in alone.items()},
@@ -122,8 +127,8 @@ def figures(one: Judged) -> str:
         ],
         ["5", "score 1, 10 ms", _shift(fig_5), _holds(fig_5.score, fig_5.shifts_s[1], 0.010, 0.01)],
     ]
-    for figure, (arrivals, cluster, mean, p99) in FIGURES.items():
-        for workload in (CATALOGUE, MATCHED):
+    for figure, (workloads, arrivals, cluster, mean, p99) in FIGURES.items():
+        for workload in workloads:
             cell = (workload, arrivals, cluster)
             if cell not in THEMIS_CELLS:
                 continue
@@ -143,8 +148,6 @@ def figures(one: Judged) -> str:
     above = arithmetic.corrections(0.006)
     far = arithmetic.farthest_angle_deg()
     lines += [
-        ["12, 14", "model-parallel jobs, 1.2 x, 1.6 x",
-         "not asked: generated traces divide no model", "-"],
         ["13, 14, 19", "27 to 33 times fewer ECN marks",
          "a run records neither marks nor excess bytes; see Table 2", "-"],
         ["11 to 14", "Pollux", "not asked: artist has no Pollux yet", "-"],
@@ -186,11 +189,12 @@ def cells(one: Judged) -> str:
                 share(one.mean(cell, "themis", HOST, "slowed_share")),
                 f"{host:.3f}",
                 f"{cassini:.3f}",
+                _or_none(one.mean(cell, "themis", CASSINI, "corrections_per_min")),
                 *(interval(gain) for gain in (gains[0], gains[1], gains[2])),
                 verdict(gains[2], GAINS["stretch_mean"]),
             ]
         )
-    columns = ("jobs", "arrivals", "cluster", "slowed", "stretch", "with CASSINI",
+    columns = ("jobs", "arrivals", "cluster", "slowed", "stretch", "with CASSINI", "corrections",
                "gain, mean", "gain, P99", "gain, stretch", "verdict")  # fmt: skip
     return _table(columns, lines, left=3)
 
@@ -251,9 +255,10 @@ def hosts(one: Judged) -> str:
             for variant, metric in (
                 (HOST, "slowed_share"), (HOST, "stretch_mean"), (CASSINI, "choices"),
                 (CASSINI, "score"), (CASSINI, "moved"), (CASSINI, "links"), (CASSINI, "cycles"),
+                (CASSINI, "corrections_per_min"),
             )
         ]  # fmt: skip
-        slowed, stretch, choices, score, moved, full, cycles = means
+        slowed, stretch, choices, score, moved, full, cycles, corrected = means
         lines.append(
             [
                 host,
@@ -263,13 +268,13 @@ def hosts(one: Judged) -> str:
                 f"{choices:.1f}",
                 "-" if math.isnan(score) else f"{score:.2f}",
                 "-" if math.isnan(moved) else share(moved),
-                *("-" if math.isnan(x) else f"{x:.1f}" for x in (full, cycles)),
+                *("-" if math.isnan(x) else f"{x:.1f}" for x in (full, cycles, corrected)),
                 *(interval(one.hosts[host, x]) for x in ("stretch_mean", "p99_s", "jct_mean_s")),
                 verdict(one.hosts[host, "stretch_mean"], GAINS["stretch_mean"]),
             ]
         )
     columns = ("host", "seeds", "slowed", "stretch", "choices", "score", "other placement",
-               "full links", "loops", "gain, stretch", "gain, P99", "gain, JCT",
+               "full links", "loops", "corrections", "gain, stretch", "gain, P99", "gain, JCT",
                "verdict")  # fmt: skip
     return _table(columns, lines)
 
@@ -280,6 +285,7 @@ def settings(one: Judged) -> str:
         [
             setting or "default (jitter .5 %, first, snapped)",
             str(one.ended(setting)),
+            _or_none(one.mean(HOSTS_CELL, "themis", CASSINI, "corrections_per_min", setting)),
             *(
                 interval(one.settings[setting, x])
                 for x in ("stretch_mean", "stretch_p99", "mean_s")
@@ -288,7 +294,9 @@ def settings(one: Judged) -> str:
         for setting in ("", *SETTINGS)
         if one.ended(setting)
     ]
-    return _table(("setting", "runs", "gain, stretch", "gain, P99 of stretch", "gain, mean"), lines)
+    columns = ("setting", "runs", "corrections", "gain, stretch", "gain, P99 of stretch",
+               "gain, mean")  # fmt: skip
+    return _table(columns, lines)
 
 
 def jitter(links: dict[tuple[int, str, float], ComparedValues]) -> str:
@@ -316,6 +324,8 @@ def jitter(links: dict[tuple[int, str, float], ComparedValues]) -> str:
 def joint(rows: Sequence[Row]) -> str:
     """The algorithms against the search, by the number of jobs and by loops."""
     groups = {
+        "every score 1": [x for x in rows if float(x["score"]) > 1 - 1e-9],
+        "some score below 1": [x for x in rows if float(x["score"]) <= 1 - 1e-9],
         **{f"{jobs} jobs": [x for x in rows if x["jobs"] == str(jobs)] for jobs in (2, 3, 4)},
         "without loops": [x for x in rows if x["cycles"] == "0"],
         "with loops": [x for x in rows if x["cycles"] != "0"],
@@ -325,26 +335,24 @@ def joint(rows: Sequence[Row]) -> str:
     for name, some in groups.items():
         if not some:
             continue
-        means = [
-            fmean(float(x[column]) for x in some)
-            for column in ("unaligned", "algorithms", "search")
-        ]
+        means = [fmean(float(x[column]) for x in some) for column in JOINT_COLUMNS]
         lost = [float(x["algorithms"]) / float(x["search"]) - 1 for x in some]
         worse = sum(float(x["algorithms"]) > float(x["unaligned"]) for x in some)
         lines.append(
             [name, str(len(some)), *(f"{x:.3f}" for x in means), share(max(lost)), str(worse)]
         )
-    columns = ("components", "cases", "random offsets", "Algorithms 1 and 2", "joint search",
-               "most lost", "worse than random")  # fmt: skip
+    columns = ("components", "cases", "random offsets", "Algorithms 1 and 2", "`centre`",
+               "`centre`, gain .03", "joint search", "most lost", "worse than random")  # fmt: skip
     return _table(columns, lines)
 
 
 def joint_means(rows: Sequence[Row]) -> dict[str, str]:
     """The means of all cases."""
-    return {
-        column: f"{fmean(float(x[column]) for x in rows):.3f}"
-        for column in ("unaligned", "algorithms", "search")
-    }
+    return {column: f"{fmean(float(x[column]) for x in rows):.3f}" for column in JOINT_COLUMNS}
+
+
+def _or_none(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.1f}"
 
 
 def _sending(circles: Sequence[Circle]) -> dict[str, str]:
@@ -372,6 +380,11 @@ def best(one: Judged) -> str:
         return "none surely"
     host = max(sure, key=lambda x: gains[x].ratio)
     return f"{host}, {interval(gains[host])}"
+
+
+def lcm_snapped(rows: Sequence[Row]) -> int:
+    """In how many runs some common multiple had too many angles, so that periods were snapped."""
+    return sum(row["setting"] == LCM and float(row["snapped"] or 0) > 0 for row in rows)
 
 
 def kinds(one: Judged) -> dict[str, int]:

@@ -1,4 +1,5 @@
-"""The jobs of the runs: those of the catalogue (`trace synth --shape cassini`), and matched ones.
+"""The jobs of the runs: those of the catalogue (`trace synth --shape cassini`), divided ones
+(`--divided`), and matched ones.
 
 **Matched** jobs are a fit. Table 2 of the paper has jobs of one iteration time that are Up for .41
 to .50 of it where their score is 1. Most jobs of the catalogue are Up for .7 to .9 of theirs, at
@@ -19,7 +20,7 @@ from artist.units import TICKS_PER_S
 from artist.workload.job import Job
 from artist.workload.models import workload
 
-CATALOGUE, MATCHED = "catalogue", "matched"
+CATALOGUE, MATCHED, DIVIDED = "catalogue", "matched", "divided"
 
 MATCHED_MODELS = (
     "vgg11@batch=152",
@@ -45,8 +46,9 @@ def jobs_of(
 ) -> tuple[Job, ...]:
     """The jobs of a run, by order of arrival."""
     poisson = arrivals == Kind.POISSON
-    made = cassini(Kind(arrivals), jobs, gpus, seed, load if poisson else None).jobs
-    return made if kind == CATALOGUE else _matched(made, seed, arrivals)
+    divided = kind == DIVIDED
+    made = cassini(Kind(arrivals), jobs, gpus, seed, load if poisson else None, divided=divided)
+    return _matched(made.jobs, seed, arrivals) if kind == MATCHED else made.jobs
 
 
 def load_of(seed: int, replicates: int) -> float:

@@ -224,6 +224,56 @@ def test_who_stays_keeps_the_turn_when_a_job_leaves(tmp_path: Path) -> None:
     assert iterations(result).max() < 1.01
 
 
+def test_a_common_multiple_out_of_reach_is_snapped_and_counted(tmp_path: Path) -> None:
+    # Iterations of 200 and 601 ms have a multiple of two minutes; below, one of half an hour.
+    jobs = ["3,vgg16@batch=64,200,0.2", "3,vgg16@batch=64,200,0.601"]
+    options = {"periods": "lcm", "candidates": 1, "host": {"placement": "any"}, "least_gain": -1}
+    within = ran(tmp_path, jobs, policy="cassini(fifo)", contention="phase", policy_options=options)
+    assert set(within.tables["cassini"]["snapped"]) == {0}
+
+    jobs = ["3,vgg16@batch=64,200,1.2011", "3,vgg16@batch=64,200,1.4977"]
+    beyond = ran(tmp_path, jobs, policy="cassini(fifo)", contention="phase", policy_options=options)
+    assert set(beyond.tables["cassini"]["snapped"]) == {1}
+    snapped = {**options, "periods": "snap"}
+    same = ran(tmp_path, jobs, policy="cassini(fifo)", contention="phase", policy_options=snapped)
+    assert beyond.table("placements").equals(same.table("placements"))
+
+
+def test_circles_say_who_sends_when(tmp_path: Path) -> None:
+    rows = two_jobs(tmp_path).table("circles")
+    assert list(rows.link) == ["rack 1", "rack 1"]
+    assert list(rows.job_id) == ["a", "b"]
+    assert list(rows.score) == [1.0, 1.0]
+    assert (rows.bytes_per_s * 2 > rows.capacity_bytes_per_s).all()
+    first, second = rows.shift_s
+    sends_until = second - rows.up_s[1] + rows.iteration_s[1]
+    assert first == 0
+    assert rows.up_s[0] <= second  # a ends at 0, b starts at shift - up
+    assert sends_until <= rows.turn_s[0] + 1e-9 + rows.up_s[0]
+
+
+def test_turns_are_written_down_as_long_as_they_last(tmp_path: Path) -> None:
+    jobs = [f"3,{LIGHT}", "3,vgg16@batch=64,500,0.2"]
+    options = {"candidates": 1, "host": {"placement": "any"}}
+    run = ran(tmp_path, jobs, policy="cassini(fifo)", contention="phase", policy_options=options)
+    rows = run.table("turns").set_index("job_id")
+    finish = run.table("jobs").set_index("job_id").finish_s
+    assert rows.start_s.eq(0).all()
+    assert (rows.end_s == finish["b"]).all()
+    assert "turns" not in ran(tmp_path, jobs, policy="fifo", contention="phase").tables
+
+
+def test_corrections_are_written_down(tmp_path: Path) -> None:
+    per_min = [
+        two_jobs(tmp_path, contention="phase", contention_options={"jitter": jitter})
+        .table("turns")
+        .corrections_per_min.sum()
+        for jitter in (0.0, 0.02)
+    ]
+    assert per_min[0] == 0
+    assert per_min[1] > 5
+
+
 def test_the_same_twice(tmp_path: Path) -> None:
     one, two = (two_jobs(tmp_path, contention="phase") for _ in range(2))
     for table in ("placements", "cassini"):

@@ -1,0 +1,317 @@
+"""Cluster files: regions, datacenters, clusters, racks and machines, as data with sources.
+
+A cluster file lists its levels, outermost first, and describes its units from the outside in:
+
+    levels: [region, rack, machine]
+    tree:
+      - name: east
+        storage: 40PB
+        rack: {count: 16, machine: {count: 8, gpus: 8, kind: h100}}
+      - name: west
+        rack: {count: 4, machine: {count: 8, gpus: 8, kind: a100}}
+
+The units inside a unit stand under the name of their level: one description, or a list of
+descriptions. `count` makes several units of one description. `kind` holds for all machines inside.
+`cluster_links.py` says what the links between the units are, `tree.py` what becomes of the units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from artist.cluster.fabric_options import LevelOptions
+from artist.cluster.tree import MACHINE, MAX_GPUS, ONE_KIND, ClusterTree, Nested, nested
+from artist.cluster.with_units import (
+    Bandwidth,
+    Bytes,
+    Latency,
+    LinkLatency,
+    LinkSpeed,
+    Storage,
+    WithUnits,
+    either_spelling,
+    with_unit,
+)
+from artist.errors import ConfigError, did_you_mean, shortened
+from artist.io.documents import Document, explain, line_in, load_yaml
+from artist.io.shipped import document_names, document_path
+from artist.registry import UnknownNameError
+
+FOLDER = "clusters"
+"""Where cluster files are: `astra_configs/clusters`."""
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
+Location = tuple[int | str, ...]
+
+
+def _one_bandwidth_and_latency(schema: dict[str, Any]) -> None:
+    either_spelling(schema, ("bandwidth", "latency"))
+
+
+class WideArea(WithUnits):
+    """The wide-area network: what joins the units of the outermost level, such as regions."""
+
+    model_config = ConfigDict(json_schema_extra=_one_bandwidth_and_latency)
+    TAKE_UNITS: ClassVar[tuple[str, ...]] = ("bandwidth", "latency")
+
+    bandwidth: Bandwidth = with_unit("bandwidth")
+    latency: Latency = with_unit("latency")
+    bandwidth_gib_per_s: LinkSpeed = Field(
+        description="of each region's link to all others, in each direction, GiB/s"
+    )
+    latency_ns: LinkLatency = Field(description="from one region to another, ns")
+    source: str = Field(min_length=1, description="where the numbers come from")
+
+
+class ClusterFile(Document):
+    """A cluster as its file describes it. `load_cluster` makes units of `tree`."""
+
+    name: str = Field(pattern=NAME)
+    summary: str
+    # A name and no path: it means the same wherever the run is done, also on another machine.
+    fabric: str | None = Field(
+        default=None,
+        pattern=NAME,
+        description="the fabric of its racks and machines, unless the scenario names another",
+    )
+    levels: tuple[str, ...] = Field(
+        min_length=1, description="levels from the outermost to 'machine', e.g. region, machine"
+    )
+    links: dict[str, LevelOptions] = Field(
+        default_factory=dict,
+        description="level -> how the children of its units are connected, where the fabric does "
+        "not say so",
+    )
+    wide_area: WideArea | None = Field(
+        default=None, description="what joins the units of the outermost level"
+    )
+    tree: Any = Field(description="the units of the outermost level, and what is inside them")
+    source: str = Field(default="", description="where the sizes come from")
+
+    @field_validator("levels")
+    @classmethod
+    def _end_at_machines(cls, levels: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(levels)) != len(levels) or levels[-1] != MACHINE:
+            raise ValueError(f"names must differ and the last one must be '{MACHINE}'")
+        reserved = sorted(set(levels) & (Unit.model_fields.keys() | {"socket", "network", ""}))
+        if reserved:
+            raise ValueError(f"{reserved[0]!r} cannot be the name of a level; choose another")
+        return levels
+
+    @model_validator(mode="after")
+    def _links_of_levels(self) -> ClusterFile:
+        for level in self.links:
+            if level not in self.levels:
+                raise ValueError(
+                    f"links of level {shortened(level)}: {did_you_mean(level, self.levels)}"
+                )
+        if self.wide_area is not None and len(self.levels) == 1:
+            raise ValueError("wide_area needs a level outside machines, such as region")
+        return self
+
+
+class Unit(WithUnits):
+    """One description in a tree: what a unit is, without the units inside it."""
+
+    TAKE_UNITS: ClassVar[tuple[str, ...]] = ("storage",)
+
+    name: str | None = Field(default=None, pattern=NAME)
+    count: int = Field(default=1, ge=1, le=MAX_GPUS, description="units of this description")
+    kind: str | None = Field(default=None, pattern=NAME, description="of all machines inside")
+    gpus: int | None = Field(default=None, ge=1, le=MAX_GPUS, description="of a machine")
+    storage: Storage = with_unit("storage")
+    storage_bytes: Bytes | None = Field(default=None, description="for tables, bytes")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster file with its units counted and named.
+
+    Levels are listed inner to outer, as in a `ClusterTree`, and so are the tables. Units of a
+    level are numbered from 0 in the order of the file, as in a `ClusterTree` too.
+    """
+
+    file: ClusterFile
+    machines: Nested
+    """GPUs of each machine, nested as the levels are."""
+    gpus: int
+    kinds: tuple[str, ...]
+    """The kind of each machine."""
+    names: Mapping[str, tuple[str, ...]]
+    """Level -> names of its units. One without a name is called by level and number: `rack-7`."""
+    storage_bytes: Mapping[str, tuple[int | None, ...]]
+    """Level -> storage of each unit; None where the file does not say."""
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """Names of the units of the outermost level."""
+        return self.names[self.file.levels[0]]
+
+    def tree(self, level_names: tuple[str, ...], gpus_per_socket: int | None) -> ClusterTree:
+        """The tree, on the levels of its fabric (`cluster_links.fabric_of_cluster`)."""
+        units = self.machines
+        if gpus_per_socket is not None:
+            units = _with_sockets(units, gpus_per_socket)
+        return nested(level_names, units, self.kinds)
+
+
+def cluster_names() -> list[str]:
+    """Names of the cluster files in `./astra_configs/clusters` and of the shipped ones."""
+    return document_names(FOLDER)
+
+
+def load_cluster(name: str) -> Cluster:
+    """A cluster by its file or by its name (`document_path`).
+
+    Raises:
+        ConfigError: the name is unknown, or the file is bad; names file and line.
+    """
+    path = document_path(FOLDER, name)
+    if path is None:
+        raise UnknownNameError("cluster", name, cluster_names(), "artist list clusters")
+    file = load_yaml(path, ClusterFile)
+    try:
+        return _Reader(file).cluster()
+    except _MisfitError as misfit:
+        line = line_in(path, misfit.location)
+        raise ConfigError(f"{path}:{line}: {misfit}") from misfit.__cause__
+
+
+class _MisfitError(Exception):
+    """A description that does not fit, and where it stands in the file."""
+
+    def __init__(self, location: Location, message: str) -> None:
+        super().__init__(message)
+        self.location = location
+
+
+@dataclass
+class _Reader:
+    """Reads the units of a file, from the outside in."""
+
+    file: ClusterFile
+    names: dict[str, list[str | None]] = field(default_factory=dict)
+    places: dict[str, dict[str, Location]] = field(default_factory=dict)
+    storage: dict[str, list[int | None]] = field(default_factory=dict)
+    kinds: list[str] = field(default_factory=list)
+    gpus: int = 0
+    read: dict[Location, Unit] = field(default_factory=dict)
+    """Descriptions, by their place: one inside many units is checked once."""
+
+    def cluster(self) -> Cluster:
+        for level in self.file.levels:
+            self.names[level], self.places[level], self.storage[level] = [], {}, []
+        machines = self._units(0, self.file.tree, ("tree",), None)
+        return Cluster(
+            self.file,
+            machines,
+            self.gpus,
+            tuple(self.kinds),
+            {level: self._named(level) for level in self.file.levels},
+            {level: tuple(stated) for level, stated in self.storage.items()},
+        )
+
+    def _units(self, depth: int, given: Any, where: Location, kind: str | None) -> list[Nested]:
+        """All units of one description, or of a list of them."""
+        if not isinstance(given, list):
+            return self._of_one(depth, given, where, kind)
+        if not given:
+            raise _MisfitError(where, f"a list without a {self.file.levels[depth]}; describe one")
+        return [
+            unit
+            for index, one in enumerate(given)
+            for unit in self._of_one(depth, one, (*where, index), kind)
+        ]
+
+    def _of_one(self, depth: int, given: Any, where: Location, kind: str | None) -> list[Nested]:
+        """The units of one description."""
+        level, inner = self.file.levels[depth], self.file.levels[depth + 1 : depth + 2]
+        if not isinstance(given, Mapping):
+            raise _MisfitError(
+                where, f"a {level} is {shortened(given)}, expected a mapping such as count: 8"
+            )
+        if where not in self.read:
+            self.read[where] = self._unit(given, level, inner, where)
+        unit = self.read[where]
+        kind = unit.kind or kind
+        units: list[Nested] = []
+        for number in range(unit.count):
+            self._note(level, unit, number, where)
+            if inner:
+                units.append(self._units(depth + 1, given[inner[0]], (*where, inner[0]), kind))
+            else:
+                assert unit.gpus is not None
+                self._count(unit.gpus, where)
+                self.kinds.append(kind or ONE_KIND)
+                units.append(unit.gpus)
+        return units
+
+    def _unit(
+        self, given: Mapping[Any, Any], level: str, inner: tuple[str, ...], where: Location
+    ) -> Unit:
+        """What a description says of the unit itself."""
+        known = [name for name in Unit.model_fields if inner or name not in _NOT_OF_MACHINES]
+        known = [*inner, *(name for name in known if not inner or name != "gpus")]
+        for key in given:
+            if key not in known:
+                hint = did_you_mean(str(key), known)
+                message = f"unknown setting {shortened(key)} of a {level}: {hint}"
+                raise _MisfitError((*where, str(key)), message)
+        for key in inner or ("gpus",):
+            if key not in given:
+                raise _MisfitError(where, f"a {level} without '{key}'; say what is inside it")
+        own = {key: value for key, value in given.items() if key not in inner}
+        try:
+            return Unit.model_validate(own)
+        except ValidationError as cause:
+            at = (*where, *cause.errors()[0]["loc"])
+            raise _MisfitError(at, f"a {level}: {explain(cause, Unit)}") from cause
+
+    def _count(self, gpus: int, where: Location) -> None:
+        self.gpus += gpus
+        if self.gpus > MAX_GPUS:
+            raise _MisfitError(where, f"more than {MAX_GPUS} GPUs; make the cluster smaller")
+
+    def _note(self, level: str, unit: Unit, number: int, where: Location) -> None:
+        """Write down a unit's name and storage; those of one description are numbered."""
+        name = unit.name
+        if name is not None and unit.count > 1:
+            name = f"{name}-{number}"
+        if name is not None:
+            self._once(level, name, where)
+        self.names[level].append(name)
+        self.storage[level].append(unit.storage_bytes)
+
+    def _once(self, level: str, name: str, where: Location) -> None:
+        if name in self.places[level]:
+            raise _MisfitError(where, f"a second {level} called {name!r}; give each its own name")
+        self.places[level][name] = where
+
+    def _named(self, level: str) -> tuple[str, ...]:
+        return tuple(
+            name or self._numbered(level, index) for index, name in enumerate(self.names[level])
+        )
+
+    def _numbered(self, level: str, index: int) -> str:
+        name = f"{level}-{index}"
+        if (where := self.places[level].get(name)) is not None:
+            raise _MisfitError(
+                where, f"{name!r} is what {level} {index} is called without a name; choose another"
+            )
+        return name
+
+
+_NOT_OF_MACHINES = ("storage", "storage_bytes")
+
+
+def _with_sockets(units: Nested, gpus_per_socket: int) -> Nested:
+    """The same units, with machines split into sockets; the last one may be smaller."""
+    if isinstance(units, int):
+        full, rest = divmod(units, gpus_per_socket)
+        return [gpus_per_socket] * full + ([rest] if rest else [])
+    return [_with_sockets(unit, gpus_per_socket) for unit in units]

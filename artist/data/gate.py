@@ -1,0 +1,220 @@
+"""The gate between a policy and the engine: no job starts in a region without its data.
+
+Like MAST (section 4.3): a region without the data gives up on a job. Where all regions do, data is
+copied and the job waits until it is there, without GPUs. So
+
+- a job that enters the queue and whose tables no region holds together has them copied to the
+  region that lacks the fewest bytes, among those that are large enough and have room;
+- a start that the policy answers in a region without the data is put off. With
+  `replicate: on-demand` the tables are copied there, unless they are on the way to another region.
+
+A policy that reads `ClusterView.data` meets neither rule by mistake. For one that does not, the job
+has started and lost its GPUs at once: it enters the queue again at the next question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from artist.contract import (
+    ClusterView,
+    Decision,
+    Hold,
+    JobView,
+    Migrate,
+    Policy,
+    Start,
+    Wait,
+    Wake,
+    WrapperPolicy,
+)
+from artist.data.options import DataOptions
+from artist.data.placed import regions_of
+from artist.data.store import Store
+from artist.data.wide_area import Copies, Copy
+from artist.errors import one_line
+from artist.units import Tick, seconds, size_text
+from artist.workload.job import Job
+
+
+class DataGate(WrapperPolicy):
+    """A policy whose jobs need their tables. `copies` is None if data is never copied."""
+
+    def __init__(
+        self,
+        host: Policy,
+        options: DataOptions,
+        store: Store,
+        copies: Copies | None,
+        region_level: int,
+    ) -> None:
+        super().__init__(host)
+        self._options, self._store, self._copies = options, store, copies
+        self._level = region_level
+        self._woken: Tick = -1
+        self._headed: dict[int, int] = {}
+        """Handle -> the region to which its tables are on the way."""
+        self._ids: dict[int, str] = {}
+        self._refused: dict[int, None] = {}
+        self._put_off: list[int] = []
+        """Jobs that the policy believes started. At the next question they enter again."""
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """The answer of the policy inside, without starts in regions without the data."""
+        self._arrived(view.now)
+        told = self._copy_for_homeless(view)
+        # As after any loss of GPUs, policies keep books of who waits.
+        again = [view.waiting[handle] for handle in self._put_off]
+        shown = view._replace(entered=[*again, *view.entered], data=self._store)
+        decisions, self._put_off = self.host.decide(shown), []
+        if self._options.remote == "refuse":
+            decisions, refused = self._lawful(decisions, view)
+            told |= refused
+        own = {x.handle for x in decisions if isinstance(x, Start | Wait)}
+        waits = [Wait(handle, words) for handle, words in told.items() if handle not in own]
+        return [*decisions, *waits, *self._wake(view)]
+
+    def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Those of the policy inside, and the copies that were made."""
+        return {**self.host.tables(), "copies": [self._row(copy) for copy in self._made()]}
+
+    def summary(self) -> Mapping[str, int]:
+        """What a run's summary says of its data."""
+        made = self._made()
+        return {
+            "data_copies": len(made),
+            "data_copied_bytes": sum(copy.size_bytes for copy in made),
+            "data_refused_jobs": len(self._refused),
+        }
+
+    def _made(self) -> list[Copy]:
+        return [] if self._copies is None else self._copies.made
+
+    def _row(self, copy: Copy) -> dict[str, Any]:
+        catalogue = self._store.catalogue
+        pieces = [catalogue.pieces[piece] for piece in copy.pieces]
+        return {
+            "table": pieces[0].table,
+            "partitions": len([piece for piece in pieces if piece.partition]),
+            "bytes": copy.size_bytes,
+            "source": catalogue.regions[copy.source],
+            "target": catalogue.regions[copy.target],
+            "job_id": self._ids[copy.handle],
+            "start_s": seconds(copy.start),
+            "end_s": None if copy.end is None else seconds(copy.end),
+        }
+
+    # -- copies --------------------------------------------------------------------
+
+    def _arrived(self, now: Tick) -> None:
+        """Take note of what has arrived since the last question."""
+        for copy in self._copies.advance(now) if self._copies is not None else ():
+            for piece in copy.pieces:
+                self._store.arrive(piece, copy.target)
+
+    def _copy_for_homeless(self, view: ClusterView) -> dict[int, str]:
+        """Copy tables for jobs that no region can run; why they wait, by handle."""
+        told = {}
+        for state in view.entered:
+            if self._copies is None or self._store.regions_holding(state.job):
+                continue
+            self._refused[state.handle] = None
+            target = self._best_region(state.job, view)
+            told[state.handle] = (
+                "no region that is large enough has room for its tables"
+                if target is None
+                else self._fetch(state, target, view.now)
+            )
+        return told
+
+    def _best_region(self, job: Job, view: ClusterView) -> int | None:
+        """The region that lacks the fewest bytes; then that with the most free GPUs."""
+        sizes = view.cluster.levels[self._level].gpus
+        choices = [
+            (self._store.missing_bytes(job, region), -view.free.of(self._level, region), region)
+            for region, gpus in enumerate(sizes)
+            if gpus >= job.gpus and self._store.has_room(self._store.to_copy(job, region), region)
+        ]
+        return min(choices)[2] if choices else None
+
+    def _fetch(self, state: JobView, target: int, now: Tick) -> str:
+        """Copy what a region lacks of a job's tables, unless it is on the way; why the job waits.
+
+        One copy per table, from the region that sends the fewest copies; the home among equals.
+        """
+        regions, job = self._store.catalogue.regions, state.job
+        self._ids[state.handle] = job.id
+        assert self._copies is not None
+        headed = self._headed.get(state.handle)
+        if headed is not None and self._store.missing(job, headed):
+            return f"its tables are on the way to region {regions[headed]}"
+        wanted = self._store.to_copy(job, target)
+        if not self._store.has_room(wanted, target):
+            return f"region {regions[target]} has no room for its tables"
+        by_table: dict[str, list[int]] = {}
+        for piece in wanted:
+            by_table.setdefault(self._store.catalogue.pieces[piece].table, []).append(piece)
+        made = [self._copy(pieces, target, state.handle, now) for pieces in by_table.values()]
+        self._copies.begin(made, now)
+        self._headed[state.handle] = target
+        size = size_text(self._store.missing_bytes(job, target))
+        return f"{size} of its tables are on the way to region {regions[target]}"
+
+    def _copy(self, pieces: Sequence[int], target: int, handle: int, now: Tick) -> Copy:
+        assert self._copies is not None
+        common = set(self._store.sources(pieces[0]))
+        common = common.intersection(*(self._store.sources(piece) for piece in pieces))
+        order = [region for region in self._store.sources(pieces[0]) if region in common]
+        source = min(order, key=self._copies.sent_by)
+        size = sum(self._store.catalogue.pieces[piece].size_bytes for piece in pieces)
+        for piece in pieces:
+            self._store.leave(piece, target)
+        return Copy(tuple(pieces), size, source, target, handle, now)
+
+    # -- starts --------------------------------------------------------------------
+
+    def _lawful(
+        self, decisions: Sequence[Decision], view: ClusterView
+    ) -> tuple[list[Decision], dict[int, str]]:
+        """The decisions without starts and moves away from data; why jobs wait, by handle."""
+        refused: dict[int, str] = {}
+        dropped: set[int] = set()
+        for decision in decisions:
+            if not isinstance(decision, Start | Migrate):
+                continue
+            state = view.running.get(decision.handle) or view.waiting.get(decision.handle)
+            if state is None or not state.job.tables:
+                continue  # the engine says what is wrong with a decision about no job
+            lacking = [
+                region
+                for region in regions_of(view.cluster, self._level, decision.placement)
+                if self._store.missing(state.job, region)
+            ]
+            if not lacking:
+                continue
+            dropped.add(decision.handle)
+            self._refused[decision.handle] = None
+            if isinstance(decision, Start):
+                self._put_off.append(decision.handle)
+                refused[decision.handle] = self._reason(state, lacking, view.now)
+        kept = [
+            decision
+            for decision in decisions
+            if not (isinstance(decision, Start | Migrate | Hold) and decision.handle in dropped)
+        ]
+        return kept, refused
+
+    def _reason(self, state: JobView, lacking: Sequence[int], now: Tick) -> str:
+        if self._copies is not None:
+            return self._fetch(state, lacking[0], now)
+        names = ", ".join(self._store.catalogue.regions[region] for region in lacking)
+        return one_line(f"region {names} does not hold all of its tables", most=150)
+
+    def _wake(self, view: ClusterView) -> list[Wake]:
+        """Be asked again when the next copy is there, if a job waits."""
+        end = None if self._copies is None else self._copies.next_end()
+        if end is None or end == self._woken or not view.waiting:
+            return []
+        self._woken = end
+        return [Wake(end)]

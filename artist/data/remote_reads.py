@@ -1,0 +1,129 @@
+"""Jobs that read their tables over the wide-area network: a rate function around another one.
+
+A job reads all of its tables once while it runs, as much in each iteration, beside computation and
+communication. What its region lacks comes over the wide-area network. So with B missing bytes, n
+iterations and a share of b bytes per second,
+
+    iteration_s = max(iteration_s of the rate function inside, B / n / b)
+
+Each GPU of a job reads an equal part, from the home of the table if its own region lacks it. Shares
+are max-min fair among the jobs that read (`wide_area.py`), and nobody gets more than it wants,
+B / n / iteration_s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
+from artist.contract import JobView, Rate, RateFunction, SharedLinks
+from artist.data.placed import gpus_by_region
+from artist.data.store import Store
+from artist.data.wide_area import Flow, Link, max_min
+from artist.units import Tick
+from artist.workload.job import Job
+
+SLOWED = 1e-9
+"""Rounding of shares slows nobody: a share that is smaller by less is what the job wants."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    """A running job that reads from other regions."""
+
+    inside: Rate
+    """Without the reads."""
+    iteration_bytes: float
+    """What one iteration on these GPUs reads."""
+    parts: Mapping[Link, Fraction]
+
+    @property
+    def flow(self) -> Flow:
+        """What it wants of the links of regions."""
+        return Flow(self.parts, Fraction(self.iteration_bytes / self.inside.iteration_s))
+
+    def rate(self, share: Fraction) -> Rate:
+        """The rate of the job if it reads so many bytes per second."""
+        wants = self.flow.wants
+        assert wants is not None
+        if share >= wants * (1 - Fraction(SLOWED)):
+            return self.inside
+        return replace(
+            self.inside,
+            iteration_s=self.iteration_bytes / float(share),
+            source=f"{self.inside.source}+remote-data",
+        )
+
+
+class RemoteReads:
+    """The rate function inside, slowed by reads over the wide-area network."""
+
+    def __init__(
+        self,
+        inside: RateFunction,
+        tree: ClusterTree,
+        region_level: int,
+        store: Store,
+        capacity: Fraction,
+    ) -> None:
+        """`capacity` of a region's link each way, bytes per second."""
+        self._inside, self._tree, self._level = inside, tree, region_level
+        self._store, self._capacity = store, capacity
+        self._readers: dict[int, _Reader] = {}
+
+    @property
+    def links(self) -> SharedLinks:
+        """Those of the rate function inside."""
+        return self._inside.links
+
+    def alone(self, job: Job, placement: Placement) -> Rate:
+        """By the estimate: without any links, and so without reads."""
+        return self._inside.alone(job, placement)
+
+    def __call__(
+        self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
+    ) -> Mapping[int, Rate]:
+        """Rates of the jobs that changed, and of those that read at another speed since."""
+        rates = dict(self._inside(now, running, changed))
+        touched = False
+        for state in changed:
+            if state.handle in self._readers and (state.placement is None or state.handle in rates):
+                del self._readers[state.handle]
+                touched = True
+        for handle, rate in rates.items():
+            placement = running[handle].placement
+            assert placement is not None  # running jobs have GPUs
+            reader = self._reader(running[handle].job, placement, rate)
+            if reader is not None:
+                self._readers[handle] = reader
+                touched = True
+        return rates | self._shared() if touched else rates
+
+    def _shared(self) -> dict[int, Rate]:
+        readers = list(self._readers.items())
+        shares = max_min([reader.flow for _, reader in readers], self._capacity)
+        return {
+            handle: reader.rate(share)
+            for (handle, reader), share in zip(readers, shares, strict=True)
+        }
+
+    def _reader(self, job: Job, placement: Placement, rate: Rate) -> _Reader | None:
+        """A job that reads from other regions; None if all regions in which it runs hold all."""
+        if not job.tables:
+            return None
+        pieces = self._store.catalogue.pieces
+        loads: dict[Link, Fraction] = {}
+        total = Fraction(0)
+        for region, gpus in gpus_by_region(self._tree, self._level, placement).items():
+            for piece in self._store.missing(job, region):
+                load = Fraction(pieces[piece].size_bytes * gpus, placement.gpus)
+                total += load
+                for link in ((pieces[piece].regions[0], False), (region, True)):
+                    loads[link] = loads.get(link, Fraction(0)) + load
+        if not total:
+            return None
+        parts = {link: load / total for link, load in loads.items()}
+        return _Reader(rate, float(total) / job.iterations * rate.worth, parts)

@@ -1,0 +1,132 @@
+"""The event source: units fail and come back, each by its own clock.
+
+A unit is in service for a random time, fails, is repaired for `repair_s`, and so on. Its times
+follow from the seed and its place in the cluster alone. So the same failures hit every policy, and
+another kind of failure or a larger cluster does not move them.
+
+A GPU is in service while no unit around it is away. So outages of a rack and of a machine in it may
+overlap, and only GPUs that really leave or come back are told to the engine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from artist.cluster.placement import Placement
+from artist.contract import Outage, OutsideEvent, Restore, Withdraw
+from artist.failures.model_file import UnitFailures
+from artist.failures.units import OF_A_GPU, Kind, Units
+from artist.rng import uniform
+from artist.units import LAST_TICK, Tick, ticks
+
+_BACK, _AWAY = 0, 1  # at one tick, units come back before others leave
+
+
+class _Event(NamedTuple):
+    """Something that happens to a unit. Events of one tick come in the order of these fields."""
+
+    at: Tick
+    what: int
+    kind: int
+    """Position among the kinds, or behind them for planned outages: position among these."""
+    unit: int
+    number: int
+    """How often this unit has failed before."""
+
+
+class FailureEvents:
+    """Failures and outages of one run. It never ends if something fails at random."""
+
+    def __init__(self, units: Units, seed: int) -> None:
+        self._units = units
+        self._seed = seed
+        self._away: dict[int, dict[int, int]] = {}
+        """Leaf -> position of a GPU in it -> how many units around it are away."""
+        self._heap = [*self._first_failures(), *self._first_planned()]
+        heapify(self._heap)
+
+    def next_event(self, now: Tick) -> OutsideEvent | None:
+        """The next time that GPUs leave or enter service; None beyond the end of the clock."""
+        while self._heap:
+            event = heappop(self._heap)
+            if event.at > LAST_TICK:
+                return None
+            told = self._back(event) if event.what == _BACK else self._leave(event)
+            if told is not None:
+                return told
+        return None
+
+    def _first_failures(self) -> Iterator[_Event]:
+        for index, kind in enumerate(self._units.kinds):
+            for unit in range(self._units.count(kind.level)):
+                yield _Event(self._lifetime(kind, unit, 0), _AWAY, index, unit, 0)
+
+    def _first_planned(self) -> Iterator[_Event]:
+        for index, one in enumerate(self._units.planned, start=len(self._units.kinds)):
+            yield _Event(ticks(one.outage.at_s), _AWAY, index, one.unit, 0)
+
+    def _lifetime(self, kind: Kind, unit: int, number: int) -> Tick:
+        chance = uniform(self._seed, f"failures.{kind.name}", self._path(kind, unit), number)
+        return max(1, ticks(lifetime_s(kind.failures, chance)))
+
+    def _path(self, kind: Kind, unit: int) -> tuple[int, ...]:
+        return self._units.path(kind.level, unit)
+
+    def _leave(self, event: _Event) -> Withdraw | None:
+        at, _, index, unit, number = event
+        kinds = self._units.kinds
+        if index < len(kinds):
+            name, level, failed = kinds[index].name, kinds[index].level, True
+            until = at + ticks(kinds[index].failures.repair_s)
+        else:
+            planned = self._units.planned[index - len(kinds)]
+            name, level, failed = planned.name, planned.level, planned.failed
+            until = ticks(planned.outage.end_s)
+        heappush(self._heap, _Event(until, _BACK, index, unit, number))
+        gone: dict[int, int] = {}
+        position = None
+        for leaf, slot in self._units.slots(level, unit):
+            away = self._away.setdefault(leaf, {})
+            if not away.get(slot):
+                gone[leaf] = gone.get(leaf, 0) + 1
+                position = slot - sum(1 for other in away if other < slot)
+            away[slot] = away.get(slot, 0) + 1
+        if not gone:
+            return None
+        return Withdraw(
+            at,
+            Placement.of(gone),
+            Outage(name, unit, until, failed),
+            position if level == OF_A_GPU else None,
+        )
+
+    def _back(self, event: _Event) -> Restore | None:
+        at, _, index, unit, number = event
+        kinds = self._units.kinds
+        if index < len(kinds):
+            kind, level = kinds[index], kinds[index].level
+            fails = at + self._lifetime(kind, unit, number + 1)
+            heappush(self._heap, _Event(fails, _AWAY, index, unit, number + 1))
+        else:
+            level = self._units.planned[index - len(kinds)].level
+        returned: dict[int, int] = {}
+        for leaf, slot in self._units.slots(level, unit):
+            away = self._away[leaf]
+            away[slot] -= 1
+            if not away[slot]:
+                del away[slot]
+                returned[leaf] = returned.get(leaf, 0) + 1
+        return Restore(at, Placement.of(returned)) if returned else None
+
+
+def lifetime_s(failures: UnitFailures, chance: float) -> float:
+    """The time in service that a share `chance` of units survives, 0 < chance < 1, in seconds.
+
+    Weibull of shape k has the scale mtbf_s / gamma(1 + 1/k), so that its mean is mtbf_s.
+    """
+    shape = failures.shape or 1.0
+    scale_s = failures.mtbf_s / math.gamma(1.0 + 1.0 / shape)
+    return float(scale_s * (-math.log(chance)) ** (1.0 / shape))

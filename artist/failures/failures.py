@@ -1,0 +1,67 @@
+"""The failures and checkpoints of one run: what the engine needs, and what results are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
+from artist.contract import NO_CHECKPOINT, Checkpoint
+from artist.failures.events import FailureEvents
+from artist.failures.model_file import NONE, load_failures
+from artist.failures.optimum import daly_interval_s, young_interval_s
+from artist.failures.options import CheckpointOptions
+from artist.failures.units import Units
+from artist.units import LAST_TICK, TICKS_PER_S, ticks
+from artist.workload.job import Job
+
+
+@dataclass(frozen=True)
+class Failures:
+    """What fails in a run, and when its jobs write checkpoints."""
+
+    units: Units | None
+    """None if nothing fails."""
+    checkpoint: CheckpointOptions | None
+    """For jobs that do not say it themselves."""
+
+    def events(self, seed: int) -> FailureEvents | None:
+        """The source of the run's failures; None if nothing fails."""
+        return None if self.units is None else FailureEvents(self.units, seed)
+
+    def hazard(self, placement: Placement) -> float:
+        """Failures per second that hit a job on these GPUs."""
+        return 0.0 if self.units is None else self.units.hazard(placement)
+
+    def checkpoints(self, job: Job, placement: Placement) -> Checkpoint:
+        """When a job on these GPUs writes checkpoints (`contract.CheckpointRule`)."""
+        options = self.checkpoint
+        interval_s = options.interval_s if options is not None else None
+        cost_s = options.cost_s if options is not None else 0.0
+        if job.checkpoint_interval_s is not None:
+            interval_s = job.checkpoint_interval_s
+        if job.checkpoint_cost_s is not None:
+            cost_s = job.checkpoint_cost_s
+        if interval_s is None:
+            return NO_CHECKPOINT
+        if isinstance(interval_s, str):
+            hazard = self.hazard(placement)
+            if not hazard:
+                return NO_CHECKPOINT
+            best = young_interval_s if interval_s == "young" else daly_interval_s
+            interval_s = best(cost_s, 1.0 / hazard)
+        if interval_s * TICKS_PER_S > LAST_TICK:
+            return NO_CHECKPOINT
+        return Checkpoint(ticks(interval_s), ticks(cost_s))
+
+
+def open_failures(name: str, checkpoint: CheckpointOptions | None, tree: ClusterTree) -> Failures:
+    """The failures and checkpoints of a run; `checkpoint` comes before that of the model.
+
+    Raises:
+        ConfigError: unknown name, a bad file, or a unit that the cluster lacks.
+    """
+    if name == NONE:
+        return Failures(None, checkpoint)
+    file = load_failures(name)
+    return Failures(Units(tree, file), checkpoint or file.model.checkpoint)

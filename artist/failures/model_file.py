@@ -1,0 +1,185 @@
+"""The file that says what fails: kinds of units at random, and outages at known times.
+
+machine: {distribution: exponential, mtbf_s: 5.0e5, repair_s: 600}
+link: {level: rack, distribution: weibull, shape: 0.7, mtbf_s: 4.0e6, repair_s: 3600}
+outages:
+  - {kind: rack, unit: 0, at_s: 7200, duration_s: 3600}
+maintenance:
+  - {kind: machine, unit: 3, at_s: 86400, duration_s: 1800}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from artist.cluster.tree import MACHINE
+from artist.errors import ConfigError
+from artist.failures.options import CheckpointOptions
+from artist.io.data_files import read_bytes
+from artist.io.digests import sha256
+from artist.io.documents import Document, line_in, load_yaml
+from artist.io.fields import Duration, NonNegative
+from artist.io.shipped import document_names, document_path
+from artist.registry import UnknownNameError
+
+NONE = "none"
+"""The name that means: nothing fails."""
+
+FOLDER = "failures"
+
+GPU, LINK = "gpu", "link"
+
+
+class UnitFailures(Document):
+    """How units of one kind fail and come back."""
+
+    distribution: Literal["exponential", "weibull"] = Field(
+        description="of the time in service until a failure: exponential, or weibull with a shape"
+    )
+    mtbf_s: Annotated[float, Field(ge=1.0)] = Field(
+        description="mean time in service between two failures of a unit, at least 1 s"
+    )
+    repair_s: NonNegative = Field(description="how long a unit is out of service after a failure")
+    shape: float | None = Field(
+        default=None,
+        ge=0.1,
+        le=100.0,
+        description="of weibull: below 1 new units fail most, above 1 old ones; 1 is exponential",
+    )
+    source: str = Field(default="", description="where the numbers come from")
+
+    @model_validator(mode="after")
+    def _shape_of_weibull(self) -> Self:
+        if (self.distribution == "weibull") != (self.shape is not None):
+            raise ValueError("give a shape with distribution weibull, and with no other")
+        return self
+
+
+class LinkFailures(UnitFailures):
+    """How the uplinks of one level fail. A failing uplink cuts its unit off."""
+
+    level: str = Field(default=MACHINE, description="the level whose units the links lead out of")
+
+
+class PlannedOutage(Document):
+    """One unit, out of service at a known time."""
+
+    kind: str = Field(description="gpu, link, machine, rack or another level of the cluster")
+    unit: int = Field(ge=0, description="its number; units of a kind are numbered from 0")
+    at_s: NonNegative = Field(description="when it leaves service, seconds of simulated time")
+    duration_s: Duration = Field(description="how long it is away")
+    level: str = Field(default=MACHINE, description="of a link: the level that it leads out of")
+
+    @property
+    def end_s(self) -> float:
+        """When it comes back."""
+        return self.at_s + self.duration_s
+
+
+class FailureModel(Document):
+    """What fails in a cluster."""
+
+    summary: str = Field(default="", description="one line for artist list failures")
+    machine: UnitFailures | None = Field(default=None, description="failures of machines")
+    rack: UnitFailures | None = Field(default=None, description="failures of whole racks")
+    link: LinkFailures | None = Field(default=None, description="failures of uplinks of a level")
+    gpu: UnitFailures | None = Field(default=None, description="failures of single GPUs")
+    levels: dict[str, UnitFailures] = Field(
+        default_factory=dict, description="failures of units of other levels, by level"
+    )
+    outages: tuple[PlannedOutage, ...] = Field(
+        default=(), description="failures at known times, as from a log"
+    )
+    maintenance: tuple[PlannedOutage, ...] = Field(
+        default=(), description="planned work: jobs save before their GPUs leave"
+    )
+    checkpoint: CheckpointOptions | None = Field(
+        default=None, description="for jobs, unless they or the scenario say otherwise"
+    )
+
+    @property
+    def random(self) -> Iterator[tuple[str, UnitFailures]]:
+        """Kinds that fail at random, in a fixed order."""
+        kinds = {"machine": self.machine, "rack": self.rack, LINK: self.link, GPU: self.gpu}
+        for kind, one in {**kinds, **dict(sorted(self.levels.items()))}.items():
+            if one is not None:
+                yield kind, one
+
+
+def failure_names() -> list[str]:
+    """The failure models that are known by name."""
+    return document_names(FOLDER)
+
+
+def failure_file(name: str) -> Path:
+    """The file of a failure model, by name or path.
+
+    Raises:
+        ConfigError: no model of this name.
+    """
+    path = document_path(FOLDER, name)
+    if path is None:
+        raise UnknownNameError(
+            "failure model", name, [NONE, *failure_names()], "artist list failures"
+        )
+    return path
+
+
+@dataclass(frozen=True)
+class FailureFile:
+    """A failure model, and the file that it is from."""
+
+    path: Path
+    model: FailureModel
+
+    def place(self, *location: int | str) -> str:
+        """The file and line of a part of it, as messages name it."""
+        return f"{self.path}:{line_in(self.path, location)}"
+
+    @property
+    def planned(self) -> Iterator[tuple[str, int, PlannedOutage]]:
+        """Outages and maintenance: section, position in it, and the outage."""
+        for section in ("outages", "maintenance"):
+            for index, one in enumerate(getattr(self.model, section)):
+                yield section, index, one
+
+
+def load_failures(name: str) -> FailureFile:
+    """A failure model by name or file.
+
+    Raises:
+        ConfigError: unknown name, or a file that is none; names file and line.
+    """
+    path = failure_file(name)
+    file = FailureFile(path, load_yaml(path, FailureModel))
+    _check_overlaps(file)
+    return file
+
+
+def _check_overlaps(file: FailureFile) -> None:
+    """Refuse a unit that leaves service while it is away."""
+    last: dict[tuple[str, str, int], PlannedOutage] = {}
+    for section, index, one in sorted(file.planned, key=lambda planned: planned[2].at_s):
+        key = (one.kind, one.level if one.kind == LINK else "", one.unit)
+        if key in last and one.at_s < last[key].end_s:
+            raise ConfigError(
+                f"{file.place(section, index)}: {one.kind} {one.unit} leaves service at "
+                f"{one.at_s:g} s, but is away from {last[key].at_s:g} s to {last[key].end_s:g} s; "
+                "join the two outages or move one"
+            )
+        last[key] = one
+
+
+def failure_digest(name: str) -> str:
+    """The digest of the file.
+
+    Raises:
+        ConfigError: as `failure_file`.
+        TraceError: it cannot be read.
+    """
+    return sha256(read_bytes(failure_file(name)))

@@ -1,0 +1,134 @@
+"""The units that can fail, and how often the GPUs of a job are hit.
+
+A link is the uplink of a unit, and its failure takes the unit out of service: nothing below can be
+reached (docs/decisions/0025-failures.md).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree, units_holding
+from artist.errors import ConfigError, did_you_mean, shortened
+from artist.failures.model_file import (
+    GPU,
+    LINK,
+    FailureFile,
+    LinkFailures,
+    PlannedOutage,
+    UnitFailures,
+)
+
+OF_A_GPU = -1
+"""Stands for a level below the leaves: single GPUs."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of unit that fails at random; `level` is its level of the tree, or `OF_A_GPU`."""
+
+    name: str
+    level: int
+    failures: UnitFailures
+
+
+@dataclass(frozen=True)
+class Planned:
+    """An outage at a known time, of a unit that exists."""
+
+    name: str
+    level: int
+    unit: int
+    outage: PlannedOutage
+    failed: bool
+
+
+class Units:
+    """The failure model of one cluster.
+
+    Raises ConfigError: a kind or a unit that the cluster lacks; names file and line.
+    """
+
+    def __init__(self, tree: ClusterTree, file: FailureFile) -> None:
+        self.tree = tree
+        self._first_gpu = (0, *accumulate(tree.levels[0].gpus))
+        self.kinds: Sequence[Kind] = tuple(self._kinds(file))
+        self.planned: Sequence[Planned] = tuple(self._planned(file))
+
+    def count(self, level: int) -> int:
+        """How many units a level has."""
+        return self.tree.gpus if level == OF_A_GPU else len(self.tree.levels[level])
+
+    def path(self, level: int, unit: int) -> tuple[int, ...]:
+        """Where a unit is: the position of each unit around it, and of itself, outermost first.
+
+        More units behind it, or elsewhere, change nothing.
+        """
+        parts: list[int] = []
+        if level == OF_A_GPU:
+            leaf = self.leaf_of(unit)
+            parts, level, unit = [unit - self._first_gpu[leaf]], 0, leaf
+        while level < self.tree.root:
+            parent = self.tree.levels[level].parent[unit]
+            parts.append(unit - self.tree.levels[level + 1].first_child[parent])
+            level, unit = level + 1, parent
+        return tuple(reversed(parts))
+
+    def slots(self, level: int, unit: int) -> Iterator[tuple[int, int]]:
+        """Leaf and position in it of every GPU of a unit."""
+        if level == OF_A_GPU:
+            leaf = self.leaf_of(unit)
+            yield leaf, unit - self._first_gpu[leaf]
+            return
+        gpus = self.tree.levels[0].gpus
+        for leaf in self.tree.leaves(level, unit):
+            for slot in range(gpus[leaf]):
+                yield leaf, slot
+
+    def leaf_of(self, gpu: int) -> int:
+        """The leaf of a GPU; GPUs are numbered from 0 in the order of leaves."""
+        return bisect_right(self._first_gpu, gpu) - 1
+
+    def hazard(self, placement: Placement) -> float:
+        """Failures per second that hit a job on these GPUs: 1 / MTTF.
+
+        Each unit that holds one of the GPUs counts once, with 1 / mtbf_s. That is n x r for n
+        machines, exact for exponential failures.
+        """
+        rate = 0.0
+        for kind in self.kinds:
+            if kind.level == OF_A_GPU:
+                units = placement.gpus
+            else:
+                units = sum(1 for _ in units_holding(self.tree, placement.leaves, kind.level))
+            rate += units / kind.failures.mtbf_s
+        return rate
+
+    def _kinds(self, file: FailureFile) -> Iterator[Kind]:
+        for name, failures in file.model.random:
+            at = ("levels", name) if name in file.model.levels else (name,)
+            level = failures.level if isinstance(failures, LinkFailures) else name
+            yield Kind(name, self._level(level, file, at), failures)
+
+    def _planned(self, file: FailureFile) -> Iterator[Planned]:
+        for section, index, one in file.planned:
+            level = self._level(one.level if one.kind == LINK else one.kind, file, (section, index))
+            if one.unit >= self.count(level):
+                raise ConfigError(
+                    f"{file.place(section, index)}: an outage of {one.kind} {one.unit}, but the "
+                    f"cluster has {self.count(level)} (numbered from 0); correct unit"
+                )
+            yield Planned(one.kind, level, one.unit, one, failed=section == "outages")
+
+    def _level(self, name: str, file: FailureFile, at: tuple[int | str, ...]) -> int:
+        names = self.tree.level_names[: self.tree.root]
+        if name == GPU:
+            return OF_A_GPU
+        if name not in names:
+            hint = did_you_mean(name, [*names, GPU, LINK])
+            raise ConfigError(f"{file.place(*at)}: no {shortened(name)} in this cluster ({hint})")
+        return names.index(name)

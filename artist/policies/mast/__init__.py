@@ -1,0 +1,1 @@
+"""MAST: one queue for the world, plans by region, gangs in clusters (OSDI 2024)."""

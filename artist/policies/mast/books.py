@@ -1,0 +1,150 @@
+"""Which classes hold how many GPUs of which dynamic cluster, and who would fall first.
+
+Kept up to date job by job. So whether a gang fits is one sum per cluster, however many jobs run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
+from artist.policies.quota.ledger import LAST_CLASS
+from artist.units import Tick
+
+
+class Scopes(NamedTuple):
+    """Indices of the levels that regions and dynamic clusters are. Both may be the outermost."""
+
+    region: int
+    cluster: int
+
+    @classmethod
+    def of(cls, tree: ClusterTree) -> Scopes:
+        """By their names. A cluster tree without such levels is one region with one cluster."""
+        names = tree.level_names
+        region = names.index("region") if "region" in names else tree.root
+        cluster = names.index("cluster") if "cluster" in names else region
+        return cls(region, cluster)
+
+
+class Running(NamedTuple):
+    """A running job."""
+
+    rank: int
+    gpus: int
+    started: Tick
+    parts: tuple[tuple[int, int], ...]
+    """Cluster and GPUs; more than one for a gang that no cluster could hold."""
+
+
+class Books:
+    """Held GPUs by cluster and class."""
+
+    def __init__(self, tree: ClusterTree) -> None:
+        self.tree = tree
+        self.scopes = Scopes.of(tree)
+        clusters = range(len(tree.levels[self.scopes.cluster]))
+        self.region_of = [
+            tree.ancestor(self.scopes.cluster, c, self.scopes.region) for c in clusters
+        ]
+        sizes = tree.levels[self.scopes.cluster].gpus
+        self.room = [[sizes[c]] * (LAST_CLASS + 1) for c in clusters]
+        """By cluster and class: GPUs that a job could get, free or held by later classes."""
+        self._free = np.array(sizes, np.int32)
+        self._most: dict[int, list[int]] = {}
+        self._jobs = [[dict[int, int]() for _ in range(LAST_CLASS + 1)] for _ in clusters]
+        self.running: dict[int, Running] = {}
+
+    def clusters(self, region: int) -> range:
+        """The clusters of a region."""
+        return self.tree.units_inside(self.scopes.region, region, self.scopes.cluster)
+
+    def clusters_of(self, level: int, unit: int) -> range:
+        """The clusters of a unit, which is a cluster or lies outside clusters."""
+        return self.tree.units_inside(level, unit, self.scopes.cluster)
+
+    def room_in(self, level: int, unit: int, rank: int) -> int:
+        """GPUs of a unit that a job of this class could get."""
+        return sum([self.room[c][rank] for c in self.clusters_of(level, unit)])
+
+    def most_room(self, region: int, rank: int) -> int:
+        """The most GPUs of one cluster of a region that a job of this class could get."""
+        most = self._most.get(region)
+        if most is None:
+            clusters = self.clusters(region)
+            rooms = zip(*self.room[clusters.start : clusters.stop], strict=True)
+            most = self._most[region] = list(map(max, rooms))
+        return most[rank]
+
+    def moved(self, free: FreeGpus) -> bool:
+        """Whether GPUs entered or left service; the books are right again then."""
+        counts = free.counts(self.scopes.cluster)
+        if np.array_equal(counts, self._free):
+            return False
+        self._free = counts.copy()
+        self._most.clear()
+        for cluster, room in enumerate(self.room):
+            gpus = int(counts[cluster])
+            for rank in range(LAST_CLASS, -1, -1):
+                room[rank] = gpus
+                gpus += sum(self._jobs[cluster][rank].values())
+        return True
+
+    def start(self, handle: int, rank: int, placement: Placement, now: Tick) -> None:
+        """A job got GPUs."""
+        parts = self._parts(placement)
+        self.running[handle] = Running(rank, placement.gpus, now, parts)
+        for cluster, gpus in parts:
+            self._jobs[cluster][rank][handle] = gpus
+            self._change(cluster, rank, -gpus)
+
+    def stop(self, handle: int) -> Running:
+        """A job has no GPUs any more."""
+        job = self.running.pop(handle)
+        for cluster, gpus in job.parts:
+            del self._jobs[cluster][job.rank][handle]
+            self._change(cluster, job.rank, gpus)
+        return job
+
+    def later(self, clusters: Sequence[int], rank: int) -> Iterator[tuple[int, int]]:
+        """(handle, GPUs in these clusters) of jobs of later classes: who would fall first.
+
+        The last class first; in it, those that have run longest (section 4.3).
+        """
+        for lower in range(LAST_CLASS, rank, -1):
+            if len(clusters) == 1:
+                yield from self._jobs[clusters[0]][lower].items()
+                continue
+            gpus: dict[int, int] = {}
+            for cluster in clusters:
+                for handle, part in self._jobs[cluster][lower].items():
+                    gpus[handle] = gpus.get(handle, 0) + part
+            yield from sorted(gpus.items(), key=lambda x: (self.running[x[0]].started, x[0]))
+
+    def _change(self, cluster: int, rank: int, gpus: int) -> None:
+        """GPUs of a cluster became free (below 0: held by a job of this class).
+
+        Earlier classes do not see it: to them, GPUs of later classes are as good as free.
+        """
+        room = self.room[cluster]
+        for later in range(rank, LAST_CLASS + 1):
+            room[later] += gpus
+        self._free[cluster] += gpus
+        self._most.pop(self.region_of[cluster], None)
+
+    def _parts(self, placement: Placement) -> tuple[tuple[int, int], ...]:
+        """GPUs of a placement by cluster."""
+        tree, level = self.tree, self.scopes.cluster
+        first = tree.ancestor(0, placement.leaves[0], level)
+        if first == tree.ancestor(0, placement.leaves[-1], level):
+            return ((first, placement.gpus),)
+        parts: dict[int, int] = {}
+        for leaf, gpus in zip(placement.leaves, placement.counts, strict=True):
+            cluster = tree.ancestor(0, leaf, level)
+            parts[cluster] = parts.get(cluster, 0) + gpus
+        return tuple(parts.items())

@@ -1,0 +1,185 @@
+"""The cells of Table 1: to what a job is bound when it arrives, and how far a plan looks.
+
+| cell | queue | allocation | here |
+|---|---|---|---|
+| (1) | cluster | cluster | bound to the least loaded cluster; planned in it |
+| (3) | global | cluster | bound to nothing; planned in the cluster that is least loaded then |
+| (5) | region | region | bound to the least loaded region; planned in all its clusters |
+| (6) | global | region | MAST: every region plans, the best plan wins the auction |
+| (9) | global | global | all clusters of all regions in one plan |
+
+*Load* of a place that jobs are bound to is the GPUs that they want over its GPUs, running or
+waiting (section 5.6: "the lowest demand over supply rate"). Where nobody is bound, it is the GPUs
+held over its GPUs. Ties go to the place that is visited first. Queues share one ledger in all
+cells, so that they differ in scope only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from artist.cluster.free_gpus import FreeGpus, Unit
+from artist.policies.mast.books import Books
+from artist.policies.mast.joint import most_started
+from artist.policies.mast.plans import Plan, best, free_plan, preempting_plan
+from artist.policies.mast.queue import Where
+
+
+class Cells:
+    """Bindings and scopes of one cell."""
+
+    def __init__(self, cell: int, books: Books) -> None:
+        self._cell = cell
+        self._books = books
+        tree, scopes = books.tree, books.scopes
+        self._level = {1: scopes.cluster, 5: scopes.region}.get(cell)
+        self._largest = tree.largest(scopes.cluster)
+        self.everywhere = tuple(range(len(tree.levels[scopes.region])))
+        units = 0 if self._level is None else len(tree.levels[self._level])
+        self._wanted = [0] * units
+        self._bound: dict[int, tuple[int, int]] = {}
+
+    @property
+    def looks_at_load(self) -> bool:
+        """Whether the place of a plan may change although nothing there became free."""
+        return self._cell == 3
+
+    # -- early binding ---------------------------------------------------------------
+
+    def where(self, free: FreeGpus, handle: int, gpus: int, regions: tuple[int, ...]) -> Where:
+        """Where a job that enters the queue may go; it stays bound until it finishes."""
+        if self._level is None or gpus > free.tree.largest(self._level):
+            return Where(regions)
+        if handle in self._bound:
+            unit = self._bound[handle][0]
+        else:
+            least = self._least_wanted(free, gpus, regions)
+            if least is None:
+                return Where(regions)
+            unit = least
+            self._bound[handle] = unit, gpus
+            self._wanted[unit] += gpus
+        if self._cell == 5:
+            return Where((unit,))
+        return Where((self._books.region_of[unit],), unit)
+
+    def finished(self, handle: int) -> None:
+        """A job wants nothing any more."""
+        bound = self._bound.pop(handle, None)
+        if bound is not None:
+            unit, gpus = bound
+            self._wanted[unit] -= gpus
+
+    def _least_wanted(self, free: FreeGpus, gpus: int, regions: Sequence[int]) -> int | None:
+        level, books = self._level, self._books
+        assert level is not None  # asked only where jobs are bound
+        sizes = free.tree.levels[level].gpus
+        units = regions if self._cell == 5 else [c for r in regions for c in books.clusters(r)]
+        fitting = [unit for unit in units if sizes[unit] >= gpus]
+        return min(
+            fitting,
+            key=lambda unit: (self._wanted[unit] / sizes[unit], free.turn(level, unit)),
+            default=None,
+        )
+
+    # -- plans -----------------------------------------------------------------------
+
+    def fits(self, free: FreeGpus, where: Where, gpus: int, rank: int) -> bool:
+        """Whether a job would get a plan. Exact, and cheaper than the plan."""
+        books = self._books
+        if not where.regions:
+            return False
+        if self._cell == 3 or gpus > self._largest:
+            return any(books.room_in(*x, rank) >= gpus for x in self._units(free, where, gpus))
+        if where.cluster >= 0:
+            return books.room[where.cluster][rank] >= gpus
+        return any(books.most_room(region, rank) >= gpus for region in where.regions)
+
+    def plan(
+        self,
+        free: FreeGpus,
+        where: Where,
+        gpus: int,
+        rank: int,
+        behind: Sequence[tuple[Where, int]] = (),
+    ) -> Plan | None:
+        """The best plan for a job; None if it waits. `behind`: who is placed together with it."""
+        books = self._books
+        if behind and (joint := self._joint(free, where, gpus, behind)):
+            return joint
+        if self._cell == 6 and where.cluster < 0:
+            scopes = self._scopes(free, where, gpus)
+        else:
+            scopes = list(self._units(free, where, gpus))
+        plan = best(free_plan(free, books, scope, gpus) for scope in scopes)
+        return plan or best(self._regional(free, scope, gpus, rank) for scope in scopes)
+
+    def _joint(
+        self, free: FreeGpus, where: Where, gpus: int, behind: Sequence[tuple[Where, int]]
+    ) -> Plan | None:
+        """The plan on free GPUs that leaves most to the jobs behind; the best of equals."""
+        level = self._books.scopes.cluster
+        rooms = {c: free.of(level, c) for c in range(len(free.tree.levels[level]))}
+        wants = [(n, [x.unit for x in self._clusters(free, w, n)]) for w, n in behind]
+        chosen: tuple[tuple[bool, ...], Plan] | None = None
+        units = self._clusters(free, where, gpus)
+        plans = ((free_plan(free, self._books, x, gpus), x.unit) for x in units)
+        for plan, cluster in sorted((plan, c) for plan, c in plans if plan is not None):
+            rooms[cluster] -= gpus
+            started = most_started(rooms, wants)
+            rooms[cluster] += gpus
+            if chosen is None or started > chosen[0]:
+                chosen = started, plan
+        return chosen and chosen[1]
+
+    def _clusters(self, free: FreeGpus, where: Where, gpus: int) -> list[Unit]:
+        level = self._books.scopes.cluster
+        return [x for x in self._units(free, where, gpus) if x.level == level]
+
+    def _regional(self, free: FreeGpus, scope: Unit, gpus: int, rank: int) -> Plan | None:
+        """A region's best plan for which jobs fall; of one cluster if that is all there is."""
+        books = self._books
+        cluster = books.scopes.cluster
+        if scope.level <= cluster or gpus > self._largest:
+            units = [scope]
+        else:
+            units = [Unit(cluster, c) for c in books.clusters_of(*scope)]
+        return best(
+            preempting_plan(free, books, unit, gpus, rank)
+            for unit in units
+            if books.room_in(*unit, rank) >= gpus
+        )
+
+    def _units(self, free: FreeGpus, where: Where, gpus: int) -> Iterator[Unit]:
+        """The units in which a gang may lie, one by one: clusters, or what holds enough of them."""
+        books = self._books
+        cluster = books.scopes.cluster
+        if gpus > self._largest:
+            yield from self._scopes(free, where, gpus)
+        elif where.cluster >= 0:
+            yield Unit(cluster, where.cluster)
+        elif self._cell == 3:
+            least = self._least_held(free, gpus, where.regions)
+            if least is not None:
+                yield Unit(cluster, least)
+        else:
+            for region in where.regions:
+                for c in books.clusters(region):
+                    yield Unit(cluster, c)
+
+    def _scopes(self, free: FreeGpus, where: Where, gpus: int) -> list[Unit]:
+        """The regions in which plans are made, or the whole for a gang that needs several."""
+        tree, region = free.tree, self._books.scopes.region
+        if gpus > tree.largest(region):
+            return [Unit(tree.root, 0)]
+        return [Unit(region, r) for r in where.regions]
+
+    def _least_held(self, free: FreeGpus, gpus: int, regions: Sequence[int]) -> int | None:
+        level = self._books.scopes.cluster
+        sizes = free.tree.levels[level].gpus
+        units = [c for r in regions for c in self._books.clusters(r) if sizes[c] >= gpus]
+        return min(
+            units,
+            key=lambda c: (-free.of(level, c) / sizes[c], free.turn(level, c)),
+            default=None,
+        )

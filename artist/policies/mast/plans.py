@@ -1,0 +1,90 @@
+"""A plan for one job in one unit: where it goes and who falls for it (RMS, section 4.3).
+
+Plans are compared by their score; the smaller tuple is the better plan:
+
+1. nobody falls;
+2. among plans for which somebody falls: the most urgent victim is of a later class, then fewer
+   victims, then the victim that started last has run longer;
+3. our choice, as the paper names no more: the gang lies closer together, its unit is left with
+   fewer free GPUs, the unit is visited earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+from artist.cluster.free_gpus import FreeGpus, Unit
+from artist.cluster.placement import Placement
+from artist.policies.mast.books import Books
+from artist.policies.quota.victims import fewest
+from artist.policies.shared.packing import pack_in_level, pack_in_unit
+
+Score: TypeAlias = "tuple[int, ...]"
+
+
+class Plan(NamedTuple):
+    """Where a gang goes. The unit has room once the victims have fallen."""
+
+    score: Score
+    level: int
+    unit: int
+    victims: tuple[int, ...] = ()
+
+
+def free_plan(free: FreeGpus, books: Books, scope: Unit, gpus: int) -> Plan | None:
+    """The best plan inside a unit for which nobody falls; None if there is none.
+
+    Racks come before clusters: the cluster manager keeps gangs in racks (section 2).
+    """
+    tree = free.tree
+    cluster = books.scopes.cluster
+    # A gang that no cluster could hold may span them.
+    outermost = cluster if gpus <= tree.largest(cluster) else scope.level
+    inside = None if scope.level == tree.root else scope
+    if free.best_fit(outermost, gpus, inside) is None:
+        return None
+    for level in range(tree.machine, outermost + 1):
+        unit = free.best_fit(level, gpus, inside)
+        if unit is not None:
+            return Plan((0, level, free.of(level, unit), free.turn(level, unit)), level, unit)
+    return None
+
+
+def preempting_plan(free: FreeGpus, books: Books, unit: Unit, gpus: int, rank: int) -> Plan | None:
+    """The plan in a cluster, or an outer unit, for which as little as possible falls."""
+    clusters = books.clusters_of(*unit)
+    victims = fewest(books.later(clusters, rank), gpus - free.of(*unit))
+    if victims is None:
+        return None
+    running = books.running
+    score = (
+        1,
+        -min(running[handle].rank for handle in victims),
+        len(victims),
+        max(running[handle].started for handle in victims),
+        free.turn(*unit),
+    )
+    return Plan(score, unit.level, unit.unit, victims)
+
+
+def best(plans: Iterable[Plan | None]) -> Plan | None:
+    """The plan of the best score: the auction of regions, and the choice of a cluster."""
+    return min((plan for plan in plans if plan is not None), default=None)
+
+
+def placed(free: FreeGpus, plan: Plan, gpus: int) -> Placement:
+    """The GPUs of a gang under a plan, once its victims have fallen.
+
+    Machines come rack by rack, those with most free GPUs first.
+    """
+    tree = free.tree
+    inside = Unit(plan.level, plan.unit)
+    for level in range(tree.machine, plan.level):
+        if plan.level == tree.root:
+            placement = pack_in_level(free, level, gpus)
+        else:
+            placement = pack_in_level(free, level, gpus, inside)
+        if placement is not None:
+            return placement
+    return Placement.of(pack_in_unit(free, plan.level, plan.unit, gpus))

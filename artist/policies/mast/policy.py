@@ -1,0 +1,321 @@
+"""MAST: global scheduling of training jobs over regions, and the designs that it is compared with.
+
+Source: Choudhury et al., *MAST: Global Scheduling of ML Training across Geo-Distributed
+Datacenters at Hyperscale*, OSDI 2024, section 4.
+
+**What is where.**
+
+- GMS, section 4.2: classes, credit and quotas: `quota/ledger.py`; waiting jobs: `queue.py`.
+- RMS, section 4.3: who holds what: `books.py`; plans, scores and victims: `plans.py`.
+- CM: gangs in racks: `plans.placed`.
+- Table 1: `cells.py`; joint placement of several jobs in cell (9): `joint.py`.
+
+**How a job goes through it.**
+
+1. It enters the queue and gets a class and a credit. A pass every `pass_s` gives all waiting jobs
+   new ones. Passes are counted from the first arrival (`shared/clock.py`).
+2. At every question, jobs come forward by class, then credit. Each region that holds the job's
+   data plans; the best plan wins. A job without a plan waits, and later ones may overtake it.
+3. A plan may preempt jobs of later classes. They lose their iteration in progress and wait anew;
+   they are in the queue a nanosecond later.
+
+**Our choices.** A gang that no cluster can hold spans the clusters of one region; one that no
+region can hold spans regions. A running job keeps the class with which it started. GPUs that a
+victim leaves over go to the jobs behind. CPU machines, and clusters that grow and shrink, are left
+out. Preemption takes no time of its own: give jobs a restart cost (`restart_s`).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wake
+from artist.policies.mast.books import Books
+from artist.policies.mast.cells import Cells
+from artist.policies.mast.options import FederatedOptions, MastOptions
+from artist.policies.mast.plans import Plan, placed
+from artist.policies.mast.queue import Queue, Where
+from artist.policies.quota.ledger import LAST_CLASS, Ledger
+from artist.policies.quota.tables import queue_table
+from artist.policies.shared.clock import Clock
+from artist.rng import FIRST_DRAWS, Draws
+from artist.units import Tick, seconds, ticks
+from artist.workload.job import Job
+from artist.workload.tenants import NO_TENANTS, Tenant
+
+
+class Mast(BasePolicy):
+    """One queue, plans by region, preemption by priority."""
+
+    Options: type[MastOptions] = MastOptions
+
+    def __init__(
+        self,
+        options: MastOptions,
+        draws: Draws = FIRST_DRAWS,
+        tenants: Mapping[str, Tenant] = NO_TENANTS,
+    ) -> None:
+        self.options = options
+        period = ticks(options.pass_s)
+        self._clock = Clock(period, draws.phase(period))
+        self._next_pass: Tick | None = None
+        self._waked: Tick = -1
+        self._ledger = Ledger(tenants, options)
+        self._queue = Queue()
+        self._where: dict[int, Where] = {}
+        # Jobs for which tables were asked: those that only too small a region holds.
+        self._asked: set[int] = set()
+        # Waiting jobs whose tables no region holds together.
+        self._homeless: set[int] = set()
+        self._joint = options.joint if options.cell == 9 else 1
+        self._books: Books | None = None
+        self._cells: Cells | None = None
+        # Places where something became free or somebody entered since the last sweep.
+        self._stale: set[int] = set()
+        self._fresh: set[Where] = set()
+        self._passes: list[dict[str, Any]] = []
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """Start the jobs that have a plan, in the order of class and credit."""
+        self._clock.asked(view)
+        books, cells = self._learn(view)
+        self._note_losses(view, books, cells)
+        for job in view.entered:
+            self._enter(view, job, books, cells)
+        if self._homeless:
+            self._find_homes(view, cells)
+        full = self._pass(view, cells)
+        before = len(self._queue)
+        decisions = self._sweep(view, books, cells)
+        if full:
+            self._note_pass(view.now, before)
+        fallen = any(isinstance(x, Preempt) for x in decisions)
+        if fallen:
+            decisions.append(Wake(view.now + 1))
+        if len(self._queue) or fallen:
+            strike = self._clock.after(view.now)
+            self._next_pass = strike
+            if strike != self._waked:
+                self._waked = strike
+                decisions.append(Wake(strike))
+        return decisions
+
+    def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """`queue`: waits within quota. `passes`: what passes over all waiting jobs found."""
+        passes = {"passes": self._passes} if self._passes else {}
+        return {**queue_table(self._ledger, self.options), **passes}
+
+    # -- what happened since the last question -----------------------------------------
+
+    def _learn(self, view: ClusterView) -> tuple[Books, Cells]:
+        if self._books is None or self._cells is None:
+            self._books = Books(view.cluster)
+            self._cells = Cells(self.options.cell, self._books)
+        return self._books, self._cells
+
+    def _note_losses(self, view: ClusterView, books: Books, cells: Cells) -> None:
+        """Jobs that finished, or lost their GPUs to an outage."""
+        gone = [*view.finished, *(x.handle for x in view.entered if x.handle in books.running)]
+        for handle in gone:
+            job = books.stop(handle)
+            self._ledger.stop(handle, view.now)
+            self._stale.update(books.region_of[cluster] for cluster, _ in job.parts)
+        for handle in view.finished:
+            cells.finished(handle)
+            self._where.pop(handle, None)
+        if books.moved(view.free):
+            self._stale.update(cells.everywhere)
+
+    def _enter(self, view: ClusterView, job: JobView, books: Books, cells: Cells) -> None:
+        entry = self._ledger.enter(job.handle, job.job, view.now)
+        regions = self._regions(view, job.handle, job.job)
+        where = cells.where(view.free, job.handle, job.job.gpus, regions)
+        self._where[job.handle] = where
+        if not regions:
+            self._homeless.add(job.handle)
+        self._queue.add(job.handle, entry.rank, where, entry.gpus, entry.credit)
+        self._fresh.add(where)
+
+    def _regions(self, view: ClusterView, handle: int, job: Job) -> tuple[int, ...]:
+        """The regions that may plan for a job: those with its tables and enough GPUs."""
+        books, cells = self._learn(view)
+        everywhere = cells.everywhere
+        if view.data is None or not job.tables:
+            return everywhere
+        region = books.scopes.region
+        sizes = view.cluster.levels[region].gpus
+        if job.gpus > max(sizes):
+            return everywhere  # it needs several regions
+        holding = view.data.regions_holding(job)
+        enough = tuple(x for x in holding if sizes[x] >= job.gpus)
+        if enough:
+            return enough
+        if self.options.without_data == "wait" and (not holding or handle in self._asked):
+            return ()
+        # A start where the tables are missing is put off, and makes them come.
+        self._asked.add(handle)
+        large = [x for x in everywhere if sizes[x] >= job.gpus]
+        return (min(large, key=partial(view.data.missing_bytes, job)),)
+
+    def _find_homes(self, view: ClusterView, cells: Cells) -> None:
+        """Let jobs come forward whose tables have reached a region."""
+        for handle in list(self._homeless):
+            job = view.waiting[handle].job
+            regions = self._regions(view, handle, job)
+            if regions:
+                self._homeless.remove(handle)
+                entry = self._ledger.waiting[handle]
+                self._queue.remove(handle)
+                where = self._where[handle] = cells.where(view.free, handle, job.gpus, regions)
+                self._queue.add(handle, entry.rank, where, entry.gpus, entry.credit)
+                self._fresh.add(where)
+
+    def _pass(self, view: ClusterView, cells: Cells) -> bool:
+        """Rank all waiting jobs anew, if it is time; whether it was."""
+        if self._next_pass is None or view.now < self._next_pass:
+            return False
+        self._next_pass = None
+        where = self._where
+        if view.data is not None:  # tables may have reached other regions
+            for handle, job in view.waiting.items():
+                if job.job.tables:
+                    regions = self._regions(view, job.handle, job.job)
+                    where[handle] = cells.where(view.free, handle, job.job.gpus, regions)
+        self.rank_all(view.now)
+        return True
+
+    def rank_all(self, now: Tick) -> None:
+        """Give all waiting jobs new classes and credits (GMS-scan pass, section 4.2)."""
+        where = self._where
+        self._queue.rebuild(
+            (handle, entry.rank, where[handle], entry.gpus, -minus)
+            for minus, handle, entry in self._ledger.rank_all(now)
+        )
+        self._fresh.update(*self._queue.groups)
+
+    def _note_pass(self, now: Tick, before: int) -> None:
+        waiting = len(self._queue)
+        refusals = self._queue.refusals()
+        over = sum(not entry.within for entry in self._ledger.waiting.values())
+        self._passes.append(
+            {
+                "time_s": seconds(now),
+                "waiting": before,
+                "started": before - waiting,
+                "over_quota": over,
+                "refusals": refusals,
+                "hits": waiting - refusals,
+            }
+        )
+
+    # -- a sweep over the queue ----------------------------------------------------------
+
+    def _sweep(self, view: ClusterView, books: Books, cells: Cells) -> list[Decision]:
+        """Start what has a plan. A later class never takes GPUs from an earlier one."""
+        sweep = Sweep(view, books, cells, self._ledger, self._queue, self._stale, self._joint)
+        if self._stale or self._fresh:
+            anywhere = cells.looks_at_load
+            for rank in range(1, LAST_CLASS + 1):
+                places = [
+                    where
+                    for where in self._queue.groups[rank]
+                    if anywhere or where in self._fresh or not self._stale.isdisjoint(where.regions)
+                ]
+                if places:
+                    sweep.serve(rank, places)
+            self._stale.clear()
+            self._fresh.clear()
+        return sweep.decisions
+
+
+class Sweep:
+    """One look at the waiting jobs."""
+
+    def __init__(
+        self,
+        view: ClusterView,
+        books: Books,
+        cells: Cells,
+        ledger: Ledger,
+        queue: Queue,
+        stale: set[int],
+        joint: int,
+    ) -> None:
+        self._joint = joint
+        self.decisions: list[Decision] = []
+        self._view, self._books, self._cells = view, books, cells
+        self._ledger, self._queue, self._stale = ledger, queue, stale
+        self._free: FreeGpus = view.free
+        self._owned = False
+
+    def serve(self, rank: int, places: Iterable[Where]) -> None:
+        """Start the jobs of a class that have a plan, by credit."""
+        groups, fits = self._queue.groups[rank], self._cells.fits
+        heads = []
+        for where in places:
+            for gpus in sorted(groups[where]):
+                if not fits(self._free, where, gpus, rank):
+                    break  # larger ones do not fit either: the negative cache
+                heads.append((groups[where][gpus][0], gpus, where))
+        heapq.heapify(heads)
+        while heads:
+            (_, handle), gpus, where = heads[0]
+            behind = self._behind(rank, handle) if self._joint > 1 else ()
+            plan = self._cells.plan(self._free, where, gpus, rank, behind)
+            if plan is None:
+                heapq.heappop(heads)
+                continue
+            self._start(handle, rank, gpus, plan)
+            group = groups.get(where, {}).get(gpus)
+            if group:
+                heapq.heapreplace(heads, (group[0], gpus, where))
+            else:
+                heapq.heappop(heads)
+
+    def _behind(self, rank: int, handle: int) -> list[tuple[Where, int]]:
+        """The next jobs of the class, which are placed together with this one."""
+        waiting = (
+            (order, where, gpus)
+            for where, sizes in self._queue.groups[rank].items()
+            for gpus, group in sizes.items()
+            for order in group[: self._joint]
+            if order[1] != handle
+        )
+        return [(where, gpus) for _, where, gpus in heapq.nsmallest(self._joint - 1, waiting)]
+
+    def _start(self, handle: int, rank: int, gpus: int, plan: Plan) -> None:
+        """Let the victims fall and give the job its GPUs."""
+        now, books = self._view.now, self._books
+        if not self._owned:
+            self._free, self._owned = self._free.copy(), True
+        for victim in plan.victims:
+            self._fall(victim, rank)
+        placement = placed(self._free, plan, gpus)
+        self._free.claim(placement)
+        books.start(handle, rank, placement, now)
+        self._ledger.start(handle, now)
+        self._queue.remove(handle)
+        self.decisions.append(Start(handle, placement))
+
+    def _fall(self, victim: int, rank: int) -> None:
+        held = self._view.running[victim].placement
+        assert held is not None  # running jobs have GPUs
+        self._free.release(held)
+        job = self._books.stop(victim)
+        self._ledger.stop(victim, self._view.now)
+        self._stale.update(self._books.region_of[cluster] for cluster, _ in job.parts)
+        self.decisions.append(Preempt(victim, _REASONS[rank]))
+
+
+class Federated(Mast):
+    """Another cell of Table 1."""
+
+    Options = FederatedOptions
+
+
+# One text per class: there may be hundreds of thousands of rows.
+_REASONS = [f"for a job of class {rank}" for rank in range(LAST_CLASS + 1)]

@@ -1,0 +1,1 @@
+"""Quotas: which jobs may run at their own priority, and in which order jobs come forward."""

@@ -1,0 +1,198 @@
+"""Who may run at their own priority, and in which order waiting jobs come forward.
+
+The global scheduler of MAST (GMS, section 4.2):
+
+    credit = age_weight x min(age, age_cap)                                            (10)
+           + fair_weight x (1 - tenant's mean use over the window / all tenants' mean)  (11)
+
+A pass sorts the waiting jobs by credit. In this order each is charged to its tenant's quota, on
+top of what the tenant's running jobs hold. A job that fits is *within quota* and has its own
+priority; another one has the lowest *class*, `LAST_CLASS`. Then jobs come forward by class, among
+equals by credit, among equals in order of arrival.
+
+**Our choices.** Without a priority, a job within quota comes behind all that have one, and before
+those above quota; the paper calls both the lowest. So quotas hold where nobody has a priority. A
+job without a tenant is above quota, if the scenario has tenants. A tenant counts by use over
+weight; the paper has no weights. Between passes a job that enters the queue is ranked at once,
+against what is charged at that time; who has used how much is known from the last pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from artist.policies.quota.options import QueueOptions
+from artist.policies.quota.window import UsageWindow
+from artist.units import TICKS_PER_S, Tick, ticks
+from artist.workload.job import LOWEST_PRIORITY, Job
+from artist.workload.tenants import Tenant
+
+NO_PRIORITY = LOWEST_PRIORITY + 1
+"""The class of jobs without a priority, within quota."""
+
+LAST_CLASS = NO_PRIORITY + 1
+"""The class of jobs above their tenant's quota."""
+
+_TICKS_PER_H = 3600 * TICKS_PER_S
+
+
+class Waited(NamedTuple):
+    """A stretch of time in which a job waited within its quota."""
+
+    tick: Tick
+    """When it ended."""
+    handle: int
+    priority: int
+    wait: Tick
+    started: bool
+    """False: its tenant's quota was given to others, so the job has the lowest class now."""
+
+
+class Entry:
+    """A waiting or running job in the books."""
+
+    __slots__ = (
+        "credit",
+        "entered",
+        "gpus",
+        "priority",
+        "rank",
+        "tenant",
+        "within",
+        "within_since",
+    )
+
+    def __init__(self, job: Job, entered: Tick) -> None:
+        self.tenant = job.tenant
+        self.gpus = job.gpus
+        self.priority = NO_PRIORITY if job.priority is None else job.priority
+        self.entered = entered
+        self.rank = LAST_CLASS
+        self.credit = 0.0
+        self.within = False
+        self.within_since: Tick = 0
+
+
+class Ledger:
+    """What every tenant uses, and the class and credit of every waiting job."""
+
+    def __init__(self, tenants: Mapping[str, Tenant], options: QueueOptions) -> None:
+        self._quota = {name: tenant.quota for name, tenant in tenants.items()}
+        self._weight = {name: tenant.weight for name, tenant in tenants.items()}
+        self._options = options
+        self._cap = ticks(options.age_cap_s)
+        self._per_tick = options.age_weight / _TICKS_PER_H
+        self._windows: dict[str, UsageWindow] = {}
+        self._charged: dict[str | None, int] = {}
+        self._length = ticks(options.window_s)
+        self._pass = ticks(options.pass_s)
+        self._freed: set[str | None] = set()
+        self._fairness: dict[str | None, float] = {}
+        self._fair_at: Tick | None = None
+        self.waiting: dict[int, Entry] = {}
+        self.running: dict[int, Entry] = {}
+        self.waited: list[Waited] = []
+        for name in tenants:
+            self._window(name)
+
+    def enter(self, handle: int, job: Job, now: Tick) -> Entry:
+        """A job enters the queue and is ranked."""
+        entry = self.waiting[handle] = Entry(job, now)
+        self._window(entry.tenant)
+        self._charge(entry, handle, now)
+        if self._fair_at is None or now - self._fair_at >= self._pass:
+            self._fair(now)
+        entry.credit = self._fairness.get(entry.tenant, self._options.fair_weight)
+        return entry
+
+    def start(self, handle: int, now: Tick) -> Entry:
+        """A waiting job gets GPUs."""
+        entry = self.running[handle] = self.waiting.pop(handle)
+        if entry.within:
+            self._note(entry, handle, now, started=True)
+        else:
+            self._charged[entry.tenant] = self._charged.get(entry.tenant, 0) + entry.gpus
+        if entry.tenant is not None:
+            self._windows[entry.tenant].change(now, entry.gpus)
+        return entry
+
+    def stop(self, handle: int, now: Tick) -> Entry:
+        """A running job finishes or loses its GPUs."""
+        entry = self.running.pop(handle)
+        self._charged[entry.tenant] -= entry.gpus
+        self._freed.add(entry.tenant)
+        if entry.tenant is not None:
+            self._windows[entry.tenant].change(now, -entry.gpus)
+        return entry
+
+    def rank_all(self, now: Tick) -> list[tuple[float, int, Entry]]:
+        """A pass. Returns (minus credit, handle, entry) of all waiting jobs, most credit first."""
+        fair = self._fair(now)
+        per_tick, cap = self._per_tick, self._cap
+        ranked = []
+        for handle, entry in self.waiting.items():
+            age = now - entry.entered
+            credit = per_tick * (age if age < cap else cap) + fair[entry.tenant]
+            entry.credit = credit
+            ranked.append((-credit, handle, entry))
+        ranked.sort()  # handles differ, so entries are never compared
+        self._charged = {}
+        for entry in self.running.values():
+            self._charged[entry.tenant] = self._charged.get(entry.tenant, 0) + entry.gpus
+        for _, handle, entry in ranked:
+            self._charge(entry, handle, now)
+        return ranked
+
+    def promote(self, now: Tick) -> None:
+        """Give quota that became free since the last look to waiting jobs of its tenant."""
+        if not self._freed:
+            return
+        above = [
+            (-entry.credit, handle, entry)
+            for handle, entry in self.waiting.items()
+            if not entry.within and entry.tenant in self._freed
+        ]
+        self._freed.clear()
+        for _, handle, entry in sorted(above):
+            self._charge(entry, handle, now)
+
+    def _charge(self, entry: Entry, handle: int, now: Tick) -> None:
+        """Within quota, if the tenant's quota has room for it; the room is taken then."""
+        charged = self._charged.get(entry.tenant, 0) + entry.gpus
+        if charged <= self._room(entry.tenant):
+            self._charged[entry.tenant] = charged
+            if not entry.within:
+                entry.within, entry.within_since = True, now
+            entry.rank = entry.priority
+            return
+        if entry.within:
+            self._note(entry, handle, now, started=False)
+        entry.within, entry.rank = False, LAST_CLASS
+
+    def _room(self, tenant: str | None) -> float:
+        """Its quota. Without any quotas nobody has one, so nobody is above it."""
+        if not self._quota:
+            return float("inf")
+        return 0 if tenant is None else self._quota[tenant]
+
+    def _note(self, entry: Entry, handle: int, now: Tick, *, started: bool) -> None:
+        if self._quota:
+            wait = now - entry.within_since
+            self.waited.append(Waited(now, handle, entry.priority, wait, started))
+
+    def _fair(self, now: Tick) -> dict[str | None, float]:
+        """Credit by tenant for having used less than others (11); 0 without a tenant."""
+        used = {name: window.gpu_ticks(now) for name, window in self._windows.items()}
+        total = sum(used.values())
+        weights = sum(self._weight.get(name, 1.0) for name in used)
+        fair: dict[str | None, float] = {None: 0.0}
+        for name, gpu_ticks in used.items():
+            mean = total * self._weight.get(name, 1.0) / weights
+            fair[name] = self._options.fair_weight * (1 - (gpu_ticks / mean if mean else 0.0))
+        self._fairness, self._fair_at = fair, now
+        return fair
+
+    def _window(self, tenant: str | None) -> None:
+        if tenant is not None and tenant not in self._windows:
+            self._windows[tenant] = UsageWindow(self._length)

@@ -1,0 +1,1 @@
+"""What failures cost, from the rows of a run."""

@@ -1,0 +1,162 @@
+"""Tables and statistics of a run with failures or checkpoints.
+
+    run time = productive + restarts and holds (stalled) + writing checkpoints + lost work
+
+Productive is the time of iterations that were kept, without the checkpoints between them. The
+effective training time ratio is productive over run time: time in the queue does not count.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.cluster.placement import Placement
+from artist.engine.rows import FAILED, PlacementRow, Rows
+from artist.results.gpu_time import lost_ticks
+from artist.results.metrics import Table, seconds_column
+from artist.units import TICKS_PER_S, Tick
+
+Hazard = Callable[[Placement], float]
+"""Failures per second that hit a job on some GPUs."""
+
+Numbers = npt.NDArray[np.float64]
+
+
+class JobCosts(NamedTuple):
+    """What failures and checkpoints cost the jobs. One value per job, in the order of arrival."""
+
+    gpus: npt.NDArray[np.int64]
+    run_s: Numbers
+    productive_s: Numbers
+    checkpoint_s: Numbers
+    failures: npt.NDArray[np.int64]
+    lost_gpu_s: Numbers
+    """GPU time of work lost in failures."""
+    expected: Numbers
+    """Failures to be expected on the GPUs that the job held, for as long as it held them."""
+
+    @property
+    def ratio(self) -> Numbers:
+        """The effective training time ratio."""
+        return self.productive_s / self.run_s
+
+
+def job_costs(rows: Rows, hazard: Hazard) -> JobCosts:
+    """Add up the rows of every job."""
+    jobs = sorted(rows.jobs, key=lambda row: row.handle)
+    at = {row.handle: index for index, row in enumerate(jobs)}
+    productive, saving, lost_gpus, expected = (np.zeros(len(jobs)) for _ in range(4))
+    for row, lost in zip(rows.placements, lost_ticks(rows), strict=True):
+        index = at[row.handle]
+        kept = row.end - row.start - row.stalled - lost
+        productive[index] += kept * (row.iteration_s / row.pace_s)
+        saving[index] += row.saving
+        expected[index] += (row.end - row.start) / TICKS_PER_S * hazard(row.placement)
+        lost_gpus[index] += _lost_gpu_ticks(row)
+    return JobCosts(
+        np.array([row.job.gpus for row in jobs], dtype=np.int64),
+        seconds_column([row.run for row in jobs]),
+        productive / TICKS_PER_S,
+        saving / TICKS_PER_S,
+        np.array([row.failures for row in jobs], dtype=np.int64),
+        lost_gpus / TICKS_PER_S,
+        expected,
+    )
+
+
+def job_columns(costs: JobCosts) -> Table:
+    """The columns that failures add to the table of jobs."""
+    return {
+        "failures": costs.failures.astype(np.int32),
+        "checkpoint_s": costs.checkpoint_s,
+        "training_time_ratio": costs.ratio,
+    }
+
+
+def placement_columns(rows: Rows) -> Table:
+    """The columns that failures add to the table of placements."""
+    return {"checkpoint_s": seconds_column([row.saving for row in rows.placements])}
+
+
+def outage_table(rows: Rows, job_ids: Sequence[str]) -> Table:
+    """One row per outage, in the order of time, with the jobs that it stopped."""
+    lost_gpu_s: dict[tuple[Tick, int], float] = defaultdict(float)
+    for row in rows.placements:
+        lost_gpu_s[row.end, row.handle] += _lost_gpu_ticks(row) / TICKS_PER_S
+    events = [(row, row.outage) for row in rows.outages if row.outage is not None]
+    stopped = [[(row.tick, handle) for handle in row.stopped] for row, _ in events]
+    return {
+        "time_s": seconds_column([row.tick for row, _ in events]),
+        "until_s": seconds_column([outage.until for _, outage in events]),
+        "kind": [outage.kind for _, outage in events],
+        "unit": np.array([outage.unit for _, outage in events], dtype=np.int64),
+        "event": ["failed" if outage.failed else "maintenance" for _, outage in events],
+        "gpus": np.array([row.placement.gpus for row, _ in events], dtype=np.int32),
+        "jobs": np.array([len(row.stopped) for row, _ in events], dtype=np.int32),
+        "job_ids": [[job_ids[handle] for handle in row.stopped] for row, _ in events],
+        "lost_gpu_s": np.array([sum(lost_gpu_s[job] for job in jobs) for jobs in stopped], float),
+    }
+
+
+def size_table(costs: JobCosts) -> Table:
+    """One row per job size: how often jobs of this size were hit, and what was left of their time.
+
+    Mean times to failure are empty where nothing failed, or nothing fails at random.
+    """
+    sizes, part = np.unique(costs.gpus, return_inverse=True)
+
+    def summed(values: npt.NDArray[Any]) -> Numbers:
+        return np.bincount(part, weights=values, minlength=len(sizes)).astype(np.float64)
+
+    run_s, failures, expected = map(summed, (costs.run_s, costs.failures, costs.expected))
+    return {
+        "gpus": sizes.astype(np.int32),
+        "jobs": np.bincount(part, minlength=len(sizes)).astype(np.int32),
+        "run_s": run_s,
+        "failures": failures.astype(np.int32),
+        "failures_expected": expected,
+        "mttf_s": _over(run_s, failures),
+        "mttf_expected_s": _over(run_s, expected),
+        "training_time_ratio": summed(costs.productive_s) / run_s,
+        "lost_gpu_s": summed(costs.lost_gpu_s),
+    }
+
+
+def failure_summary(rows: Rows, costs: JobCosts) -> Mapping[str, Any]:
+    """The statistics that failures add to the summary."""
+    saving = sum(row.saving * row.placement.gpus for row in rows.placements)
+    return {
+        "outages": sum(row.outage is not None for row in rows.outages),
+        "failures": int(costs.failures.sum()),
+        "lost_gpu_s": float(costs.lost_gpu_s.sum()),
+        "checkpoint_gpu_s": saving / TICKS_PER_S,
+        "withdrawn_gpu_s": _withdrawn_gpu_ticks(rows) / TICKS_PER_S,
+        "training_time_ratio_mean": float(np.mean(costs.ratio)),
+    }
+
+
+def _lost_gpu_ticks(row: PlacementRow) -> int:
+    """GPU time of the work since the last checkpoint, if a failure ended the interval."""
+    return row.lost * row.placement.gpus if row.reason is FAILED else 0
+
+
+def _withdrawn_gpu_ticks(rows: Rows) -> int:
+    """GPU time out of service until the last job finished."""
+    end = max(row.finish for row in rows.jobs)
+    until = [*(row.tick for row in rows.withdrawn[1:]), end]
+    return sum(
+        row.gpus * max(0, min(after, end) - row.tick)
+        for row, after in zip(rows.withdrawn, until, strict=False)
+    )
+
+
+def _over(seconds: Numbers, counts: Numbers) -> list[float | None]:
+    return [
+        time_s / count if count else None
+        for time_s, count in zip(seconds.tolist(), counts.tolist(), strict=True)
+    ]

@@ -1,0 +1,196 @@
+"""What tenants used against what they are entitled to, and how long jobs of each priority waited.
+
+Only runs whose jobs have tenants or priorities have these columns, tables and metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.engine.rows import PlacementRow, Rows
+from artist.results.metrics import SECONDS_PER_HOUR, Table
+from artist.units import TICKS_PER_S
+from artist.workload.job import Job
+from artist.workload.tenants import Tenant
+
+INTERVALS = 96
+"""Of a run, in `tenant_use`: a quarter of an hour of a day each."""
+
+URGENT = 3
+"""Priorities up to this one have a service level (docs/mast.md)."""
+
+
+class Accounts(NamedTuple):
+    """More columns of `jobs`, more tables, and more entries of the summary."""
+
+    columns: Table
+    tables: Mapping[str, Table]
+    metrics: Mapping[str, float]
+
+
+NOTHING = Accounts({}, {}, {})
+
+
+def accounts(
+    rows: Rows,
+    trace: Sequence[Job],
+    jobs: Table,
+    gpus: int,
+    tenants: Mapping[str, Tenant],
+    queue: Mapping[str, Sequence[Any]],
+) -> Accounts:
+    """The accounts of a run on so many GPUs. `queue` is the table of its policy, if it has one."""
+    if not tenants and all(job.tenant is None and job.priority is None for job in trace):
+        return NOTHING
+    handles = sorted(row.handle for row in rows.jobs)
+    of_jobs = [trace[handle] for handle in handles]
+    columns: Table = {}
+    tables: dict[str, Table] = {}
+    metrics: dict[str, float] = {}
+    if tenants or any(job.tenant is not None for job in of_jobs):
+        tenant = [job.tenant or "" for job in of_jobs]
+        columns["tenant"] = tenant
+        names = list(tenants) or sorted({job.tenant for job in of_jobs if job.tenant is not None})
+        tables["tenants"] = _tenants(tenant, jobs, rows, trace, names, tenants, gpus)
+        tables["tenant_use"] = _use_over_time(rows, trace, names, tenants, gpus)
+        metrics |= _metrics_of_tenants(tables["tenants"])
+    if any(job.priority is not None for job in of_jobs):
+        priority = np.array([job.priority or 0 for job in of_jobs], np.int32)
+        columns["priority"] = priority
+        tables["priorities"] = _priorities(priority, jobs)
+        urgent = (priority > 0) & (priority <= URGENT)
+        if urgent.any():
+            delays = np.asarray(jobs["queue_delay_s"])[urgent]
+            metrics["queue_delay_urgent_mean_s"] = float(np.mean(delays))
+            metrics["queue_delay_urgent_p95_s"] = float(np.percentile(delays, 95))
+    pairs = zip(queue.get("late", ()), queue.get("priority", ()), strict=False)
+    counted = [bool(late) for late, priority in pairs if priority <= URGENT]
+    if counted:
+        metrics["late_share"] = sum(counted) / len(counted)
+    return Accounts(columns, tables, metrics)
+
+
+def _tenants(
+    tenant: Sequence[Any],
+    jobs: Table,
+    rows: Rows,
+    trace: Sequence[Job],
+    names: Sequence[str],
+    tenants: Mapping[str, Tenant],
+    gpus: int,
+) -> Table:
+    """A row per tenant, in the order of the scenario, else of the names."""
+    of_job = np.array(tenant, dtype=object)
+    delays, lost = np.asarray(jobs["queue_delay_s"]), np.asarray(jobs["preemptions"])
+    used_gpu_s = dict.fromkeys(names, 0.0)
+    for row in rows.placements:
+        name = trace[row.handle].tenant
+        if name is not None:
+            used_gpu_s[name] += row.placement.gpus * (row.end - row.start) / TICKS_PER_S
+    makespan_s = float(np.max(jobs["finish_s"]) - np.min(jobs["arrival_s"]))
+    own = [of_job == name for name in names]
+    used = np.array([used_gpu_s[name] for name in names])
+    entitled = _entitled(names, tenants, gpus)
+    return {
+        "tenant": list(names),
+        "entitled_gpus": entitled,
+        "jobs": np.array([int(mask.sum()) for mask in own], np.int32),
+        "used_gpu_h": used / SECONDS_PER_HOUR,
+        "used_share": used / (gpus * makespan_s),
+        "entitled_share": entitled / gpus,
+        "queue_delay_mean_s": np.array([_mean(delays[mask]) for mask in own]),
+        "queue_delay_p95_s": np.array([_p95(delays[mask]) for mask in own]),
+        "preemptions": np.array([int(lost[mask].sum()) for mask in own], np.int32),
+    }
+
+
+def _entitled(
+    names: Sequence[str], tenants: Mapping[str, Tenant], gpus: int
+) -> npt.NDArray[np.float64]:
+    """GPUs that tenants are entitled to: their quotas, or equal parts where there are none."""
+    if tenants:
+        return np.array([tenants[name].quota for name in names], np.float64)
+    return np.full(len(names), gpus / len(names))
+
+
+def _use_over_time(
+    rows: Rows,
+    trace: Sequence[Job],
+    names: Sequence[str],
+    tenants: Mapping[str, Tenant],
+    gpus: int,
+) -> Table:
+    """Mean use of every tenant in equal intervals of the run."""
+    first = min(row.arrival for row in rows.jobs)
+    last = max(row.finish for row in rows.jobs)
+    edges: npt.NDArray[np.float64] = np.linspace(first, last, INTERVALS + 1)
+    by_tenant: dict[str, list[PlacementRow]] = {name: [] for name in names}
+    for row in rows.placements:
+        name = trace[row.handle].tenant
+        if name is not None:
+            by_tenant[name].append(row)
+    held = np.array([_mean_held(by_tenant[name], edges) for name in names])
+    entitled = _entitled(names, tenants, gpus)
+    return {
+        "tenant": [name for name in names for _ in range(INTERVALS)],
+        "start_s": np.tile(edges[:-1] / TICKS_PER_S, len(names)),
+        "end_s": np.tile(edges[1:] / TICKS_PER_S, len(names)),
+        "gpus_held_mean": held.ravel(),
+        "entitled_gpus": np.repeat(entitled, INTERVALS),
+    }
+
+
+def _mean_held(
+    placements: Sequence[PlacementRow], edges: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """GPUs held on average between edges, in ticks."""
+    if not placements:
+        return np.zeros(len(edges) - 1)
+    gpus = np.array([row.placement.gpus for row in placements], np.float64)
+    start = np.array([row.start for row in placements], np.float64)
+    end = np.array([row.end for row in placements], np.float64)
+    ticks = np.concatenate([start, end])
+    change = np.concatenate([gpus, -gpus])
+    order = np.argsort(ticks, kind="stable")
+    ticks, held = ticks[order], np.cumsum(change[order])
+    # GPU-ticks up to each change; in between they grow evenly.
+    used = np.concatenate([[0.0], np.cumsum(held[:-1] * np.diff(ticks))])
+    means: npt.NDArray[np.float64] = np.diff(np.interp(edges, ticks, used)) / np.diff(edges)
+    return means
+
+
+def _metrics_of_tenants(tenants: Table) -> Mapping[str, float]:
+    """How evenly tenants are served: Jain's index of use over entitlement."""
+    entitled = np.asarray(tenants["entitled_share"])
+    served = np.asarray(tenants["used_share"])[entitled > 0] / entitled[entitled > 0]
+    squares = float(np.square(served).sum())
+    metrics: dict[str, float] = {"tenants": len(entitled)}
+    if squares:
+        metrics["tenants_jain_index"] = float(served.sum() ** 2 / (len(served) * squares))
+    return metrics
+
+
+def _priorities(priority: npt.NDArray[np.int32], jobs: Table) -> Table:
+    """A row per priority, from the most urgent; jobs without one come last, as 0."""
+    delays, lost = np.asarray(jobs["queue_delay_s"]), np.asarray(jobs["preemptions"])
+    values = sorted({int(x) for x in priority}, key=lambda x: (x == 0, x))
+    own = [priority == value for value in values]
+    return {
+        "priority": np.array(values, np.int32),
+        "jobs": np.array([int(mask.sum()) for mask in own], np.int32),
+        "queue_delay_mean_s": np.array([_mean(delays[mask]) for mask in own]),
+        "queue_delay_p95_s": np.array([_p95(delays[mask]) for mask in own]),
+        "preemptions": np.array([int(lost[mask].sum()) for mask in own], np.int32),
+    }
+
+
+def _mean(values: npt.NDArray[np.float64]) -> float:
+    return float(np.mean(values)) if len(values) else 0.0
+
+
+def _p95(values: npt.NDArray[np.float64]) -> float:
+    return float(np.percentile(values, 95)) if len(values) else 0.0

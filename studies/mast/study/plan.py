@@ -1,0 +1,45 @@
+"""Which runs there are. A run is a place in this plan: nothing else decides its result."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from workloads import PAPER, URGENT
+
+REPLICATES = 20
+CELLS = (1, 3, 5, 6, 9)
+MAST, FEDERATION = 6, 5
+
+
+class Regime(NamedTuple):
+    """Priorities, load, and the sum of quotas over the GPUs."""
+
+    mix: str
+    load: float
+    quotas: float
+
+
+REGIMES = (Regime(URGENT, 1.5, 1.5), Regime(URGENT, 1.3, 1.5), Regime(PAPER, 1.3, 1.5))
+
+
+class Planned(NamedTuple):
+    """A run."""
+
+    regime: Regime
+    cell: int
+    seed: int
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The columns that name the run."""
+        return (*map(str, self.regime), str(self.cell), str(self.seed))
+
+
+def planned() -> list[Planned]:
+    """All runs, replicate by replicate."""
+    return [
+        Planned(regime, cell, seed)
+        for seed in range(REPLICATES)
+        for regime in REGIMES
+        for cell in CELLS
+    ]

@@ -1,0 +1,173 @@
+"""The page: its tables and sentences, all from the rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jinja2 import StrictUndefined, Template
+from observations import HERE, METRICS, URGENT_PRIORITIES, Row
+from plan import CELLS, FEDERATION, MAST, REGIMES, REPLICATES, Regime
+from workloads import GPUS, HOUR_S, MIXES, REGIONS
+
+from artist.results.statistics.students_t import t_quantile
+
+LEVEL = 0.95
+MOST_LATE = 0.013
+"""Section 5.6: MAST's rate of late workloads stays below 1.3 %."""
+ALLOCATED = 0.98
+"""Section 5.2: the allocation rate of GPU machines."""
+TIMES_WORSE = 10
+"""Our reading of "much higher" (section 5.6), where a class is late at all."""
+
+WHAT = {
+    1: "queue and allocation per cluster",
+    3: "global queue, allocation per cluster",
+    5: "queue and allocation per region: the paper's federation",
+    6: "MAST: global queue, allocation per region",
+    9: "queue and allocation global",
+}
+
+
+class Rows:
+    """The rows by regime and cell, in the order of seeds."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+
+    def of(self, regime: Regime, cell: int) -> list[Row]:
+        """The replicates of a cell."""
+        place = (*map(str, regime), str(cell))
+        names = ("mix", "load", "quotas", "cell")
+        return [row for row in self._rows if tuple(row[x] for x in names) == place]
+
+
+def page_text(rows: Sequence[Row]) -> str:
+    """The whole page."""
+    template = Template(
+        (HERE / "page.md.j2").read_text(encoding="utf-8"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    table = Rows(rows)
+    return template.render(
+        gpus=f"{GPUS:,}",
+        regions=_list([str(x) for x in REGIONS]),
+        runs=len(rows),
+        replicates=REPLICATES,
+        **_findings(table),
+        regimes=[_regime(table, regime) for regime in REGIMES],
+    )
+
+
+def _findings(table: Rows) -> dict[str, Any]:
+    chief, mild = REGIMES[0], REGIMES[-1]
+    mast, fed, ideal = (table.of(chief, cell) for cell in (MAST, FEDERATION, 9))
+    lates = {x: (_pooled(mast, (x,)), _pooled(fed, (x,))) for x in URGENT_PRIORITIES}
+    most = max(late for late, _ in lates.values())
+    allocated = _mean(mast, lambda row: float(row["allocated_share"]))[0]
+    worst = max(URGENT_PRIORITIES, key=lambda x: _times(*lates[x]))
+    times = _times(*lates[worst])
+    same = all(a[x] == b[x] for a, b in zip(mast, ideal, strict=True) for x in METRICS)
+    three, five = (_pooled(table.of(chief, cell)) for cell in (3, 5))
+    return {
+        "chief": {"name": _name(chief)},
+        "mild": {"name": _name(mild)},
+        "mast_holds": _word(most < MOST_LATE and allocated >= ALLOCATED),
+        "mast_late": _list([_percent(lates[x][0]) for x in URGENT_PRIORITIES]),
+        "allocated": _percent(allocated),
+        "federation_holds": _word(times >= TIMES_WORSE),
+        "federation_late": _list([_percent(lates[x][1]) for x in URGENT_PRIORITIES]),
+        "worst": worst,
+        "times": _times_text(times),
+        "same": "every number of every run" if same else "not all runs",
+        "three": _percent(three),
+        "five": _percent(five),
+        "better": "(3)" if three < five else "(5)",
+        "mild_late": _list([_percent(_pooled(table.of(mild, cell))) for cell in CELLS]),
+    }
+
+
+def _regime(table: Rows, regime: Regime) -> dict[str, Any]:
+    mast = table.of(regime, MAST)
+    lines = []
+    for cell in CELLS:
+        rows = table.of(regime, cell)
+        lates = [
+            _interval(rows, lambda row, x=x: 100 * _pooled([row], (x,))) for x in URGENT_PRIORITIES
+        ]
+        allocated = _interval(rows, lambda row: 100 * float(row["allocated_share"]), digits=1)
+        fell = _mean(rows, lambda row: float(row["preemptions"]))[0]
+        jct_h = _interval(rows, lambda row: float(row["jct_mean_s"]) / HOUR_S)
+        against = "-" if cell == MAST else _against(mast, rows)
+        lines.append([f"({cell}) {WHAT[cell]}", *lates, against, allocated, f"{fell:.0f}", jct_h])
+    return {
+        "name": _name(regime),
+        "mix": ", ".join(f"{100 * x:g}" for x in MIXES[regime.mix]),
+        "load": f"{regime.load:g}",
+        "quotas": f"{regime.quotas:g}",
+        "rows": lines,
+    }
+
+
+def _name(regime: Regime) -> str:
+    return f"{regime.mix}, load {regime.load:g}"
+
+
+def _pooled(rows: Sequence[Row], priorities: Sequence[int] = URGENT_PRIORITIES) -> float:
+    """Late waits over waits, all rows and priorities together."""
+    waits = sum(float(row[f"waits_{x}"]) for row in rows for x in priorities)
+    return (
+        sum(float(row[f"late_{x}"]) for row in rows for x in priorities) / waits if waits else 0.0
+    )
+
+
+def _mean(rows: Sequence[Row], value: Callable[[Row], float]) -> tuple[float, float]:
+    """Mean and half-width of its interval."""
+    return _mean_of([value(row) for row in rows])
+
+
+def _mean_of(values: Sequence[float]) -> tuple[float, float]:
+    array = np.array(values)
+    half = t_quantile(LEVEL, len(array) - 1) * float(array.std(ddof=1)) / math.sqrt(len(array))
+    return float(array.mean()), half
+
+
+def _interval(rows: Sequence[Row], value: Callable[[Row], float], digits: int = 2) -> str:
+    mean, half = _mean(rows, value)
+    return f"{mean:.{digits}f} ± {half:.{digits}f}"
+
+
+def _against(mast: Sequence[Row], other: Sequence[Row]) -> str:
+    pairs = zip(mast, other, strict=True)
+    mean, half = _mean_of([100 * (_pooled([b]) - _pooled([a])) for a, b in pairs])
+    return f"{mean:+.2f} ± {half:.2f}" if mean or half else "0"
+
+
+def _times(mast: float, other: float) -> float:
+    if not other:
+        return 0.0
+    return other / mast if mast else math.inf
+
+
+def _times_text(times: float) -> str:
+    return (
+        "never late under MAST"
+        if math.isinf(times)
+        else f"{times:.0f} times as often as under MAST"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def _list(texts: Sequence[str]) -> str:
+    return ", ".join(texts[:-1]) + f" and {texts[-1]}"
+
+
+def _word(holds: bool) -> str:
+    return "holds" if holds else "does not hold"

@@ -1,0 +1,165 @@
+"""Do jobs start only where their data is, and when it is there?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from regions_and_tables import CLUSTER, DATA, times
+from support import SELF_SUFFICIENT
+
+from artist.errors import ConfigError, TraceError
+from artist.results.result import Result
+from artist.results.terms.columns import TABLES
+
+Run = Callable[..., Result]
+FULL = "full,0,4,any,100,1.0,"
+"""It has all GPUs of region east for 100 s."""
+
+
+def test_a_job_elsewhere_than_its_table_waits_for_a_copy_of_it(run: Run) -> None:
+    result = run(FULL, "late,1,4,any,20,1.0,ads")
+    assert times(result, "start_s")["late"] == 1 + 10  # 10 GB at a gigabyte per second
+    assert times(result, "finish_s")["late"] == 31
+    assert result.summary["data_copies"] == 1
+    assert result.summary["data_copied_bytes"] == 10 * 10**9
+    assert result.summary["data_refused_jobs"] == 1
+    copies = result.tables["copies"]
+    assert list(copies) == [term.name for term in TABLES["copies"]]
+    assert (copies["source"], copies["target"]) == (["east"], ["west"])
+    assert (copies["start_s"], copies["end_s"]) == ([1.0], [11.0])
+
+
+def test_why_it_waits_is_written(run: Run) -> None:
+    (reason,) = run(FULL, "late,1,4,any,20,1.0,ads").tables["waits"]["reason"]
+    assert reason.startswith("10 GB of its tables are on the way to region west")
+
+
+def test_a_job_beside_its_table_starts_at_once(run: Run) -> None:
+    result = run("early,1,4,any,20,1.0,ads")
+    assert times(result, "start_s") == {"early": 1}
+    assert result.summary["data_copies"] == 0
+
+
+def test_two_copies_on_one_link_take_twice_as_long(run: Run) -> None:
+    result = run(FULL, "b,1,4,any,20,1.0,ads", "c,1,4,any,20,1.0,user")
+    assert times(result, "start_s") == {"full": 0, "b": 21, "c": 21}
+
+
+def test_a_second_job_uses_the_copy_of_the_first(run: Run) -> None:
+    result = run(FULL, "b,1,4,any,20,1.0,ads", "c,5,4,any,20,1.0,ads")
+    assert times(result, "start_s") == {"full": 0, "b": 11, "c": 11}
+    assert result.summary["data_copies"] == 1
+
+
+def test_tables_that_no_region_holds_together_go_where_the_fewest_bytes_are_missing(
+    run: Run,
+) -> None:
+    """East lacks 10 GB of logs and west 20; north is too small for the job."""
+    result = run("both,2,4,any,20,1.0,ads logs")
+    assert result.tables["copies"]["target"] == ["east"]
+    assert times(result, "start_s")["both"] == 12
+
+
+def test_a_region_without_room_gets_no_copy(run: Run) -> None:
+    """West has 200 GB and the table 300, so that the job waits for east."""
+    result = run(FULL, "late,1,4,any,20,1.0,big", data=DATA + "big,,300GB,east\n")
+    assert times(result, "start_s")["late"] == 100
+    (reason,) = result.tables["waits"]["reason"]
+    assert reason.startswith("region west has no room for its tables")
+
+
+def test_what_is_on_the_way_takes_room(run: Run) -> None:
+    """West has room for one of two tables of 150 GB. The second job waits for east."""
+    data = DATA + "big,,150GB,east\nlarge,,150GB,east\n"
+    rows = (FULL.replace("100", "500"), "b,1,4,any,20,1.0,big", "c,2,4,any,20,1.0,large")
+    assert times(run(*rows, data=data), "start_s") == {"full": 0, "b": 151, "c": 500}
+
+
+def test_a_job_reads_a_partition_or_all_of_a_table(run: Run) -> None:
+    data = DATA + "logs,2,30GB,north\n"
+    (one,) = run("a,0,4,any,1,1.0,logs/1", data=data).tables["copies"]["bytes"]
+    (both,) = run("a,0,4,any,1,1.0,logs", data=data).tables["copies"]["bytes"]
+    assert (one, both) == (10 * 10**9, 40 * 10**9)
+
+
+def test_without_replication_a_job_waits_for_the_region_that_holds_its_table(run: Run) -> None:
+    never = {"data_options": {"replicate": "never"}}
+    result = run(FULL, "late,1,4,any,20,1.0,ads", **never)
+    assert times(result, "start_s")["late"] == 100
+    assert result.summary["data_copies"] == 0
+
+
+def test_without_replication_a_job_that_can_run_nowhere_is_refused(run: Run) -> None:
+    with pytest.raises(TraceError, match=r"job 'both' reads ads, logs, which no region holds"):
+        run("both,2,4,any,20,1.0,ads logs", data_options={"replicate": "never"})
+
+
+# The schedulers of the original simulator know no job that loses its GPUs at once.
+@pytest.mark.parametrize("policy", [x for x in SELF_SUFFICIENT if not x.endswith("-original")])
+def test_every_policy_finishes_its_jobs_beside_their_data(run: Run, policy: str) -> None:
+    tables = ("", "ads", "user", "logs", "ads logs")
+    rows = [f"j{i},{i},{1 + i % 4},vgg11,{50 + 30 * i},1.0,{tables[i % 5]}" for i in range(12)]
+    result = run(*rows, policy=policy)
+    assert result.summary["jobs_finished"] == 12
+    assert result.summary["data_copies"] > 0
+
+
+def test_names_change_nothing(run: Run) -> None:
+    rows = [f"j{i},{i},4,any,40,1.0,{name}" for i, name in enumerate(("", "ads", "user logs"))]
+    first = run(*rows)
+    cluster, data = CLUSTER, DATA
+    for old, new in (("east", "zulu"), ("west", "alfa"), ("ads", "zzz"), ("user", "aaa")):
+        cluster, data = cluster.replace(old, new), data.replace(old, new)
+    rows = [row.replace("ads", "zzz").replace("user", "aaa") for row in rows]
+    second = run(*rows, cluster=cluster, data=data)
+    for column in ("start_s", "finish_s"):
+        assert times(first, column) == times(second, column)
+    assert first.tables["copies"]["end_s"] == second.tables["copies"]["end_s"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            "ads,,10GB,easter",
+            r"data.csv:2: region 'easter' is not in the cluster: did you mean 'east'",
+        ),
+        (
+            "ads,,300GB,west",
+            r"data.csv:2: 'ads' has 300 GB, more than the storage of region 'west'",
+        ),
+        ("a,,150GB,west\nb,,60GB,west", r"data.csv:3: with 'b' region 'west' holds 210 GB, more"),
+        ("ads,,10GB,east\nads,,1GB,west", r"data.csv:3: 'ads' is described twice"),
+        ("ads,,10GB,east\nads,1,1GB,east", r"data.csv:3: 'ads/1' is described twice"),
+        ("ads,1,10GB,east\nads,2,1GB,west", r"data.csv:3: table 'ads' has its home in region 'ea"),
+        ("ads,,10 gigs,east", r"data.csv:2: field 'size' is '10 gigs', expected whole bytes"),
+        ("ads,,10GB,", r"data.csv:2: field 'regions': expected its home"),
+        ("ads,,10GB", r"data.csv:2: 3 cells, expected 4"),
+        ("a b,,10GB,east", r"data.csv:2: name 'a b': expected a name without blanks"),
+    ],
+)
+def test_a_bad_data_file_is_refused_with_its_line(run: Run, rows: str, message: str) -> None:
+    with pytest.raises(TraceError, match=message):
+        run("a,0,1,any,1,1.0,", data=f"table,partition,size,regions\n{rows}\n")
+
+
+def test_a_bad_header_is_refused(run: Run) -> None:
+    with pytest.raises(TraceError, match=r"data.csv:1: unknown or second column 'sise': did you"):
+        run("a,0,1,any,1,1.0,", data="table,sise,regions\nads,1GB,east\n")
+    with pytest.raises(TraceError, match=r"data.csv:1: column 'regions' is missing"):
+        run("a,0,1,any,1,1.0,", data="table,size\nads,1GB\n")
+
+
+def test_a_job_that_reads_an_unknown_table_is_refused(run: Run) -> None:
+    with pytest.raises(TraceError, match=r"job 'a' reads table 'adz'.*did you mean 'ads'"):
+        run("a,0,1,any,1,1.0,adz")
+
+
+def test_data_needs_regions_and_a_network_between_them(run: Run) -> None:
+    without = "\n".join(x for x in CLUSTER.splitlines() if not x.startswith("wide_area")) + "\n"
+    with pytest.raises(ConfigError, match="states no wide_area, so no data can move"):
+        run("a,0,1,any,1,1.0,ads", cluster=without)
+    run("a,0,4,any,1,1.0,ads", cluster=without, data_options={"replicate": "never"})
+    with pytest.raises(ConfigError, match="needs regions; give a cluster file"):
+        run("a,0,1,any,1,1.0,ads", tree=[[4]], fabric="hgx-h100", without=("cluster",))

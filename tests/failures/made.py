@@ -1,0 +1,63 @@
+"""Failure models and runs under them that several tests need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from support import AloneRates, EstimateByLevel, make_policy
+
+from artist.cluster.tree import ClusterTree
+from artist.contract import Checkpoint, Policy
+from artist.engine.rows import Rows
+from artist.engine.simulator import Simulator
+from artist.failures.failures import Failures
+from artist.failures.model_file import FailureFile, FailureModel
+from artist.failures.options import CheckpointOptions
+from artist.failures.units import Units
+from artist.units import ticks
+from artist.workload.job import Job
+
+
+def exponential(mtbf_s: float, repair_s: float = 0.0, **more: Any) -> dict[str, Any]:
+    """Failures of one kind."""
+    return {"distribution": "exponential", "mtbf_s": mtbf_s, "repair_s": repair_s, **more}
+
+
+def units(tree: ClusterTree, model: Mapping[str, Any]) -> Units:
+    """The units of a cluster under a model."""
+    return Units(tree, FailureFile(Path("model.yaml"), FailureModel.model_validate(dict(model))))
+
+
+def run_with_failures(
+    tree: ClusterTree,
+    jobs: Sequence[Job],
+    model: Mapping[str, Any],
+    *,
+    policy: Policy | None = None,
+    interval_s: float | str | None = None,
+    cost_s: float = 0.0,
+    seed: int = 0,
+    check: bool = True,
+) -> tuple[Rows, Failures]:
+    """A run without communication, under fifo unless another policy is given."""
+    options = None
+    if interval_s is not None:
+        options = CheckpointOptions.model_validate({"interval_s": interval_s, "cost_s": cost_s})
+    failures = Failures(units(tree, model), options)
+    simulator = Simulator(
+        tree,
+        jobs,
+        AloneRates(tree, EstimateByLevel(tree)),
+        lease=None if policy is None else policy.lease,
+        events=failures.events(seed),
+        checkpoints=failures.checkpoints,
+        check=check,
+    )
+    return simulator.run(policy or make_policy("fifo")), failures
+
+
+def every(interval_s: float | None, cost_s: float = 0.0) -> Checkpoint:
+    """A checkpoint after so many seconds of work."""
+    return Checkpoint(None if interval_s is None else ticks(interval_s), ticks(cost_s))

@@ -1,0 +1,251 @@
+"""Do files of failures say one clear sentence when they are wrong, and run when they are right?"""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+import artist
+from artist.config import Scenario, load_scenario
+from artist.errors import ConfigError
+from artist.failures.model_file import failure_names, load_failures
+from artist.trace.native.writer import write_csv, write_parquet, write_simple
+from artist.trace.read import read_trace
+
+MACHINE = "machine: {distribution: exponential, mtbf_s: 5.0e5, repair_s: 600}\n"
+OUT = "  - {kind: machine, unit: 3, at_s: 100, duration_s: 50}\n"
+
+
+def simulated(**settings: object) -> artist.Result:
+    small = {"racks": 1, "trace": "tiny-poisson", "policy": "fifo"}
+    return artist.simulate(Scenario(**{**small, **settings}), cache=False, check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "machine: {distribution: exponential, mtbf_s: -5, repair_s: 1}",
+            ":1: 'machine.mtbf_s' is -5, expected at least 1.0",
+        ),
+        (
+            "machine:\n  distribution: normal\n  mtbf_s: 5\n  repair_s: 1",
+            ":2: 'machine.distribution' is 'normal', expected 'exponential' or 'weibull'",
+        ),
+        (f"{MACHINE}machnie: 3", ":2: unknown setting 'machnie': did you mean 'machine'?"),
+        (
+            "rack:\n  mtbf: 5",
+            ":2: unknown setting 'rack.mtbf': did you mean 'mtbf_s'?",
+        ),
+        ("rack: {distribution: exponential, mtbf_s: 5}", ":1: setting 'rack.repair_s' is missing"),
+        (
+            "gpu: {distribution: weibull, mtbf_s: 5, repair_s: 1}",
+            ":1: 'gpu': give a shape with distribution weibull, and with no other",
+        ),
+        (
+            f"{MACHINE}outages:\n  - {{kind: machine, unit: 8, at_s: 1, duration_s: 1}}",
+            ":3: an outage of machine 8, but the cluster has 8 (numbered from 0); correct unit",
+        ),
+        (
+            "outages:\n  - {kind: gpu, unit: 64, at_s: 1, duration_s: 1}",
+            ":2: an outage of gpu 64, but the cluster has 64 (numbered from 0); correct unit",
+        ),
+        (
+            "outages:\n  - {kind: machnie, unit: 8, at_s: 1, duration_s: 1}",
+            ":2: no 'machnie' in this cluster (did you mean 'machine'?)",
+        ),
+        (
+            "levels:\n  region: {distribution: exponential, mtbf_s: 5, repair_s: 1}",
+            ":2: no 'region' in this cluster",
+        ),
+        (
+            f"outages:\n{OUT}  - {{kind: machine, unit: 3, at_s: 149, duration_s: 9}}",
+            ":3: machine 3 leaves service at 149 s, but is away from 100 s to 150 s; join the two "
+            "outages or move one",
+        ),
+        (
+            f"outages:\n{OUT}maintenance:\n{OUT.replace('100', '60')}",
+            ":2: machine 3 leaves service at 100 s, but is away from 60 s to 110 s",
+        ),
+    ],
+)
+def test_a_bad_file_is_one_sentence_with_line_value_and_remedy(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        simulated(failures=str(file), fabric="a100")
+    assert f"{file}{words}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_outages_that_touch_do_not_overlap(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    more = OUT.replace("100", "150") + OUT.replace("machine", "link")
+    file.write_text(f"outages:\n{OUT}{more}")
+    assert len(load_failures(str(file)).model.outages) == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"failures": "meta"}, "unknown failure model 'meta': did you mean 'meta-rsc'?"),
+        ({"failures": "nowhere.yaml"}, "nowhere.yaml: cannot be read"),
+        (
+            {"checkpoint": {"interval_s": -3}},
+            "'checkpoint.interval_s': expected seconds above 0, auto, daly or young, got -3",
+        ),
+        (
+            {"checkpoint": {"interval_s": "often"}},
+            "expected seconds above 0, auto, daly or young, got 'often'",
+        ),
+        ({"checkpoint": {"interval": 3}}, "unknown setting 'checkpoint.interval'"),
+        ({"checkpoint": {"interval_s": 3, "cost_s": -1}}, "'checkpoint.cost_s' is -1"),
+    ],
+)
+def test_a_bad_setting_is_named(settings: dict, words: str) -> None:
+    with pytest.raises(ConfigError, match=r"^[^\n]*$") as caught:
+        simulated(**settings)
+    assert words in str(caught.value)
+
+
+def test_shipped_models_can_be_read_and_say_where_their_numbers_are_from() -> None:
+    assert "meta-rsc" in failure_names()
+    for name in failure_names():
+        model = load_failures(name).model
+        assert model.summary
+        assert all(one.source for _, one in model.random)
+
+
+def test_scenarios_sweeps_and_set_take_the_keys(tmp_path: Path) -> None:
+    sets = ["checkpoint.interval_s=auto", "checkpoint.cost_s=30", "failures=meta-rsc"]
+    scenario = load_scenario(None, {}, sets)
+    assert scenario.checkpoint is not None
+    assert (scenario.checkpoint.interval_s, scenario.checkpoint.cost_s) == ("auto", 30.0)
+    file = tmp_path / "scenario.yaml"
+    file.write_text("failures: meta-rsc\ncheckpoint: {interval_s: 3600, cost_s: 30}\n")
+    read = load_scenario(file, {}, ["checkpoint.cost_s=31"])
+    assert read.model_dump()["checkpoint"] == {"interval_s": 3600.0, "cost_s": 31.0}
+
+
+def test_a_scenario_without_failures_does_not_tell_of_them() -> None:
+    assert {"failures", "checkpoint"}.isdisjoint(Scenario().model_dump())
+    told = simulated()
+    assert {"outages", "failures", "training_time_ratio_mean"}.isdisjoint(told.summary)
+    assert {"outages", "failure_sizes"}.isdisjoint(told.tables)
+    assert {"failures", "checkpoint_s"}.isdisjoint(told.tables["jobs"])
+    assert "gpus_withdrawn" not in told.tables["timeline"]
+
+
+def test_a_result_names_the_digest_of_the_model(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(MACHINE)
+    assert simulated(failures=str(file)).inputs["failures"].startswith("sha256:")
+
+
+def test_the_scenarios_checkpoints_come_before_those_of_the_model(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("checkpoint: {interval_s: 100, cost_s: 10}\n")
+    of_model = simulated(failures=str(file)).summary["checkpoint_gpu_s"]
+    own = {"interval_s": 100, "cost_s": 20}
+    of_scenario = simulated(failures=str(file), checkpoint=own).summary["checkpoint_gpu_s"]
+    assert of_scenario == pytest.approx(2 * of_model)
+
+
+def test_run_time_is_productive_stalled_saving_or_lost(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("machine: {distribution: exponential, mtbf_s: 3.0e4, repair_s: 60}\n")
+    result = simulated(
+        failures=str(file), checkpoint={"interval_s": 600, "cost_s": 20}, restart_s=30, racks=1
+    )
+    jobs, summary = result.jobs, result.summary
+    assert summary["failures"] == jobs.failures.sum() > 0
+    assert summary["outages"] == len(result.table("outages"))
+    parts = jobs.compute_s + jobs.comm_s + jobs.checkpoint_s + jobs.stalled_s
+    assert jobs.run_s.to_numpy() == pytest.approx(parts.to_numpy())
+    means = ("queue_delay", "comm_kept", "compute_kept", "preemption_time")
+    assert summary["jct_mean_s"] == pytest.approx(sum(summary[f"{m}_mean_s"] for m in means))
+    shares = [
+        summary[f"gpu_{part}_share"] for part in ("computing", "communicating", "stalled", "lost")
+    ]
+    assert summary["gpu_allocated_share"] == pytest.approx(sum(shares))
+    timeline = result.timeline
+    length_s = -timeline.time_s.diff(-1).to_numpy()[:-1]
+    away = (timeline.gpus_withdrawn.to_numpy()[:-1] * length_s).sum()
+    assert summary["withdrawn_gpu_s"] == pytest.approx(away)
+    sizes = result.table("failure_sizes")
+    assert sizes.failures.sum() == summary["failures"]
+    assert sizes.lost_gpu_s.sum() == pytest.approx(summary["lost_gpu_s"])
+    assert result.table("outages").lost_gpu_s.sum() == pytest.approx(summary["lost_gpu_s"])
+
+
+def test_jobs_say_their_own_checkpoints_and_keep_them_in_files(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.csv"
+    file.write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s,checkpoint_interval_s,checkpoint_cost_s\n"
+        "a,0,2,any,100,1.0,10,1\nb,0,2,any,100,1.0,,\n"
+    )
+    result = simulated(trace=str(file), backend="none")
+    assert result.jobs.run_s.tolist() == [110.0, 100.0]
+    jobs = read_trace(file).jobs
+    assert [job.checkpoint_interval_s for job in jobs] == [10.0, None]
+    for write, name in (
+        (write_csv, "a.csv"),
+        (write_parquet, "a.parquet"),
+        (write_simple, "b.csv"),
+    ):
+        write(jobs, tmp_path / name)
+        assert read_trace(tmp_path / name).jobs == jobs
+
+
+def test_a_job_that_never_gets_done_is_an_error(tmp_path: Path, monkeypatch) -> None:
+    from artist.engine import simulator
+
+    monkeypatch.setattr(simulator, "MOST_IN_VAIN", 50)
+    file = tmp_path / "mine.yaml"
+    file.write_text("machine: {distribution: exponential, mtbf_s: 5, repair_s: 1}\n")
+    with pytest.raises(artist.ArtistError, match="51 failures in a row before it had"):
+        simulated(failures=str(file))
+
+
+def test_a_copied_simulator_meets_the_same_failures(tmp_path: Path) -> None:
+    from artist.run import prepare
+
+    file = tmp_path / "mine.yaml"
+    file.write_text("machine: {distribution: exponential, mtbf_s: 3.0e4, repair_s: 60}\n")
+    scenario = Scenario(
+        racks=1, trace="tiny-poisson", policy="fifo", failures=str(file),
+        checkpoint={"interval_s": 600},
+    )  # fmt: skip
+    prepared = prepare(scenario)
+    for _ in range(8):
+        prepared.simulator.answer(prepared.policy.decide(prepared.simulator.next_question()))
+    twin, policy = pickle.loads(pickle.dumps((prepared.simulator, prepared.policy)))  # noqa: S301
+    one, other = prepared.simulator.run(prepared.policy), twin.run(policy)
+    assert one.placements == other.placements
+    assert one.outages == other.outages
+
+
+def test_a_sweep_tells_two_models_apart(tmp_path: Path) -> None:
+    from artist.experiments.same_inputs import Inputs
+
+    names = []
+    for repair_s in (600, 601):
+        file = tmp_path / f"{repair_s}.yaml"
+        file.write_text(MACHINE.replace("600", str(repair_s)))
+        names.append(str(file))
+    inputs = Inputs()
+    one, other = (inputs.of(Scenario(trace="tiny-poisson", failures=name)) for name in names)
+    assert one["failures"] != other["failures"]
+
+
+def test_workers_elsewhere_get_a_copy_of_the_model(tmp_path: Path) -> None:
+    from artist.experiments.input_files import InputFiles
+
+    file = tmp_path / "mine.yaml"
+    file.write_text(MACHINE)
+    copied = InputFiles(tmp_path / "there").copied(Scenario(failures=str(file)))
+    assert (tmp_path / "there" / copied.failures).read_text() == MACHINE

@@ -1,0 +1,117 @@
+"""Do quotas and priorities hold, whatever policy they are put around?"""
+
+from __future__ import annotations
+
+import pytest
+from quota_cases import TENANTS, Watch, jobs, run
+from support import cluster, job
+
+from artist.engine.simulator import Simulator
+from artist.rng import FIRST_DRAWS
+from artist.run import open_policy
+from artist.testing import LevelRates, check_policy
+from artist.units import seconds, ticks
+from artist.workload.tenants import Tenant
+
+# Hosts that give a waiting job GPUs whenever enough are free.
+PACKING = ["fifo", "fifo-backfill", "sjf", "srsf", "srtf", "las"]
+
+
+@pytest.mark.parametrize("host", PACKING)
+@pytest.mark.parametrize("priorities", [True, False])
+def test_nobody_within_quota_waits_for_what_another_holds_above_it(host, priorities) -> None:
+    waits = 0
+    for seed in range(12):
+        watch = Watch(TENANTS)
+        made = jobs(seed, priorities=priorities)
+        rows = run(open_policy(f"quota({host})", {}, FIRST_DRAWS, TENANTS), made, watch)
+        assert len(rows.jobs) == len(made)
+        assert not watch.wronged
+        waits += watch.waits
+    assert waits  # else nobody would have noticed
+
+
+@pytest.mark.parametrize("cell", [1, 3, 5, 6, 9])
+def test_the_same_holds_for_mast_right_after_a_pass(cell) -> None:
+    """Between passes, jobs keep their classes (section 4.2). One cluster, so all cells agree."""
+    waits = 0
+    for seed in range(12):
+        watch = Watch(TENANTS)
+        policy = open_policy("mast", {"cell": cell}, FIRST_DRAWS, TENANTS)
+
+        def after_passes(running: Simulator, policy=policy, watch=watch) -> None:
+            passes = policy.tables()["passes"]
+            if passes and running.now - ticks(passes[-1]["time_s"]) <= 1:
+                watch(running)
+
+        run(policy, jobs(seed), after_passes)
+        assert not watch.wronged
+        waits += watch.waits
+    assert waits
+
+
+@pytest.mark.parametrize("host", ["dally", "gandiva", "tiresias", "themis"])
+def test_hosts_that_are_choosy_finish_all_jobs_too(host) -> None:
+    made = jobs(3)
+    policy = open_policy(f"quota({host})", {}, FIRST_DRAWS, TENANTS)
+    assert len(run(policy, made, Watch(TENANTS)).jobs) == len(made)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("host", ["fifo", "las", "srtf", "dally", "gandiva", "themis"])
+def test_the_wrapper_keeps_the_contract(host) -> None:
+    check_policy(lambda: open_policy(f"quota({host})", {}))
+
+
+def starts(policy: str, made: list, tenants: dict[str, Tenant]) -> dict[str, list[float]]:
+    """When each job got GPUs, on one machine of 8."""
+    tree = cluster([8])
+    simulator = Simulator(tree, made, LevelRates(tree), check=True)
+    rows = simulator.run(open_policy(policy, {}, FIRST_DRAWS, tenants))
+    begun: dict[str, list[float]] = {one.id: [] for one in made}
+    for row in sorted(rows.placements, key=lambda x: x.start):
+        begun[made[row.handle].id].append(seconds(row.start))
+    return begun
+
+
+@pytest.mark.parametrize("policy", ["quota(fifo)", "mast"])
+def test_a_job_above_quota_gives_way(policy) -> None:
+    tenants = {"ads": Tenant(quota=4), "web": Tenant(quota=4)}
+    made = [
+        job("within", 4, 100, tenant="ads"),
+        job("above", 4, 100, tenant="ads"),
+        job("late", 4, 100, arrival_s=10.0, tenant="web"),
+    ]
+    begun = starts(policy, made, tenants)
+    assert begun["within"] == [0.0]
+    assert begun["late"] == pytest.approx([10.0], abs=1e-8)
+    assert begun["above"] == pytest.approx([0.0, 100.0], abs=1e-8)
+
+
+@pytest.mark.parametrize("policy", ["quota(fifo)", "mast"])
+def test_an_urgent_job_takes_gpus_from_the_least_urgent(policy) -> None:
+    made = [
+        job("three", 4, 100, priority=3),
+        job("five", 4, 100, priority=5),
+        job("one", 4, 100, arrival_s=10.0, priority=1),
+        job("four", 4, 50, arrival_s=20.0, priority=4),
+    ]
+    begun = starts(policy, made, {})
+    assert begun["one"] == pytest.approx([10.0], abs=1e-8)
+    assert begun["three"] == [0.0]
+    assert begun["five"] == pytest.approx([0.0, 110.0], abs=1e-8)
+    assert begun["four"] == pytest.approx([100.0], abs=1e-8)
+
+
+@pytest.mark.parametrize("policy", ["quota(fifo)", "mast"])
+def test_few_fall(policy) -> None:
+    """Of 1, 2 and 5 GPUs that would fall in this order, the 5 suffice for a job of 5."""
+    made = [
+        job("one", 1, 100, priority=7),
+        job("two", 2, 100, arrival_s=1.0, priority=7),
+        job("five", 5, 100, arrival_s=2.0, priority=7),
+        job("urgent", 5, 10, arrival_s=3.0, priority=1),
+    ]
+    begun = starts(policy, made, {})
+    assert len(begun["one"]) == len(begun["two"]) == 1
+    assert begun["five"] == pytest.approx([2.0, 13.0], abs=1e-8)

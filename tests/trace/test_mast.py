@@ -1,0 +1,115 @@
+"""Has a workload of `mast-synth` the quantiles that MAST's authors published?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from artist.cluster.cluster_file import load_cluster
+from artist.data.catalogue import load_catalogue
+from artist.data.store import Store
+from artist.errors import ConfigError
+from artist.trace.native.writer import write_csv
+from artist.trace.read import read_trace
+from artist.trace.synthetic.mast import PRIORITY_SHARES, MastWorkload, data_file, mast_synth
+
+SEEDS = (0, 1)
+JOBS = 10_000
+WORKLOADS = {seed: mast_synth(JOBS, 1.0, 100_000, seed) for seed in SEEDS}
+
+GB, TB = 1e9, 1e12
+PUBLISHED = {
+    "gpus": (16, 64, 128),
+    "run_s": (20 * 60, 6.7 * 3600, 66 * 3600),
+    "restart_s": (150, 278, 449),
+    "size_bytes": (565e6, 103 * GB, 7.5 * TB),
+    "sharing": (3, 17, 45),
+}
+"""P50, P90 and P99: sections 5.1, 5.5, 3.4 and 2."""
+
+
+def values(workload: MastWorkload, what: str) -> list[float]:
+    jobs = workload.trace.jobs
+    if what == "sharing":
+        return list(Counter(name for job in jobs for name in job.tables).values())
+    if what == "size_bytes":
+        return [partition.size_bytes for partition in workload.partitions]
+    if what == "run_s":
+        return [job.ideal_s for job in jobs]
+    return [getattr(job, what) for job in jobs]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("what", PUBLISHED)
+def test_each_published_quantile_is_met_within_a_tenth(what: str, seed: int) -> None:
+    drawn = np.percentile(values(WORKLOADS[seed], what), [50, 90, 99])
+    assert drawn == pytest.approx(PUBLISHED[what], rel=0.1)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_priorities_have_the_published_shares(seed: int) -> None:
+    counts = Counter(job.priority for job in WORKLOADS[seed].trace.jobs)
+    total = sum(PRIORITY_SHARES.values())
+    for priority, percent in PRIORITY_SHARES.items():
+        # Stratified: a class has its share, but for a job at each of its ends.
+        assert abs(counts[priority] - JOBS * percent / total) <= 2
+
+
+def test_the_load_is_what_was_asked_for() -> None:
+    jobs = WORKLOADS[0].trace.jobs
+    demanded = sum(job.gpus * job.ideal_s for job in jobs) / jobs[-1].arrival_s / 100_000
+    assert demanded == pytest.approx(1.0, rel=0.05)
+
+
+def test_every_job_reads_two_partitions_and_a_partition_has_one_table_with_one_home() -> None:
+    workload = WORKLOADS[0]
+    names = [f"{x.table}/{x.name}" for x in workload.partitions]
+    assert len(set(names)) == len(names)
+    assert {len(set(job.tables)) for job in workload.trace.jobs} == {2}
+    assert {name for job in workload.trace.jobs for name in job.tables} == set(names)
+
+
+def test_the_same_seed_draws_the_same_and_another_one_others() -> None:
+    assert mast_synth(50, 1.0, 1000, 7) == mast_synth(50, 1.0, 1000, 7)
+    assert mast_synth(50, 1.0, 1000, 7).trace != mast_synth(50, 1.0, 1000, 8).trace
+
+
+def test_no_job_asks_for_more_than_the_cluster_has() -> None:
+    assert max(job.gpus for job in mast_synth(500, 1.0, 20, 0).trace.jobs) == 16
+
+
+def test_a_trace_reads_back_as_it_was_drawn(tmp_path: Path) -> None:
+    workload = mast_synth(300, 1.0, 1000, 3)
+    write_csv(workload.trace.jobs, tmp_path / "t.csv")
+    assert read_trace(tmp_path / "t.csv").jobs == workload.trace.jobs
+
+
+def test_jobs_have_as_many_regions_to_run_in_as_at_meta(tmp_path: Path) -> None:
+    """Figure 7: most have two and more candidate regions, about 40 % have four and more."""
+    cluster = load_cluster("mast-5-regions")
+    (tmp_path / "d.csv").write_text(data_file(WORKLOADS[0], cluster))
+    store = Store(load_catalogue(tmp_path / "d.csv", cluster))
+    candidates = [len(store.regions_holding(job)) for job in WORKLOADS[0].trace.jobs]
+    assert 0.35 < np.mean([count >= 4 for count in candidates]) < 0.45
+    assert np.mean([count >= 2 for count in candidates]) > 0.5
+    assert np.mean([count == 0 for count in candidates]) < 0.02
+
+
+def test_tables_without_room_in_any_region_are_refused() -> None:
+    cluster = load_cluster("mast-5-regions")
+    small = replace(cluster, storage_bytes={"region": (10**9,) * 5})
+    with pytest.raises(ConfigError, match="has no room in a region of cluster 'mast-5-regions'"):
+        data_file(WORKLOADS[0], small)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "load", "message"),
+    [(0, 1.0, "expected positive"), (10, 0.0, "expected positive"), (10, 1e-9, "raise --load")],
+)
+def test_numbers_that_make_no_trace_are_refused(jobs: int, load: float, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        mast_synth(jobs, load, 8, 0)
