@@ -27,6 +27,8 @@ def test_every_column_and_every_key_is_explained() -> None:
     result = artist.simulate(scenario, cache=False, links=True)
     tables = {name: list(columns) for name, columns in result.tables.items()}
     tables["copies"] = [term.name for term in TABLES["copies"]]  # only with data: tests/data
+    # Only where jobs take turns: tests/policies/cassini/test_wrapper.py.
+    tables["turns"] = [term.name for term in TABLES["turns"]]
     assert {name: [term.name for term in terms] for name, terms in TABLES.items()} == tables
     told = {
         "policy",
