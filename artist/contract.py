@@ -402,6 +402,26 @@ class DataView(Protocol):
         ...
 
 
+class WhatIf(Protocol):
+    """Tries an answer on a copy of the run, in which no job arrives any more and nothing fails."""
+
+    def __call__(self, answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
+        """When each job in the system would finish, by handle.
+
+        The copy is given the answer, and from then on asks a copy of `policy`. Neither the run nor
+        the policy changes.
+
+        Raises:
+            PolicyError: the answer is unlawful, or jobs are left over.
+        """
+        ...
+
+
+def nothing_to_try(answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
+    """Where there is no run: of a view that was made by hand."""
+    raise InvariantError("this view is of no run, so nothing can be tried")
+
+
 class ClusterView(NamedTuple):
     """The state of the cluster at a question; valid until the question is answered."""
 
@@ -423,6 +443,8 @@ class ClusterView(NamedTuple):
     """The rate of a job on some GPUs by the estimate, without any links (`RateFunction.alone`)."""
     links: SharedLinks
     """How busy links are, and what a job would lose on them (`RateFunction.links`)."""
+    what_if: WhatIf = nothing_to_try
+    """What an answer would lead to if nobody came any more. It costs a run of the jobs here."""
     data: DataView | None = None
     """Which tables are where; None in a run without data (`artist/data`)."""
 

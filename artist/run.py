@@ -9,8 +9,8 @@ outside calls `prepare`, asks and answers `Prepared.simulator` itself, and calls
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,7 @@ from artist.policies.own_file import cannot_be_made, entry_in_file, in_a_sentenc
 from artist.policies.table import POLICIES
 from artist.registry import Entry
 from artist.results.alone import alone_seconds
+from artist.results.failures.tables import NOTHING_TOLD, told_of_failures
 from artist.results.lazy_tables import LazyTables
 from artist.results.links import link_table, turn_table
 from artist.results.metrics import (
@@ -57,7 +58,7 @@ from artist.results.metrics import (
 )
 from artist.results.named_files import file_digests
 from artist.results.result import Result
-from artist.results.tenants import accounts
+from artist.results.tenants.accounts import accounts
 from artist.results.waiting.stays import facts
 from artist.results.waiting.waits import wait_table
 from artist.rng import FIRST_DRAWS, Draws, stream
@@ -224,7 +225,9 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     failing = prepared.failures is not None
     timeline = timeline_table(rows, tree, failing=failing)
     job_ids = [job.id for job in trace.jobs]
-    told = _told_of_failures(prepared, job_ids)
+    told = NOTHING_TOLD
+    if prepared.failures is not None:
+        told = told_of_failures(rows, prepared.failures.hazard, job_ids)
     jobs |= told.job_columns
     own_tables = tables_of(prepared.policy, scenario.policy)
     tenants = load_tenants(scenario.tenants)
@@ -283,34 +286,6 @@ def link_digests(scenario: Scenario) -> Mapping[str, str]:
     """
     fabric = build_fabric(scenario)
     return _link_digests(fabric, build_calibration(scenario, fabric))
-
-
-@dataclass(frozen=True)
-class _ToldOfFailures:
-    """What failures and checkpoints add to a result; nothing in a run without either."""
-
-    summary: Mapping[str, Any] = field(default_factory=dict)
-    job_columns: Table = field(default_factory=dict)
-    placement_columns: Table = field(default_factory=dict)
-    tables: Mapping[str, Table] = field(default_factory=dict)
-
-
-def _told_of_failures(prepared: Prepared, job_ids: Sequence[str]) -> _ToldOfFailures:
-    if prepared.failures is None:
-        return _ToldOfFailures()
-    from artist.results.failures import tables as of_failures
-
-    rows = prepared.simulator.rows
-    costs = of_failures.job_costs(rows, prepared.failures.hazard)
-    return _ToldOfFailures(
-        of_failures.failure_summary(rows, costs),
-        of_failures.job_columns(costs),
-        of_failures.placement_columns(rows),
-        {
-            "outages": of_failures.outage_table(rows, job_ids),
-            "failure_sizes": of_failures.size_table(costs),
-        },
-    )
 
 
 def _link_digests(fabric: Fabric, calibration: Calibration | None) -> Mapping[str, str]:

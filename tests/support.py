@@ -31,8 +31,9 @@ from artist.workload.job import Job
 
 S = TICKS_PER_S
 
-SELF_SUFFICIENT = [x.id for x in POLICIES if not x.wraps and x.id != "learned"]
-"""Policies without a policy inside and without a file (tests/policies/cassini, tests/rl)."""
+NETWORKS = ("learned", "rl-base", "rl-hybrid")
+SELF_SUFFICIENT = [x.id for x in POLICIES if not x.wraps and x.id not in NETWORKS]
+"""Policies without a policy inside and without a network (tests/policies/cassini, tests/rl)."""
 
 
 def cluster(*racks: Nested) -> ClusterTree:

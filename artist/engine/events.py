@@ -10,7 +10,7 @@ engine drops it if the job has a newer epoch by then.
 from __future__ import annotations
 
 from enum import IntEnum
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TypeAlias
 
 from artist.units import Tick
@@ -58,3 +58,11 @@ class EventQueue:
     def pop(self) -> Event:
         """Remove and return the first event."""
         return heappop(self.heap)
+
+    def without(self, *kinds: EventKind) -> EventQueue:
+        """A queue of the other events, with the same serial numbers."""
+        left = EventQueue()
+        left.heap = [event for event in self.heap if event[1] not in kinds]
+        heapify(left.heap)
+        left._serial = self._serial
+        return left

@@ -20,12 +20,14 @@ class JobState:
     - `interval_start` is when the interval of constant rate began, `started` when the stay did.
     - `told` is why it waits, in the policy's words; empty if the policy has told nothing.
     - `checkpoint` says when it writes its state, `checkpoint_s` what that adds to an iteration.
+    - `in_vain` is how many failures in a row have stopped it since it last saved any work.
     - `productive_from` is when a restart or a hold ends. Time before it counts as stalled.
     """
 
     __slots__ = (
         "_gpu_ticks",
         "_run_ticks",
+        "_saved",
         "arrival",
         "checkpoint",
         "checkpoint_s",
@@ -37,6 +39,7 @@ class JobState:
         "former_placement",
         "gpus",
         "handle",
+        "in_vain",
         "interval_start",
         "job",
         "lease_due",
@@ -74,6 +77,8 @@ class JobState:
         self.preemptions = 0
         self.migrations = 0
         self.failures = 0
+        self.in_vain = 0
+        self._saved = 0
         self.checkpoint = NO_CHECKPOINT
         self.checkpoint_s = 0.0
         self.progress = Progress(job.iterations)
@@ -125,6 +130,13 @@ class JobState:
         self.tier = -1
         self.turn = None
         self.rate = None
+
+    def note_failure(self) -> None:
+        """Count a failure; the interval's row is already written."""
+        self.failures += 1
+        saved = self.progress.saved
+        self.in_vain = self.in_vain + 1 if saved == self._saved else 1
+        self._saved = saved
 
     def set_rate(self, rate: Rate) -> None:
         """Run at another rate; the interval's row is already written."""

@@ -141,6 +141,11 @@ class Progress:
         return (self._position(now) >> _PHASE_BITS - _READ_BITS & _READ_MASK) / (1 << _READ_BITS)
 
     @property
+    def saved(self) -> int:
+        """What the last checkpoint holds; it never becomes less."""
+        return self._saved
+
+    @property
     def complete(self) -> bool:
         """Whether all iterations are done (at the anchor)."""
         return self._done >= self._total

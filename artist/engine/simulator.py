@@ -15,6 +15,7 @@ simulator can be copied or pickled. Continuing the copy gives the same rows.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
@@ -62,13 +63,14 @@ from artist.engine.rows import (
     WaitRow,
     WithdrawnRow,
 )
+from artist.engine.what_if import WhatIf
 from artist.errors import InvariantError, PolicyError, TraceError
 from artist.garbage_collector import many_objects
 from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, ticks
 from artist.workload.job import Job
 
-# Far more than any job survives: it would have to lose its work again and again.
-MOST_FAILURES = 100_000
+# So often may failures in a row stop a job that has saved nothing between them.
+MOST_IN_VAIN = 10_000
 # A policy needs one wake-up, the next. Each takes 150 bytes until it comes.
 MAX_WAKES = 1_000_000
 
@@ -195,6 +197,7 @@ class Simulator:
             self._finished,
             self._rates.alone,
             links,
+            WhatIf(self),
         )
 
     def answer(self, decisions: Sequence[Decision], policy: str = "the driver") -> None:
@@ -235,6 +238,22 @@ class Simulator:
         waiting = bool(holdings.waiting) and not holdings.running and not self._wakes
         arrived = len(self.rows.jobs) + len(holdings.waiting) == len(self._jobs)
         return waiting and arrived and not holdings.withdrawn and not decisions
+
+    def without_future(self) -> Simulator:
+        """The same question of a run in which no job arrives any more and nothing fails.
+
+        Its rows start here. It shares all else with this one: copy it before going on.
+        """
+        twin = copy.copy(self)
+        twin._queue = self._queue.without(ARRIVAL, OUTSIDE)
+        come = any(kind is ARRIVAL for _, kind, *_ in self._queue.heap)
+        twin._jobs = self._jobs[: self._arrived - come]
+        twin._arrived = len(twin._jobs)
+        twin._outages = outages.Outages(None)
+        twin.rows = Rows()
+        twin._livelock = Livelock()
+        twin._check = False
+        return twin
 
     @property
     def jobs_total(self) -> int:
@@ -287,8 +306,9 @@ class Simulator:
 
     def _never_done(self, state: JobState) -> TraceError:
         return TraceError(
-            f"job {state.job.id!r} was stopped by {state.failures:,} failures and is not done; let "
-            "it write checkpoints more often, restart faster, or let less fail"
+            f"job {state.job.id!r} was stopped by {state.in_vain:,} failures in a row before it "
+            "had saved anything; let it write checkpoints more often, restart faster, or let less "
+            "fail"
         )
 
     def _arrive(self, handle: int) -> None:
@@ -395,8 +415,8 @@ class Simulator:
         elif reason is not FINISHED:  # an outage, too, takes the job's GPUs from it
             state.preemptions += 1
             if reason is FAILED:
-                state.failures += 1
-                if state.failures > MOST_FAILURES:
+                state.note_failure()
+                if state.in_vain > MOST_IN_VAIN:
                     raise self._never_done(state)
         self._changed[state.handle] = state
 

@@ -39,8 +39,16 @@ class Inputs:
         links = (fabric, changes, scenario.calibration, scenario.backend)
         # A trace file is the same for every seed.
         seed = 0 if is_file(Path(scenario.trace)) else scenario.seed
-        own = (scenario.policy, scenario.policy_options)
-        others = (scenario.fallback, *own, scenario.columns, scenario.data)
+        others = (
+            scenario.fallback,
+            scenario.policy,
+            scenario.policy_options,
+            scenario.columns,
+            scenario.contention,
+            scenario.failures,
+            scenario.data,
+            scenario.tenants,
+        )
         key = json.dumps([scenario.trace, seed, links, others], default=str)
         if key not in self._of:
             try:

@@ -11,7 +11,12 @@ DALLY = "Sharma et al., Dally, IEEE Big Data 2025"
 TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
 CASSINI = "Rajasekaran et al., CASSINI, NSDI 2024"
 MAST = "Choudhury et al., MAST, OSDI 2024"
+RL = "Ryu and Eo, Network contention-aware cluster scheduling with reinforcement learning, 2023"
 ORIGINAL = "the simulator of Dally's authors; docs/original-simulator.md"
+
+APART = {"placement": "least-contended", "most_slowdown": 2 / 3}
+"""What the baselines to learned policies add: idle links first, and no start where a job would keep
+less than .6 of its speed. That is the knob of Ryu and Eo's code (the paper leaves it open)."""
 
 POLICIES = Registry(
     "policy",
@@ -97,6 +102,23 @@ POLICIES = Registry(
             knows_run_times=True,
         ),
         Entry(
+            "srsf-threshold",
+            "artist.policies.classic:Classic",
+            "SRSF on idle links, and no start where a job would lose too much to others",
+            f"baseline to {RL}",
+            {"order": "area", "preemption": "at-once", **APART},
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
+            "las-threshold",
+            "artist.policies.classic:Classic",
+            "LAS on idle links, and no start where a job would lose too much to others",
+            f"baseline to {RL}",
+            {"order": "service", "preemption": "lease", **APART},
+            everyday=False,
+        ),
+        Entry(
             "tiresias",
             "artist.policies.tiresias.policy:Tiresias",
             "discretized two-dimensional LAS or Gittins index, consolidation by skew",
@@ -171,10 +193,37 @@ POLICIES = Registry(
             everyday=False,
         ),
         Entry(
+            "lookahead",
+            "artist.policies.lookahead:Lookahead",
+            "any policy, whose doubtful starts are tried on copies of the run before they are made",
+            "Bertsekas, Tsitsiklis and Wu, Rollout algorithms, 1997",
+            wraps=True,
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
             "learned",
             "artist.policies.learned.policy:Learned",
             "a network that `artist train` has trained (policy.weights=FILE)",
             "after Ryu and Eo, contention-aware scheduling with reinforcement learning",
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
+            "rl-base",
+            "artist.policies.learned.policy:Shipped",
+            "a network that was trained under contention; it may let jobs wait",
+            f"after {RL}, section IV",
+            {"network": "rl-base"},
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
+            "rl-hybrid",
+            "artist.policies.learned.policy:Shipped",
+            "a network that was trained under contention; it starts whoever can start",
+            f"after {RL}, section IV",
+            {"network": "rl-hybrid", "on_none": "greedy"},
             everyday=False,
             knows_run_times=True,
         ),

@@ -31,6 +31,7 @@ MARKS = {
     "docs/how-to/ray.md": pytest.mark.ray,
     "docs/how-to/reproduce-the-paper.md": pytest.mark.slow,
     "docs/learning.md": pytest.mark.rl,
+    "docs/mast.md": pytest.mark.slow,
 }
 # The beginnings of commands that this test does not run.
 NOT_RUN = {

@@ -29,6 +29,9 @@ def test_every_column_and_every_key_is_explained() -> None:
     tables["copies"] = [term.name for term in TABLES["copies"]]  # only with data: tests/data
     # Only where jobs take turns: tests/policies/cassini/test_wrapper.py.
     tables["turns"] = [term.name for term in TABLES["turns"]]
+    for name in ("tenants", "tenant_use", "priorities", "queue", "passes"):
+        tables[name] = [term.name for term in TABLES[name]]  # tests/results/test_tenants.py
+    tables["jobs"] += ["tenant", "priority"]
     assert {name: [term.name for term in terms] for name, terms in TABLES.items()} == tables
     told = {
         "policy",

@@ -20,6 +20,7 @@ from artist.io.shipped import resource
 
 FABRIC = resource("astra_configs", "fabrics", "dally2025.yaml").read_text()
 CALIBRATION = "name: mine\nsource: a test\nmodels: {resnet18: {compute_scale: 1.5}}\n"
+FAILS = "machine: {distribution: exponential, mtbf_s: 100000, repair_s: 600}\n"
 JOBS = "job_id,arrival_s,gpus,model,iterations,compute_s\na,0,4,resnet18,10,1\nb,0,8,vgg11,20,1\n"
 COLUMNS = "model,topologies,dim_types,units,bw_GBps,latency_ns,total_comp_us,finished_at_us\n"
 OWN = JOBS.replace("gpus", "cards")
@@ -36,6 +37,7 @@ GITTINS = {"policy": "tiresias", "policy_options": {"index": "gittins"}}
 # What changes: the settings that name the file, its text, and another text.
 CHANGES: Mapping[str, tuple[dict[str, Any], str, str]] = {
     "trace": ({"trace": "FILE.csv"}, JOBS, JOBS.replace(",20,", ",21,")),
+    "failures": ({"failures": "FILE.yaml"}, FAILS, FAILS.replace("600", "601")),
     "fabric": (
         {"fabric": "FILE.yaml"}, FABRIC,
         FABRIC.replace("bandwidth_gib_per_s: 200", "bandwidth_gib_per_s: 100"),

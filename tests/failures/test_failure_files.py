@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -203,8 +204,48 @@ def test_jobs_say_their_own_checkpoints_and_keep_them_in_files(tmp_path: Path) -
 def test_a_job_that_never_gets_done_is_an_error(tmp_path: Path, monkeypatch) -> None:
     from artist.engine import simulator
 
-    monkeypatch.setattr(simulator, "MOST_FAILURES", 50)
+    monkeypatch.setattr(simulator, "MOST_IN_VAIN", 50)
     file = tmp_path / "mine.yaml"
     file.write_text("machine: {distribution: exponential, mtbf_s: 5, repair_s: 1}\n")
-    with pytest.raises(artist.ArtistError, match="51 failures and is not done; let it write"):
+    with pytest.raises(artist.ArtistError, match="51 failures in a row before it had"):
         simulated(failures=str(file))
+
+
+def test_a_copied_simulator_meets_the_same_failures(tmp_path: Path) -> None:
+    from artist.run import prepare
+
+    file = tmp_path / "mine.yaml"
+    file.write_text("machine: {distribution: exponential, mtbf_s: 3.0e4, repair_s: 60}\n")
+    scenario = Scenario(
+        racks=1, trace="tiny-poisson", policy="fifo", failures=str(file),
+        checkpoint={"interval_s": 600},
+    )  # fmt: skip
+    prepared = prepare(scenario)
+    for _ in range(8):
+        prepared.simulator.answer(prepared.policy.decide(prepared.simulator.next_question()))
+    twin, policy = pickle.loads(pickle.dumps((prepared.simulator, prepared.policy)))  # noqa: S301
+    one, other = prepared.simulator.run(prepared.policy), twin.run(policy)
+    assert one.placements == other.placements
+    assert one.outages == other.outages
+
+
+def test_a_sweep_tells_two_models_apart(tmp_path: Path) -> None:
+    from artist.experiments.same_inputs import Inputs
+
+    names = []
+    for repair_s in (600, 601):
+        file = tmp_path / f"{repair_s}.yaml"
+        file.write_text(MACHINE.replace("600", str(repair_s)))
+        names.append(str(file))
+    inputs = Inputs()
+    one, other = (inputs.of(Scenario(trace="tiny-poisson", failures=name)) for name in names)
+    assert one["failures"] != other["failures"]
+
+
+def test_workers_elsewhere_get_a_copy_of_the_model(tmp_path: Path) -> None:
+    from artist.experiments.input_files import InputFiles
+
+    file = tmp_path / "mine.yaml"
+    file.write_text(MACHINE)
+    copied = InputFiles(tmp_path / "there").copied(Scenario(failures=str(file)))
+    assert (tmp_path / "there" / copied.failures).read_text() == MACHINE

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
-from failures.made import every
+from failures.made import every, exponential, run_with_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from support import (
@@ -23,11 +24,12 @@ from support import (
     simulator,
 )
 
-from artist.contract import Migrate, Preempt, Restore, Start, Withdraw
+from artist.contract import ClusterView, Decision, Migrate, Preempt, Restore, Start, Wake, Withdraw
 from artist.contract import Outage as Cause
 from artist.engine.progress import Progress
 from artist.engine.rows import EndReason
 from artist.engine.simulator import Simulator
+from artist.errors import PolicyError
 
 
 def test_checkpoints_of_30_s_each_100_iterations_make_1000_iterations_last_1300_s() -> None:
@@ -156,8 +158,6 @@ def test_a_job_that_fails_waits_and_starts_from_its_last_checkpoint() -> None:
 @pytest.mark.parametrize("leaves", [Preempt(0), Migrate(0, on({1: 2}))])
 def test_a_job_that_its_policy_stops_saves_first(leaves: Preempt | Migrate) -> None:
     restarts = {7: [leaves], 8: [Start(0, on({1: 2}))]} if isinstance(leaves, Preempt) else {}
-    from artist.contract import Wake
-
     script = Script(
         {
             0: [Start(0, on({0: 2})), Wake(7 * S), Wake(8 * S)],
@@ -197,3 +197,38 @@ def test_a_failing_gpu_stops_the_job_that_holds_it(position: int, stopped: list[
         else Script({0: [Start(0, on({0: 2})), Start(1, on({0: 1}))], 2: again})
     )
     assert [list(row.stopped) for row in rows.outages if not row.back] == [stopped]
+
+
+def test_failures_count_as_in_vain_until_the_job_saves() -> None:
+    """A job whose stays end before its first checkpoint, then one that ends after it."""
+    counts = []
+
+    class Looking(Script):
+        def decide(self, view: ClusterView) -> Sequence[Decision]:
+            counts.extend(state.in_vain for state in view.waiting.values())
+            return [Start(handle, on({1: 2})) for handle in view.waiting] if view.now else (
+                [Start(0, on({0: 2}))]
+            )  # fmt: skip
+
+    tree = cluster([4, 4])
+    events = [event for at in (5, 9, 25, 30) for event in failed(at, 1 if at > 5 else 0, 4)]
+    Simulator(
+        tree,
+        [job("a", gpus=2, iterations=30)],
+        AloneRates(tree, EstimateByLevel(tree)),
+        events=Outage(*events),
+        checkpoints=lambda job, placement: every(10.0),
+        check=True,
+    ).run(Looking({}))
+    assert counts == [0, 1, 2, 1, 2]
+
+
+def test_a_policy_that_leaves_jobs_waiting_for_failures_is_told() -> None:
+    class Idle(Script):
+        def decide(self, view: ClusterView) -> Sequence[Decision]:
+            return ()
+
+    with pytest.raises(PolicyError, match="left all jobs waiting on free GPUs 1,000 times"):
+        run_with_failures(
+            cluster([4]), [job("a")], {"machine": exponential(100.0)}, policy=Idle({})
+        )

@@ -20,6 +20,7 @@ from support import SELF_SUFFICIENT
 from artist.cluster.cluster_file import load_cluster
 from artist.cluster.fabric import load_fabric
 from artist.cluster.outline import lines, outline
+from artist.cluster.placement import Placement
 from artist.cluster.shape import parse_signature
 from artist.config import Scenario, load_scenario
 from artist.data.catalogue import load_catalogue
@@ -43,6 +44,7 @@ from artist.run import (
 )
 from artist.trace.named import Given, open_trace
 from artist.workload.astra_text import read_text, to_text
+from artist.workload.job import Job
 from artist.workload.layers import quantised
 from artist.workload.models import workload
 
@@ -167,6 +169,30 @@ def read_tables(path: Path) -> None:
 
 
 _TABLES = "table,partition,size,regions\nads,,2TB,east west\nuser,1,1GB,west\nuser,2,5,west north\n"
+
+
+def read_failures(path: Path) -> None:
+    """Let a small cluster fail for a while."""
+    from artist.failures.failures import open_failures
+
+    tree = build_cluster(Scenario(racks=2, machines_per_rack=2), load_fabric("a100"))
+    failures = open_failures(str(path), None, tree)
+    events = failures.events(0)
+    assert events is not None
+    for _ in range(100):
+        if events.next_event(0) is None:
+            break
+    failures.checkpoints(Job("a", 0.0, 9, "any", 1, 1.0), Placement((0, 1), (8, 1)))
+
+
+_FAILURES: dict[str, Any] = {
+    "machine": {"distribution": "exponential", "mtbf_s": 5e5, "repair_s": 600},
+    "gpu": {"distribution": "weibull", "shape": 0.7, "mtbf_s": 2e7, "repair_s": 0},
+    "link": {"level": "rack", "distribution": "exponential", "mtbf_s": 3e6, "repair_s": 60},
+    "outages": [{"kind": "rack", "unit": 1, "at_s": 1e5, "duration_s": 3600}],
+    "maintenance": [{"kind": "machine", "unit": 3, "at_s": 2e5, "duration_s": 7200}],
+    "checkpoint": {"interval_s": "auto", "cost_s": 30},
+}
 
 
 def read_calibration(path: Path) -> None:
@@ -503,6 +529,7 @@ def kinds() -> dict[str, Kind]:
         ),
         Kind("cluster", "cl.yaml", _yaml(*_clusters()), read_cluster),
         Kind("tables", "tables.csv", _text(_TABLES), read_tables),
+        Kind("failures", "x.yaml", _yaml(_FAILURES), read_failures),
         Kind("images", "i.yaml", _yaml(_shipped("images.yaml")), read_images),
         Kind("workload-text", "w.txt", _text(_resnet_text(), _SMALL), read_workload),
         Kind("workload-chakra", "w.0.et", _text(_chakra()), read_chakra),

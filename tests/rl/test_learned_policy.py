@@ -16,7 +16,9 @@ from artist.config import Scenario
 from artist.engine.rows import Rows
 from artist.errors import ConfigError
 from artist.policies.learned.options import TaskOptions
-from artist.policies.learned.policy import Learned, LearnedOptions
+from artist.policies.learned.policy import SHIPPED, Learned, LearnedOptions, Shipped, ShippedOptions
+from artist.policies.learned.weights import read_weights
+from artist.policies.table import POLICIES
 from artist.run import drive, prepare, simulate
 from artist.testing import check_policy
 
@@ -127,14 +129,64 @@ def test_evaluation_imports_neither_torch_nor_gymnasium(tmp_path: Path) -> None:
     assert ran.stdout == "[]\n"
 
 
-def test_without_the_extra_a_sentence_says_what_to_install() -> None:
+@pytest.mark.parametrize(
+    ("missing", "what", "sentence"),
+    [
+        (["gymnasium"], "artist.cli.main", "artist train needs gymnasium, which is"),
+        (["torch"], "artist.cli.main", "artist train needs torch, which is"),
+        (["gymnasium"], "artist.rl", "artist.rl needs gymnasium, which is"),
+    ],
+)
+def test_without_the_extra_a_sentence_says_who_needs_what(missing, what, sentence) -> None:
+    """`importlib.util.find_spec` answers None for these libraries, and all others are there."""
     code = (
-        "import sys; sys.modules['gymnasium'] = None; sys.argv = "
-        "['artist', 'train', 's.yaml', '--out', 'x']; from artist.cli.main import main; main()"
+        "import sys, importlib.util as u; found = u.find_spec; from types import SimpleNamespace; "
+        f"u.find_spec = lambda name: None if name in {missing} else SimpleNamespace(); "
+        "sys.argv = ['artist', 'train', 's.yaml', '--out', 'x']\n"
+        f"import {what} as it\n"
+        "it.main()"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ran.returncode == 2
-    assert ran.stderr == (
-        "artist: error: artist.rl needs gymnasium, which is not installed: "
-        "pip install 'artist-sim[rl]'\n"
-    )
+    said = f"{sentence} not installed: pip install 'artist-sim[rl]'\n"
+    if what == "artist.rl":
+        assert ran.stderr.endswith(f"ConfigError: {said}")
+    else:
+        assert (ran.returncode, ran.stderr) == (2, f"artist: error: {said}")
+
+
+# -- the network that ships ----------------------------------------------------------
+
+
+def test_hybrid_follows_the_greedy_rule_where_the_network_answers_none(tmp_path: Path) -> None:
+    """A network that always wants none: `wait` runs one job at a time, `greedy` is SRSF."""
+    options = TaskOptions.model_validate({"preemption": "at-once"})
+    logits = np.zeros(options.candidates + 1, dtype=np.float32)
+    logits[-1] = 1.0
+    file = str(constant(tmp_path / "p.npz", logits, options, tree_of(SMALL)))
+    few = SMALL.model_copy(update={"jobs": 20})
+    greedy = rows_under("learned", few, weights=file, on_none="greedy")
+    assert greedy.jobs == rows_under("srsf", few).jobs
+    assert greedy.jobs != rows_under("learned", few, weights=file).jobs
+
+
+@pytest.mark.parametrize("name", ["rl-base", "rl-hybrid"])
+def test_the_network_that_ships_keeps_the_contract(name: str) -> None:
+    entry = POLICIES[name]
+    check_policy(lambda: Shipped(ShippedOptions.model_validate(dict(entry.preset))))
+
+
+@pytest.mark.parametrize("name", ["rl-base", "rl-hybrid"])
+def test_a_network_that_ships_is_that_of_its_file(name: str) -> None:
+    file, on_none = str(SHIPPED / f"{name}.npz"), "wait" if name == "rl-base" else "greedy"
+    assert rows_under(name).jobs == rows_under("learned", weights=file, on_none=on_none).jobs
+
+
+@pytest.mark.parametrize("name", ["rl-base", "rl-hybrid"])
+def test_the_model_card_tells_of_the_weights_that_ship(name: str) -> None:
+    card = (SHIPPED / f"{name}.md").read_text(encoding="utf-8")
+    _, manifest = read_weights(SHIPPED / f"{name}.npz")
+    assert manifest.digest in card
+    assert f"{manifest.steps:,} steps" in card
+    assert manifest.task.may_wait == (name == "rl-base")
+    for word in ("Data", "Seeds", "Results", "Limits"):
+        assert f"**{word}" in card

@@ -1,13 +1,20 @@
-"""`learned`: a trained network decides. It needs numpy only; training is `artist train`.
+"""`learned`, `rl-base`, `rl-hybrid`: a trained network decides. It needs numpy only.
 
 The network sees and does what the manifest of its weights says (`options.py`). Each action is the
 allowed one with the largest logit, so a run has no chance in it.
+
+`rl-base` and `rl-hybrid` ship with artist (`shipped/`, each with a model card). They differ as in
+Ryu and Eo, section IV. RL-base waits where its network answers none. RL-Hybrid then follows a
+greedy rule: the first candidate is next, so it waits only where nobody can start. So its network
+was trained without the answer none. Theirs see the grid of a cluster of 4 x 8 GPUs, ours
+sensitivities: they can be used on any cluster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from pydantic import Field
 
@@ -16,11 +23,26 @@ from artist.contract import BasePolicy, ClusterView, Decision, Options
 from artist.errors import ConfigError
 from artist.policies.learned.network import best, network_of
 from artist.policies.learned.observe import Observation, open_observation, open_task
-from artist.policies.learned.task import Task
+from artist.policies.learned.task import Mask, Task
 from artist.policies.learned.weights import read_weights
 
+SHIPPED = Path(__file__).parent / "shipped"
+"""Networks, NAME.npz, and a model card beside each, NAME.md."""
 
-class LearnedOptions(Options):
+OnNone: TypeAlias = Literal["wait", "greedy"]
+
+
+class NetworkOptions(Options):
+    """Options of every network."""
+
+    # The paper's RL-base (section IV).
+    on_none: OnNone = Field(
+        default="wait",
+        description="where the network answers none: wait, or greedy, the first candidate is next",
+    )
+
+
+class LearnedOptions(NetworkOptions):
     """Options of the policy."""
 
     # None: a network is trained for a purpose, so none is everybody's.
@@ -29,10 +51,19 @@ class LearnedOptions(Options):
     )
 
 
-class Learned(BasePolicy):
-    """The policy."""
+class ShippedOptions(NetworkOptions):
+    """Options of the networks that ship."""
 
-    Options = LearnedOptions
+    # The row of the table of policies says which.
+    network: Literal["rl-base", "rl-hybrid"] = Field(
+        default="rl-base", description="which of the networks that ship with artist"
+    )
+
+
+class Learned(BasePolicy):
+    """A network from a file."""
+
+    Options: type[NetworkOptions] = LearnedOptions
 
     def __init__(self, options: LearnedOptions) -> None:
         if options.weights is None:
@@ -40,10 +71,13 @@ class Learned(BasePolicy):
                 "policy learned: which network? give --set policy.weights=FILE, a policy.npz of "
                 "`artist train`"
             )
-        self._file = options.weights
-        arrays, self.manifest = read_weights(Path(options.weights))
+        self._open(options.weights, options.on_none)
+
+    def _open(self, file: str, on_none: OnNone) -> None:
+        self._file, self._on_none = file, on_none
+        arrays, self.manifest = read_weights(Path(file))
         self._network = network_of(
-            arrays, self.manifest.network, self.manifest.task, f"weights {self._file}"
+            arrays, self.manifest.network, self.manifest.task, f"weights {file}"
         )
         self._task: Task | None = None
         self._observation: Observation | None = None
@@ -56,8 +90,11 @@ class Learned(BasePolicy):
         assert observation is not None  # opened together
         goes_on = task.begin(view)
         while goes_on:
-            logits = self._network(observation.update(task).ravel())
-            goes_on = task.act(best(logits, task.mask()))
+            mask = task.mask()
+            action = best(self._network(observation.update(task).ravel()), mask)
+            if action == task.actions - 1 and self._on_none == "greedy":
+                action = greedy(mask)
+            goes_on = task.act(action)
         return task.decisions()
 
     def _opened(self, tree: ClusterTree) -> tuple[Task, Observation]:
@@ -78,3 +115,17 @@ class Learned(BasePolicy):
                 "not depend on it"
             )
         return task, observation
+
+
+class Shipped(Learned):
+    """A network that ships with artist."""
+
+    Options = ShippedOptions
+
+    def __init__(self, options: ShippedOptions) -> None:
+        self._open(str(SHIPPED / f"{options.network}.npz"), options.on_none)
+
+
+def greedy(mask: Mask) -> int:
+    """The first candidate, on the first list of machines on which it fits."""
+    return int(mask.argmax())

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,18 @@ _GPU_YEARS = math.log1p(1000 * 365 * 86400.0)
 _MANY = math.log1p(10_000)
 
 
+class _Lies(NamedTuple):
+    """Where candidates of one demand would lie."""
+
+    placement: Placement
+    spread: float
+    shares: bool
+    """Whether somebody sends on a link that they would cross."""
+    takes: float
+    alone_s: dict[tuple[str, float], float]
+    """Time of an iteration without other jobs, by model and compute time."""
+
+
 class Sensitivity:
     """The observation, in an array that is used again."""
 
@@ -71,6 +84,9 @@ class Sensitivity:
         )
         self._machine_gpus = tree.largest(tree.machine)
         self._empty: FreeGpus | None = None
+        # By demand, in the present state: a task places jobs of one demand alike, so candidates of
+        # one demand would lie on the same GPUs. Most candidates ask for one GPU.
+        self._lies: dict[int, _Lies | None] = {}
         # Share of communication of a model on so many GPUs of the empty cluster.
         self._at_best: dict[tuple[str, int], float] = {}
 
@@ -82,6 +98,7 @@ class Sensitivity:
 
     def update(self, task: Task) -> npt.NDArray[np.float32]:
         """Observe; the array holds until the next call."""
+        self._lies.clear()
         rows, cluster = self.parts
         count = len(task.candidates)
         for index, (_, job) in enumerate(task.candidates):
@@ -95,7 +112,8 @@ class Sensitivity:
         gpus = job.gpus
         left_s = (job.iterations - view.iterations_done(now)) * job.compute_s
         waited_s = (now - view.entered) / TICKS_PER_S
-        placement = task.contest.would_get(view)
+        if gpus not in self._lies:
+            self._lies[gpus] = self._lie(task, view)
         at_best = self._best(task, view)
         return (
             1.0,
@@ -104,29 +122,40 @@ class Sensitivity:
             min(1.0, math.log1p(left_s) / YEAR),
             min(1.0, math.log1p(left_s * gpus) / _GPU_YEARS),
             min(1.0, math.log1p(waited_s) / YEAR),
-            *self._where(task, view, placement, at_best),
+            *self._where(task, view, self._lies[gpus], at_best),
         )
 
-    def _where(
-        self, task: Task, view: JobView, placement: Placement | None, at_best: float
-    ) -> tuple[float, ...]:
-        """What lying there means; worst of all if the job would not get GPUs."""
+    def _lie(self, task: Task, view: JobView) -> _Lies | None:
+        """Where a job of this demand would lie; None if it would not get GPUs."""
+        tree, placement = self._tree, task.contest.would_get(view)
         if placement is None:
-            return (1.0, at_best, 0.0, 1.0, 1.0, 1.0, 1.0)
-        tree = self._tree
-        share = self._communication(task, view, placement)
-        if tier(tree, placement) == tree.machine:
-            spread = 1.0
-        else:
+            return None
+        spread = 1.0
+        if tier(tree, placement) != tree.machine:
             needed = -(-view.job.gpus // self._machine_gpus)
             spread = needed / len(machine_counts(tree, placement))
+        shares = task.view.links is not NO_SHARED_LINKS and self._meets_others(task, placement)
+        takes = 0.0 if task.contest.free.has(placement) else 1.0
+        return _Lies(placement, spread, shares, takes, {})
+
+    def _where(
+        self, task: Task, view: JobView, lies: _Lies | None, at_best: float
+    ) -> tuple[float, ...]:
+        """What lying there means; worst of all if the job would not get GPUs."""
+        if lies is None:
+            return (1.0, at_best, 0.0, 1.0, 1.0, 1.0, 1.0)
+        job = view.job
+        alone_s = lies.alone_s.get((job.model, job.compute_s))
+        if alone_s is None:
+            alone_s = task.view.alone(job, lies.placement).iteration_s
+            lies.alone_s[job.model, job.compute_s] = alone_s
+        share = 1.0 - job.compute_s / alone_s
         own = most = total = 0.0
-        if task.view.links is not NO_SHARED_LINKS and self._meets_others(task, placement):
-            own, beside = task.sharing.slowdowns(view.handle, placement)
+        if lies.shares:
+            own, beside = task.sharing.slowdowns(view.handle, lies.placement)
             losses = beside.values()
             most, total = max(losses, default=0.0), sum(losses)
-        takes = 0.0 if task.contest.free.has(placement) else 1.0
-        return (share, at_best, spread, loss(own), loss(most), loss(total), takes)
+        return (share, at_best, lies.spread, loss(own), loss(most), loss(total), lies.takes)
 
     def _meets_others(self, task: Task, placement: Placement) -> bool:
         """Whether anybody sends on a link that the job would cross. If not, nobody loses anything.

@@ -67,6 +67,8 @@ class Mast(BasePolicy):
         self._ledger = Ledger(tenants, options)
         self._queue = Queue()
         self._where: dict[int, Where] = {}
+        # Jobs for which tables were asked: those that only too small a region holds.
+        self._asked: set[int] = set()
         # Waiting jobs whose tables no region holds together.
         self._homeless: set[int] = set()
         self._joint = options.joint if options.cell == 9 else 1
@@ -130,7 +132,7 @@ class Mast(BasePolicy):
 
     def _enter(self, view: ClusterView, job: JobView, books: Books, cells: Cells) -> None:
         entry = self._ledger.enter(job.handle, job.job, view.now)
-        regions = self._regions(view, cells, job.job)
+        regions = self._regions(view, job.handle, job.job)
         where = cells.where(view.free, job.handle, job.job.gpus, regions)
         self._where[job.handle] = where
         if not regions:
@@ -138,21 +140,32 @@ class Mast(BasePolicy):
         self._queue.add(job.handle, entry.rank, where, entry.gpus, entry.credit)
         self._fresh.add(where)
 
-    def _regions(self, view: ClusterView, cells: Cells, job: Job) -> tuple[int, ...]:
-        """The regions that may plan for a job: those with its data."""
+    def _regions(self, view: ClusterView, handle: int, job: Job) -> tuple[int, ...]:
+        """The regions that may plan for a job: those with its tables and enough GPUs."""
+        books, cells = self._learn(view)
         everywhere = cells.everywhere
         if view.data is None or not job.tables:
             return everywhere
+        region = books.scopes.region
+        sizes = view.cluster.levels[region].gpus
+        if job.gpus > max(sizes):
+            return everywhere  # it needs several regions
         holding = view.data.regions_holding(job)
-        if holding or self.options.without_data == "wait":
-            return holding
-        return (min(everywhere, key=partial(view.data.missing_bytes, job)),)
+        enough = tuple(x for x in holding if sizes[x] >= job.gpus)
+        if enough:
+            return enough
+        if self.options.without_data == "wait" and (not holding or handle in self._asked):
+            return ()
+        # A start where the tables are missing is put off, and makes them come.
+        self._asked.add(handle)
+        large = [x for x in everywhere if sizes[x] >= job.gpus]
+        return (min(large, key=partial(view.data.missing_bytes, job)),)
 
     def _find_homes(self, view: ClusterView, cells: Cells) -> None:
         """Let jobs come forward whose tables have reached a region."""
         for handle in list(self._homeless):
             job = view.waiting[handle].job
-            regions = self._regions(view, cells, job)
+            regions = self._regions(view, handle, job)
             if regions:
                 self._homeless.remove(handle)
                 entry = self._ledger.waiting[handle]
@@ -170,7 +183,7 @@ class Mast(BasePolicy):
         if view.data is not None:  # tables may have reached other regions
             for handle, job in view.waiting.items():
                 if job.job.tables:
-                    regions = self._regions(view, cells, job.job)
+                    regions = self._regions(view, job.handle, job.job)
                     where[handle] = cells.where(view.free, handle, job.job.gpus, regions)
         self.rank_all(view.now)
         return True

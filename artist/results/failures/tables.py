@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,29 @@ class JobCosts(NamedTuple):
     def ratio(self) -> Numbers:
         """The effective training time ratio."""
         return self.productive_s / self.run_s
+
+
+@dataclass(frozen=True, slots=True)
+class ToldOfFailures:
+    """What failures and checkpoints add to a result."""
+
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    job_columns: Table = field(default_factory=dict)
+    placement_columns: Table = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+
+
+NOTHING_TOLD = ToldOfFailures()
+"""Where nothing fails and no job writes checkpoints."""
+
+
+def told_of_failures(rows: Rows, hazard: Hazard, job_ids: Sequence[str]) -> ToldOfFailures:
+    """All that the rows of a run tell of failures."""
+    costs = job_costs(rows, hazard)
+    tables = {"outages": outage_table(rows, job_ids), "failure_sizes": size_table(costs)}
+    return ToldOfFailures(
+        failure_summary(rows, costs), job_columns(costs), placement_columns(rows), tables
+    )
 
 
 def job_costs(rows: Rows, hazard: Hazard) -> JobCosts:

@@ -145,8 +145,6 @@ TABLES: dict[str, tuple[Term, ...]] = {
         Term("preemptions", "1", "how often the job lost its GPUs before it was done"),
         Term("migrations", "1", "how often the job moved to other GPUs while it ran"),
         _SOURCE,
-        _TENANT,
-        _PRIORITY,
         Term(
             "contention_slowdown",
             "1",
@@ -165,6 +163,8 @@ TABLES: dict[str, tuple[Term, ...]] = {
         _FAILURES,
         _CHECKPOINT,
         _RATIO,
+        _TENANT,
+        _PRIORITY,
     ),
     "placements": (
         _JOB,

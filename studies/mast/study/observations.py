@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 from plan import Planned, planned
-from workloads import COUNTED_H, GPUS, HOUR_S, WARM_H, jobs, tenants, tree
+from workloads import COUNTED_H, HOUR_S, WARM_H, gpus_of, jobs, tenants, tree
 
 from artist.cluster.placement import Placement
 from artist.contract import NO_SHARED_LINKS, JobView, Rate
@@ -32,7 +32,7 @@ HERE = Path(__file__).resolve().parent.parent
 RESULTS = HERE / "results.csv"
 
 URGENT_PRIORITIES = (1, 2, 3)
-PLACE = ("mix", "load", "quotas", "cell", "seed")
+PLACE = ("cluster_gpus", "mix", "load", "quotas", "cell", "seed")
 METRICS = (
     *(f"{name}_{priority}" for priority in URGENT_PRIORITIES for name in ("waits", "late")),
     "allocated_share", "preemptions", "jct_mean_s",
@@ -60,17 +60,18 @@ class ComputeOnly:
 
 def row_of(run: Planned) -> dict[str, str]:
     """Do a run."""
-    mix, load, quotas = run.regime
-    made = jobs(mix, load, run.seed)
-    policy = open_policy("mast", {"cell": run.cell}, Draws(run.seed), tenants(quotas))
-    rows = Simulator(tree(), made, ComputeOnly()).run(policy)
+    cluster_gpus, mix, load, quotas = run.regime
+    gpus = gpus_of(cluster_gpus)
+    made = jobs(mix, load, run.seed, gpus)
+    policy = open_policy("mast", {"cell": run.cell}, Draws(run.seed), tenants(quotas, gpus))
+    rows = Simulator(tree(cluster_gpus), made, ComputeOnly()).run(policy)
     queue = policy.tables()["queue"]
     values: dict[str, float] = {}
     for priority in URGENT_PRIORITIES:
         waits = [x["late"] for x in queue if x["priority"] == priority and _counts(made, x)]
         values[f"waits_{priority}"] = len(waits)
         values[f"late_{priority}"] = sum(waits)
-    values["allocated_share"] = _allocated(rows)
+    values["allocated_share"] = _allocated(rows, gpus)
     values["preemptions"] = sum(row.preemptions for row in rows.jobs)
     values["jct_mean_s"] = float(np.mean([seconds(x.finish - x.arrival) for x in rows.jobs]))
     return dict(zip(PLACE, run.place, strict=True)) | {x: f"{values[x]:.10g}" for x in METRICS}
@@ -82,13 +83,13 @@ def _counts(made: Sequence[Job], wait: Mapping[str, float]) -> bool:
     return submitted_h >= WARM_H and wait["time_s"] / HOUR_S <= WARM_H + COUNTED_H
 
 
-def _allocated(rows: Rows) -> float:
+def _allocated(rows: Rows, gpus: int) -> float:
     """GPU time held over GPU time, in the hours that count."""
     time_s = np.array([seconds(row.tick) for row in rows.timeline])
     held = np.array([row.gpus_held for row in rows.timeline])
     used = np.concatenate([[0.0], np.cumsum(held[:-1] * np.diff(time_s))])
     edges = [WARM_H * HOUR_S, (WARM_H + COUNTED_H) * HOUR_S]
-    return float(np.diff(np.interp(edges, time_s, used))[0]) / (COUNTED_H * HOUR_S * GPUS)
+    return float(np.diff(np.interp(edges, time_s, used))[0]) / (COUNTED_H * HOUR_S * gpus)
 
 
 def do_all(kept: Path, workers: int) -> None:

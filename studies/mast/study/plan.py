@@ -12,14 +12,21 @@ MAST, FEDERATION = 6, 5
 
 
 class Regime(NamedTuple):
-    """Priorities, load, and the sum of quotas over the GPUs."""
+    """GPUs of a cluster, priorities, load, and the sum of quotas over the GPUs."""
+
+    cluster_gpus: int
 
     mix: str
     load: float
     quotas: float
 
 
-REGIMES = (Regime(URGENT, 1.5, 1.5), Regime(URGENT, 1.3, 1.5), Regime(PAPER, 1.3, 1.5))
+REGIMES = (
+    Regime(256, URGENT, 1.5, 1.5),
+    Regime(128, URGENT, 1.5, 1.5),
+    Regime(128, URGENT, 1.3, 1.5),
+    Regime(128, PAPER, 1.3, 1.5),
+)
 
 
 class Planned(NamedTuple):

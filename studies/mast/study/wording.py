@@ -10,7 +10,7 @@ import numpy as np
 from jinja2 import StrictUndefined, Template
 from observations import HERE, METRICS, URGENT_PRIORITIES, Row
 from plan import CELLS, FEDERATION, MAST, REGIMES, REPLICATES, Regime
-from workloads import GPUS, HOUR_S, MIXES, REGIONS
+from workloads import HOUR_S, MIXES, REGIONS, gpus_of
 
 from artist.results.statistics.students_t import t_quantile
 
@@ -40,7 +40,7 @@ class Rows:
     def of(self, regime: Regime, cell: int) -> list[Row]:
         """The replicates of a cell."""
         place = (*map(str, regime), str(cell))
-        names = ("mix", "load", "quotas", "cell")
+        names = ("cluster_gpus", "mix", "load", "quotas", "cell")
         return [row for row in self._rows if tuple(row[x] for x in names) == place]
 
 
@@ -54,8 +54,6 @@ def page_text(rows: Sequence[Row]) -> str:
     )
     table = Rows(rows)
     return template.render(
-        gpus=f"{GPUS:,}",
-        regions=_list([str(x) for x in REGIONS]),
         runs=len(rows),
         replicates=REPLICATES,
         **_findings(table),
@@ -64,7 +62,7 @@ def page_text(rows: Sequence[Row]) -> str:
 
 
 def _findings(table: Rows) -> dict[str, Any]:
-    chief, mild = REGIMES[0], REGIMES[-1]
+    chief, small, mild = REGIMES[0], REGIMES[1], REGIMES[-1]
     mast, fed, ideal = (table.of(chief, cell) for cell in (MAST, FEDERATION, 9))
     lates = {x: (_pooled(mast, (x,)), _pooled(fed, (x,))) for x in URGENT_PRIORITIES}
     most = max(late for late, _ in lates.values())
@@ -76,11 +74,14 @@ def _findings(table: Rows) -> dict[str, Any]:
     return {
         "chief": {"name": _name(chief)},
         "mild": {"name": _name(mild)},
+        "small": {"name": _name(small)},
+        "small_mast": _lates(table.of(small, MAST)),
+        "small_federation": _lates(table.of(small, FEDERATION)),
         "mast_holds": _word(most < MOST_LATE and allocated >= ALLOCATED),
-        "mast_late": _list([_percent(lates[x][0]) for x in URGENT_PRIORITIES]),
+        "mast_late": _lates(mast),
         "allocated": _percent(allocated),
         "federation_holds": _word(times >= TIMES_WORSE),
-        "federation_late": _list([_percent(lates[x][1]) for x in URGENT_PRIORITIES]),
+        "federation_late": _lates(fed),
         "worst": worst,
         "times": _times_text(times),
         "same": "every number of every run" if same else "not all runs",
@@ -89,6 +90,10 @@ def _findings(table: Rows) -> dict[str, Any]:
         "better": "(3)" if three < five else "(5)",
         "mild_late": _list([_percent(_pooled(table.of(mild, cell))) for cell in CELLS]),
     }
+
+
+def _lates(rows: Sequence[Row]) -> str:
+    return _list([_percent(_pooled(rows, (x,))) for x in URGENT_PRIORITIES])
 
 
 def _regime(table: Rows, regime: Regime) -> dict[str, Any]:
@@ -108,13 +113,16 @@ def _regime(table: Rows, regime: Regime) -> dict[str, Any]:
         "name": _name(regime),
         "mix": ", ".join(f"{100 * x:g}" for x in MIXES[regime.mix]),
         "load": f"{regime.load:g}",
+        "gpus": f"{gpus_of(regime.cluster_gpus):,}",
+        "clusters": _list([str(x) for x in REGIONS[regime.cluster_gpus]]),
+        "cluster_gpus": regime.cluster_gpus,
         "quotas": f"{regime.quotas:g}",
         "rows": lines,
     }
 
 
 def _name(regime: Regime) -> str:
-    return f"{regime.mix}, load {regime.load:g}"
+    return f"{regime.mix}, load {regime.load:g}, clusters of {regime.cluster_gpus}"
 
 
 def _pooled(rows: Sequence[Row], priorities: Sequence[int] = URGENT_PRIORITIES) -> float:

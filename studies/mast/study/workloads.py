@@ -6,7 +6,7 @@
 | duration | lognormal, median 20 min, sigma 2.3, at most 8 h | section 5.1; the fit is ours |
 | priorities, `paper` | 3, 20, 16, 54, .2, .5, .02 and 6 % | section 4.2 |
 | priorities, `urgent` | 10, 35, 20, 25, 0, 0, 0 and 10 % | ours: what loads high priorities |
-| regions | 8, 6, 4, 2 and 1 clusters of 128 GPUs | uneven as in Fig. 2; sizes are ours |
+| regions | 5 to 1 clusters of 256 GPUs; 8 to 1 of 128 | uneven as in Fig. 2; sizes are ours |
 | tenants | 10, of equal quotas | ours |
 
 A run is twelve hours of Poisson arrivals. The first four fill the regions and do not count.
@@ -24,10 +24,9 @@ from artist.workload.tenants import Tenant
 HOUR_S = 3600.0
 WARM_H, COUNTED_H = 4, 8
 LEVELS = ("machine", "rack", "cluster", "region", "network")
-REGIONS = (8, 6, 4, 2, 1)
+REGIONS = {256: (5, 4, 3, 2, 1), 128: (8, 6, 4, 2, 1)}
+"""GPUs of a cluster -> clusters of each region."""
 RACK = (8,) * 4
-CLUSTER = (RACK,) * 4
-GPUS = 128 * sum(REGIONS)
 
 TENANTS = 10
 SIZES = (8, 16, 32, 64, 128)
@@ -42,21 +41,27 @@ MEDIAN_S, SIGMA, LONGEST_S = 1200.0, 2.3, 8 * HOUR_S
 SHORTEST_S = 60.0
 
 
-def tree() -> ClusterTree:
+def tree(cluster_gpus: int) -> ClusterTree:
     """The regions."""
-    return nested(LEVELS, [[CLUSTER] * count for count in REGIONS])
+    cluster = (RACK,) * (cluster_gpus // sum(RACK))
+    return nested(LEVELS, [[cluster] * count for count in REGIONS[cluster_gpus]])
 
 
-def tenants(share: float) -> dict[str, Tenant]:
+def gpus_of(cluster_gpus: int) -> int:
+    """GPUs of all regions."""
+    return cluster_gpus * sum(REGIONS[cluster_gpus])
+
+
+def tenants(share: float, gpus: int) -> dict[str, Tenant]:
     """Tenants whose quotas are together `share` times the GPUs."""
-    return {f"team-{x}": Tenant(quota=int(share * GPUS / TENANTS)) for x in range(TENANTS)}
+    return {f"team-{x}": Tenant(quota=int(share * gpus / TENANTS)) for x in range(TENANTS)}
 
 
-def jobs(mix: str, load: float, seed: int) -> list[Job]:
+def jobs(mix: str, load: float, seed: int, all_gpus: int) -> list[Job]:
     """Workloads that want `load` times the GPUs, on average over seeds."""
     rng = stream(seed, f"study.mast.{mix}.{load}")
     hours = WARM_H + COUNTED_H
-    count = int(rng.poisson(load * GPUS * hours * HOUR_S / _mean_gpu_s()))
+    count = int(rng.poisson(load * all_gpus * hours * HOUR_S / _mean_gpu_s()))
     arrivals = np.sort(rng.random(count)) * hours * HOUR_S
     gpus = rng.choice(SIZES, count, p=SHARES)
     run_s = _run_s(rng.standard_normal(count))

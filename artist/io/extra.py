@@ -1,4 +1,4 @@
-"""The libraries that this room needs. They are an extra, so they may be missing."""
+"""The libraries of the extra `rl`. They may be missing; only `artist.rl` imports them."""
 
 from __future__ import annotations
 

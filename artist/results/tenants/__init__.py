@@ -1,0 +1,1 @@
+"""What tenants used and how long priorities waited."""

@@ -1,0 +1,193 @@
+"""The page: every cell, wins and losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from judging import Judged, verdict
+from observations import Row, read
+from paper import COLUMNS as PAPER_COLUMNS
+from paper import PAPER
+from plan import (
+    BASELINE,
+    BATCH,
+    BATCH_JOBS,
+    FIRST_SEED,
+    JOBS,
+    LOADS,
+    MACHINES,
+    POLICIES,
+    SEARCHES,
+    SEEDS,
+    WAITING,
+    cells,
+    policies,
+)
+
+from artist.results.statistics.compare_values import ComparedValues
+
+PRINTED = {"las as coded": 6082, "srtf as coded": 5975}
+"""Service time in seconds that the authors' code prints for the trace."""
+
+LEARNED = ("rl-base", "rl-hybrid")
+
+
+def page_text(rows: Sequence[Row]) -> str:
+    """README.md."""
+    judged = Judged(rows)
+    against, waiting = judged.against(), judged.against(WAITING)
+    parts = [
+        "<!-- Written by `make study-rl` from results.csv and paper.csv. Do not edit. -->",
+        "# Do learned policies beat good rules under contention?",
+        _summary(judged, against, waiting),
+        "## Mean JCT, hours",
+        _means(judged),
+        f"## Against `{BASELINE}`",
+        "Mean JCT of the policy over that of the baseline on the same trace: mean difference and "
+        "its 95 % interval. A policy's cells are judged together (Holm).",
+        *[_cells(against, machines) for machines in MACHINES],
+        f"## Against `{WAITING}`",
+        "The same against SRSF that waits until one machine has room, or the cluster if a job is "
+        "larger: `--policy srsf --set policy.placement=consolidate-or-wait`. The networks place "
+        "jobs by this placer, too.",
+        *[_cells(waiting, machines, (*LEARNED, BASELINE)) for machines in MACHINES],
+        "## The paper's table, with correct baselines",
+        _paper(),
+        _how(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(
+    judged: Judged,
+    against: dict[tuple[int, str, str], ComparedValues],
+    waiting: dict[tuple[int, str, str], ComparedValues],
+) -> str:
+    lines = ["## What came out", ""]
+    for policy in LEARNED:
+        for name, table in ((BASELINE, against), (WAITING, waiting)):
+            lines.append(f"- `{policy}` against `{name}`: {_count(table, policy)}.")
+    for policy in POLICIES:
+        if policy in SEARCHES:
+            lines.append(f"- `{policy}` against `{BASELINE}`: {_count(against, policy)}.")
+    lines.append(
+        f"- The rule that only waits for one machine, against `{BASELINE}`: "
+        f"{_count(against, WAITING)}. What a network gains over it is what learning gains."
+    )
+    return "\n".join(lines)
+
+
+def _count(table: dict[tuple[int, str, str], ComparedValues], policy: str) -> str:
+    words = [verdict(table[key]).strip("*") for key in table if key[2] == policy]
+    kinds = ("win", "loss", "no difference", "undecided")
+    counted = [f"{words.count(kind)} {_plural(kind, words.count(kind))}" for kind in kinds]
+    return f"{', '.join(counted)}, of {len(words)} cells"
+
+
+def _plural(kind: str, count: int) -> str:
+    return {"win": "wins", "loss": "losses"}.get(kind, kind) if count != 1 else kind
+
+
+def _means(judged: Judged) -> str:
+    head = [f"{machines} machines, {load}" for machines, load in cells()]
+    lines = [_row(["policy", *head]), _row(["---"] * (1 + len(head)))]
+    for policy in POLICIES:
+        means = [
+            f"{fmean(judged.values(machines, load, policy)) / 3600:.1f}"
+            if policy in policies(machines, load)
+            else ""
+            for machines, load in cells()
+        ]
+        lines.append(_row([f"`{policy}`", *means]))
+    return "\n".join(lines)
+
+
+def _cells(
+    table: dict[tuple[int, str, str], ComparedValues], machines: int, only: Sequence[str] = ()
+) -> str:
+    columns = [load for of, load in cells() if of == machines]
+    head = [f"batch of {BATCH_JOBS[machines]}" if x == BATCH else f"load {x}" for x in columns]
+    lines = [_row([f"{machines} machines", *head]), _row(["---"] * (1 + len(head)))]
+    for policy in POLICIES:
+        if policy in only or not only:
+            cells_ = [_cell(table.get((machines, x, policy))) for x in columns]
+            if any(cells_):
+                lines.append(_row([f"`{policy}`", *cells_]))
+    return "\n".join(lines)
+
+
+def _cell(compared: ComparedValues | None) -> str:
+    if compared is None:
+        return ""
+    low, mean, high = (
+        f"{100 * (x - 1):+.1f}" for x in (compared.low, compared.ratio, compared.high)
+    )
+    return f"{mean} % [{low} .. {high}] {verdict(compared)}"
+
+
+def _paper() -> str:
+    lines = [
+        "4 machines of 8 GPUs, 256 jobs at time 0, rounds of 300 s, with the authors' own tables "
+        "of throughputs, which do not ship (`study paper --tables FOLDER --trace FILE`). Service "
+        "is what their code prints as JCT: it leaves out waiting.",
+        "",
+        _row(
+            [
+                "policy",
+                "placement",
+                "service, s",
+                "they print",
+                "mean JCT, s",
+                "P90, s",
+                "GPUs held",
+            ]
+        ),
+        _row(["---"] * 7),
+    ]
+    for row in read(PAPER, PAPER_COLUMNS):
+        printed = PRINTED.get(row["policy"])
+        service = float(row["service_s"])
+        theirs = f"{printed:,} ({100 * (service / printed - 1):+.1f} %)" if printed else ""
+        cells_ = [
+            f"`{row['policy']}`",
+            row["placement"],
+            f"{service:,.0f}",
+            theirs,
+            f"{float(row['jct_mean_s']):,.0f}",
+            f"{float(row['jct_p90_s']):,.0f}",
+            f"{float(row['utilisation']):.2f}",
+        ]
+        lines.append(_row(cells_))
+    lines += [
+        "",
+        "As coded, LAS serves the most served job first and SRTF the job of which the least is "
+        "done, jobs are spread over as many machines as possible, and a job never lies on one. "
+        "`pack` takes the fewest machines but two at least, `one machine` may take a single one, "
+        "and `0.6 or wait` starts no job where anybody would keep less than that of its speed.",
+    ]
+    return "\n".join(lines)
+
+
+def _how() -> str:
+    small, large = MACHINES
+    poisson = f"Poisson, {JOBS[small]} and {JOBS[large]} jobs"
+    batch = f"{BATCH_JOBS[small]} and {BATCH_JOBS[large]} jobs at time 0"
+    points = {
+        "Cluster": "[`training/machines.yaml`](training/machines.yaml): machines of eight GPUs "
+        "that share a card of 10 Gbit/s, contention `mean`. The networks were trained on "
+        f"{small} machines; on {large} they are used as they are.",
+        "Jobs": f"`synth` at loads {', '.join(LOADS)} ({poisson}) and a batch ({batch}), seeds "
+        f"{FIRST_SEED} to {FIRST_SEED + SEEDS - 1}. No training and no choice used these seeds.",
+        "What is missing": f"A search costs seconds a run on {small} machines, minutes on {large}: "
+        f"it ran at loads .8 and .9 on {small}, and over SRSF only. LAS and FIFO ran on {small} "
+        "machines. `las-threshold` did not run: under contention each of its runs takes a minute.",
+        "Again": "`make study-rl` repeats all runs and writes this page. Each row of `results.csv` "
+        "is one run.",
+    }
+    lines = [f"- **{name}.** {text}" for name, text in points.items()]
+    return "\n".join(["## How it was asked", "", *lines])
+
+
+def _row(cells_: Sequence[str]) -> str:
+    return f"| {' | '.join(cells_)} |"

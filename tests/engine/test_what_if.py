@@ -1,0 +1,98 @@
+"""Does a trial tell what would happen, without the future, and without changing anything?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from support import cluster, finishes, job, make_policy, on, simulator
+
+from artist.contract import (
+    ClusterView,
+    Decision,
+    Policy,
+    Start,
+    Withdraw,
+    WrapperPolicy,
+    nothing_to_try,
+)
+from artist.errors import InvariantError, PolicyError
+from artist.units import TICKS_PER_S
+
+JOBS = [job("a", 3, 10), job("b", 2, 20), job("c", 4, 5, arrival_s=4.0)]
+
+
+class Asks(WrapperPolicy):
+    """Answers as its host, and keeps what a trial of each answer told."""
+
+    def __init__(self, host: Policy) -> None:
+        super().__init__(host)
+        self.told: list[dict[int, float]] = []
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        answer = super().decide(view)
+        ends = view.what_if(answer, self.host)
+        self.told.append({handle: tick / TICKS_PER_S for handle, tick in sorted(ends.items())})
+        return answer
+
+
+@pytest.mark.parametrize("name", ["fifo", "srsf", "las", "dally", "tiresias", "themis", "gandiva"])
+def test_asking_changes_nothing_and_the_last_trial_comes_true(name: str) -> None:
+    def run(policy: Policy) -> object:
+        lease_s = policy.lease and policy.lease / TICKS_PER_S
+        return simulator(cluster([4, 4]), JOBS, lease_s=lease_s).run(policy)
+
+    asks = Asks(make_policy(name))
+    rows = run(asks)
+    assert rows == run(make_policy(name))
+    present = [told for told in asks.told if 2 in told]
+    names = {index: finishes(rows)[one.id] for index, one in enumerate(JOBS)}
+    for told in present:  # all jobs have come: nothing is hidden any more
+        assert told == {handle: names[handle] for handle in told}
+
+
+def test_a_trial_knows_no_job_that_is_still_to_come() -> None:
+    # With `c`, which takes all GPUs when it comes, SRSF would preempt `b` at 4.
+    jobs = [job("b", 2, 20), job("c", 4, 5, arrival_s=4.0)]
+    asks = Asks(make_policy("srsf"))
+    rows = simulator(cluster([4]), jobs).run(asks)
+    assert asks.told[0] == {0: 20.0}
+    assert finishes(rows) == {"b": 25.0, "c": 9.0}
+
+
+class Fails:
+    """Takes all GPUs at 5 and never gives them back but at 50."""
+
+    def __init__(self) -> None:
+        self.given = False
+
+    def next_event(self, now: int) -> Withdraw | None:
+        if self.given:
+            return None
+        self.given = True
+        return Withdraw(5 * TICKS_PER_S, on({1: 4}))
+
+
+def test_a_trial_knows_no_outage_that_is_still_to_come() -> None:
+    asks = Asks(make_policy("fifo"))
+    sim = simulator(cluster([4, 4]), [job("a", 4, 10), job("b", 4, 10)], events=Fails())
+    rows = sim.run(asks)
+    assert asks.told[0] == {0: 10.0, 1: 10.0}
+    assert finishes(rows) == {"a": 10.0, "b": 15.0}  # five iterations are kept
+
+
+def test_an_unlawful_answer_is_refused_and_harms_nobody() -> None:
+    sim = simulator(cluster([4]), [job("a", 2)])
+    view = sim.next_question()
+    assert view is not None
+    with pytest.raises(PolicyError, match="unlawful decision of Classic"):
+        view.what_if([Start(0, on({0: 5}))], make_policy("fifo"))
+    with pytest.raises(PolicyError, match="left 1 jobs waiting"):
+        view.what_if([], make_policy("fifo"))  # it has not heard of the job
+    sim.answer([Start(0, on({0: 2}))])
+    assert sim.next_question() is not None
+
+
+def test_a_view_of_no_run_has_nothing_to_try() -> None:
+    with pytest.raises(InvariantError, match="of no run"):
+        nothing_to_try([], make_policy("fifo"))

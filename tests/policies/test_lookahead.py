@@ -1,0 +1,91 @@
+"""Does the search wait where that is better, and only there? Worked by hand."""
+
+from __future__ import annotations
+
+import pytest
+from failures.made import exponential, run_with_failures
+from support import EstimateByLevel, cluster, finishes, job, make_policy, simulator
+
+from artist.contract import BasePolicy
+from artist.engine.rows import Rows
+from artist.errors import ConfigError
+from artist.network.rates.iteration_time_alone import AloneRates
+from artist.policies.lookahead import Lookahead, LookaheadOptions
+from artist.run import open_policy
+from artist.testing import check_policy
+from artist.workload.job import Job
+
+
+def run(policy: str, jobs: list[Job], rack: float, **options: object) -> Rows:
+    tree = cluster([4, 4])
+    rates = AloneRates(tree, EstimateByLevel(tree, rack=rack))
+    opened = open_policy(policy, options)
+    lease_s = opened.lease and opened.lease / 1e9
+    return simulator(tree, jobs, rates, lease_s=lease_s).run(opened)
+
+
+# `a` and `b` leave one GPU in each machine. `w` starts on both, 1 + rack seconds an iteration, or
+# waits until `a` ends at 10 and takes one second an iteration: 110. At rack = .1 both end at 110.
+@pytest.mark.parametrize(
+    ("rack", "alone", "searched"), [(3.0, 400.0, 110.0), (0.2, 120.0, 110.0), (0.1, 110.0, 110.0)]
+)
+def test_a_job_waits_for_one_machine_where_it_ends_sooner(rack, alone, searched) -> None:
+    jobs = [job("a", 3, 10), job("b", 3, 500), job("w", 2, 100)]
+    assert finishes(run("fifo", jobs, rack))["w"] == pytest.approx(alone)
+    rows = run("lookahead(fifo)", jobs, rack)
+    assert finishes(rows)["w"] == pytest.approx(searched)
+    started = {row.job.id: row.start for row in rows.jobs}["w"]
+    assert started == (0 if rack == 0.1 else 10_000_000_000)  # of equal ones the host's answer
+
+
+def test_it_goes_on_waiting_as_long_as_that_is_better() -> None:
+    # `s` comes at 2, a question: `w` is offered again, and left out again. FIFO gave the two
+    # GPUs to `w`, so they are idle until the next question, at 10.
+    jobs = [
+        job("a", 3, 10),
+        job("b", 3, 500),
+        job("w", 2, 100),
+        job("s", 1, 1, arrival_s=2.0),
+    ]
+    assert finishes(run("lookahead(fifo)", jobs, 3.0)) == {"a": 10, "b": 500, "s": 11, "w": 110}
+
+
+def test_only_the_job_that_had_better_wait_does() -> None:
+    # Two jobs need both machines. Alone in the cluster, neither has anything to wait for.
+    jobs = [job("v", 6, 10), job("w", 8, 10)]
+    rows = run("lookahead(fifo)", jobs, 3.0)
+    assert finishes(rows) == finishes(run("fifo", jobs, 3.0)) == {"v": 40.0, "w": 80.0}
+
+
+@pytest.mark.parametrize("host", ["fifo", "srsf", "las"])
+def test_it_keeps_the_contract(host: str) -> None:
+    check_policy(lambda: open_policy(f"lookahead({host})", {}))
+
+
+def test_a_host_with_books_of_its_own_is_refused() -> None:
+    class Bookkeeper(BasePolicy):
+        remembers_placements = True
+
+    with pytest.raises(ConfigError, match="lookahead: Bookkeeper keeps books"):
+        Lookahead(LookaheadOptions(), Bookkeeper())
+
+
+def test_the_host_is_told_once_that_a_job_left_out_waits_again() -> None:
+    policy = make_policy("lookahead(srsf)")
+    assert isinstance(policy, Lookahead)
+    policy.left_out = (0,)
+    sim = simulator(cluster([4]), [job("a", 2)])
+    view = sim.next_question()
+    assert view is not None
+    assert len(policy.decide(view._replace(entered=[]))) == 1
+    assert policy.left_out == ()
+
+
+def test_nothing_is_tried_while_gpus_are_out_of_service() -> None:
+    """A copy of the run would wait for them for ever: a job of all GPUs, and machines that fail."""
+    tree = cluster([2, 2], [2, 2])
+    jobs = [job(str(n), gpus=gpus, iterations=200) for n, gpus in enumerate((3, 3, 8, 3))]
+    model = {"machine": exponential(300.0, 60.0)}
+    policy = make_policy("lookahead(fifo)")
+    rows, _ = run_with_failures(tree, jobs, model, policy=policy, interval_s=10.0)
+    assert len(rows.jobs) == len(jobs)
