@@ -27,6 +27,9 @@ An all-reduce of S bytes over m machines of g GPUs sends as much through a card 
 bytes. The rings have S/g bytes under `collective_optimization: localBWAware`; under `baseline`
 they have S, so `with_system` refuses that.
 
+ASTRA-sim's rings and trees run over at most four dimensions. A shape with more, such as one across
+regions, has neighbouring levels with equal links merged into one dimension, the innermost first.
+
 The GPUs of a region share a wide-area network in the same way (`cluster_links.py`). What a GPU
 sends there has left its machine first, so it gets no more than on the level inside.
 """
@@ -47,6 +50,9 @@ from artist.cluster.shape import (
     regular_inside,
 )
 from artist.estimates.query import Dimension, SystemSettings, Topology
+
+MOST_DIMENSIONS = 4
+"""ASTRA-sim reads beyond its own list from the fifth on (`astra/model/refusals.py`)."""
 
 
 def asked_shapes(shape: Shape, fabric: Fabric) -> tuple[Shape, ...]:
@@ -77,14 +83,39 @@ def level_sizes(shape: Shape, level: int | None = None) -> tuple[tuple[int, int]
 
 def dimensions(shape: Shape, fabric: Fabric) -> tuple[Dimension, ...]:
     """ASTRA-sim's dimensions for a shape on a fabric; empty for a single GPU."""
-    sizes = level_sizes(shape)
+    stated = level_sizes(shape)
+    sizes = merged(stated, fabric)
+    two = not isinstance(shape, int) and len(shape) == 2 and sizes[-1] == stated[-1]
+    pair = depth(shape) if two else None
     if fabric.system.rings == "one" and sizes:
         sizes = ((sizes[-1][0], gpus_of(shape)),)
-    pair = depth(shape) if not isinstance(shape, int) and len(shape) == 2 else None
     return tuple(
         _dimension(fabric.levels[level], size, _granted(level, sizes, fabric, level == pair))
         for level, size in sizes
     )
+
+
+def merged(sizes: Sequence[tuple[int, int]], fabric: Fabric) -> tuple[tuple[int, int], ...]:
+    """At most `MOST_DIMENSIONS` levels with their sizes, if enough neighbours have equal links.
+
+    If not, all are left: ASTRA-sim's refusal says what to do.
+    """
+    dims = list(sizes)
+    while len(dims) > MOST_DIMENSIONS:
+        pairs = range(len(dims) - 1)
+        inner = next((i for i in pairs if _alike(dims[i][0], dims[i + 1][0], fabric)), None)
+        if inner is None:
+            break
+        (_, few), (level, more) = dims[inner : inner + 2]
+        dims[inner : inner + 2] = [(level, few * more)]
+    return tuple(dims)
+
+
+def _alike(inner: int, outer: int, fabric: Fabric) -> bool:
+    """Whether two levels differ at most in name, source and what leaves their units."""
+    told = {"name", "source", "uplink", "gpus"}
+    one, other = (fabric.levels[level].model_dump(exclude=told) for level in (inner, outer))
+    return one == other
 
 
 def _granted(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric, pair: bool) -> float:

@@ -163,3 +163,12 @@ def test_data_needs_regions_and_a_network_between_them(run: Run) -> None:
     run("a,0,4,any,1,1.0,ads", cluster=without, data_options={"replicate": "never"})
     with pytest.raises(ConfigError, match="needs regions; give a cluster file"):
         run("a,0,1,any,1,1.0,ads", tree=[[4]], fabric="hgx-h100", without=("cluster",))
+
+
+def test_tables_in_too_small_a_region_come_also_if_the_job_finds_no_room_at_first(run: Run) -> None:
+    """North has two GPUs. All others are taken, for longer than a pass, when the job comes."""
+    rows = ("east,0,4,any,500,1.0,", "west,0,8,any,500,1.0,", "late,1,4,any,20,1.0,small")
+    result = run(*rows, policy="mast", data=DATA + "small,,1GB,north\n")
+    start = times(result, "start_s")
+    assert start["west"] == 0
+    assert 500 < start["late"] <= 500 + 300 + 1  # at most a pass later, and a second for a gigabyte

@@ -15,7 +15,7 @@ from artist.errors import BackendSettingError, ConfigError
 from artist.estimates.dimensions import asked_shapes, dimensions
 from artist.estimates.latency_service import LatencyService
 from artist.estimates.query_from_text import on_placement
-from artist.run import open_backend
+from artist.run import build_fabric, open_backend
 from artist.workload.models import model_names, settings, workload
 
 DALLY = load_fabric("dally2025")
@@ -238,3 +238,28 @@ def test_the_flat_rule_is_a_cliff() -> None:
     estimates = LatencyService(flat, open_backend("analytical"), workload)
     even = estimates.estimate("resnet50", regular_around(shape)).comm_ratio
     assert estimates.estimate("resnet50", shape).comm_ratio > 500 * even
+
+
+def test_levels_with_equal_links_are_one_dimension_where_there_would_be_more_than_four() -> None:
+    fabric = build_fabric(artist.Scenario(cluster="three-regions"))
+    two_clusters = (((8, 8), (8, 8)), ((8, 8), (8, 8)))
+    inside = dimensions(two_clusters, fabric)
+    assert [(d.level, d.npus) for d in inside] == [
+        ("machine", 8), ("rack", 2), ("cluster", 2), ("region", 2),
+    ]  # fmt: skip
+    across = dimensions((two_clusters, two_clusters), fabric)
+    assert [(d.level, d.npus) for d in across] == [
+        ("machine", 8), ("cluster", 4), ("region", 2), ("network", 2),
+    ]  # fmt: skip
+
+
+def test_levels_with_other_links_stay_apart() -> None:
+    """Then ASTRA-sim's own limit is said."""
+    fabric = build_fabric(artist.Scenario(cluster="three-regions"))
+    levels = [
+        level.model_copy(update={"latency_ns": level.latency_ns + 100.0 * number})
+        for number, level in enumerate(fabric.levels)
+    ]
+    unlike = fabric.model_copy(update={"levels": tuple(levels)})
+    two_clusters = (((8, 8), (8, 8)), ((8, 8), (8, 8)))
+    assert len(dimensions((two_clusters, two_clusters), unlike)) == 5

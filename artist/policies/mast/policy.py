@@ -67,7 +67,7 @@ class Mast(BasePolicy):
         self._ledger = Ledger(tenants, options)
         self._queue = Queue()
         self._where: dict[int, Where] = {}
-        # Jobs for which tables were asked: those that only too small a region holds.
+        # Jobs that started away from their tables: the start was put off, and makes them come.
         self._asked: set[int] = set()
         # Waiting jobs whose tables no region holds together.
         self._homeless: set[int] = set()
@@ -119,12 +119,15 @@ class Mast(BasePolicy):
 
     def _note_losses(self, view: ClusterView, books: Books, cells: Cells) -> None:
         """Jobs that finished, or lost their GPUs to an outage."""
-        gone = [*view.finished, *(x.handle for x in view.entered if x.handle in books.running)]
+        put_off = [x.handle for x in view.entered if x.handle in books.running]
+        self._asked.update(put_off)
+        gone = [*view.finished, *put_off]
         for handle in gone:
             job = books.stop(handle)
             self._ledger.stop(handle, view.now)
             self._stale.update(books.region_of[cluster] for cluster, _ in job.parts)
         for handle in view.finished:
+            self._asked.discard(handle)
             cells.finished(handle)
             self._where.pop(handle, None)
         if books.moved(view.free):
@@ -156,8 +159,7 @@ class Mast(BasePolicy):
             return enough
         if self.options.without_data == "wait" and (not holding or handle in self._asked):
             return ()
-        # A start where the tables are missing is put off, and makes them come.
-        self._asked.add(handle)
+        # Only too small a region holds them: start where they are missing (`_asked`).
         large = [x for x in everywhere if sizes[x] >= job.gpus]
         return (min(large, key=partial(view.data.missing_bytes, job)),)
 
