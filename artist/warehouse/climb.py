@@ -46,7 +46,14 @@ class Climb:
     day_bytes: list[int] = field(default_factory=list)
     day_cost: list[float] = field(default_factory=list)
     """The objective at the end of each day."""
+    day_ratios: list[Floats] = field(default_factory=list)
+    """High-priority demand over supply of the regions then."""
     ended: str = "all days planned"
+
+    def end_day(self, state: State) -> None:
+        """Keep what a day came to."""
+        self.day_cost.append(state.cost())
+        self.day_ratios.append(state.ratios())
 
 
 def climb(state: State, show: Show = lambda _done, _all: None) -> Climb:
@@ -67,7 +74,7 @@ def climb(state: State, show: Show = lambda _done, _all: None) -> Climb:
             break
         done.moves += _moves(day, state, start, moved, gains)
         done.day_bytes.append(int(size[moved].sum()))
-        done.day_cost.append(state.cost())
+        done.end_day(state)
         if clock.is_over():
             done.ended = clock.reason
             break

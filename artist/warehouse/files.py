@@ -5,7 +5,7 @@
 | `tables.csv` | a data file (`artist sim --data`): every table, its home first, then its replicas |
 | `moves.csv` | the tables that move, in order: day, from, to, bytes, gain |
 | `balance.csv` | demand over supply by region and kind, before and after |
-| `days.csv` | bytes moved and the objective by day |
+| `days.csv` | bytes moved by day, and the objective and the ratios of regions then |
 | `plan.json` | the chief numbers, the terms of the objective, the options |
 """
 
@@ -23,6 +23,8 @@ from artist.warehouse.columns import Solver
 from artist.warehouse.plan import Plan, balance
 
 MARK = "plan.json"
+_MOVES = ("day", "table", "from", "to", "size_bytes", "gain")
+_DAYS = ("day", "moved_bytes", "objective", "ratio_max", "ratio_sd")
 
 
 def is_plan(folder: Path) -> bool:
@@ -43,14 +45,10 @@ def write_plan(plan: Plan, solver: Solver, out: Path, *, overwrite: bool) -> Non
     """
     with whole_folder(out, overwrite=overwrite) as folder:
         _csv(folder / "tables.csv", ("table", "size", "regions"), _tables(plan))
-        columns = ("day", "table", "from", "to", "size_bytes", "gain")
-        _csv(folder / "moves.csv", columns, _moves(plan))
+        _csv(folder / "moves.csv", _MOVES, _moves(plan))
         even = balance(plan)
         _csv(folder / "balance.csv", tuple(even), zip(*even.values(), strict=True))
-        costs = plan.climb.day_cost or [plan.facts()["objective_after"]]
-        days = zip(plan.climb.day_bytes, costs, strict=False)
-        rows = [(number, *day) for number, day in enumerate(days, 1)]
-        _csv(folder / "days.csv", ("day", "moved_bytes", "objective"), rows)
+        _csv(folder / "days.csv", _DAYS, _days(plan))
         text = json.dumps(details(plan, solver), indent=2)
         (folder / MARK).write_text(f"{text}\n", encoding="utf-8")
 
@@ -89,6 +87,13 @@ def _moves(plan: Plan) -> Iterable[Sequence[Any]]:
     for x in plan.climb.moves:
         gain = "" if x.gain is None else f"{x.gain:.9g}"
         yield x.day, tables[x.table], regions[x.source], regions[x.target], x.size_bytes, gain
+
+
+def _days(plan: Plan) -> Iterable[Sequence[Any]]:
+    done = plan.climb
+    days = zip(done.day_bytes, done.day_cost, done.day_ratios, strict=True)
+    for number, (moved, cost, ratios) in enumerate(days, 1):
+        yield number, moved, cost, float(ratios.max()), float(ratios.std())
 
 
 def _csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

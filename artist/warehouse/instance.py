@@ -101,7 +101,7 @@ class Instance:
     def read_bytes(self) -> Floats:
         """[J] the bytes of a job's tables."""
         weights = self.size[self.reads.items].astype(float)
-        return np.bincount(self.reads.owners, weights, len(self.kind))
+        return np.bincount(self.reads.owners, weights, len(self.kind)).astype(float)
 
     @cached_property
     def demand(self) -> Floats:
@@ -109,5 +109,5 @@ class Instance:
         training = self.kind >= 0
         cell = self.kind[training] * PRIORITIES + self.priority[training]
         cells = len(self.kinds) * PRIORITIES
-        counted = np.bincount(cell, self.gpu_h[training], cells)
+        counted = np.bincount(cell, self.gpu_h[training], cells).astype(float)
         return counted.reshape(len(self.kinds), PRIORITIES)

@@ -113,9 +113,9 @@ def _gpu(state: State, readers: Readers, home: Ints) -> Floats:
     come = np.bincount(place, gpu_h[pair], count * regions * cells)
     every = np.arange(regions)
     now = cost(state.demand, every)
-    left = state.demand[home] - out.reshape(count, kinds, PRIORITIES)
+    left: Floats = state.demand[home] - out.astype(float).reshape(count, kinds, PRIORITIES)
     change_out = cost(left, home) - now[home]
-    more = state.demand + come.reshape(count, regions, kinds, PRIORITIES)
+    more: Floats = state.demand + come.astype(float).reshape(count, regions, kinds, PRIORITIES)
     changed: Floats = cost(more, every) - now + change_out[:, None]
     return changed
 

@@ -85,6 +85,7 @@ def place(
         done = _at_once(instance, home)
         state.home = home
         state.refresh()
+        done.end_day(state)
     else:
         done = climb(state, show)
     held = add_replicas(state)
@@ -97,18 +98,17 @@ def _at_once(instance: Instance, home: Ints) -> Climb:
     moves = [
         Move(1, t, int(instance.home[t]), int(home[t]), int(instance.size[t]), None) for t in moved
     ]
-    return Climb(moves, [sum(move.size_bytes for move in moves)], [], "optimum")
+    return Climb(moves, [sum(move.size_bytes for move in moves)], ended="optimum")
 
 
 def _picture(state: State, held: Held) -> Picture:
     x = state.instance
-    urgent = state.demand[:, :, : state.objective.options.urgent].sum(axis=2)
     total = float(x.gpu_h[state.urgent].sum()) or 1.0
     return Picture(
         home=state.home.copy(),
         terms=state.terms(),
-        ratios=urgent.sum(axis=1) / x.supply.sum(axis=1),
-        demand=urgent,
+        ratios=state.ratios(),
+        demand=state.urgent_demand(),
         all_demand=state.demand.sum(axis=2),
         used=state.used.copy(),
         at_home=state.at_home_gpu_h / total,

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel
 
 from artist.errors import ConfigError, TraceError, did_you_mean, shortened
 from artist.units import size_text
 from artist.warehouse.columns import ApplicationRow, DemandRow, RegionRow, TableRow
 from artist.warehouse.instance import PRIORITIES, Floats, Instance, Ints, Rows
 
-FILES = {
+FILES: dict[str, type[BaseModel]] = {
     "tables": TableRow,
     "regions": RegionRow,
     "demand": DemandRow,
@@ -126,7 +127,8 @@ class _File:
         """Positions of names that must differ."""
         known = {name: row for row, name in enumerate(values)}
         if len(known) < len(values):
-            row = next(row for row, name in enumerate(values) if known[name] != row)
+            first: dict[str, int] = {}
+            row = next(i for i, name in enumerate(values) if first.setdefault(name, i) != i)
             raise self.error(row, f"{column} {shortened(values[row])} comes again; keep one row")
         return known
 
@@ -144,7 +146,7 @@ class _File:
         """A column of hours, 0 where there is none."""
         if column not in self.columns:
             return np.zeros(self.rows)
-        values = self._numbers(column).astype(float)
+        values: Floats = self._numbers(column).astype(float)
         bad = np.flatnonzero(~((values >= 0) & (values < 1e15)))
         if len(bad):
             value = values[bad[0]]
@@ -164,7 +166,8 @@ class _File:
                 f"{self.path}: {column} sums to {values.astype(float).sum():.3g}, expected less "
                 f"than {MOST_BYTES:.3g}; plan namespaces one by one"
             )
-        return values.astype(np.int64)
+        whole: Ints = values.astype(np.int64)
+        return whole
 
     def _numbers(self, column: str) -> Any:
         values = self.columns[column]

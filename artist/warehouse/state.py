@@ -45,7 +45,8 @@ class State:
         here = np.flatnonzero((self.place >= 0) & (x.kind >= 0))
         cell = (self.place[here] * len(x.kinds) + x.kind[here]) * PRIORITIES + x.priority[here]
         shape3 = (regions, len(x.kinds), PRIORITIES)
-        self.demand = np.bincount(cell, x.gpu_h[here], int(np.prod(shape3))).reshape(shape3)
+        hours = np.bincount(cell, x.gpu_h[here], int(np.prod(shape3)))
+        self.demand: Floats = hours.astype(float).reshape(shape3)
         self.urgent = (x.kind >= 0) & (x.priority < self.objective.options.urgent)
         self.at_home_gpu_h = float(x.gpu_h[self._at_home()].sum())
         self.cpu = np.zeros_like(x.cpu_limit)
@@ -58,6 +59,16 @@ class State:
         jobs = np.flatnonzero(self.urgent & (self.place >= 0))
         at_home: Ints = jobs[x.supply[self.place[jobs], x.kind[jobs]] > 0]
         return at_home
+
+    def urgent_demand(self) -> Floats:
+        """[R, K] GPU hours of high priority in each region."""
+        demand: Floats = self.demand[:, :, : self.objective.options.urgent].sum(axis=2)
+        return demand
+
+    def ratios(self) -> Floats:
+        """[R] GPU hours of high priority in each region, over its supply."""
+        ratios: Floats = self.urgent_demand().sum(axis=1) / self.instance.supply.sum(axis=1)
+        return ratios
 
     def terms(self) -> dict[str, float]:
         """What each term of the objective weighs."""

@@ -7,7 +7,7 @@ priorities, and the standard deviation over regions is .76. Supply is demand ove
 |---|---|
 | sizes of tables | lognormal of what Tetris moves: median 565 MB, P90 103 GB (section 3.4) |
 | readers of a table | in proportion to 3, 17, 45 at P50, P90, P99 (section 2) |
-| GPU hours of a job | GPUs 16, 64, 128 and run times 20 min, 6.7 h, 66 h (section 5.1) |
+| GPU hours of a job | GPUs 16, 64, 128 and run times 20 min, 6.7 h, up to a day (5.1) |
 | priorities | section 4.2; those without one count as the last |
 | high-priority GPU hours at home | about 90.8 % at V0 (section 5.6) |
 
@@ -45,6 +45,8 @@ KINDS = ("h100", "a100", "v100")
 APPLICATIONS = 20
 ANALYTICS, TWO_TABLES, APART, OTHER_KIND = 0.125, 0.3, 0.125, 0.04
 SUPPLY_WEEK_H = 168.0
+RUN_MOST_H = 24.0
+"""Recurring jobs are trained again every day (section 3.1)."""
 
 
 def synth_warehouse(
@@ -158,7 +160,7 @@ def _demand(rng: np.random.Generator, jobs: int) -> tuple[Floats, Ints]:
     run_h = np.exp(RUN_SIGMA * rng.standard_normal(jobs)) * RUN_MEDIAN_S / 3600.0
     priorities = [7 if x is None else x for x in PRIORITY_SHARES]
     priority = rng.choice(priorities, jobs, p=_normed(PRIORITY_SHARES.values()))
-    return gpus * np.minimum(run_h, SUPPLY_WEEK_H), priority
+    return gpus * np.minimum(run_h, RUN_MOST_H), priority
 
 
 def _normed(shares: Any) -> Floats:
