@@ -94,5 +94,5 @@ class PlanOptions(Document):
     limit_s: float | None = Field(default=None, gt=0, description="Wall time; none: no limit.")
     replicas: Replicas = Replicas.ALL
     hot_share: float = Field(
-        default=0.25, ge=0, le=1, description="Part of free storage for replicas of hot tables."
+        default=0.1, ge=0, le=1, description="Part of free storage for replicas of hot tables."
     )
