@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -158,30 +159,19 @@ def test_moves_tell_where_each_table_goes() -> None:
     assert home == state.home.tolist()
 
 
-def test_demand_above_supply_costs_more_than_as_much_below() -> None:
-    """Expression 8: twice as uneven weighs up to twice as much where GPUs are short."""
-    state = state_of(0)
-    objective = state.objective
-    share = state.instance.supply / state.instance.supply.sum(axis=0)
-    demand = np.zeros((1, 2, 7))
-    demand[0, 0] = state.instance.demand[0] * (share[0, 0] + 0.3)
-    above = objective.gpu(demand, np.array([0]))
-    short = demand[0, 0].sum() - state.instance.supply[0, 0]
-    uneven = sum(
-        (1.0 if p < 3 else 0.1) * 0.3**2 for p in range(7) if state.instance.demand[0, p] > 0
+def test_demand_above_supply_weighs_more_than_as_much_below() -> None:
+    """Expressions 7 and 8 by hand: 20 GPU hours in one of two regions that supply 10 each."""
+    x = replace(
+        instance(0, tables=1, regions=2, jobs=1),
+        kinds=("a",),
+        supply=np.array([[10.0], [10.0]]),
+        kind=np.zeros(1, np.int64),
+        priority=np.zeros(1, np.int64),
+        gpu_h=np.array([20.0]),
     )
-    other = objective.gpu(np.zeros((1, 2, 7)), np.array([0]))
-    idle = sum(
-        (1.0 if p < 3 else 0.1) * share[0, k] ** 2 / 2
-        for k in (0, 1)
-        for p in range(7)
-        if state.instance.demand[k, p] > 0
-    )
-    assert other[0] == pytest.approx(idle)
-    second = idle - sum(
-        (1.0 if p < 3 else 0.1) * share[0, 0] ** 2 / 2
-        for p in range(7)
-        if state.instance.demand[0, p] > 0
-    )
-    factor = 1 / (1 + np.exp(-max(0.0, short) / state.instance.supply[0, 0]))
-    assert above[0] == pytest.approx(uneven * factor + second)
+    demand = np.zeros((2, 1, 7))
+    demand[0, 0, 0] = 20.0
+    over, under = Objective(x, BARE).gpu(demand, np.arange(2))
+    # Shares are 1 and 0 of demand, 1/2 of supply. (20 - 10) / 10 = 1 overloads the first.
+    assert over == pytest.approx(0.25 / (1 + np.exp(-1)))
+    assert under == pytest.approx(0.25 / 2)
