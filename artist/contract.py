@@ -457,8 +457,11 @@ class ClusterView(NamedTuple):
 # -- policies ------------------------------------------------------------------------
 
 
-CORE_TABLES = ("jobs", "placements", "timeline", "waits", "outages", "failure_sizes")
-"""The tables of every run; no policy may give tables of these names."""
+CORE_TABLES = (
+    "jobs", "placements", "timeline", "waits", "links", "turns", "outages", "failure_sizes",
+    "tenants", "tenant_use", "priorities",
+)  # fmt: skip
+"""The tables that a run itself may have; no policy may give tables of these names."""
 
 
 class Policy(Protocol):

@@ -263,7 +263,7 @@ class _Reader:
                 message = f"unknown setting {shortened(key)} of a {level}: {hint}"
                 raise _MisfitError((*where, str(key)), message)
         for key in inner or ("gpus",):
-            if key not in given:
+            if given.get(key) is None:
                 raise _MisfitError(where, f"a {level} without '{key}'; say what is inside it")
         own = {key: value for key, value in given.items() if key not in inner}
         try:

@@ -38,6 +38,7 @@ WRITES = {
     "export -o": (("export", "RUN", "-o", "t.json"), "t.json"),
     "latency --plot": ((*NETWORK, *RANGE, "--plot", "p.svg"), "p.svg"),
     "latency --plot without an ending": ((*NETWORK, *RANGE, "--plot", "p"), "p.png"),
+    "cluster --plot": (("cluster", "show", "--racks", "1", "--plot", "p.svg"), "p.svg"),
     "circle --plot": (("circle", "--pattern", "100:40:50", "--plot", "p.svg"), "p.svg"),
     "latency --cases": (
         ("latency", "--cases", "cases.csv", "--workloads", ".", "--out", "answers.csv"),

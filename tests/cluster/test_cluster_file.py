@@ -110,6 +110,7 @@ def test_a_scenario_may_name_another_fabric(tmp_path: Path) -> None:
         (HEAD + EAST.replace("40TB", "40"), 6, "the number needs a unit (GB, TB, PB, TiB)"),
         (HEAD + "- {name: east}", 5, "a region without 'rack'"),
         (HEAD + "- {rack: {machine: {count: 2}}}", 5, "a machine without 'gpus'"),
+        (HEAD + "- {rack: {machine: {gpus: ~}}}", 5, "a machine without 'gpus'"),
         (HEAD + "- {rack: {gpus: 2, machine: {gpus: 8}}}", 5, "unknown setting 'gpus' of a rack"),
         (HEAD + "- {rack: []}", 5, "a list without a rack"),
         (HEAD + "- {rack: 8}", 5, "a rack is 8, expected a mapping"),

@@ -148,7 +148,8 @@ def test_everyday_policies_are_those_that_stand_for_themselves() -> None:
     everyday = everyday_policies()
     assert everyday[0] == "dally"
     known = [entry.id for entry in POLICIES if not (entry.wraps or entry.host)]
-    others = {"learned", "rl-base", "rl-hybrid", "srsf-threshold", "las-threshold"}
+    networks, rules = {"learned", "rl-base", "rl-hybrid"}, {"srsf-threshold", "las-threshold"}
+    others = networks | rules | {"mast", "federated"}
     assert everyday == [
         name for name in known if not name.endswith("-original") and name not in others
     ]

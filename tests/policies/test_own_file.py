@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from artist.config import Scenario
-from artist.contract import CORE_TABLES
 from artist.errors import ConfigError, PolicyError
 from artist.policies.own_file import entry_in_file
 from artist.policies.table import POLICIES
@@ -218,7 +217,7 @@ def test_tables_with_other_names_stand_beside_those_of_the_run() -> None:
         f"{GOOD}\n    def tables(self):\n        return {{'mine': {rows}, 'empty': []}}\n"
     )
     tables = simulate(scenario("mine.py:Mine")).tables
-    assert set(tables) == {*CORE_TABLES, "mine", "empty"}
+    assert set(tables) == {"jobs", "placements", "timeline", "waits", "mine", "empty"}
     assert tables["mine"] == {"a": [1, 2], "b": [None, "x"]}
 
 
