@@ -40,6 +40,9 @@ def test_json_has_the_chief_numbers_and_out_a_plan(artist, warehouse: Path, tmp_
     assert names == {"tables.csv", "moves.csv", "balance.csv", "days.csv", "plan.json"}
     again = artist("place-data", warehouse, "--out", "plan")
     assert (again.returncode, "holds a plan already" in again.stderr) == (2, True)
+    replaced = artist("place-data", warehouse, "--out", "plan", "--overwrite", "--format", "json")
+    assert replaced.returncode == 0, replaced.stderr
+    assert json.loads((tmp_path / "plan" / "plan.json").read_text())["options"]["quota"] == 1.0
 
 
 @pytest.mark.parametrize(
