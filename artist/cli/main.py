@@ -32,6 +32,7 @@ COMMANDS = {
     "sweep": "sweep:sweep",
     "reproduce": "reproduce:reproduce",
     "train": "train:train",
+    "place-data": "place_data:place_data",
     "calibrate": "calibrate:calibrate",
     "measure": "measure:measure",
     "why": "why:why",

@@ -1,4 +1,4 @@
-"""The libraries of the extra `rl`. They may be missing; only `artist.rl` imports them."""
+"""Libraries of extras, such as `rl` and `exact`. They may be missing."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from importlib.util import find_spec
 
 from artist.errors import ConfigError
 
-INSTALL = "pip install 'artist-sim[rl]'"
+
+def install(extra: str) -> str:
+    """The command that installs an extra."""
+    return f"pip install 'artist-sim[{extra}]'"
 
 
-def check_extra(who: str, *libraries: str) -> None:
-    """Check that libraries are installed, without importing them. `who` needs them.
+INSTALL = install("rl")
+
+
+def check_extra(who: str, *libraries: str, extra: str = "rl") -> None:
+    """Check that libraries of an extra are installed, without importing them. `who` needs them.
 
     Raises:
         ConfigError: one is missing; the message says how to install it.
@@ -18,4 +24,6 @@ def check_extra(who: str, *libraries: str) -> None:
     missing = [name for name in libraries if find_spec(name) is None]
     if missing:
         are = "is" if len(missing) == 1 else "are"
-        raise ConfigError(f"{who} needs {', '.join(missing)}, which {are} not installed: {INSTALL}")
+        raise ConfigError(
+            f"{who} needs {', '.join(missing)}, which {are} not installed: {install(extra)}"
+        )

@@ -61,9 +61,9 @@ WRITES = {
 LONG = {"reproduce --out", "report --figures"}
 # These write nothing, or only what is nobody's: the cache.
 READERS = frozenset({"why", "list", "doctor", "explain", "schema", "astra", "cache"})
-# Tested below, or with what they need (tests/rl): two need torch, and the third would replace
-# somebody's own program.
-OTHERS = frozenset({"measure", "policy", "train"})
+# Tested below, or with what they need (tests/rl, test_place_data.py): two need torch, one a
+# warehouse, and one would replace somebody's own program.
+OTHERS = frozenset({"measure", "place-data", "policy", "train"})
 
 
 @pytest.fixture

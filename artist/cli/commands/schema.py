@@ -19,6 +19,7 @@ class Schema(StrEnum):
     CLUSTER = "cluster"
     CALIBRATION = "calibration"
     COLUMNS = "columns"
+    WAREHOUSE = "warehouse"
 
 
 def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
@@ -31,6 +32,7 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
     from artist.estimates.calibration import Calibration
     from artist.experiments.experiment import Experiment
     from artist.trace.native.mapping import TraceMapping
+    from artist.warehouse.columns import Warehouse
 
     models: dict[Schema, type[BaseModel]] = {
         Schema.SCENARIO: Scenario,
@@ -39,5 +41,6 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
         Schema.CLUSTER: ClusterFile,
         Schema.CALIBRATION: Calibration,
         Schema.COLUMNS: TraceMapping,
+        Schema.WAREHOUSE: Warehouse,
     }
     print_json(models[of].model_json_schema())

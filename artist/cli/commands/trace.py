@@ -153,7 +153,9 @@ def synth(
     ] = None,
     shape: Annotated[
         Shape,
-        typer.Option(help="sensetime: the default trace's; cassini, mast-synth: those papers'."),
+        typer.Option(
+            help="sensetime: the default trace's; cassini, mast-synth, warehouse: those papers'."
+        ),
     ] = Shape.SENSETIME,
     arrivals: Annotated[
         Kind, typer.Option(help="Others than poisson: for --shape cassini.")
@@ -168,6 +170,12 @@ def synth(
     data: Annotated[
         Path | None, typer.Option(help="Of mast-synth: also write the tables, for --data of runs.")
     ] = None,
+    tables: Annotated[
+        int | None, typer.Option(help="Of warehouse: how many (default: a quarter of the jobs).")
+    ] = None,
+    regions: Annotated[
+        int | None, typer.Option(help="Of warehouse: how many (default 12).")
+    ] = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,
 ) -> None:
@@ -177,6 +185,16 @@ def synth(
     from artist.trace.synthetic.cassini import cassini
     from artist.trace.synthetic.generate import synth_jobs
 
+    if shape is Shape.WAREHOUSE:
+        if (load, cluster, data) != (None, None, None) or arrivals is not Kind.POISSON or divided:
+            raise ConfigError(
+                "--shape warehouse: it has --jobs, --gpus, --tables, --regions and --seed; leave "
+                "out other options"
+            )
+        _write_warehouse(jobs, gpus, seed, out, tables, regions, overwrite=overwrite)
+        return
+    if tables is not None or regions is not None:
+        raise ConfigError("--tables and --regions belong to --shape warehouse; leave them out")
     check_new_file(out, "--out", overwrite=overwrite)
     if (data is not None or cluster is not None) and (
         shape is not Shape.MAST or data is None or cluster is None
@@ -195,6 +213,27 @@ def synth(
     else:
         write(synth_jobs(jobs, load, gpus, seed), out)
     note(f"wrote {jobs} jobs to {out}")
+
+
+def _write_warehouse(
+    jobs: int,
+    gpus: int,
+    seed: int,
+    out: Path,
+    tables: int | None,
+    regions: int | None,
+    *,
+    overwrite: bool,
+) -> None:
+    """Write a warehouse, a folder."""
+    from artist.io.folders import check_folder
+    from artist.warehouse.files import is_warehouse, write_warehouse
+    from artist.warehouse.synthetic import synth_warehouse
+
+    check_folder(out, "warehouse", is_warehouse, overwrite=overwrite)
+    made = synth_warehouse(jobs, gpus, seed, 12 if regions is None else regions, tables)
+    write_warehouse(made, out, overwrite=overwrite)
+    note(f"wrote {len(made['tables']['table'])} tables and {jobs} jobs to {out}")
 
 
 def _write_mast(

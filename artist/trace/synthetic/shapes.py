@@ -11,6 +11,7 @@ class Shape(StrEnum):
     SENSETIME = "sensetime"
     CASSINI = "cassini"
     MAST = "mast-synth"
+    WAREHOUSE = "warehouse"
 
 
 class Kind(StrEnum):

@@ -1,0 +1,137 @@
+"""Hill climbing by days (MAST, section 3.4).
+
+A day is one pass. For every table its best region is found, all others left where they are. Tables
+that gain are moved in the order of their gains; before each move its best region is found anew. A
+table larger than what is left of the day's quota of bytes stays, and the next one is looked at.
+
+Single moves cannot bring together a job whose tables lie apart, so at the end of a day groups are
+tried (`groups.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from artist.warehouse.groups import improve
+from artist.warehouse.instance import Floats, Ints
+from artist.warehouse.moves import best_regions
+from artist.warehouse.state import State
+
+Show = Callable[[int, int], None]
+"""Tables looked at, and how many there are in this day's queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A table that gets another home."""
+
+    day: int
+    table: int
+    source: int
+    target: int
+    size_bytes: int
+    gain: float | None
+    """Of the objective; None if the table moves together with others."""
+
+
+@dataclass
+class Climb:
+    """What the days did."""
+
+    moves: list[Move] = field(default_factory=list)
+    day_bytes: list[int] = field(default_factory=list)
+    day_cost: list[float] = field(default_factory=list)
+    """The objective at the end of each day."""
+    day_ratios: list[Floats] = field(default_factory=list)
+    """High-priority demand over supply of the regions then."""
+    ended: str = "all days planned"
+
+    def end_day(self, state: State) -> None:
+        """Keep what a day came to."""
+        self.day_cost.append(state.cost())
+        self.day_ratios.append(state.ratios())
+
+
+def climb(state: State, show: Show = lambda _done, _all: None) -> Climb:
+    """Move tables until a limit of the options is reached. Changes the state."""
+    options, size = state.objective.options, state.instance.size
+    quota = int(options.quota * int(size.sum()))
+    clock = _Clock(options.limit_s)
+    done = Climb()
+    for day in range(1, options.days + 1):
+        start, before = state.home.copy(), state.cost()
+        gains = _pass(state, quota, clock, show)
+        state.refresh()
+        if not clock.is_over():
+            improve(state, start, quota)
+        moved = np.flatnonzero(state.home != start)
+        if not len(moved):
+            done.ended = clock.reason or "no move gains"
+            break
+        done.moves += _moves(day, state, start, moved, gains)
+        done.day_bytes.append(int(size[moved].sum()))
+        done.end_day(state)
+        if clock.is_over():
+            done.ended = clock.reason
+            break
+        if before - state.cost() < options.min_gain * before:
+            done.ended = "a day gained less than min_gain"
+            break
+    return done
+
+
+class _Clock:
+    """The limit of wall time."""
+
+    def __init__(self, limit_s: float | None) -> None:
+        self._end = None if limit_s is None else time.monotonic() + limit_s
+        self.reason = ""
+
+    def is_over(self) -> bool:
+        """Whether the time is up; from then on there is a reason."""
+        if self._end is not None and time.monotonic() > self._end:
+            self.reason = "time limit"
+        return bool(self.reason)
+
+
+def _pass(state: State, quota: int, clock: _Clock, show: Show) -> dict[int, float]:
+    """Move tables one by one. Returns the gain of each that moved."""
+    size = state.instance.size
+    _, gains = best_regions(state, np.arange(len(size)))
+    queue = _queue(gains)
+    moved: dict[int, float] = {}
+    for number, table in enumerate(queue.tolist()):
+        show(number, len(queue))
+        if size[table] > quota:
+            continue
+        if clock.is_over():
+            break
+        region, gain = best_regions(state, np.array([table]))
+        if gain[0] > 0:
+            state.move(table, int(region[0]))
+            quota -= int(size[table])
+            moved[table] = float(gain[0])
+    return moved
+
+
+def _queue(gains: Floats) -> Ints:
+    """Tables that gain, the largest gain first; ties in the order of tables."""
+    order = np.argsort(-gains, kind="stable")
+    queue: Ints = order[: int((gains > 0).sum())]
+    return queue
+
+
+def _moves(day: int, state: State, start: Ints, moved: Ints, gains: dict[int, float]) -> list[Move]:
+    """The day's moves in the order of the queue, and then those that moved with others."""
+    changed = set(moved.tolist())
+    alone = [table for table in gains if table in changed]
+    together = sorted(changed.difference(alone))
+    size = state.instance.size
+    return [
+        Move(day, t, int(start[t]), int(state.home[t]), int(size[t]), gains.get(t))
+        for t in [*alone, *together]
+    ]

@@ -1,0 +1,118 @@
+"""Writes a plan as a folder that a person can review, and a warehouse as its four files.
+
+| file | what |
+|---|---|
+| `tables.csv` | a data file (`artist sim --data`): every table, its home first, then its replicas |
+| `moves.csv` | the tables that move, in order: day, from, to, bytes, gain |
+| `balance.csv` | demand over supply by region and kind, before and after |
+| `days.csv` | bytes moved by day, and the objective and the ratios of regions then |
+| `plan.json` | the chief numbers, the terms of the objective, the options |
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from artist.io.folders import whole_folder
+from artist.warehouse.columns import Solver
+from artist.warehouse.plan import Plan, balance
+
+MARK = "plan.json"
+_MOVES = ("day", "table", "from", "to", "size_bytes", "gain")
+_DAYS = ("day", "moved_bytes", "objective", "ratio_max", "ratio_sd")
+
+
+def is_plan(folder: Path) -> bool:
+    """Whether `write_plan` wrote a folder."""
+    return (folder / MARK).is_file() and (folder / "tables.csv").is_file()
+
+
+def is_warehouse(folder: Path) -> bool:
+    """Whether a folder is a warehouse."""
+    return (folder / "tables.parquet").is_file() and (folder / "demand.parquet").is_file()
+
+
+def write_plan(plan: Plan, solver: Solver, out: Path, *, overwrite: bool) -> None:
+    """Write the folder.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    with whole_folder(out, overwrite=overwrite) as folder:
+        _csv(folder / "tables.csv", ("table", "size", "regions"), _tables(plan))
+        _csv(folder / "moves.csv", _MOVES, _moves(plan))
+        even = balance(plan)
+        _csv(folder / "balance.csv", tuple(even), zip(*even.values(), strict=True))
+        _csv(folder / "days.csv", _DAYS, _days(plan))
+        text = json.dumps(details(plan, solver), indent=2)
+        (folder / MARK).write_text(f"{text}\n", encoding="utf-8")
+
+
+def details(plan: Plan, solver: Solver) -> dict[str, Any]:
+    """What `plan.json` holds."""
+    return {
+        **plan.facts(),
+        "at_home_before": plan.before.at_home,
+        "at_home_after": plan.after.at_home,
+        "terms_before": plan.before.terms,
+        "terms_after": plan.after.terms,
+        "replica_bytes_share": plan.replica_share(),
+        "moves": len(plan.climb.moves),
+        "days": len(plan.climb.day_bytes),
+        "ended": plan.climb.ended,
+        "solver": solver.value,
+        "options": plan.options.model_dump(mode="json"),
+    }
+
+
+def _tables(plan: Plan) -> Iterable[Sequence[Any]]:
+    regions = plan.instance.regions
+    sizes, homes = plan.instance.size.tolist(), plan.after.home.tolist()
+    texts: dict[tuple[int, int], str] = {}
+    bits = plan.held.bits.tolist()
+    for name, size, home, held in zip(plan.instance.tables, sizes, homes, bits, strict=True):
+        if (home, held) not in texts:
+            others = [r for r in range(len(regions)) if held >> r & 1 and r != home]
+            texts[home, held] = " ".join(regions[r] for r in [home, *others])
+        yield name, size, texts[home, held]
+
+
+def _moves(plan: Plan) -> Iterable[Sequence[Any]]:
+    tables, regions = plan.instance.tables, plan.instance.regions
+    for x in plan.climb.moves:
+        gain = "" if x.gain is None else f"{x.gain:.9g}"
+        yield x.day, tables[x.table], regions[x.source], regions[x.target], x.size_bytes, gain
+
+
+def _days(plan: Plan) -> Iterable[Sequence[Any]]:
+    done = plan.climb
+    days = zip(done.day_bytes, done.day_cost, done.day_ratios, strict=True)
+    for number, (moved, cost, ratios) in enumerate(days, 1):
+        yield number, moved, cost, float(ratios.max()), float(ratios.std())
+
+
+def _csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    path.write_text(out.getvalue(), encoding="utf-8")
+
+
+def write_warehouse(tables: dict[str, dict[str, Any]], out: Path, *, overwrite: bool) -> None:
+    """Write the columns of the four files.
+
+    Raises:
+        ConfigError: the folder cannot be written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with whole_folder(out, overwrite=overwrite) as folder:
+        for name, columns in tables.items():
+            pq.write_table(pa.table(columns), folder / f"{name}.parquet")

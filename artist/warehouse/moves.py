@@ -1,0 +1,157 @@
+"""The best region of each of many tables, all others left where they are.
+
+A move of a table from a to b takes jobs out of a that then have too few tables there, and brings
+jobs to b that then have enough. Only these two regions change, so a chunk of tables is judged with
+arrays [tables, regions].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from artist.warehouse.instance import PRIORITIES, Bools, Floats, Ints
+from artist.warehouse.state import SLACK, State
+
+CHUNK = 4096
+"""Tables that are judged at once: 10 MB per array at 12 regions and 3 kinds."""
+LEAST_GAIN = 1e-12
+"""Less than this is rounding: the terms of the objective are around 1."""
+
+
+@dataclass(frozen=True)
+class Readers:
+    """The pairs of a table in a chunk and a job that reads it; N of them."""
+
+    table: Ints
+    """[N] position in the chunk."""
+    job: Ints
+    home: Ints
+    """[N] of the table."""
+    leaves: Bools
+    """[N] the job leaves the table's home if the table does."""
+    enters: Bools
+    """[N, R] the job comes to a region if the table does."""
+
+
+def best_regions(state: State, tables: Ints) -> tuple[Ints, Floats]:
+    """The region of lowest cost that breaks no limit, and what going there gains.
+
+    A table that gains nothing anywhere has gain 0 and its own home. Ties go to the first region.
+    """
+    parts = [_of_chunk(state, tables[i : i + CHUNK]) for i in range(0, len(tables), CHUNK)]
+    if not parts:
+        return np.zeros(0, np.int64), np.zeros(0)
+    return np.concatenate([x for x, _ in parts]), np.concatenate([x for _, x in parts])
+
+
+def _of_chunk(state: State, tables: Ints) -> tuple[Ints, Floats]:
+    x = state.instance
+    home, size = state.home[tables], x.size[tables]
+    readers = _readers(state, tables, home)
+    cost = _stored(state, home, size) + _read(state, readers, size) + _gpu(state, readers, home)
+    allowed = state.used + size[:, None] <= x.storage
+    allowed[np.arange(len(tables)), home] = False
+    allowed &= _cpu_fits(state, readers, len(tables)) & _enough_at_home(state, readers, tables)
+    cost = np.where(allowed, cost, np.inf)
+    best = cost.argmin(axis=1)
+    gain = -cost[np.arange(len(tables)), best]
+    better = gain > LEAST_GAIN
+    return np.where(better, best, home), np.where(better, gain, 0.0)
+
+
+def _readers(state: State, tables: Ints, home: Ints) -> Readers:
+    x = state.instance
+    table, job = x.readers.of_many(tables)
+    old, need = home[table], x.need[job]
+    enters = state.count[job] == (need - 1)[:, None]
+    enters[np.arange(len(job)), old] = False
+    return Readers(table, job, old, state.count[job, old] == need, enters)
+
+
+def _stored(state: State, home: Ints, size: Ints) -> Floats:
+    every = np.arange(len(state.used))
+    cost = state.objective.stored
+    now = cost(state.used, every)
+    out = cost(state.used[home] - size, home) - now[home]
+    return cost(state.used + size[:, None], every) - now + out[:, None]
+
+
+def _read(state: State, readers: Readers, size: Ints) -> Floats:
+    """[tables, R] change of (1)."""
+    job, old = readers.job, readers.home
+    bytes_of_table = size[readers.table].astype(float)
+    bytes_there = state.bytes[job]
+    here = state.place[job] == old
+    lost = np.where(readers.leaves, state.bytes[job, old], here * bytes_of_table)
+    is_there = state.place[job][:, None] == np.arange(len(state.used))
+    is_there[np.arange(len(job)), old] = False
+    gained = readers.enters * (bytes_there + bytes_of_table[:, None])
+    gained += is_there * bytes_of_table[:, None]
+    local = gained - lost[:, None]
+    summed = np.zeros((len(size), len(state.used)))
+    if len(job):
+        # Pairs of a table lie together.
+        first = np.flatnonzero(np.diff(readers.table, prepend=-1))
+        summed[readers.table[first]] = np.add.reduceat(local, first, axis=0)
+    changed: Floats = -state.objective.w_read * summed
+    return changed
+
+
+def _gpu(state: State, readers: Readers, home: Ints) -> Floats:
+    """[tables, R] change of (2)."""
+    x = state.instance
+    count, regions, kinds = len(home), len(x.regions), len(x.kinds)
+    cells, training = kinds * PRIORITIES, x.kind[readers.job] >= 0
+    cell = x.kind[readers.job] * PRIORITIES + x.priority[readers.job]
+    gpu_h, cost = x.gpu_h[readers.job], state.objective.gpu
+    gone = np.flatnonzero(training & readers.leaves)
+    out = np.bincount(readers.table[gone] * cells + cell[gone], gpu_h[gone], count * cells)
+    pair, to = np.nonzero(readers.enters & training[:, None])
+    place = (readers.table[pair] * regions + to) * cells + cell[pair]
+    come = np.bincount(place, gpu_h[pair], count * regions * cells)
+    every = np.arange(regions)
+    now = cost(state.demand, every)
+    left: Floats = state.demand[home] - out.astype(float).reshape(count, kinds, PRIORITIES)
+    change_out = cost(left, home) - now[home]
+    more: Floats = state.demand + come.astype(float).reshape(count, regions, kinds, PRIORITIES)
+    changed: Floats = cost(more, every) - now + change_out[:, None]
+    return changed
+
+
+def _cpu_fits(state: State, readers: Readers, count: int) -> Bools:
+    """[tables, R] whether no application gets above its limit (5)."""
+    x = state.instance
+    fits = np.ones((count, len(x.regions)), np.bool_)
+    counted = (x.application[readers.job] >= 0) & (x.cpu_h[readers.job] > 0)
+    pair, to = np.nonzero(readers.enters & counted[:, None])
+    if not len(pair):
+        return fits
+    job, apps = readers.job[pair], len(x.applications)
+    key = (readers.table[pair] * len(x.regions) + to) * apps + x.application[job]
+    keys, place = np.unique(key, return_inverse=True)
+    more = np.bincount(place, x.cpu_h[job], len(keys))
+    table, rest = np.divmod(keys, len(x.regions) * apps)
+    region, app = np.divmod(rest, apps)
+    full = state.cpu[app, region] + more > x.cpu_limit[app, region] * (1 + SLACK)
+    fits[table[full], region[full]] = False
+    return fits
+
+
+def _enough_at_home(state: State, readers: Readers, tables: Ints) -> Bools:
+    """[tables, R] whether enough high-priority GPU hours are at home (6)."""
+    x = state.instance
+    count, regions = len(tables), len(x.regions)
+    urgent = state.urgent[readers.job]
+    has = urgent & (x.supply[readers.home, x.kind[readers.job]] > 0)
+    gone = np.flatnonzero(has & readers.leaves)
+    out = np.bincount(readers.table[gone], x.gpu_h[readers.job[gone]], count)
+    pair, to = np.nonzero(readers.enters & urgent[:, None])
+    job = readers.job[pair]
+    there = x.gpu_h[job] * (x.supply[to, x.kind[job]] > 0)
+    come = np.bincount(readers.table[pair] * regions + to, there, count * regions)
+    after = state.at_home_gpu_h - out[:, None] + come.reshape(count, regions)
+    # A start below the threshold may only rise.
+    enough: Bools = after >= min(state.threshold, state.at_home_gpu_h)
+    return enough

@@ -1,0 +1,288 @@
+"""Reads a warehouse: checks its columns and rows, and turns names into numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel
+
+from artist.errors import ConfigError, TraceError, did_you_mean, shortened
+from artist.units import size_text
+from artist.warehouse.columns import ApplicationRow, DemandRow, RegionRow, TableRow
+from artist.warehouse.instance import PRIORITIES, Floats, Instance, Ints, Rows
+
+FILES: dict[str, type[BaseModel]] = {
+    "tables": TableRow,
+    "regions": RegionRow,
+    "demand": DemandRow,
+    "applications": ApplicationRow,
+}
+MOST_BYTES = 2**62
+"""Of all tables and of all storage together: sums are whole 64-bit numbers."""
+MOST_REGIONS = 62
+"""Regions that hold a table are bits of a number."""
+
+
+def read_warehouse(folder: Path) -> Instance:
+    """Read and check the four files. `applications.parquet` may be missing.
+
+    Raises:
+        TraceError: a file, a column or a row is wrong; names file, row (the first is 1) and value.
+    """
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: is no folder; give one with tables.parquet and others")
+    tables, regions = _File(folder, "tables"), _File(folder, "regions")
+    demand, applications = _File(folder, "demand"), _File(folder, "applications")
+    region_names = tuple(regions.texts("region"))
+    kinds, supply = _supply(regions)
+    storage = regions.positive("storage_bytes")
+    size = tables.positive("size_bytes")
+    names = tables.texts("table")
+    known = tables.names("table", names)
+    places = regions.names("region", region_names)
+    if len(region_names) > MOST_REGIONS:
+        raise regions.error(
+            MOST_REGIONS, f"is one of {len(region_names)}, expected at most {MOST_REGIONS} regions"
+        )
+    _check_sizes(tables, size, storage, names)
+    reads = _reads(demand, known)
+    apps, limit = _limits(applications, places)
+    kind = demand.numbers_of("kind", {"": -1} | {name: i for i, name in enumerate(kinds)})
+    application = demand.texts("application", "")
+    number = {name: i for i, name in enumerate(apps)}
+    return Instance(
+        tables=names,
+        regions=region_names,
+        kinds=kinds,
+        applications=apps,
+        jobs=demand.texts("job"),
+        size=size,
+        home=tables.numbers_of("home", places),
+        storage=storage,
+        supply=supply,
+        reads=reads,
+        kind=kind,
+        priority=_priority(demand),
+        gpu_h=demand.hours("gpu_h"),
+        cpu_h=demand.hours("cpu_h"),
+        application=np.array([number.get(name, -1) for name in application], np.int64),
+        cpu_limit=limit,
+    )
+
+
+class _File:
+    """One of the four files, by columns."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.path, self.model = folder / f"{name}.parquet", FILES[name]
+        self.rows = 0
+        self.columns: dict[str, Any] = {}
+        if name == "applications" and not self.path.exists():
+            return
+        try:
+            table = pq.read_table(self.path)
+        except (OSError, pa.ArrowException) as cause:
+            reason = getattr(cause, "strerror", None) or str(cause)
+            raise TraceError(
+                f"{self.path}: cannot be read as Parquet ({reason}); see: artist schema warehouse"
+            ) from cause
+        self.rows = table.num_rows
+        fields = self.model.model_fields
+        for column in table.column_names:
+            if column not in fields or table.column_names.count(column) > 1:
+                hint = did_you_mean(column, fields)
+                raise TraceError(f"{self.path}: unknown or second column {column!r}: {hint}")
+        for column, field in fields.items():
+            if column in table.column_names:
+                self.columns[column] = table[column].combine_chunks()
+            elif field.is_required():
+                raise TraceError(f"{self.path}: column {column!r} is missing; add it")
+        if not self.rows and name != "applications":
+            raise TraceError(f"{self.path}: has no rows; add some")
+
+    def error(self, row: int, problem: str) -> TraceError:
+        """About a row, counted from 0."""
+        return TraceError(f"{self.path}: row {row + 1}: {problem}")
+
+    def texts(self, column: str, default: str = "") -> list[str]:
+        """A column of texts; the default where there is none."""
+        if column not in self.columns:
+            return [default] * self.rows
+        values: list[Any] = self.columns[column].to_pylist()
+        required = self.model.model_fields[column].is_required()
+        for row, value in enumerate(values):
+            if value is None and not required:
+                values[row] = default
+            elif not isinstance(value, str) or (required and not value):
+                raise self.error(row, f"{column} is {value!r}, expected a text; correct it")
+        return values
+
+    def names(self, column: str, values: Sequence[str]) -> dict[str, int]:
+        """Positions of names that must differ."""
+        known = {name: row for row, name in enumerate(values)}
+        if len(known) < len(values):
+            first: dict[str, int] = {}
+            row = next(i for i, name in enumerate(values) if first.setdefault(name, i) != i)
+            raise self.error(row, f"{column} {shortened(values[row])} comes again; keep one row")
+        return known
+
+    def numbers_of(self, column: str, known: dict[str, int]) -> Ints:
+        """Positions of the names in a column."""
+        values = self.texts(column)
+        try:
+            return np.array([known[name] for name in values], np.int64)
+        except KeyError:
+            row = next(row for row, name in enumerate(values) if name not in known)
+            hint = did_you_mean(values[row], [name for name in known if name])
+            raise self.error(row, f"{column} {shortened(values[row])} is unknown: {hint}") from None
+
+    def hours(self, column: str) -> Floats:
+        """A column of hours, 0 where there is none."""
+        if column not in self.columns:
+            return np.zeros(self.rows)
+        values: Floats = self._numbers(column).astype(float)
+        bad = np.flatnonzero(~((values >= 0) & (values < 1e15)))
+        if len(bad):
+            value = values[bad[0]]
+            raise self.error(int(bad[0]), f"{column} is {value:g}, expected hours; correct it")
+        return values
+
+    def positive(self, column: str) -> Ints:
+        """A column of bytes."""
+        values = self._numbers(column)
+        bad = np.flatnonzero(~((values > 0) & (values < MOST_BYTES)))
+        if len(bad):
+            raise self.error(
+                int(bad[0]), f"{column} is {values[bad[0]]}, expected whole bytes; correct it"
+            )
+        if float(values.astype(float).sum()) >= MOST_BYTES:
+            raise TraceError(
+                f"{self.path}: {column} sums to {values.astype(float).sum():.3g}, expected less "
+                f"than {MOST_BYTES:.3g}; plan namespaces one by one"
+            )
+        whole: Ints = values.astype(np.int64)
+        return whole
+
+    def _numbers(self, column: str) -> Any:
+        values = self.columns[column]
+        if values.null_count:
+            row = values.is_null().to_numpy(zero_copy_only=False).argmax()
+            raise self.error(int(row), f"{column} is empty, expected a number; add it")
+        array = values.to_numpy(zero_copy_only=False)
+        if array.dtype.kind not in "iuf":
+            raise self.error(0, f"{column} is {array[0]!r}, expected a number; correct the column")
+        return array
+
+    def lists(self, column: str) -> tuple[Ints, Any]:
+        """Where each row's list starts, and the items of all."""
+        import pyarrow as pa
+
+        values = self.columns[column]
+        if not pa.types.is_list(values.type) and not pa.types.is_large_list(values.type):
+            raise self.error(0, f"{column} is {values[0]}, expected a list; correct the column")
+        starts = np.zeros(self.rows + 1, np.int64)
+        lengths = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        np.cumsum(lengths, out=starts[1:])
+        return starts, values.flatten()
+
+
+def _supply(file: _File) -> tuple[tuple[str, ...], Floats]:
+    """The kinds of GPUs in the order of the rows, and [R, K] hours."""
+    starts, kinds = file.lists("kinds")
+    other, hours = file.lists("supply_gpu_h")
+    names = kinds.to_pylist()
+    amounts = hours.to_pylist()
+    known = tuple(dict.fromkeys(names))
+    supply = np.zeros((file.rows, len(known)))
+    for row in range(file.rows):
+        first, last = int(starts[row]), int(starts[row + 1])
+        if last - first != other[row + 1] - other[row]:
+            raise file.error(
+                row,
+                f"has {last - first} kinds and {other[row + 1] - other[row]} of supply_gpu_h, "
+                "expected as many; correct the lists",
+            )
+        mine = amounts[int(other[row]) : int(other[row + 1])]
+        for name, amount in zip(names[first:last], mine, strict=True):
+            if not isinstance(amount, int | float) or not 0 <= amount < 1e15:
+                raise file.error(row, f"supply_gpu_h is {amount!r}, expected hours; correct it")
+            supply[row, known.index(name)] += amount
+        if not supply[row].sum() > 0:
+            name = file.texts("region")[row]
+            raise file.error(
+                row,
+                f"region {shortened(name)} has a supply of 0 GPU hours, expected more than 0; give "
+                "it GPU hours, or leave the region out",
+            )
+    return known, supply
+
+
+def _check_sizes(file: _File, size: Ints, storage: Ints, names: Sequence[str]) -> None:
+    largest = int(storage.max())
+    too_large = np.flatnonzero(size > largest)
+    if len(too_large):
+        row = int(too_large[0])
+        raise file.error(
+            row,
+            f"table {shortened(names[row])} has {size_text(int(size[row]))}, more than the storage "
+            f"of every region, at most {size_text(largest)}; split the table, or give a region "
+            "more storage",
+        )
+
+
+def _reads(file: _File, known: dict[str, int]) -> Rows:
+    """The tables of each job, each once, in the order of tables."""
+    starts, items = file.lists("tables")
+    names = items.to_pylist()
+    try:
+        numbers = np.array([known[name] for name in names], np.int64)
+    except KeyError:
+        place = next(i for i, name in enumerate(names) if name not in known)
+        row = int(np.searchsorted(starts, place, side="right")) - 1
+        raise file.error(
+            row,
+            f"job {shortened(file.texts('job')[row])} reads table {shortened(names[place])}, which "
+            "tables.parquet does not have; add the table, or leave it out here",
+        ) from None
+    lengths = np.diff(starts)
+    empty = np.flatnonzero(lengths == 0)
+    if len(empty):
+        row = int(empty[0])
+        job = shortened(file.texts("job")[row])
+        raise file.error(row, f"job {job} reads no table; name one, or leave the job out")
+    owners = np.repeat(np.arange(file.rows), lengths)
+    keys = np.unique(owners * len(known) + numbers)
+    owners, items = np.divmod(keys, len(known))
+    once = np.zeros(file.rows + 1, np.int64)
+    np.cumsum(np.bincount(owners, minlength=file.rows), out=once[1:])
+    return Rows(once, items)
+
+
+def _priority(file: _File) -> Ints:
+    if "priority" not in file.columns:
+        return np.full(file.rows, PRIORITIES - 1)
+    values = file.positive("priority")
+    bad = np.flatnonzero(values > PRIORITIES)
+    if len(bad):
+        row = int(bad[0])
+        raise file.error(row, f"priority is {values[row]}, expected 1 to {PRIORITIES}; correct it")
+    return values - 1
+
+
+def _limits(file: _File, places: dict[str, int]) -> tuple[tuple[str, ...], Floats]:
+    """Applications with limits, and [A, R] CPU hours; infinite without a row."""
+    if not file.rows:
+        return (), np.zeros((0, len(places)))
+    names = file.texts("application")
+    region, hours = file.numbers_of("region", places), file.hours("cpu_h")
+    apps = tuple(dict.fromkeys(names))
+    number = {name: i for i, name in enumerate(apps)}
+    limit = np.full((len(apps), len(places)), np.inf)
+    limit[[number[name] for name in names], region] = hours
+    return apps, limit

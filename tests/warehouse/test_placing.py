@@ -1,0 +1,177 @@
+"""Does hill climbing lower the objective of Figure 4, near the optimum, within its limits?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_warehouses import at_home, instance, oracle, region_of
+
+from artist.errors import ConfigError
+from artist.warehouse.climb import climb
+from artist.warehouse.columns import PlanOptions, Replicas, Solver
+from artist.warehouse.moves import best_regions
+from artist.warehouse.objective import Objective
+from artist.warehouse.plan import place
+from artist.warehouse.state import State
+
+BARE = PlanOptions(replicas=Replicas.NONE, min_gain=0)
+
+
+def state_of(seed: int, options: PlanOptions = BARE, **sizes: int) -> State:
+    x = instance(seed, **sizes)
+    return State(Objective(x, options), x.home)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_objective_is_that_of_figure_4(seed: int) -> None:
+    state = state_of(seed)
+    cost, _ = oracle(state.instance, BARE, state.home.tolist())
+    assert state.cost() == pytest.approx(cost, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gain_of_a_move_is_what_the_objective_falls_by(seed: int) -> None:
+    state = state_of(seed, tables=12, jobs=30)
+    regions, gains = best_regions(state, np.arange(12))
+    threshold = at_home(state.instance, BARE, state.home.tolist())
+    now, _ = oracle(state.instance, BARE, state.home.tolist())
+    for table in range(12):
+        best = 0.0
+        for region in range(3):
+            home = state.home.copy()
+            home[table] = region
+            cost, fits = oracle(state.instance, BARE, home.tolist())
+            if fits and at_home(state.instance, BARE, home.tolist()) >= threshold - 1e-6:
+                best = max(best, now - cost)
+        assert gains[table] == pytest.approx(best, abs=1e-10)
+        assert (regions[table] != state.home[table]) == (best > 1e-12)
+
+
+def test_sums_after_moves_are_those_of_a_new_count() -> None:
+    state = state_of(3, tables=12, jobs=30)
+    for table, region in ((0, 1), (5, 2), (0, 2), (7, 0), (11, 1)):
+        state.move(table, region)
+    anew = State(state.objective, state.home)
+    assert state.cost() == pytest.approx(anew.cost(), rel=1e-12)
+    assert state.at_home_gpu_h == pytest.approx(anew.at_home_gpu_h)
+    np.testing.assert_array_equal(state.used, anew.used)
+    np.testing.assert_array_equal(state.place, anew.place)
+    np.testing.assert_allclose(state.cpu, anew.cpu, atol=1e-9)
+    assert [(p if p >= 0 else None) for p in state.place.tolist()] == [
+        region_of(state.instance, job, state.home.tolist()) for job in range(30)
+    ]
+
+
+def share_within_2_percent(seeds: range) -> float:
+    near = 0
+    for seed in seeds:
+        x = instance(seed)
+        climbed = place(x, BARE).facts()["objective_after"]
+        best = place(x, BARE, Solver.HIGHS).facts()["objective_after"]
+        assert climbed >= best - 1e-9
+        near += climbed <= 1.02 * best
+    return near / len(seeds)
+
+
+def test_a_few_small_warehouses_are_near_the_optimum() -> None:
+    pytest.importorskip("scipy")
+    assert share_within_2_percent(range(1000, 1010)) >= 0.9
+
+
+@pytest.mark.slow
+def test_95_of_100_small_warehouses_are_within_2_percent_of_the_optimum() -> None:
+    pytest.importorskip("scipy")
+    assert share_within_2_percent(range(200)) >= 0.95
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_highs_finds_the_optimum_of_all_placements(seed: int) -> None:
+    pytest.importorskip("scipy")
+    x = instance(seed, tables=5)
+    options = PlanOptions(replicas=Replicas.NONE, quota=0.6)
+    threshold = at_home(x, options, x.home.tolist())
+    best = np.inf
+    for homes in product(range(3), repeat=5):
+        home = list(homes)
+        cost, fits = oracle(x, options, home)
+        moved = sum(x.size[t] for t in range(5) if home[t] != x.home[t])
+        if fits and moved <= 0.6 * x.size.sum() and at_home(x, options, home) >= threshold - 1e-6:
+            best = min(best, cost)
+    after = place(x, options, Solver.HIGHS).facts()["objective_after"]
+    assert after == pytest.approx(best, abs=1e-9)
+
+
+def test_highs_refuses_a_large_warehouse() -> None:
+    pytest.importorskip("scipy")
+    with pytest.raises(ConfigError, match=r"30 tables and 3 regions .* use --solver climb"):
+        place(instance(0, tables=30), BARE, Solver.HIGHS)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([(6, 3, 10), (40, 4, 80)]),
+    st.sampled_from([0.05, 0.2, 1.0]),
+)
+def test_no_limit_is_ever_broken(seed: int, sizes: tuple[int, int, int], quota: float) -> None:
+    tables, regions, jobs = sizes
+    x = instance(seed, tables, regions, jobs)
+    options = PlanOptions(quota=quota, days=4)
+    plan = place(x, options)
+    home = plan.after.home.tolist()
+    cost, fits = oracle(x, options, home)
+    before, _ = oracle(x, options, x.home.tolist())
+    assert cost <= before + 1e-9
+    assert fits
+    assert at_home(x, options, home) >= at_home(x, options, x.home.tolist()) - 1e-6
+    assert all(day <= quota * x.size.sum() for day in plan.climb.day_bytes)
+    held = (plan.held.mask() * x.size[:, None]).sum(axis=0)
+    assert (held <= x.storage).all()
+    assert plan.held.mask()[np.arange(tables), home].all()
+
+
+def test_the_same_warehouse_gives_the_same_plan() -> None:
+    one, other = (place(instance(7, 40, 4, 80), BARE) for _ in range(2))
+    assert one.climb.moves == other.climb.moves
+    assert one.facts() == other.facts()
+
+
+def test_a_day_moves_no_more_than_its_quota_and_the_next_goes_on() -> None:
+    state = state_of(11, PlanOptions(quota=0.1, min_gain=0), tables=40, jobs=80)
+    done = climb(state)
+    total = int(state.instance.size.sum())
+    assert len(done.day_bytes) > 1
+    assert max(done.day_bytes) <= 0.1 * total
+    assert done.day_cost == sorted(done.day_cost, reverse=True)
+
+
+def test_moves_tell_where_each_table_goes() -> None:
+    state = state_of(11, tables=40, jobs=80)
+    home = state.home.tolist()
+    for move in climb(state).moves:
+        assert home[move.table] == move.source
+        home[move.table] = move.target
+    assert home == state.home.tolist()
+
+
+def test_demand_above_supply_weighs_more_than_as_much_below() -> None:
+    """Expressions 7 and 8 by hand: 20 GPU hours in one of two regions that supply 10 each."""
+    x = replace(
+        instance(0, tables=1, regions=2, jobs=1),
+        kinds=("a",),
+        supply=np.array([[10.0], [10.0]]),
+        kind=np.zeros(1, np.int64),
+        priority=np.zeros(1, np.int64),
+        gpu_h=np.array([20.0]),
+    )
+    demand = np.zeros((2, 1, 7))
+    demand[0, 0, 0] = 20.0
+    over, under = Objective(x, BARE).gpu(demand, np.arange(2))
+    # Shares are 1 and 0 of demand, 1/2 of supply. (20 - 10) / 10 = 1 overloads the first.
+    assert over == pytest.approx(0.25 / (1 + np.exp(-1)))
+    assert under == pytest.approx(0.25 / 2)
