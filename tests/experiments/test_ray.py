@@ -108,11 +108,11 @@ def test_killed_and_resumed_it_equals_an_undisturbed_sweep(tmp_path: Path) -> No
     for finished in (2, 6):
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         with subprocess.Popen(on_ray_too, start_new_session=True, **quiet) as process:
-            while len(list(killed.glob("runs/*/manifest.json"))) < finished:
+            while len(list(killed.glob("runs/[!.]*/manifest.json"))) < finished:
                 assert process.poll() is None
                 time.sleep(0.02)
             process.kill()
-    done = {path: path.stat().st_mtime_ns for path in killed.glob("runs/*/manifest.json")}
+    done = {path: path.stat().st_mtime_ns for path in killed.glob("runs/[!.]*/manifest.json")}
     assert 6 <= len(done) < 16
     subprocess.run(on_ray_too, check=True, capture_output=True)
     assert done == {path: path.stat().st_mtime_ns for path in done}
@@ -150,7 +150,7 @@ def test_an_interrupted_sweep_ends_with_a_sentence(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "artist", "sweep", str(experiment), "--out", str(out)]
     options = ["--engine", "ray", "--workers", "2"]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
-        while not list(out.glob("runs/*/manifest.json")):
+        while not list(out.glob("runs/[!.]*/manifest.json")):
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)

@@ -210,11 +210,11 @@ def grown(**grid: list[object]) -> Experiment:
 def test_an_extended_grid_runs_only_what_is_new(tmp_path: Path, larger: Experiment) -> None:
     out = tmp_path / "out"
     sweep(TINY, out, [], workers=1)
-    inodes = {manifest.stat().st_ino for manifest in out.glob("runs/*/manifest.json")}
+    inodes = {manifest.stat().st_ino for manifest in out.glob("runs/[!.]*/manifest.json")}
     result = sweep(larger, out, [], workers=1, resume=True)
     assert (result.skipped, result.outside) == (12, 0)
     assert result.done == len(runs(larger)) - 12
-    assert inodes <= {manifest.stat().st_ino for manifest in out.glob("runs/*/manifest.json")}
+    assert inodes <= {manifest.stat().st_ino for manifest in out.glob("runs/[!.]*/manifest.json")}
     sweep(larger, tmp_path / "fresh", [], workers=1)
     assert contents(out) == contents(tmp_path / "fresh")
 
