@@ -155,7 +155,7 @@ def _pass(
     price: float = 0.0,
     most: int | None = None,
 ) -> dict[int, float]:
-    """Move tables one by one, the first `most` of the queue. Returns the gain of each that moved."""
+    """Move tables one by one, at most `most`. Returns the gain of each that moved."""
     _, gains = best_regions(state, np.arange(len(state.home)), price)
     queue = _queue(gains)[:most]
     moved: dict[int, float] = {}

@@ -153,7 +153,7 @@ def _at_home(state: State, readers: Readers, tables: Ints) -> Floats:
     urgent = state.urgent[readers.job]
     has = urgent & (x.supply[readers.home, x.kind[readers.job]] > 0)
     gone = np.flatnonzero(has & readers.leaves)
-    out = np.bincount(readers.table[gone], x.gpu_h[readers.job[gone]], count)
+    out = np.bincount(readers.table[gone], x.gpu_h[readers.job[gone]], count).astype(float)
     pair, to = np.nonzero(readers.enters & urgent[:, None])
     job = readers.job[pair]
     there = x.gpu_h[job] * (x.supply[to, x.kind[job]] > 0)
