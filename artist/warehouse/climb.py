@@ -99,6 +99,8 @@ def _improve(state: State, quota: Quota, clock: _Clock, before: float) -> None:
     Where single moves came to little, hours at home get a price. `before`: the objective when the
     day began.
     """
+    if quota.left_bytes < state.instance.size.min() and (state.home == quota.start).all():
+        return
     if is_small(state):
         state.home = search(state, quota.start, quota.most_bytes)
         state.refresh()

@@ -74,7 +74,7 @@ class State:
 
     def terms(self) -> dict[str, float]:
         """What each term of the objective weighs."""
-        read = self.objective.w_read * (float(self.instance.read_bytes.sum()) - self.local)
+        read = self.objective.w_read * (self.instance.all_read_bytes - self.local)
         gpu = float(self.objective.gpu(self.demand, self._everywhere).sum())
         overload = float(self.objective.overload(self.demand, self._everywhere).sum())
         return {
