@@ -94,7 +94,7 @@ class PlanOptions(Document):
     quota: float = Field(default=1.0, gt=0, le=1, description="Bytes moved a day, share of all.")
     days: int = Field(default=30, ge=1, description="Days to plan for; each is one pass.")
     min_gain: float = Field(
-        default=1e-3, ge=0, description="End after a day that gains less, share of the objective."
+        default=1e-4, ge=0, description="End after a day that gains less, share of the objective."
     )
     limit_s: float | None = Field(default=None, gt=0, description="Wall time; none: no limit.")
     replicas: Replicas = Replicas.ALL

@@ -86,7 +86,7 @@ def _first_plans(seed: int) -> tuple[Plan, Plan, Plan, Plan]:
     with tempfile.TemporaryDirectory() as scratch:
         write_warehouse(known(world(seed)), Path(scratch) / WAREHOUSE, overwrite=False)
         first = read_warehouse(Path(scratch) / WAREHOUSE)
-    still = PlanOptions(days=1, quota=1e-15, replicas=Replicas.NONE)
+    still = PlanOptions(days=1, quota=1e-15, replicas=Replicas.NONE)  # less than a byte
     v2 = place(first, _options(Replicas.ALL))
     return (
         place(first, still),
@@ -97,7 +97,7 @@ def _first_plans(seed: int) -> tuple[Plan, Plan, Plan, Plan]:
 
 
 def _options(replicas: Replicas) -> PlanOptions:
-    return PlanOptions(quota=QUOTA, days=DAYS, replicas=replicas)
+    return PlanOptions(quota=QUOTA, days=DAYS, min_gain=1e-3, replicas=replicas)
 
 
 def _simulate(
