@@ -84,6 +84,8 @@ class PlacedJob:
     """By level."""
     lone: dict[int, LoneJob] = field(default_factory=dict)
     """By level."""
+    lone_shares: dict[tuple[Uplink, ...], float] = field(default_factory=dict)
+    """What a model leaves it of the bandwidth without others, by the uplinks that bind."""
 
     def __post_init__(self) -> None:
         self.rate = self.alone

@@ -87,8 +87,9 @@ class Schedule(Task):
         return job
 
     def _end(self, contest: Contest) -> None:
-        for _, job in reversed(self._to_come):
-            contest.offer(job)
+        if self._to_come and not contest.leaves_all:
+            for _, job in reversed(self._to_come):
+                contest.offer(job)
         self._to_come = []
 
 

@@ -122,6 +122,15 @@ class Contest:
             return True
         return self._offer_running(job, job.placement)
 
+    @property
+    def leaves_all(self) -> bool:
+        """Whether every contestable job that has yet to come forward finds its GPUs in the pool.
+
+        Then all of them keep their GPUs, unless they may improve: none need be offered.
+        """
+        leaves = self.pool.leaves
+        return all(leaves[leaf] >= count for leaf, count in self._reserved.items())
+
     def would_get(self, job: JobView) -> Placement | None:
         """The GPUs that a waiting job would get if it came forward now; None if it would wait."""
         return self._best(job, self._place)
