@@ -39,6 +39,10 @@ from artist.units import GIB, Tick
 from artist.workload.job import Job
 
 
+MOST_LOOKED = 4096
+"""Placements that are remembered; they return again and again."""
+
+
 @dataclass(slots=True)
 class Looked:
     """A job's traffic over the uplinks of one level and outer ones."""
@@ -111,6 +115,7 @@ class Uplinks:
         self._changed: set[Uplink] = set()
         """Those that jobs have entered or left since `_busy` was asked for."""
         self.binding: set[Uplink] = set()
+        self._looked_before: dict[tuple[str, Placement, int], Looked] = {}
 
     def enter(self, placed: PlacedJob) -> None:
         """A job gets its GPUs."""
@@ -297,9 +302,17 @@ class Uplinks:
         return placed.gpus_in_a_part[uplink] * granted * GIB
 
     def _looked(self, placed: PlacedJob, level: int) -> Looked:
-        if level not in placed.looked:
-            placed.looked[level] = self._look(placed, level)
-        return placed.looked[level]
+        looked = placed.looked.get(level)
+        if looked is None:
+            # Jobs of one model on the same GPUs send the same; only their compute times differ.
+            key = (placed.job.model, placed.placement, level)
+            looked = self._looked_before.get(key)
+            if looked is None:
+                if len(self._looked_before) >= MOST_LOOKED:
+                    self._looked_before.clear()
+                looked = self._looked_before[key] = self._look(placed, level)
+            placed.looked[level] = looked
+        return looked
 
     def _look(self, placed: PlacedJob, level: int) -> Looked:
         sent = self._sent(placed, level)

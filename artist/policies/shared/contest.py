@@ -91,11 +91,15 @@ class Contest:
         if not placements:
             return
         pool = self.pool.copy()
-        reserved = self._reserved
+        held: dict[int, int] = {}
         for placement in placements:
-            pool.release(placement)
             for leaf, count in zip(placement.leaves, placement.counts, strict=True):
-                reserved[leaf] = reserved.get(leaf, 0) + count
+                held[leaf] = held.get(leaf, 0) + count
+        # All at once: so each unit above them changes once, not once per job.
+        pool.release(Placement.of(held))
+        reserved = self._reserved
+        for leaf, count in held.items():
+            reserved[leaf] = reserved.get(leaf, 0) + count
         self._pool = pool
 
     @property
