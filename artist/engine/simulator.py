@@ -255,6 +255,10 @@ class Simulator:
         twin._check = False
         return twin
 
+    def facts(self) -> list[object]:
+        """What copies of it need not have of their own: it never changes, or only becomes known."""
+        return [self.tree, *self._jobs, *getattr(self._rates, "facts", ())]
+
     @property
     def jobs_total(self) -> int:
         """Number of jobs of the run."""

@@ -11,6 +11,7 @@ once, while all others keep their shares: one round of the fixed point of `mean_
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from artist.cluster.placement import Placement
 from artist.contract import LinkPattern, Moves, Rate, Slowdowns, Uplink
@@ -41,6 +42,15 @@ class ExpectedLinks:
         self._known: dict[object, Slowdowns] = {}
         self._entered: dict[tuple[int, str, float, Placement], PlacedJob] = {}
         """Jobs that were asked about, with what is known of them on their own."""
+
+    @property
+    def facts(self) -> tuple[object, ...]:
+        """What copies of a run may share."""
+        return (self._entered,)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy goes on to other instants, at which other answers hold."""
+        return {**self.__dict__, "_known": {}}
 
     def forget(self) -> None:
         """Jobs have come or gone: answers of before do not hold any more."""

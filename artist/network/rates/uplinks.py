@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from artist.cluster.links import Link, both_directions
@@ -37,7 +37,6 @@ from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.sharing import SLOWED, CurvedJob, seen_by_models
 from artist.units import GIB, Tick
 from artist.workload.job import Job
-
 
 MOST_LOOKED = 4096
 """Placements that are remembered; they return again and again."""
@@ -116,6 +115,13 @@ class Uplinks:
         """Those that jobs have entered or left since `_busy` was asked for."""
         self.binding: set[Uplink] = set()
         self._looked_before: dict[tuple[str, Placement, int], Looked] = {}
+
+    def facts(self, jobs: Iterable[PlacedJob]) -> Iterator[object]:
+        """What copies of a run may share, also of jobs: answers that stay true."""
+        yield from (self._fabric, self._curves, self._capacities, self._looked_before)
+        for placed in jobs:
+            yield from (placed.looked, placed.curved, placed.lone, placed.lone_shares)
+            yield from (placed.placement, placed.alone)
 
     def enter(self, placed: PlacedJob) -> None:
         """A job gets its GPUs."""

@@ -42,6 +42,10 @@ OF_A_CANDIDATE = (
     "sum of the losses of others",
     "takes GPUs of running jobs",
 )
+DEMAND = OF_A_CANDIDATE.index("GPUs / 4 machines")
+SPREAD = OF_A_CANDIDATE.index("machines needed / machines used")
+ONE_MACHINE = 0.25
+"""`DEMAND` of a job that fills the largest machine."""
 OF_THE_CLUSTER = (
     "free GPUs",
     "GPUs that can be had",
