@@ -158,6 +158,7 @@ def prepare(
     failures = build_failures(scenario, tree, trace)
     if events is None and failures is not None:
         events = failures.events(scenario.seed)
+        policy = failures.heeding(policy)
     simulator = Simulator(
         tree,
         trace.jobs,

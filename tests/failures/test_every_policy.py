@@ -64,7 +64,11 @@ def scenario(seed: int) -> tuple[ClusterTree, list[Job], dict, float | None]:
         "repair_s": 20.0,
         "level": draw.choice(["machine", "rack"]),
     }
-    model["maintenance"] = [{"kind": "machine", "unit": 0, "at_s": 20.0, "duration_s": 30.0}]
+    model["maintenance"] = [
+        {"kind": "machine", "unit": 0, "at_s": 20.0, "duration_s": 30.0},
+        {"kind": "rack", "unit": 0, "at_s": 60.0, "duration_s": 30.0, "notice_s": 30.0},
+        {"kind": "machine", "unit": 0, "at_s": 80.0, "duration_s": 30.0, "notice_s": 50.0},
+    ]
     return tree, jobs, model, draw.choice([None, 5.0, 30.0])
 
 
