@@ -493,7 +493,11 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
         trace = head(trace, scenario.jobs)
     trace = with_arrivals(trace, scenario.arrivals, scenario.seed)
     if scenario.restart_s is not None:
-        jobs = tuple(replace(job, restart_s=scenario.restart_s) for job in trace.jobs)
+        # A job's own cost comes first; traces say 0 where they say nothing.
+        jobs = tuple(
+            job if job.restart_s else replace(job, restart_s=scenario.restart_s)
+            for job in trace.jobs
+        )
         trace = replace(trace, jobs=jobs)
     check_sizes(trace, tree.gpus)
     check_tenants(trace, load_tenants(scenario.tenants))
