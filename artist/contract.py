@@ -535,6 +535,11 @@ class WrapperPolicy:
         self.lease = host.lease
         self.remembers_placements = getattr(host, "remembers_placements", False)
 
+    @property
+    def called(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """The answer of the policy inside."""
         return self.host.decide(view)
@@ -546,6 +551,11 @@ class WrapperPolicy:
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The tables of the policy inside."""
         return self.host.tables()
+
+
+def policy_name(policy: Policy) -> str:
+    """What messages call a policy: its class, unless it says otherwise."""
+    return str(getattr(policy, "called", type(policy).__name__))
 
 
 # -- checkpoints ---------------------------------------------------------------------

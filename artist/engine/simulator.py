@@ -35,6 +35,7 @@ from artist.contract import (
     RateFunction,
     Restore,
     Withdraw,
+    policy_name,
 )
 from artist.engine import checks, job_events, notices, outages
 from artist.engine.answers import checked, exchange
@@ -132,17 +133,18 @@ class Simulator:
         Raises:
             PolicyError: an unlawful decision, or jobs wait and nothing will ever happen.
         """
-        name = type(policy).__name__
+        name = policy_name(policy)
         with many_objects():
             while (view := self.next_question(policy)) is not None:
                 self.answer(policy.decide(view), name)
                 if on_question is not None:
                     on_question(self)
         if self.jobs_waiting:
-            first = next(iter(self._holdings.waiting.values())).job
+            state = next(iter(self._holdings.waiting.values()))
+            first, told = state.job, f"; it waits as {state.told}" if state.told else ""
             raise PolicyError(
                 f"{name} left {self.jobs_waiting} jobs waiting with nothing to wait for (the first "
-                f"is job {first.id!r}, {first.gpus} GPUs, {self._holdings.free.total} free)"
+                f"is job {first.id!r}, {first.gpus} GPUs, {self._holdings.free.total} free{told})"
             )
         return self.rows
 

@@ -27,6 +27,7 @@ from artist.contract import (
     Wait,
     Wake,
     WrapperPolicy,
+    policy_name,
 )
 from artist.units import Tick
 
@@ -50,6 +51,11 @@ class NoticeGate(WrapperPolicy):
         self._put_off = []
         decisions = self.host.decide(view._replace(entered=entered, lease_ended=ended))
         return self._mended(decisions, view) if self._on_notice else decisions
+
+    @property
+    def called(self) -> str:
+        """The name of the policy inside: nobody has asked for a gate."""
+        return policy_name(self.host)
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """What the policy inside says of the leases of other jobs."""
