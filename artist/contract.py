@@ -518,6 +518,9 @@ class BasePolicy:
     """Whether it keeps books of its own of who has which GPUs. Then no wrapper may give a job other
     GPUs than it does."""
 
+    reads_gpu_kinds = False
+    """Whether it gives jobs GPUs of the kinds that they accept only (`Job.gpu_kinds`)."""
+
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """True. Override it to save questions (`Policy.contests`)."""
         return True

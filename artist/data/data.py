@@ -80,7 +80,7 @@ def open_data(
             f"data {shortened(file)}: cluster {cluster.file.name!r} states no wide_area, so no "
             "data can move; state it, or set data.replicate=never"
         )
-    homes = Homes(store, tree.levels[level].gpus, copies=copies)
+    homes = Homes(store, tree, level, copies=copies)
     _check_tables(jobs, store, file)
     if chosen.remote == "refuse":
         for job in jobs:

@@ -146,7 +146,7 @@ class DataGate(WrapperPolicy):
 
     def _best_region(self, job: Job, view: ClusterView) -> int | None:
         """The region that lacks the fewest bytes; then that with the most free GPUs."""
-        sizes = view.cluster.levels[self._level].gpus
+        sizes = self._homes.gpus(job)
         choices = [
             (self._store.missing_bytes(job, region), -view.free.of(self._level, region), region)
             for region, gpus in enumerate(sizes)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from artist.cluster.kinds import gpus_of_kinds
+from artist.cluster.tree import ClusterTree
 from artist.data.store import Store
 from artist.errors import TraceError, shortened
 from artist.units import size_text
@@ -16,12 +18,20 @@ from artist.workload.job import Job
 
 
 class Homes:
-    """Regions with their GPUs, and the tables of a run."""
+    """Regions with their GPUs, and the tables of a run. `level` is that of regions."""
 
-    def __init__(self, store: Store, gpus: Sequence[int], *, copies: bool) -> None:
+    def __init__(self, store: Store, tree: ClusterTree, level: int, *, copies: bool) -> None:
         self._store = store
-        self._gpus = gpus
+        self._tree, self._level = tree, level
         self._copies = copies
+        self._by_kinds: dict[tuple[str, ...], Sequence[int]] = {}
+
+    def gpus(self, job: Job) -> Sequence[int]:
+        """By region: GPUs of the kinds that a job accepts."""
+        kinds = job.gpu_kinds
+        if kinds not in self._by_kinds:
+            self._by_kinds[kinds] = gpus_of_kinds(self._tree, self._level, kinds)
+        return self._by_kinds[kinds]
 
     def check(self, job: Job) -> None:
         """Refuse a job that no region can run, now or later.
@@ -31,12 +41,12 @@ class Homes:
         """
         if not job.tables:
             return
-        able = [region for region in range(len(self._gpus)) if self._may_hold(job, region)]
-        largest = max(self._gpus)
-        if job.gpus_min <= largest:
-            if any(self._gpus[region] >= job.gpus_min for region in able):
+        gpus = self.gpus(job)
+        able = [gpus[region] for region in range(len(gpus)) if self._may_hold(job, region)]
+        if job.gpus_min <= max(gpus):
+            if any(count >= job.gpus_min for count in able):
                 return
-        elif sum(self._gpus[region] for region in able) >= job.gpus_min:
+        elif sum(able) >= job.gpus_min:
             return
         raise TraceError(self._why(job))
 
@@ -47,17 +57,20 @@ class Homes:
         return not wanted or self._store.has_room(wanted, region)
 
     def _why(self, job: Job) -> str:
-        store, names = self._store, self._store.catalogue.regions
+        store, names, gpus = self._store, self._store.catalogue.regions, self.gpus(job)
         holding = store.regions_holding(job)
         if len(holding) == len(names):
             held = "all regions hold"
         elif holding:
-            held = " and ".join(f"{names[x]} ({self._gpus[x]} GPUs)" for x in holding[:3])
+            held = " and ".join(f"{names[x]} ({gpus[x]} GPUs)" for x in holding[:3])
             held = f"only {held} hold" if len(holding) > 1 else f"only {held} holds"
         else:
             held = "no region holds all of"
-        asks = f"job {job.id!r} wants {job.gpus_min} GPUs and reads {_tables(job)}: {held} them"
-        large = [x for x, gpus in enumerate(self._gpus) if gpus >= job.gpus_min]
+        kinds = f" of kind {' or '.join(job.gpu_kinds)}" if job.gpu_kinds else ""
+        asks = (
+            f"job {job.id!r} wants {job.gpus_min} GPUs{kinds} and reads {_tables(job)}: {held} them"
+        )
+        large = [x for x, count in enumerate(gpus) if count >= job.gpus_min]
         apart = " or " if large else " and "
         large = large or [x for x in range(len(names)) if x not in holding]
         where = apart.join(f"region {names[x]}" for x in large[:3])
