@@ -30,6 +30,7 @@ class WhatIf:
     def __call__(self, answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
         """When each job in the system would finish, by handle."""
         trial, policy = copied(self._simulator.without_future(), policy)
+        trial.forget_notices()
         trial.answer(answer, type(policy).__name__)
         return {row.handle: row.finish for row in trial.run(policy).jobs}
 

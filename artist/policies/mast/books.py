@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.kinds import kind_of_units
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.policies.quota.ledger import LAST_CLASS
@@ -53,6 +54,8 @@ class Books:
             tree.ancestor(self.scopes.cluster, c, self.scopes.region) for c in clusters
         ]
         sizes = tree.levels[self.scopes.cluster].gpus
+        self.kinds = kind_of_units(tree, self.scopes.cluster)
+        """By cluster: its kind of GPUs, or None if it has several."""
         self.room = [[sizes[c]] * (LAST_CLASS + 1) for c in clusters]
         """By cluster and class: GPUs that a job could get, free or held by later classes."""
         self._free = np.array(sizes, np.int32)
@@ -63,6 +66,16 @@ class Books:
     def clusters(self, region: int) -> range:
         """The clusters of a region."""
         return self.tree.units_inside(self.scopes.region, region, self.scopes.cluster)
+
+    def accepted(self, cluster: int, kinds: tuple[str, ...]) -> bool:
+        """Whether a cluster has GPUs of one of these kinds only; any if none is named."""
+        return not kinds or self.kinds[cluster] in kinds
+
+    def regions_with(self, kinds: tuple[str, ...], gpus: int) -> tuple[int, ...]:
+        """Regions with a cluster of one of these kinds that could hold a gang."""
+        sizes = self.tree.levels[self.scopes.cluster].gpus
+        fit = (c for c, size in enumerate(sizes) if size >= gpus and self.accepted(c, kinds))
+        return tuple(sorted({self.region_of[c] for c in fit}))
 
     def clusters_of(self, level: int, unit: int) -> range:
         """The clusters of a unit, which is a cluster or lies outside clusters."""

@@ -46,22 +46,29 @@ class Cells:
 
     # -- early binding ---------------------------------------------------------------
 
-    def where(self, free: FreeGpus, handle: int, gpus: int, regions: tuple[int, ...]) -> Where:
+    def where(
+        self,
+        free: FreeGpus,
+        handle: int,
+        gpus: int,
+        regions: tuple[int, ...],
+        kinds: tuple[str, ...] = (),
+    ) -> Where:
         """Where a job that enters the queue may go; it stays bound until it finishes."""
         if self._level is None or gpus > free.tree.largest(self._level):
-            return Where(regions)
+            return Where(regions, kinds=kinds)
         if handle in self._bound:
             unit = self._bound[handle][0]
         else:
-            least = self._least_wanted(free, gpus, regions)
+            least = self._least_wanted(free, gpus, regions, kinds)
             if least is None:
-                return Where(regions)
+                return Where(regions, kinds=kinds)
             unit = least
             self._bound[handle] = unit, gpus
             self._wanted[unit] += gpus
         if self._cell == 5:
-            return Where((unit,))
-        return Where((self._books.region_of[unit],), unit)
+            return Where((unit,), kinds=kinds)
+        return Where((self._books.region_of[unit],), unit, kinds)
 
     def finished(self, handle: int) -> None:
         """A job wants nothing any more."""
@@ -70,11 +77,16 @@ class Cells:
             unit, gpus = bound
             self._wanted[unit] -= gpus
 
-    def _least_wanted(self, free: FreeGpus, gpus: int, regions: Sequence[int]) -> int | None:
+    def _least_wanted(
+        self, free: FreeGpus, gpus: int, regions: Sequence[int], kinds: tuple[str, ...]
+    ) -> int | None:
         level, books = self._level, self._books
         assert level is not None  # asked only where jobs are bound
         sizes = free.tree.levels[level].gpus
-        units = regions if self._cell == 5 else [c for r in regions for c in books.clusters(r)]
+        if self._cell == 5:
+            units = regions
+        else:
+            units = [c for r in regions for c in books.clusters(r) if books.accepted(c, kinds)]
         fitting = [unit for unit in units if sizes[unit] >= gpus]
         return min(
             fitting,
@@ -89,7 +101,7 @@ class Cells:
         books = self._books
         if not where.regions:
             return False
-        if self._cell == 3 or gpus > self._largest:
+        if self._cell == 3 or gpus > self._largest or (where.kinds and where.cluster < 0):
             return any(books.room_in(*x, rank) >= gpus for x in self._units(free, where, gpus))
         if where.cluster >= 0:
             return books.room[where.cluster][rank] >= gpus
@@ -107,7 +119,8 @@ class Cells:
         books = self._books
         if behind and (joint := self._joint(free, where, gpus, behind)):
             return joint
-        if self._cell == 6 and where.cluster < 0:
+        # Of a region, only the clusters of the kinds that the job accepts make a plan.
+        if self._cell == 6 and where.cluster < 0 and not where.kinds:
             scopes = self._scopes(free, where, gpus)
         else:
             scopes = list(self._units(free, where, gpus))
@@ -159,13 +172,14 @@ class Cells:
         elif where.cluster >= 0:
             yield Unit(cluster, where.cluster)
         elif self._cell == 3:
-            least = self._least_held(free, gpus, where.regions)
+            least = self._least_held(free, gpus, where)
             if least is not None:
                 yield Unit(cluster, least)
         else:
             for region in where.regions:
                 for c in books.clusters(region):
-                    yield Unit(cluster, c)
+                    if books.accepted(c, where.kinds):
+                        yield Unit(cluster, c)
 
     def _scopes(self, free: FreeGpus, where: Where, gpus: int) -> list[Unit]:
         """The regions in which plans are made, or the whole for a gang that needs several."""
@@ -174,10 +188,16 @@ class Cells:
             return [Unit(tree.root, 0)]
         return [Unit(region, r) for r in where.regions]
 
-    def _least_held(self, free: FreeGpus, gpus: int, regions: Sequence[int]) -> int | None:
-        level = self._books.scopes.cluster
+    def _least_held(self, free: FreeGpus, gpus: int, where: Where) -> int | None:
+        books = self._books
+        level = books.scopes.cluster
         sizes = free.tree.levels[level].gpus
-        units = [c for r in regions for c in self._books.clusters(r) if sizes[c] >= gpus]
+        units = [
+            c
+            for r in where.regions
+            for c in books.clusters(r)
+            if sizes[c] >= gpus and books.accepted(c, where.kinds)
+        ]
         return min(
             units,
             key=lambda c: (-free.of(level, c) / sizes[c], free.turn(level, c)),

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from jinja2 import StrictUndefined, Template
-from observations import HERE, METRICS, URGENT_PRIORITIES, Row
-from plan import CELLS, FEDERATION, MAST, REGIMES, REPLICATES, Regime
-from workloads import HOUR_S, MIXES, REGIONS, gpus_of
 
 from artist.results.statistics.students_t import t_quantile
+from studies.common.page import rendered
+from studies.common.rows import Row
+from studies.mast.study.observations import HERE, METRICS, URGENT_PRIORITIES
+from studies.mast.study.plan import CELLS, FEDERATION, MAST, REGIMES, REPLICATES, Regime
+from studies.mast.study.workloads import HOUR_S, MIXES, REGIONS, gpus_of
 
 LEVEL = 0.95
 MOST_LATE = 0.013
@@ -46,14 +47,9 @@ class Rows:
 
 def page_text(rows: Sequence[Row]) -> str:
     """The whole page."""
-    template = Template(
-        (HERE / "page.md.j2").read_text(encoding="utf-8"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
     table = Rows(rows)
-    return template.render(
+    return rendered(
+        HERE,
         runs=len(rows),
         replicates=REPLICATES,
         **_findings(table),
@@ -101,9 +97,7 @@ def _regime(table: Rows, regime: Regime) -> dict[str, Any]:
     lines = []
     for cell in CELLS:
         rows = table.of(regime, cell)
-        lates = [
-            _interval(rows, lambda row, x=x: 100 * _pooled([row], (x,))) for x in URGENT_PRIORITIES
-        ]
+        lates = [_late_interval(rows, priority) for priority in URGENT_PRIORITIES]
         allocated = _interval(rows, lambda row: 100 * float(row["allocated_share"]), digits=1)
         fell = _mean(rows, lambda row: float(row["preemptions"]))[0]
         jct_h = _interval(rows, lambda row: float(row["jct_mean_s"]) / HOUR_S)
@@ -147,6 +141,10 @@ def _mean_of(values: Sequence[float]) -> tuple[float, float]:
 def _interval(rows: Sequence[Row], value: Callable[[Row], float], digits: int = 2) -> str:
     mean, half = _mean(rows, value)
     return f"{mean:.{digits}f} ± {half:.{digits}f}"
+
+
+def _late_interval(rows: Sequence[Row], priority: int) -> str:
+    return _interval(rows, lambda row: 100 * _pooled([row], (priority,)))
 
 
 def _against(mast: Sequence[Row], other: Sequence[Row]) -> str:

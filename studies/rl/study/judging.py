@@ -14,9 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from observations import Row
-from plan import BASELINE, POLICIES, cells, policies
-
 from artist.results.statistics.compare_values import (
     LESS,
     MORE,
@@ -25,6 +22,8 @@ from artist.results.statistics.compare_values import (
     Pair,
     compare_together,
 )
+from studies.common.rows import Row
+from studies.rl.study.plan import BASELINE, POLICIES, cells, policies
 
 WORDS = {LESS: "**win**", MORE: "loss", NO_DIFFERENCE: "no difference"}
 UNDECIDED = "undecided"

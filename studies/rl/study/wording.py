@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from judging import Judged, verdict
-from observations import Row, read
-from paper import COLUMNS as PAPER_COLUMNS
-from paper import PAPER
-from plan import (
+from artist.results.statistics.compare_values import ComparedValues
+from studies.common.rows import Row
+from studies.rl.study.judging import Judged, verdict
+from studies.rl.study.paper import PAPER
+from studies.rl.study.plan import (
     BASELINE,
     BATCH,
     BATCH_JOBS,
@@ -24,8 +24,6 @@ from plan import (
     cells,
     policies,
 )
-
-from artist.results.statistics.compare_values import ComparedValues
 
 PRINTED = {"las as coded": 6082, "srtf as coded": 5975}
 """Service time in seconds that the authors' code prints for the trace."""
@@ -145,7 +143,7 @@ def _paper() -> str:
         ),
         _row(["---"] * 7),
     ]
-    for row in read(PAPER, PAPER_COLUMNS):
+    for row in PAPER.read():
         printed = PRINTED.get(row["policy"])
         service = float(row["service_s"])
         theirs = f"{printed:,} ({100 * (service / printed - 1):+.1f} %)" if printed else ""
