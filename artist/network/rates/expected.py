@@ -16,7 +16,8 @@ from typing import Any
 from artist.cluster.placement import Placement
 from artist.contract import LinkPattern, Moves, Rate, Slowdowns, Uplink
 from artist.network.rates.mean_of_run import Mean
-from artist.network.rates.uplinks import PlacedJob, Uplinks
+from artist.network.rates.placed_job import PlacedJob
+from artist.network.rates.uplinks import Uplinks
 from artist.workload.job import Job
 
 # The job that is asked about has no handle yet. Those of jobs are 0 and above; the handles of

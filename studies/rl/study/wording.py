@@ -80,8 +80,8 @@ def _summary(
         f"- The rule that only waits for one machine, against `{BASELINE}`: "
         f"{_count(against, WAITING)}. What a network gains over it is what learning gains.",
         "- Without its waits, with the greedy rule where its network answers none, `rl-base` is "
-        f"worse than `{WAITING}` in {_losses(waiting, GREEDY)}. Order and placer are the same, so the rest of "
-        "what it loses are its waits.",
+        f"worse than `{WAITING}` in {_losses(waiting, GREEDY)}. Order and "
+        "placer are the same, so the rest of what it loses are its waits.",
     ]
     return "\n".join(lines)
 
