@@ -105,12 +105,12 @@ class ExpectedLinks:
         return uplinks, jobs
 
     def _entering(self, handle: int, job: Job, placement: Placement) -> PlacedJob:
+        alone = self._alone(job, placement)  # a run counts how often estimates are asked for
         key = (handle, job.model, job.compute_s, placement)
         if key not in self._entered:
             if len(self._entered) >= MOST_ENTERED:
                 self._entered.clear()
             crossed = self._uplinks.crossed(placement)
-            alone = self._alone(job, placement)
             self._entered[key] = PlacedJob(handle, job, placement, 0, alone, crossed)
         return self._entered[key]
 
