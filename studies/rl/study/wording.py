@@ -205,10 +205,10 @@ def _how() -> str:
         f"{small} machines; on {large} they are used as they are.",
         "Jobs": f"`synth` at loads {', '.join(LOADS)} ({poisson}) and a batch ({batch}), seeds "
         f"{FIRST_SEED} to {FIRST_SEED + SEEDS - 1}. No training and no choice used these seeds.",
-        "What is missing": "LAS ran on four machines only: on sixteen it joins many jobs on links, and a "
-        "run takes up to 20 s. `lookahead(las)` did not run: a trial of LAS costs more than its run, "
-        "up to half a minute on four machines. The authors' published networks are not ranked: "
-        "their weights were not given to us.",
+        "What is missing": "LAS ran on four machines only: on sixteen it joins many jobs on links, "
+        "and a run takes up to 20 s. `lookahead(las)` did not run: a run takes up to half a minute "
+        "on four machines. The authors' published networks are not ranked: nobody gave their "
+        "weights.",
         "Again": "`make study-rl` repeats all runs and writes this page. Each row of `results.csv` "
         "is one run.",
     }
