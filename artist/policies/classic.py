@@ -90,6 +90,8 @@ class Classic(BasePolicy):
         if self._last is not None:
             for handle in view.finished:
                 self._last.forget(handle)
+            for job in view.entered:  # a failure may have taken work from it: its rank rose
+                self._last.forget(job.handle)
         for job in view.entered:
             self._queue.add(job, self._rank(job, view.now))
         if not self._queue or self._nobody_can_start(view):
