@@ -258,6 +258,10 @@ class Simulator:
         twin._check = False
         return twin
 
+    def facts(self) -> list[object]:
+        """What copies of it need not have of their own: it never changes, or only becomes known."""
+        return [self.tree, *self._jobs, *getattr(self._rates, "facts", ())]
+
     def forget_notices(self) -> None:
         """Nothing leaves service any more; what does not is lost to the jobs of this run."""
         self._holdings.on_notice.clear()

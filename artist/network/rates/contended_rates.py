@@ -84,6 +84,11 @@ class ContendedRates:
         self.links = ExpectedLinks(uplinks, self._placed, self._alone.alone, solver is not crowds)
         """Answers about jobs that are not there yet."""
 
+    @property
+    def facts(self) -> list[object]:
+        """What copies of a run may share: who estimates, and what is known of placements."""
+        return [*self._alone.facts, *self._uplinks.facts(self._placed.values()), *self.links.facts]
+
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:

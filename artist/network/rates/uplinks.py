@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from artist.cluster.links import Link, both_directions
@@ -37,6 +37,9 @@ from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.sharing import SLOWED, CurvedJob, seen_by_models
 from artist.units import GIB, Tick
 from artist.workload.job import Job
+
+MOST_LOOKED = 4096
+"""Placements that are remembered; they return again and again."""
 
 
 @dataclass(slots=True)
@@ -84,6 +87,8 @@ class PlacedJob:
     """By level."""
     lone: dict[int, LoneJob] = field(default_factory=dict)
     """By level."""
+    lone_shares: dict[tuple[Uplink, ...], float] = field(default_factory=dict)
+    """What a model leaves it of the bandwidth without others, by the uplinks that bind."""
 
     def __post_init__(self) -> None:
         self.rate = self.alone
@@ -109,6 +114,14 @@ class Uplinks:
         self._changed: set[Uplink] = set()
         """Those that jobs have entered or left since `_busy` was asked for."""
         self.binding: set[Uplink] = set()
+        self._looked_before: dict[tuple[str, Placement, int], Looked] = {}
+
+    def facts(self, jobs: Iterable[PlacedJob]) -> Iterator[object]:
+        """What copies of a run may share, also of jobs: answers that stay true."""
+        yield from (self._fabric, self._curves, self._capacities, self._looked_before)
+        for placed in jobs:
+            yield from (placed.looked, placed.curved, placed.lone, placed.lone_shares)
+            yield from (placed.placement, placed.alone)
 
     def enter(self, placed: PlacedJob) -> None:
         """A job gets its GPUs."""
@@ -295,9 +308,17 @@ class Uplinks:
         return placed.gpus_in_a_part[uplink] * granted * GIB
 
     def _looked(self, placed: PlacedJob, level: int) -> Looked:
-        if level not in placed.looked:
-            placed.looked[level] = self._look(placed, level)
-        return placed.looked[level]
+        looked = placed.looked.get(level)
+        if looked is None:
+            # Jobs of one model on the same GPUs send the same; only their compute times differ.
+            key = (placed.job.model, placed.placement, level)
+            looked = self._looked_before.get(key)
+            if looked is None:
+                if len(self._looked_before) >= MOST_LOOKED:
+                    self._looked_before.clear()
+                looked = self._looked_before[key] = self._look(placed, level)
+            placed.looked[level] = looked
+        return looked
 
     def _look(self, placed: PlacedJob, level: int) -> Looked:
         sent = self._sent(placed, level)

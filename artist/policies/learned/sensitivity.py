@@ -25,7 +25,7 @@ from artist.contract import NO_SHARED_LINKS, JobView
 from artist.policies.learned.options import TaskOptions
 from artist.policies.learned.task import Task
 from artist.policies.shared.packing import best_level, pack_in_level
-from artist.units import TICKS_PER_S
+from artist.units import TICKS_PER_S, Tick
 
 OF_A_CANDIDATE = (
     "1 if there is a candidate",
@@ -42,6 +42,10 @@ OF_A_CANDIDATE = (
     "sum of the losses of others",
     "takes GPUs of running jobs",
 )
+DEMAND = OF_A_CANDIDATE.index("GPUs / 4 machines")
+SPREAD = OF_A_CANDIDATE.index("machines needed / machines used")
+ONE_MACHINE = 0.25
+"""`DEMAND` of a job that fills the largest machine."""
 OF_THE_CLUSTER = (
     "free GPUs",
     "GPUs that can be had",
@@ -59,6 +63,9 @@ YEAR = math.log1p(365 * 86400.0)
 _GPU_YEARS = math.log1p(1000 * 365 * 86400.0)
 _MANY = math.log1p(10_000)
 
+MOST_KNOWN = 4096
+"""Iterations that are remembered. A run asks about the same placements again and again."""
+
 
 class _Lies(NamedTuple):
     """Where candidates of one demand would lie."""
@@ -68,8 +75,6 @@ class _Lies(NamedTuple):
     shares: bool
     """Whether somebody sends on a link that they would cross."""
     takes: float
-    alone_s: dict[tuple[str, float], float]
-    """Time of an iteration without other jobs, by model and compute time."""
 
 
 class Sensitivity:
@@ -87,6 +92,11 @@ class Sensitivity:
         # By demand, in the present state: a task places jobs of one demand alike, so candidates of
         # one demand would lie on the same GPUs. Most candidates ask for one GPU.
         self._lies: dict[int, _Lies | None] = {}
+        # Time of an iteration without other jobs, by model, compute time and placement.
+        self._alone_s: dict[tuple[str, float, Placement], float] = {}
+        # What does not change within a round, by handle and the tick at which the job entered.
+        self._asked: Tick = -1
+        self._own: dict[tuple[int, Tick], tuple[float, ...]] = {}
         # Share of communication of a model on so many GPUs of the empty cluster.
         self._at_best: dict[tuple[str, int], float] = {}
 
@@ -99,6 +109,9 @@ class Sensitivity:
     def update(self, task: Task) -> npt.NDArray[np.float32]:
         """Observe; the array holds until the next call."""
         self._lies.clear()
+        if self._asked != task.view.now:
+            self._asked = task.view.now
+            self._own.clear()
         rows, cluster = self.parts
         count = len(task.candidates)
         for index, (_, job) in enumerate(task.candidates):
@@ -108,21 +121,27 @@ class Sensitivity:
         return self.values
 
     def _of_candidate(self, task: Task, view: JobView) -> tuple[float, ...]:
-        job, now, tree = view.job, task.view.now, self._tree
-        gpus = job.gpus
-        left_s = (job.iterations - view.iterations_done(now)) * job.compute_s
-        waited_s = (now - view.entered) / TICKS_PER_S
+        gpus = view.job.gpus
+        key = (view.handle, view.entered)
+        own = self._own.get(key)
+        if own is None:
+            own = self._own[key] = self._of_job(view, task.view.now)
         if gpus not in self._lies:
             self._lies[gpus] = self._lie(task, view)
-        at_best = self._best(task, view)
+        return own + self._where(task, view, self._lies[gpus], self._best(task, view))
+
+    def _of_job(self, view: JobView, now: Tick) -> tuple[float, ...]:
+        """What does not depend on where it would lie."""
+        job, gpus = view.job, view.job.gpus
+        left_s = (job.iterations - view.iterations_done(now)) * job.compute_s
+        waited_s = (now - view.entered) / TICKS_PER_S
         return (
             1.0,
-            gpus / tree.gpus,
+            gpus / self._tree.gpus,
             min(1.0, gpus / (4 * self._machine_gpus)),
             min(1.0, math.log1p(left_s) / YEAR),
             min(1.0, math.log1p(left_s * gpus) / _GPU_YEARS),
             min(1.0, math.log1p(waited_s) / YEAR),
-            *self._where(task, view, self._lies[gpus], at_best),
         )
 
     def _lie(self, task: Task, view: JobView) -> _Lies | None:
@@ -136,7 +155,7 @@ class Sensitivity:
             spread = needed / len(machine_counts(tree, placement))
         shares = task.view.links is not NO_SHARED_LINKS and self._meets_others(task, placement)
         takes = 0.0 if task.contest.free.has(placement) else 1.0
-        return _Lies(placement, spread, shares, takes, {})
+        return _Lies(placement, spread, shares, takes)
 
     def _where(
         self, task: Task, view: JobView, lies: _Lies | None, at_best: float
@@ -145,10 +164,12 @@ class Sensitivity:
         if lies is None:
             return (1.0, at_best, 0.0, 1.0, 1.0, 1.0, 1.0)
         job = view.job
-        alone_s = lies.alone_s.get((job.model, job.compute_s))
+        key = (job.model, job.compute_s, lies.placement)
+        alone_s = self._alone_s.get(key)
         if alone_s is None:
-            alone_s = task.view.alone(job, lies.placement).iteration_s
-            lies.alone_s[job.model, job.compute_s] = alone_s
+            if len(self._alone_s) >= MOST_KNOWN:
+                self._alone_s.clear()
+            alone_s = self._alone_s[key] = task.view.alone(job, lies.placement).iteration_s
         share = 1.0 - job.compute_s / alone_s
         own = most = total = 0.0
         if lies.shares:
