@@ -147,6 +147,15 @@ def test_early_binding_waits_beside_free_gpus() -> None:
     assert late == {1: 1000.0, 3: 10.0, 5: 1000.0, 6: 10.0, 9: 10.0}
 
 
+@pytest.mark.parametrize("cell", [1, 3, 5, 6, 9])
+def test_a_gang_is_bound_to_no_region_whose_clusters_are_too_small(cell: int) -> None:
+    """Region 0 has 12 GPUs in clusters of 4, and is visited first; region 1 has a cluster of 8."""
+    tree = world([[[4]], [[4]], [[4]]], [[RACK]])
+    rows = run(tree, [job("gang", 8, 10)], cell=cell)
+    assert start_of(rows, 0) == 0.0
+    assert rows.placements[0].placement.leaves == (3, 4)
+
+
 def plans_of(held: Mapping[str, tuple[int, int, int, float]]) -> tuple[Books, FreeGpus]:
     """Books of one region with two clusters of 16; name -> (cluster, machines, class, start)."""
     tree = world([[[4, 4, 4, 4]], [[4, 4, 4, 4]]])
