@@ -102,6 +102,8 @@ class Classic(BasePolicy):
         if self.options.preemption == "at-once":
             self._start_without_contest(contest, sharing)
         contestable = self._contestable(view, contest.free) if self._queue else []
+        if view.on_notice:
+            contestable = [(rank, job) for rank, job in contestable if view.frees(job)]
         contest.contend(job for _, job in contestable)
         strict = self.options.strict
         decisions = run_contest(

@@ -63,6 +63,8 @@ class Books:
         self._most: dict[int, list[int]] = {}
         self._jobs = [[dict[int, int]() for _ in range(LAST_CLASS + 1)] for _ in clusters]
         self.running: dict[int, Running] = {}
+        self.spared: frozenset[int] = frozenset()
+        """Running jobs whose GPUs nobody could get: they are about to leave service."""
 
     def clusters(self, region: int) -> range:
         """The clusters of a region."""
@@ -143,6 +145,11 @@ class Books:
 
         The last class first; in it, those that have run longest (section 4.3).
         """
+        if self.spared:
+            return (x for x in self._later(clusters, rank) if x[0] not in self.spared)
+        return self._later(clusters, rank)
+
+    def _later(self, clusters: Sequence[int], rank: int) -> Iterator[tuple[int, int]]:
         for lower in range(LAST_CLASS, rank, -1):
             if len(clusters) == 1:
                 yield from self._jobs[clusters[0]][lower].items()

@@ -92,6 +92,8 @@ class Mast(BasePolicy):
         self._clock.asked(view)
         books, cells = self._learn(view)
         self._note_losses(view, books, cells)
+        spared = (x for x, job in view.running.items() if not view.frees(job))
+        books.spared = frozenset(spared if view.on_notice else ())
         for job in view.entered:
             self._enter(view, job, books, cells)
         if self._homeless:
