@@ -460,6 +460,12 @@ class ClusterView(NamedTuple):
         """The tree of levels."""
         return self.free.tree
 
+    def frees(self, job: JobView) -> bool:
+        """Whether others could get the GPUs of a running job: none of them is on notice."""
+        if not self.on_notice or job.placement is None:
+            return True
+        return not any(leaf in self.on_notice for leaf in job.placement.leaves)
+
 
 # -- policies ------------------------------------------------------------------------
 

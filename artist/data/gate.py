@@ -20,7 +20,6 @@ from typing import Any
 from artist.contract import (
     ClusterView,
     Decision,
-    Hold,
     JobView,
     Migrate,
     Policy,
@@ -36,6 +35,7 @@ from artist.data.placed import regions_of
 from artist.data.store import Store
 from artist.data.wide_area import Copies, Copy
 from artist.errors import PolicyError, one_line, shortened
+from artist.refusal import without
 from artist.units import Tick, seconds, size_text
 from artist.workload.job import Job
 
@@ -213,13 +213,10 @@ class DataGate(WrapperPolicy):
             dropped.add(decision.handle)
             self._refused[decision.handle] = None
             if isinstance(decision, Start):
-                self._put_off.append(decision.handle)
                 refused[decision.handle] = self._reason(state, lacking, view.now)
-        kept = [
-            decision
-            for decision in decisions
-            if not (isinstance(decision, Start | Migrate | Hold) and decision.handle in dropped)
-        ]
+        if not dropped:
+            return list(decisions), refused
+        kept, self._put_off = without(decisions, dropped, view, "its tables are not where it moves")
         return kept, refused
 
     def _reason(self, state: JobView, lacking: Sequence[int], now: Tick) -> str:

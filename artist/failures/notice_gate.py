@@ -1,11 +1,8 @@
 """The gate between a policy and the engine: nobody is placed on units that will leave service.
 
 The engine refuses such decisions. A policy that reads `ClusterView.on_notice` makes none. One that
-does not may give a job the GPUs of another job there, in one answer. Then, as after an outage of
-the new GPUs, the job has lost them at once:
-
-- a job that would start waits, and enters the queue again at the next question;
-- a job that would move waits as well, since others may get the GPUs that it leaves.
+does not may give a job the GPUs of another job there, in one answer. Then a job that would start
+waits, and enters the queue again at the next question (`artist/refusal.py`).
 
 Leases of jobs on such units are renewed without a question: nobody could get these GPUs.
 """
@@ -18,7 +15,6 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.contract import (
     ClusterView,
     Decision,
-    Hold,
     JobView,
     Migrate,
     Policy,
@@ -29,6 +25,7 @@ from artist.contract import (
     WrapperPolicy,
     policy_name,
 )
+from artist.refusal import without
 from artist.units import Tick
 
 TOLD = "the GPUs that it would get are about to leave service"
@@ -77,15 +74,8 @@ class NoticeGate(WrapperPolicy):
         }
         if not refused:
             return decisions
-        kept: list[Decision] = []
-        for decision in decisions:
-            if not isinstance(decision, Start | Migrate | Hold) or decision.handle not in refused:
-                kept.append(decision)
-            elif isinstance(decision, Start):
-                self._put_off.append(decision.handle)
-                kept.append(Wait(decision.handle, TOLD))
-            elif isinstance(decision, Migrate):
-                kept.append(Preempt(decision.handle, TOLD))
+        kept, self._put_off = without(decisions, refused, view, TOLD)
+        kept += [Wait(handle, TOLD) for handle in self._put_off]
         # Somebody left these units, so there are fewer to take next time: this comes to an end.
         if any(isinstance(x, Preempt | Migrate) and x.handle in view.running for x in kept):
             kept.append(Wake(view.now + 1))

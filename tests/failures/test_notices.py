@@ -90,7 +90,9 @@ def test_a_unit_that_fails_while_it_is_on_notice_comes_back_for_nobody() -> None
     assert starts == [0, 30]
 
 
-@pytest.mark.parametrize("policy", ["srsf", "las", "mast", "quota(fifo)", "dally", "gandiva"])
+@pytest.mark.parametrize(
+    "policy", ["srsf", "las", "mast", "quota(fifo)", "dally", "gandiva", "themis", "rl-hybrid"]
+)
 def test_a_policy_that_takes_gpus_away_gives_none_of_those_on_notice(policy: str) -> None:
     jobs = [
         job("long", gpus=8, iterations=1000, priority=7),
@@ -109,6 +111,9 @@ def test_a_policy_that_takes_gpus_away_gives_none_of_those_on_notice(policy: str
     assert begun
     assert all(0 not in row.placement.leaves for row in begun)
     assert len(rows.jobs) == 4
+    # Nobody could get the GPUs of who was there, so nobody takes them away before the outage.
+    (stopped,) = [row for row in rows.outages if row.outage is not None]
+    assert stopped.stopped == rows.notices[0].there != ()
 
 
 def test_the_table_of_outages_tells_of_notices_and_who_was_there() -> None:

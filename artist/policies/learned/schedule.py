@@ -52,6 +52,8 @@ class Schedule(Task):
         view = self.view
         first = self._queue.first(view.cluster.gpus)
         running = self._behind(view, first) if first is not None else []
+        if view.on_notice:
+            running = [(rank, job) for rank, job in running if view.frees(job)]
         self._to_come = sorted(running, key=by_rank, reverse=True)
         contest.contend(job for _, job in self._to_come)
 

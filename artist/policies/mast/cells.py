@@ -84,7 +84,8 @@ class Cells:
         assert level is not None  # asked only where jobs are bound
         sizes = free.tree.levels[level].gpus
         if self._cell == 5:
-            units = regions
+            able = books.regions_with(kinds, gpus)
+            units = [region for region in regions if region in able]
         else:
             units = [c for r in regions for c in books.clusters(r) if books.accepted(c, kinds)]
         fitting = [unit for unit in units if sizes[unit] >= gpus]

@@ -92,6 +92,8 @@ class Mast(BasePolicy):
         self._clock.asked(view)
         books, cells = self._learn(view)
         self._note_losses(view, books, cells)
+        spared = (x for x, job in view.running.items() if not view.frees(job))
+        books.spared = frozenset(spared if view.on_notice else ())
         for job in view.entered:
             self._enter(view, job, books, cells)
         if self._homeless:
@@ -155,9 +157,10 @@ class Mast(BasePolicy):
         """The regions that may plan for a job: those with its tables and enough GPUs."""
         books, cells = self._learn(view)
         everywhere = cells.everywhere
+        able = books.regions_with(job.gpu_kinds, job.gpus)
         if job.gpu_kinds:
-            everywhere = books.regions_with(job.gpu_kinds, job.gpus)
-            if not everywhere:
+            everywhere = able
+            if not able:
                 raise PolicyError(
                     f"job {job.id!r} wants {job.gpus} GPUs of kind {' or '.join(job.gpu_kinds)} in "
                     "one cluster, and no cluster of one such kind has so many; accept other kinds "
@@ -170,14 +173,13 @@ class Mast(BasePolicy):
         if job.gpus > max(sizes):
             return everywhere  # it needs several regions
         holding = view.data.regions_holding(job)
-        enough = tuple(x for x in holding if sizes[x] >= job.gpus and x in everywhere)
+        enough = tuple(x for x in holding if x in able)
         if enough:
             return enough
         if self.options.without_data == "wait" and (not holding or handle in self._asked):
             return ()
         # Only too small a region holds them: start where they are missing (`_asked`).
-        large = [x for x in everywhere if sizes[x] >= job.gpus]
-        return (min(large, key=partial(view.data.missing_bytes, job)),)
+        return (min(able, key=partial(view.data.missing_bytes, job)),)
 
     def _find_homes(self, view: ClusterView, cells: Cells) -> None:
         """Let jobs come forward whose tables have reached a region."""

@@ -19,7 +19,7 @@ from artist.policies.quota.ledger import LAST_CLASS
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy
 from artist.testing import LevelRates
-from artist.units import seconds, ticks
+from artist.units import seconds
 from artist.workload.job import Job
 from artist.workload.tenants import Tenant
 
@@ -125,7 +125,8 @@ def test_a_quota_by_kind_is_charged_by_kind(cell: int) -> None:
     assert fell == {"ads-new": 0, "ads-old": 1, "ads-more": 1, "web-old": 0, "web-new": 0}
 
 
-def test_right_after_a_pass_no_tenant_is_above_a_quota_of_a_kind_that_another_waits_for() -> None:
+def test_no_job_within_a_quota_by_kind_waits_for_what_jobs_above_quota_hold() -> None:
+    """After every answer. Within: by the class of the last pass (docs/decisions/0027)."""
     tenants = {
         "ads": Tenant.model_validate({"quota": {"new": 12, "old": 6}}),
         "web": Tenant.model_validate({"quota": {"new": 10, "old": 6}}),
@@ -135,16 +136,13 @@ def test_right_after_a_pass_no_tenant_is_above_a_quota_of_a_kind_that_another_wa
         tree = two_kinds()
         policy = open_policy("mast", {}, FIRST_DRAWS, tenants)
 
-        def after_passes(running: Simulator, policy=policy, tree=tree) -> None:
+        def after_answers(running: Simulator, policy=policy, tree=tree) -> None:
             nonlocal waits
-            passes = policy.tables().get("passes", [])
-            if not passes or running.now - ticks(passes[-1]["time_s"]) > 1:
-                return
             waits += _wronged(running, policy, tree)
 
         made = drawn(seed)
         simulator = Simulator(tree, made, LevelRates(tree), check=True)
-        simulator.run(policy, after_passes)
+        simulator.run(policy, after_answers)
     assert waits  # else nobody would have noticed
 
 
