@@ -20,7 +20,7 @@ from studies.rl.study.plan import BATCH, FIRST_SEED, SEEDS, scenario
 COLUMNS = ("network", "training_seed", "machines", "load", "seed", "jct_mean_s")
 TRAININGS = RowsFile(HERE / "trainings.csv", COLUMNS, "rl")
 
-CELLS = ((4, "0.8"), (4, "0.9"), (4, BATCH), (16, "0.8"))
+CELLS = ((4, "0.8"), (4, "0.9"), (4, BATCH))
 
 
 class Training(NamedTuple):
