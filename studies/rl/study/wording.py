@@ -39,7 +39,8 @@ def page_text(rows: Sequence[Row]) -> str:
     against, waiting = judged.against(), judged.against(WAITING)
     searches = judged.of_searches()
     parts = [
-        "<!-- Written by `make study-rl` from results.csv, trainings.csv and paper.csv. Do not edit. -->",
+        "<!-- Written by `make study-rl` from results.csv, trainings.csv and paper.csv. "
+        "Do not edit. -->",
         "# Do learned policies beat good rules under contention?",
         _summary(against, waiting, searches),
         "## Mean JCT, hours",
@@ -141,9 +142,10 @@ def _trainings(judged: Judged) -> str:
     return "\n\n".join(
         [
             f"Mean JCT over that of `{WAITING}`, less 1, mean over the traces of the judgement. "
-            "Which training ships was chosen on traces of seeds 5000 on, not on these. A network that "
-            "was trained from nothing and may wait loses by its waits, not by its order or its placer: "
-            "with the greedy rule where it answers none, nearly all of its loss is gone.",
+            "Which training ships was chosen on traces of seeds 5000 on, not on these. A network "
+            "that was trained from nothing and may wait loses by its waits, not by its order or "
+            "its placer: with the greedy rule where it answers none, nearly all of its loss is "
+            "gone.",
             seeds_table(TRAININGS.read(), base),
         ]
     )
