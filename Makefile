@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast clean
+.PHONY: sim test lint docs docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast study-loop clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -166,6 +166,11 @@ study-failures: $(STAMP)
 study-mast: $(STAMP)
 	$(BIN)/python -m studies.mast.study runs --workers $(WORKERS)
 	$(BIN)/python -m studies.mast.study page
+
+# Repeats the 200 runs behind studies/loop/README.md and writes the page. Fifteen minutes of CPU time.
+study-loop: $(STAMP)
+	$(BIN)/python -m studies.loop.study runs --workers $(WORKERS)
+	$(BIN)/python -m studies.loop.study page
 
 # Repeats the runs behind studies/rl/README.md and writes the page. Half an hour of CPU time, most of it
 # for searches. Runs that are done are kept in build/ until `make clean`. No training, no extra. The paper's

@@ -105,6 +105,8 @@ class Prepared:
     """What fails, and when jobs write checkpoints; None if neither."""
     gate: DataGate | None = None
     """The policy in a run with data; None in others."""
+    data: Data | None = None
+    """The tables of a run with data."""
 
 
 def simulate(
@@ -189,6 +191,7 @@ def prepare(
         files,
         failures,
         gate,
+        data,
     )
 
 
@@ -266,6 +269,12 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     tables.update(account.tables)
     tables.update(own_tables)
     tables.update(told.tables)
+    if prepared.data is not None:
+        from artist.results.data.plan import plan_tables
+        from artist.results.data.tables import told_of_data
+
+        tables.update(told_of_data(rows, tree, trace.jobs, prepared.data))
+        tables.update(plan_tables(scenario.data))
     if links:
         tables["links"] = link_table(rows, trace.jobs, prepared.network)
     if prepared.network.turns.taken:

@@ -28,7 +28,8 @@ from artist.network.rates.expected import ExpectedLinks
 from artist.network.rates.mean_of_run import MEAN, Mean
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.phases_of_run import Phases
-from artist.network.rates.uplinks import PlacedJob, Uplinks
+from artist.network.rates.placed_job import PlacedJob
+from artist.network.rates.uplinks import Uplinks
 from artist.units import Tick
 from artist.workload.job import Job
 

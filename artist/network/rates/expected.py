@@ -16,7 +16,8 @@ from typing import Any
 from artist.cluster.placement import Placement
 from artist.contract import LinkPattern, Moves, Rate, Slowdowns, Uplink
 from artist.network.rates.mean_of_run import Mean
-from artist.network.rates.uplinks import PlacedJob, Uplinks
+from artist.network.rates.placed_job import PlacedJob
+from artist.network.rates.uplinks import Uplinks
 from artist.workload.job import Job
 
 # The job that is asked about has no handle yet. Those of jobs are 0 and above; the handles of
@@ -104,12 +105,12 @@ class ExpectedLinks:
         return uplinks, jobs
 
     def _entering(self, handle: int, job: Job, placement: Placement) -> PlacedJob:
+        alone = self._alone(job, placement)  # a run counts how often estimates are asked for
         key = (handle, job.model, job.compute_s, placement)
         if key not in self._entered:
             if len(self._entered) >= MOST_ENTERED:
                 self._entered.clear()
             crossed = self._uplinks.crossed(placement)
-            alone = self._alone(job, placement)
             self._entered[key] = PlacedJob(handle, job, placement, 0, alone, crossed)
         return self._entered[key]
 

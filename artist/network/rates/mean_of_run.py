@@ -22,7 +22,8 @@ from artist.network.models.mean import (
     SendingJob,
 )
 from artist.network.models.patterns import Flow, SharedLink
-from artist.network.rates.uplinks import LoneJob, PlacedJob, Uplinks
+from artist.network.rates.placed_job import LoneJob, PlacedJob
+from artist.network.rates.uplinks import Uplinks
 from artist.network.sharing import MOST_ROUNDS as MOST_CURVE_ROUNDS
 from artist.network.sharing import SETTLED
 from artist.units import Tick

@@ -15,13 +15,12 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from artist.cluster.links import Link, both_directions
 from artist.cluster.placement import Placement
 from artist.cluster.shape import shape
 from artist.cluster.tree import ClusterTree
-from artist.contract import LinkPattern, Rate, Turn, Uplink, UpPhase
+from artist.contract import LinkPattern, Uplink, UpPhase
 from artist.network.demand.curves import Curves, Sent
 from artist.network.demand.ways import (
     Way,
@@ -34,64 +33,12 @@ from artist.network.demand.ways import (
 from artist.network.models.mean import sending_job
 from artist.network.models.patterns import Flow, SharedLink
 from artist.network.rates.network_of_run import NetworkOfRun
+from artist.network.rates.placed_job import LoneJob, Looked, PlacedJob
 from artist.network.sharing import SLOWED, CurvedJob, seen_by_models
-from artist.units import GIB, Tick
-from artist.workload.job import Job
+from artist.units import GIB
 
 MOST_LOOKED = 4096
 """Placements that are remembered; they return again and again."""
-
-
-@dataclass(slots=True)
-class Looked:
-    """A job's traffic over the uplinks of one level and outer ones."""
-
-    ways: tuple[Way, ...]
-    offered: dict[Uplink, tuple[float, float]]
-    """Bytes per second up and down, while the job communicates alone."""
-    busy_ratio: float
-    """Time for which it sends them, over compute time."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoneJob:
-    """What a job does on the links while no other job is there."""
-
-    curved: CurvedJob
-    ways: tuple[tuple[Link, ...], ...]
-    """Of each flow, the links that it crosses."""
-    flows: tuple[Flow, ...]
-    """Without links. They end together."""
-    busy_s: float
-    """Up time on the links; longer than that of the query if its own links limit the job."""
-
-
-@dataclass(slots=True)
-class PlacedJob:
-    """A running job on the network."""
-
-    handle: int
-    job: Job
-    placement: Placement
-    started: Tick
-    alone: Rate
-    gpus_in_a_part: dict[Uplink, int]
-    """By uplink that the job crosses: its GPUs in the largest part at this level."""
-    turn: Turn | None = None
-    share: float = 1.0
-    """What a model of contention leaves it of the bandwidth."""
-    rate: Rate = field(init=False)
-    looked: dict[int, Looked] = field(default_factory=dict)
-    """By level."""
-    curved: dict[int, CurvedJob] = field(default_factory=dict)
-    """By level."""
-    lone: dict[int, LoneJob] = field(default_factory=dict)
-    """By level."""
-    lone_shares: dict[tuple[Uplink, ...], float] = field(default_factory=dict)
-    """What a model leaves it of the bandwidth without others, by the uplinks that bind."""
-
-    def __post_init__(self) -> None:
-        self.rate = self.alone
 
 
 class Uplinks:

@@ -63,9 +63,6 @@ YEAR = math.log1p(365 * 86400.0)
 _GPU_YEARS = math.log1p(1000 * 365 * 86400.0)
 _MANY = math.log1p(10_000)
 
-MOST_KNOWN = 4096
-"""Iterations that are remembered. A run asks about the same placements again and again."""
-
 
 class _Lies(NamedTuple):
     """Where candidates of one demand would lie."""
@@ -75,6 +72,8 @@ class _Lies(NamedTuple):
     shares: bool
     """Whether somebody sends on a link that they would cross."""
     takes: float
+    alone_s: dict[tuple[str, float], float]
+    """Time of an iteration without other jobs, by model and compute time."""
 
 
 class Sensitivity:
@@ -92,8 +91,6 @@ class Sensitivity:
         # By demand, in the present state: a task places jobs of one demand alike, so candidates of
         # one demand would lie on the same GPUs. Most candidates ask for one GPU.
         self._lies: dict[int, _Lies | None] = {}
-        # Time of an iteration without other jobs, by model, compute time and placement.
-        self._alone_s: dict[tuple[str, float, Placement], float] = {}
         # What does not change within a round, by handle and the tick at which the job entered.
         self._asked: Tick = -1
         self._own: dict[tuple[int, Tick], tuple[float, ...]] = {}
@@ -155,7 +152,7 @@ class Sensitivity:
             spread = needed / len(machine_counts(tree, placement))
         shares = task.view.links is not NO_SHARED_LINKS and self._meets_others(task, placement)
         takes = 0.0 if task.contest.free.has(placement) else 1.0
-        return _Lies(placement, spread, shares, takes)
+        return _Lies(placement, spread, shares, takes, {})
 
     def _where(
         self, task: Task, view: JobView, lies: _Lies | None, at_best: float
@@ -164,12 +161,10 @@ class Sensitivity:
         if lies is None:
             return (1.0, at_best, 0.0, 1.0, 1.0, 1.0, 1.0)
         job = view.job
-        key = (job.model, job.compute_s, lies.placement)
-        alone_s = self._alone_s.get(key)
+        alone_s = lies.alone_s.get((job.model, job.compute_s))
         if alone_s is None:
-            if len(self._alone_s) >= MOST_KNOWN:
-                self._alone_s.clear()
-            alone_s = self._alone_s[key] = task.view.alone(job, lies.placement).iteration_s
+            alone_s = task.view.alone(job, lies.placement).iteration_s
+            lies.alone_s[job.model, job.compute_s] = alone_s
         share = 1.0 - job.compute_s / alone_s
         own = most = total = 0.0
         if lies.shares:

@@ -23,7 +23,7 @@ from artist.results.statistics.compare_values import (
     compare_together,
 )
 from studies.common.rows import Row
-from studies.rl.study.plan import BASELINE, POLICIES, cells, policies
+from studies.rl.study.plan import BASELINE, BASES, POLICIES, cells
 
 WORDS = {LESS: "**win**", MORE: "loss", NO_DIFFERENCE: "no difference"}
 UNDECIDED = "undecided"
@@ -52,7 +52,18 @@ class Judged:
                 {
                     (machines, load, policy): self._pair(machines, load, policy, baseline)
                     for machines, load in cells()
-                    if policy in policies(machines, load)
+                }
+            )
+        return compared
+
+    def of_searches(self) -> dict[tuple[int, str, str], ComparedValues]:
+        """Each search against its base, by cell and search."""
+        compared: dict[tuple[int, str, str], ComparedValues] = {}
+        for search, base in BASES.items():
+            compared |= compare_together(
+                {
+                    (machines, load, search): self._pair(machines, load, search, base)
+                    for machines, load in cells()
                 }
             )
         return compared
