@@ -80,15 +80,15 @@ def first_come(path: Path, options: TaskOptions, tree: ClusterTree) -> Path:
     return constant(path, -np.arange(actions, dtype=np.float32), options, tree)
 
 
-def untrained(path: Path, start: Start | None, options: TaskOptions) -> Path:
-    """A shared network whose layers give 0, with what it starts from."""
+def untrained(path: Path, start: Start | None, options: TaskOptions, none: float = 0.0) -> Path:
+    """A shared network whose layers give 0, and for none this, with what it starts from."""
     assert start is not None
     cluster, sees = len(OF_THE_CLUSTER), len(OF_A_CANDIDATE) + len(OF_THE_CLUSTER)
     arrays = {
         "candidate.0.weight": np.zeros((1, sees), dtype=np.float32),
         "candidate.0.bias": np.zeros(1, dtype=np.float32),
         "none.0.weight": np.zeros((1, cluster), dtype=np.float32),
-        "none.0.bias": np.zeros(1, dtype=np.float32),
+        "none.0.bias": np.array([none], dtype=np.float32),
         "start": np.array(start, dtype=np.float32),
     }
     write_weights(path, arrays, manifest_of(arrays, options, network="shared"))

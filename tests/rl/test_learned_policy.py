@@ -15,7 +15,7 @@ from learned import SMALL, constant, drawn, first_come, tree_of, untrained
 from artist.config import Scenario
 from artist.engine.rows import Rows
 from artist.errors import ConfigError
-from artist.policies.learned.network import LOWER, start_of, taken_off
+from artist.policies.learned.network import LOWER, best, start_of, taken_off
 from artist.policies.learned.options import TaskOptions
 from artist.policies.learned.policy import SHIPPED, Learned, LearnedOptions, Shipped, ShippedOptions
 from artist.policies.learned.sensitivity import DEMAND, OF_A_CANDIDATE, SPREAD
@@ -67,6 +67,15 @@ def test_a_network_that_starts_from_the_first_candidate_is_srsf(
     scenario = SMALL.model_copy(update={"seed": seed})
     ours = rows_under("learned", scenario, weights=str(file))
     assert ours.jobs == rows_under("srsf", scenario, placement="consolidate-or-wait").jobs
+
+
+@pytest.mark.parametrize(("caution", "action"), [(1.0, 0), (0.5, 3), (0.0, 3)])
+def test_less_caution_leaves_the_start_sooner(tmp_path: Path, caution: float, action: int) -> None:
+    """Its layers give none 5; its start takes off 9."""
+    options = TaskOptions(candidates=3)
+    file = untrained(tmp_path / "p.npz", start_of("first", 3), options, none=5.0)
+    network = Learned(LearnedOptions(weights=str(file), caution=caution))._network
+    assert best(network(np.zeros(network.sees, np.float32)), np.ones(4, bool)) == action
 
 
 def test_what_a_start_takes_off_the_logits() -> None:
@@ -206,7 +215,8 @@ def test_the_network_that_ships_keeps_the_contract(name: str) -> None:
 @pytest.mark.parametrize("name", ["rl-base", "rl-hybrid"])
 def test_a_network_that_ships_is_that_of_its_file(name: str) -> None:
     file, on_none = str(SHIPPED / f"{name}.npz"), "wait" if name == "rl-base" else "greedy"
-    assert rows_under(name).jobs == rows_under("learned", weights=file, on_none=on_none).jobs
+    theirs = rows_under("learned", weights=file, on_none=on_none, caution=0.2)
+    assert rows_under(name).jobs == theirs.jobs
 
 
 @pytest.mark.parametrize("name", ["rl-base", "rl-hybrid"])
@@ -215,6 +225,7 @@ def test_the_model_card_tells_of_the_weights_that_ship(name: str) -> None:
     _, manifest = read_weights(SHIPPED / f"{name}.npz")
     assert manifest.digest in card
     assert f"{manifest.steps:,} steps" in card
-    assert manifest.task.may_wait == (name == "rl-base")
+    # The paper's hybrid has the same network: a greedy rule decides where it answers none.
+    assert manifest.task.may_wait
     for word in ("Data", "Seeds", "Results", "Limits"):
         assert f"**{word}" in card

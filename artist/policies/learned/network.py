@@ -41,9 +41,10 @@ SCORES, CANDIDATE, NONE = "scores", "candidate", "none"
 START = "start"
 """Name of the array of a `Start`; a network that starts from nothing has none."""
 
-LOWER = 1.0
-"""How far a candidate's logit starts below that of the one before it: e times less likely. A
-choice of ours: with 3, networks were the rule itself after 80,000 steps."""
+LOWER = 3.0
+"""How far a candidate's logit starts below that of the one before it: e**3 times less likely. A
+choice of ours. A network that starts so does in training what its rule does, but for one action in
+twenty; started from 1, networks became worse than their rule (docs/learning.md)."""
 
 
 class Start(NamedTuple):
@@ -141,9 +142,13 @@ class Shared:
 
 
 def network_of(
-    arrays: Mapping[str, Array], name: NetworkName, task: TaskOptions, where: str
+    arrays: Mapping[str, Array],
+    name: NetworkName,
+    task: TaskOptions,
+    where: str,
+    caution: float = 1.0,
 ) -> Network:
-    """The network in the arrays of a file.
+    """The network in the arrays of a file. It keeps a share `caution` of its start.
 
     Raises:
         ConfigError: the arrays are not the layers of such a network; `where` names the file.
@@ -160,7 +165,7 @@ def network_of(
         return Shared(candidate, none, task.candidates)
     if start.shape != (len(Start._fields),):
         raise ConfigError(f"{where}: its array {START} has another length; train again")
-    return Shared(candidate, none, task.candidates, Start(*start.tolist()))
+    return Shared(candidate, none, task.candidates, Start(*(caution * x for x in start.tolist())))
 
 
 def dense_of(arrays: Mapping[str, Array], chain: str, where: str) -> Dense:

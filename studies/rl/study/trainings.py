@@ -6,10 +6,11 @@ not ship are not kept; the page has the commands that train them again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from studies.common.page import table
 from studies.common.rows import Row, RowsFile
@@ -23,11 +24,15 @@ CELLS = ((4, "0.8"), (4, "0.9"), (4, BATCH), (16, "0.8"))
 
 
 class Training(NamedTuple):
-    """A file of weights, `FOLDER/NETWORK-SEED/policy.npz`."""
+    """A file of weights, `FOLDER/NETWORK-SEED/policy.npz`, and how it is run.
+
+    `options.json` beside it has options of policy `learned`, if there are any.
+    """
 
     network: str
     seed: int
     file: Path
+    options: dict[str, Any]
 
 
 def trainings(folder: Path) -> list[Training]:
@@ -35,7 +40,9 @@ def trainings(folder: Path) -> list[Training]:
     every = []
     for file in sorted(folder.glob("*-*/policy.npz")):
         network, _, seed = file.parent.name.rpartition("-")
-        every.append(Training(network, int(seed), file))
+        beside = file.with_name("options.json")
+        options = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
+        every.append(Training(network, int(seed), file, options))
     return every
 
 
@@ -47,7 +54,7 @@ def write_trainings(folder: Path) -> None:
 def _rows(training: Training) -> Iterator[dict[str, object]]:
     for machines, load in CELLS:
         for seed in range(FIRST_SEED, FIRST_SEED + SEEDS):
-            options = {"weights": str(training.file)}
+            options = {"weights": str(training.file), **training.options}
             jct = jct_mean_s(scenario(machines, load, "learned", options, seed))
             row = (training.network, training.seed, machines, load, seed, f"{jct:.10g}")
             yield dict(zip(COLUMNS, row, strict=True))
@@ -66,12 +73,12 @@ def seeds_table(rows: Sequence[Row], base: dict[tuple[int, str], list[float]]) -
     for (network, seed), own in by_training.items():
         of_cells = [_more(own, cell, base[cell]) for cell in CELLS]
         shares.setdefault(network, []).append(of_cells)
-        lines.append([f"`{network}`, seed {seed}", *(f"{x:+.1f} %" for x in of_cells)])
+        lines.append([f"{network}, seed {seed}", *(f"{x:+.1f} %" for x in of_cells)])
     for network, every in shares.items():
         if len(every) > 1:
             columns = [*zip(*every, strict=True)]
             both = [f"{fmean(x):+.1f} % ± {stdev(x):.1f}" for x in columns]
-            lines.append([f"`{network}`, mean ± standard deviation", *both])
+            lines.append([f"{network}: mean ± standard deviation", *both])
     head = [f"{machines} machines, {load}" for machines, load in CELLS]
     return table(["training", *head], lines)
 
