@@ -26,6 +26,7 @@ FOLLOWED_BY = {
 # Pages that take longer or need more than Python.
 MARKS = {
     "docs/contention.md": pytest.mark.slow,
+    "docs/data-placement.md": pytest.mark.slow,
     "docs/how-to/experiments.md": pytest.mark.slow,
     "docs/how-to/own-fabric.md": pytest.mark.slow,
     "docs/how-to/ray.md": pytest.mark.ray,

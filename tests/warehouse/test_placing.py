@@ -19,6 +19,7 @@ from artist.warehouse.files import write_warehouse
 from artist.warehouse.moves import best_regions
 from artist.warehouse.objective import Objective
 from artist.warehouse.plan import place
+from artist.warehouse.quota import Quota
 from artist.warehouse.read import read_warehouse
 from artist.warehouse.state import State
 from artist.warehouse.synthetic import synth_warehouse
@@ -179,6 +180,18 @@ def test_a_day_moves_no_more_than_its_quota_and_the_next_goes_on() -> None:
     assert len(done.day_bytes) > 1
     assert max(done.day_bytes) <= 0.1 * total
     assert done.day_cost == sorted(done.day_cost, reverse=True)
+
+
+def test_a_table_that_moves_back_gives_its_bytes_back() -> None:
+    home, size, both = np.array([0, 1]), np.array([10, 5]), np.array([0, 1])
+    quota = Quota(home.copy(), size, 12)
+    assert not quota.allows(home, both, 2)  # 15 bytes
+    quota.take(both[:1], home[:1], 2)
+    home[0] = 2
+    assert quota.left_bytes == 2
+    assert quota.allows(home, both, 0)  # the first moves back, the second moves: 5 bytes
+    quota.take(both, home, 0)
+    assert quota.left_bytes == 7
 
 
 def test_moves_tell_where_each_table_goes() -> None:

@@ -9,16 +9,19 @@
 | (9) | global | global | all clusters of all regions in one plan |
 
 *Load* of a place that jobs are bound to is the GPUs that they want over its GPUs, running or
-waiting (section 5.6: "the lowest demand over supply rate"). Where nobody is bound, it is the GPUs
-held over its GPUs. Ties go to the place that is visited first. Queues share one ledger in all
-cells, so that they differ in scope only.
+waiting (section 5.6: "the lowest demand over supply rate of the required GPU type"). A job that
+names kinds looks at the GPUs of these kinds, and at jobs that name one of them first. Where nobody
+is bound, load is the GPUs held over its GPUs. Ties go to the place that is visited first. Queues
+share one ledger in all cells, so that they differ in scope only.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from artist.cluster.free_gpus import FreeGpus, Unit
+from artist.cluster.kinds import gpus_of_kinds
 from artist.policies.mast.books import Books
 from artist.policies.mast.joint import most_started
 from artist.policies.mast.plans import Plan, best, free_plan, preempting_plan
@@ -37,7 +40,10 @@ class Cells:
         self.everywhere = tuple(range(len(tree.levels[scopes.region])))
         units = 0 if self._level is None else len(tree.levels[self._level])
         self._wanted = [0] * units
-        self._bound: dict[int, tuple[int, int]] = {}
+        self._supply: dict[tuple[str, ...], list[int]] = {}
+        self._wanted_of: Counter[tuple[int, str]] = Counter()
+        """By place and kind: GPUs that jobs want that name this kind first."""
+        self._bound: dict[int, tuple[int, int, str]] = {}
 
     @property
     def looks_at_load(self) -> bool:
@@ -64,8 +70,9 @@ class Cells:
             if least is None:
                 return Where(regions, kinds=kinds)
             unit = least
-            self._bound[handle] = unit, gpus
-            self._wanted[unit] += gpus
+            kind = kinds[0] if kinds else ""
+            self._bound[handle] = unit, gpus, kind
+            self._want(unit, gpus, kind)
         if self._cell == 5:
             return Where((unit,), kinds=kinds)
         return Where((self._books.region_of[unit],), unit, kinds)
@@ -74,8 +81,23 @@ class Cells:
         """A job wants nothing any more."""
         bound = self._bound.pop(handle, None)
         if bound is not None:
-            unit, gpus = bound
-            self._wanted[unit] -= gpus
+            unit, gpus, kind = bound
+            self._want(unit, -gpus, kind)
+
+    def _want(self, unit: int, gpus: int, kind: str) -> None:
+        self._wanted[unit] += gpus
+        if kind:
+            self._wanted_of[unit, kind] += gpus
+
+    def _load(self, unit: int, kinds: tuple[str, ...]) -> float:
+        """What jobs want of a place over what it has, of the kinds that a job accepts."""
+        level, tree = self._level, self._books.tree
+        assert level is not None  # asked only where jobs are bound
+        if not kinds:
+            return self._wanted[unit] / tree.levels[level].gpus[unit]
+        if kinds not in self._supply:
+            self._supply[kinds] = gpus_of_kinds(tree, level, kinds)
+        return sum(self._wanted_of[unit, kind] for kind in kinds) / self._supply[kinds][unit]
 
     def _least_wanted(
         self, free: FreeGpus, gpus: int, regions: Sequence[int], kinds: tuple[str, ...]
@@ -91,7 +113,7 @@ class Cells:
         fitting = [unit for unit in units if sizes[unit] >= gpus]
         return min(
             fitting,
-            key=lambda unit: (self._wanted[unit] / sizes[unit], free.turn(level, unit)),
+            key=lambda unit: (self._load(unit, kinds), free.turn(level, unit)),
             default=None,
         )
 

@@ -142,6 +142,10 @@ def _against(rows: Sequence[Row]) -> str:
 
 def _findings(rows: Sequence[Row]) -> dict[str, Any]:
     said: dict[str, Any] = {}
+    v0, v2, fed = (
+        _mean(_of(rows, *x), late)[0] for x in (("V0", "mast"), ("V2", "mast"), ("V2", "federated"))
+    )
+    said["plans_gain"] = _word(v0 - v2 > fed - v2)
     for policy in POLICIES:
         said[policy] = {
             plan: {

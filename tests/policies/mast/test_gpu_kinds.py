@@ -10,11 +10,14 @@ import pytest
 from support import job
 
 import artist
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.tree import ClusterTree, nested
 from artist.config import Scenario
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import ArtistError
+from artist.policies.mast.books import Books
+from artist.policies.mast.cells import Cells
 from artist.policies.quota.ledger import LAST_CLASS
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy
@@ -248,3 +251,17 @@ def test_a_scenario_with_kinds_runs_and_its_quota_reads_back_as_it_was_written(
     result = artist.simulate(made, cache=False, check=True)
     assert made.tenants["ads"].quota == 24
     assert result.summary["jobs_finished"] == 1
+
+
+def test_a_federation_binds_by_the_load_of_the_kind_that_a_job_wants() -> None:
+    """Region 1 has most GPUs, and least to do; of old GPUs only it has any."""
+    cells = Cells(5, Books(two_kinds()))
+    free = FreeGpus(two_kinds())
+
+    def bound(handle: int, gpus: int, *kinds: str) -> int:
+        (region,) = cells.where(free, handle, gpus, (0, 1), kinds).regions
+        return region
+
+    assert bound(0, 8, "old") == 1  # now all old GPUs are wanted, and half of region 1
+    assert bound(1, 4, "new") == 0  # both regions have 8 new ones; a tie
+    assert bound(2, 4, "new") == 1  # 4 of 8 wanted in region 0, none here; of all GPUs, half each
