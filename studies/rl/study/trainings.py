@@ -12,12 +12,13 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+from artist.policies.learned.weights import read_weights
 from studies.common.page import table
 from studies.common.rows import Row, RowsFile
 from studies.rl.study.observations import HERE, jct_mean_s
 from studies.rl.study.plan import BATCH, FIRST_SEED, SEEDS, scenario
 
-COLUMNS = ("network", "training_seed", "machines", "load", "seed", "jct_mean_s")
+COLUMNS = ("network", "training_seed", "steps", "machines", "load", "seed", "jct_mean_s")
 TRAININGS = RowsFile(HERE / "trainings.csv", COLUMNS, "rl")
 
 CELLS = ((4, "0.8"), (4, "0.9"), (4, BATCH))
@@ -52,11 +53,12 @@ def write_trainings(folder: Path) -> None:
 
 
 def _rows(training: Training) -> Iterator[dict[str, object]]:
+    steps = read_weights(training.file)[1].steps
     for machines, load in CELLS:
         for seed in range(FIRST_SEED, FIRST_SEED + SEEDS):
             options = {"weights": str(training.file), **training.options}
             jct = jct_mean_s(scenario(machines, load, "learned", options, seed))
-            row = (training.network, training.seed, machines, load, seed, f"{jct:.10g}")
+            row = (training.network, training.seed, steps, machines, load, seed, f"{jct:.10g}")
             yield dict(zip(COLUMNS, row, strict=True))
 
 
@@ -73,7 +75,8 @@ def seeds_table(rows: Sequence[Row], base: dict[tuple[int, str], list[float]]) -
     for (network, seed), own in by_training.items():
         of_cells = [_more(own, cell, base[cell]) for cell in CELLS]
         shares.setdefault(network, []).append(of_cells)
-        lines.append([f"{network}, seed {seed}", *(f"{x:+.1f} %" for x in of_cells)])
+        steps = f"{int(own[0]['steps']):,} steps"
+        lines.append([f"{network}, seed {seed}, {steps}", *(f"{x:+.1f} %" for x in of_cells)])
     for network, every in shares.items():
         if len(every) > 1:
             columns = [*zip(*every, strict=True)]
