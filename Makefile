@@ -173,8 +173,9 @@ study-loop: $(STAMP)
 	$(BIN)/python -m studies.loop.study page
 
 # Repeats the runs behind studies/rl/README.md and writes the page. Half an hour of CPU time, most of it
-# for searches. Runs that are done are kept in build/ until `make clean`. No training, no extra. The paper's
-# table needs its authors' files: `python -m studies.rl.study paper --tables FOLDER --trace FILE`.
+# for searches. Runs that are done are kept in build/ until `make clean`. No training, no extra. The page says
+# what it lacks: the paper's table needs its authors' files (`python -m studies.rl.study paper`), the table of
+# trainings needs networks (`python -m studies.rl.study trainings`).
 study-rl: $(STAMP)
 	$(BIN)/python -m studies.rl.study runs --workers $(WORKERS)
 	$(BIN)/python -m studies.rl.study page
