@@ -67,7 +67,8 @@ def compile_into(folder: Path) -> list[Path]:
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"mypyc failed:\n{done.stdout[-5000:]}{done.stderr[-5000:]}")
-        if os.environ.get('WARN'): print(done.stdout)
+        if os.environ.get("WARN"):
+            print(done.stdout)
         libraries = sorted(path.relative_to(marked_tree) for path in marked_tree.rglob("*.so")
                            if "build" not in path.relative_to(marked_tree).parts)  # fmt: skip
         for library in libraries:

@@ -21,17 +21,18 @@ start of a stay is one, since a job that loses its GPUs to another saves.
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from artist.contract import NO_CHECKPOINT, Checkpoint, Rate
 from artist.units import TICKS_PER_S, Tick, exact_ticks
 
-_PHASE_BITS = 64  # 2**-64 of an iteration of 10^6 s is less than 10^-4 ticks
-_PHASE_MASK = (1 << _PHASE_BITS) - 1
-_READ_BITS = 32  # of the phase, as a float that is below 1
-_READ_MASK = (1 << _READ_BITS) - 1
+_PHASE_BITS: Final = 64  # 2**-64 of an iteration of 10^6 s is less than 10^-4 ticks
+_PHASE_MASK: Final = (1 << _PHASE_BITS) - 1
+_READ_BITS: Final = 32  # of the phase, as a float that is below 1
+_READ_MASK: Final = (1 << _READ_BITS) - 1
 # What an iteration is worth is rounded up to a multiple of 2**-44, so that three iterations of a
 # job on a third of its GPUs complete one. A third of one is not exact in binary.
-_WORK_BITS = 44
+_WORK_BITS: Final = 44
 
 
 class Progress:
