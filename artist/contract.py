@@ -23,7 +23,7 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.errors import InvariantError
-from artist.io.documents import Options as Options
+from artist.io.documents import Document
 from artist.units import Tick
 from artist.workload.job import Job
 
@@ -497,6 +497,10 @@ class Policy(Protocol):
         A table is a list of rows, dicts with the same keys. None of `CORE_TABLES` may be a name.
         """
         ...
+
+
+class Options(Document):
+    """Base of a policy's options. Every field has help text and a default with its source."""
 
 
 class BasePolicy:

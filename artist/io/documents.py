@@ -48,10 +48,6 @@ class Document(BaseModel):
         return self
 
 
-class Options(Document):
-    """Base of a policy's options. Every field has help text and a default with its source."""
-
-
 def load_yaml(path: Path, model: type[Model]) -> Model:
     """Read a YAML file and validate it.
 
