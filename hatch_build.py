@@ -3,8 +3,8 @@
     ARTIST_COMPILE=1 pip install .                a wheel for this Python and machine
     python hatch_build.py build/compiled          the package with its compiled core in a folder
 
-Without it the wheel is pure Python, and nothing here does anything. Which modules are compiled, and
-which of their classes Python classes may extend, is data in `pyproject.toml`.
+Without it the wheel is pure Python, and nothing here does anything. Which modules are compiled is
+data in `pyproject.toml`.
 
 The sources are compiled as they are. Only their copies get mypyc's attributes, on blank lines, so
 that line numbers in tracebacks stay those of the sources.
@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +33,15 @@ PYTHON_CLASSES = {"NamedTuple", "Protocol", "IntEnum", "StrEnum"}
 # Types of other packages are not read, so that the core is the same wherever it is built.
 TYPES = ("--config-file=", "--no-site-packages", "--ignore-missing-imports",
          "--follow-imports=silent")  # fmt: skip
-MARK = "if _typing.TYPE_CHECKING: from mypy_extensions import mypyc_attr"
+IMPORT = "if _t.TYPE_CHECKING: from mypy_extensions import mypyc_attr"
+MARK = "@mypyc_attr(serializable=True, allow_interpreted_subclasses=True)"
 
 
-def settings() -> dict[str, list[str]]:
-    """`modules` that are compiled, and classes that may be `extended` in Python."""
+def compiled_modules() -> list[str]:
+    """The modules that are compiled."""
     with (ROOT / "pyproject.toml").open("rb") as file:
-        found: dict[str, list[str]] = tomllib.load(file)["tool"]["compiled-core"]
-    return found
+        modules: list[str] = tomllib.load(file)["tool"]["compiled-core"]["modules"]
+    return modules
 
 
 def compile_into(folder: Path) -> list[Path]:
@@ -49,26 +49,23 @@ def compile_into(folder: Path) -> list[Path]:
 
     Returns the libraries, relative to the folder. Takes half a minute.
     """
-    chosen = settings()
     shutil.copytree(
         ROOT / PACKAGE, folder / PACKAGE, ignore=shutil.ignore_patterns("__pycache__", "*.so")
     )
     with tempfile.TemporaryDirectory() as scratch:
         marked_tree = Path(scratch, "marked")
         shutil.copytree(folder / PACKAGE, marked_tree / PACKAGE)
-        files = [f"{module.replace('.', '/')}.py" for module in chosen["modules"]]
+        files = [f"{module.replace('.', '/')}.py" for module in compiled_modules()]
         for name in files:
             path = marked_tree / name
-            module = name.removesuffix(".py").replace("/", ".")
-            path.write_text(marked(path.read_text("utf-8"), module, chosen["extended"]), "utf-8")
+            path.write_text(marked(path.read_text("utf-8"), name), "utf-8")
         done = subprocess.run(
             [sys.executable, Path(__file__).resolve(), "--compile", *files],
             cwd=marked_tree, capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"mypyc failed:\n{done.stdout[-5000:]}{done.stderr[-5000:]}")
-        if os.environ.get("WARN"):
-            print(done.stdout)
+        _refuse_rounding(marked_tree)
         libraries = sorted(path.relative_to(marked_tree) for path in marked_tree.rglob("*.so")
                            if "build" not in path.relative_to(marked_tree).parts)  # fmt: skip
         for library in libraries:
@@ -76,34 +73,39 @@ def compile_into(folder: Path) -> list[Path]:
     return libraries
 
 
-def marked(source: str, module: str, extended: Collection[str]) -> str:
+def marked(source: str, name: str) -> str:
     """The source with mypyc's attributes on the blank lines before its classes.
 
-    Every class can be copied and pickled, as in Python.
+    Every class can be copied, pickled and extended in Python, as without mypyc. It costs nothing
+    that could be measured, and mypyc calls no constructor of a class that has the first two alone.
     """
     lines = source.splitlines()
     classes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
-    native = [
-        node
-        for node in classes
-        if not any(b in PYTHON_CLASSES or b.endswith("Options") for b in _bases(node))
-    ]
+    native = [node for node in classes if not _bases(node) & PYTHON_CLASSES]
     if not native:
         return source
-    future = lines.index("from __future__ import annotations")
-    _fill(lines, future + 1, "import typing as _typing", module)
+    _fill(lines, lines.index("from __future__ import annotations") + 1, "import typing as _t", name)
     for number, node in enumerate(native):
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
         if not number:
-            _fill(lines, first - 2, MARK, module)
-        more = ", allow_interpreted_subclasses=True"
-        _fill(lines, first - 1, f"@mypyc_attr(serializable=True{more})", module)
+            _fill(lines, first - 2, IMPORT, name)
+        _fill(lines, first - 1, MARK, name)
     return "\n".join(lines) + "\n"
 
 
-def _fill(lines: list[str], index: int, text: str, module: str) -> None:
+def _refuse_rounding(tree: Path) -> None:
+    """mypyc rounds whole numbers before it divides them, Python only after that."""
+    for path in tree.rglob("__native*.c"):
+        if "= CPyTagged_TrueDivide(" in path.read_text("utf-8"):
+            raise RuntimeError(
+                "a compiled module divides whole numbers by '/': above 2**53 the compiled core "
+                "would round twice; let a module divide that stays Python, such as artist.units"
+            )
+
+
+def _fill(lines: list[str], index: int, text: str, name: str) -> None:
     if lines[index]:
-        raise RuntimeError(f"{module}, line {index + 1}: expected a blank line")
+        raise RuntimeError(f"{name}:{index + 1}: expected a blank line before a class")
     lines[index] = text
 
 

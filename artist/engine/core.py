@@ -1,4 +1,4 @@
-"""Which core runs: the sources, or what mypyc made of them (docs/decisions/0029-compiled-core.md)."""
+"""Which core runs: the sources, or what mypyc made of them (decision 29)."""
 
 from __future__ import annotations
 

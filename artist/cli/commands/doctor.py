@@ -11,7 +11,7 @@ from artist.errors import ArtistError
 
 
 def doctor(format_: FormatOption = Format.TABLE) -> None:
-    """Check the core, the cache, all fabrics, the Docker engine and every image; nothing is changed."""
+    """Check core, cache, fabrics, the Docker engine and every image; nothing is changed."""
     from artist.astra.programs.images import load_images
     from artist.cluster.fabric import fabric_names
 

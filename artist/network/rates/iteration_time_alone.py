@@ -26,8 +26,9 @@ from artist.workload.job import Job
 class AloneRates:
     """A rate function. `estimate(model, shape)` gives the estimate of one iteration."""
 
+    links = NO_SHARED_LINKS
+
     def __init__(self, tree: ClusterTree, estimate: Callable[[str, Shape], Estimate]) -> None:
-        self.links = NO_SHARED_LINKS
         self._tree = tree
         self._estimate = estimate
 

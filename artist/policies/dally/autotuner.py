@@ -98,7 +98,7 @@ class AutoTuner:
     def bounded(self, tree: ClusterTree, level: int, gpus: int, now: Tick) -> Tick | None:
         """The tuned timer within its bounds; None if the window holds no wait."""
         timer = self.timer(level, gpus, now)
-        return None if timer is None else self._bounds.held(timer, level - tree.machine)
+        return timer if timer is None else self._bounds.held(timer, level - tree.machine)
 
     def _tuned(self, waits: _Waits) -> Tick:
         """Mean plus deviations, rounded to the nearest tick.
