@@ -26,6 +26,7 @@ ROOT = Path(__file__).parent
 PACKAGE = "artist"
 # The library that all compiled modules share. It lies inside the package, as all of it does.
 LIBRARY = "artist._core"
+DATA = ("templates", "astra_configs", "traces")
 # mypyc changes from version to version, and the rows must not: raise these after the tests pass.
 TOOLS = ("mypy==2.4.1", "setuptools>=75")
 # Classes of these kinds stay Python classes in a compiled module.
@@ -159,3 +160,5 @@ if __name__ == "__main__":
         target = Path(sys.argv[1])
         shutil.rmtree(target / PACKAGE, ignore_errors=True)
         compile_into(target)
+        for name in DATA:
+            shutil.copytree(ROOT / name, target / PACKAGE / "_data" / name)
