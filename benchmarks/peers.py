@@ -1,7 +1,8 @@
 """Compares the CPU time of other simulators with that of artist, on the same traces in one run.
 
     python benchmarks/peers.py --traces DIR
-        [--compiled DIR] [--tiresias DIR --tiresias-python PYTHON] [--gavel DIR --gavel-python PYTHON]
+        [--compiled DIR] [--tiresias DIR --tiresias-python PYTHON]
+        [--gavel DIR --gavel-python PYTHON]
 
 `--tiresias` is the folder `simulator` of SymbioticLab/Tiresias, `--gavel` the folder `scheduler` of
 stanford-futuredata/gavel. docs/performance.md says which changes they need. Each command runs
