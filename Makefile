@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast study-loop clean
+.PHONY: sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast study-loop clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -24,6 +24,10 @@ lint: $(STAMP)
 # Writes docs/manual and the index of decisions from the code.
 docs: $(STAMP)
 	$(BIN)/python docs/generate.py
+
+# Writes a wheel with a compiled core, for this Python and machine, to dist/. Needs a C compiler.
+wheel: $(READY)
+	ARTIST_COMPILE=1 $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # Needs root. Installs Docker and debootstrap if missing, starts the engine, builds the images.
 docker-test: $(STAMP)
@@ -173,8 +177,9 @@ study-loop: $(STAMP)
 	$(BIN)/python -m studies.loop.study page
 
 # Repeats the runs behind studies/rl/README.md and writes the page. Half an hour of CPU time, most of it
-# for searches. Runs that are done are kept in build/ until `make clean`. No training, no extra. The paper's
-# table needs its authors' files: `python -m studies.rl.study paper --tables FOLDER --trace FILE`.
+# for searches. Runs that are done are kept in build/ until `make clean`. No training, no extra. The page says
+# what it lacks: the paper's table needs its authors' files (`python -m studies.rl.study paper`), the table of
+# trainings needs networks (`python -m studies.rl.study trainings`).
 study-rl: $(STAMP)
 	$(BIN)/python -m studies.rl.study runs --workers $(WORKERS)
 	$(BIN)/python -m studies.rl.study page

@@ -38,42 +38,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
-
-from pydantic import Field
+from typing import ClassVar
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start
+from artist.policies.classic_options import ClassicOptions
 from artist.policies.shared.contest import Contest, run_contest
-from artist.policies.shared.options import LeaseOptions
-from artist.policies.shared.orders import ORDERS, OrderName
+from artist.policies.shared.orders import ORDERS
 from artist.policies.shared.packing import best_level
-from artist.policies.shared.placers import PlacerName, placer
+from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import LastRanked, Rank, RankedQueue, behind, gpus_held
-from artist.policies.shared.sharing import Sharing, SharingOptions
+from artist.policies.shared.sharing import Sharing
 from artist.units import Tick, ticks
-
-
-class ClassicOptions(LeaseOptions, SharingOptions):
-    """Options of every classic policy. A row of the table of policies presets the first three."""
-
-    order: OrderName = Field(
-        default="arrival", description="key by which jobs come forward, the smallest first"
-    )
-    preemption: Literal["never", "lease", "at-once"] = Field(
-        default="never", description="when a running job may lose its GPUs"
-    )
-    strict: bool = Field(
-        default=False, description="whether a job that does not fit blocks the jobs behind it"
-    )
-    placement: PlacerName = Field(default="pack", description="where GPUs are taken")
 
 
 class Classic(BasePolicy):
     """A policy made of an order, a rule of preemption and a placer."""
 
-    Options = ClassicOptions
+    Options: ClassVar = ClassicOptions
 
     def __init__(self, options: ClassicOptions) -> None:
         self.options = options
@@ -90,6 +73,8 @@ class Classic(BasePolicy):
         if self._last is not None:
             for handle in view.finished:
                 self._last.forget(handle)
+            for job in view.entered:  # a failure may have taken work from it: its rank rose
+                self._last.forget(job.handle)
         for job in view.entered:
             self._queue.add(job, self._rank(job, view.now))
         if not self._queue or self._nobody_can_start(view):
@@ -100,6 +85,8 @@ class Classic(BasePolicy):
         if self.options.preemption == "at-once":
             self._start_without_contest(contest, sharing)
         contestable = self._contestable(view, contest.free) if self._queue else []
+        if view.on_notice:
+            contestable = [(rank, job) for rank, job in contestable if view.frees(job)]
         contest.contend(job for _, job in contestable)
         strict = self.options.strict
         decisions = run_contest(

@@ -49,6 +49,8 @@ NOT_RUN = {
     "make attack": "takes ten minutes; tests/experiments and tests/hostile run a slice",
     "make examples": "overwrites files of the checkout; tests/examples compares them",
     "artist train machines.yaml --steps 300000": "takes ten minutes; the page runs a short one",
+    "artist train machines.yaml --steps 80000": "takes minutes; the page runs a short one",
+    "artist sim machines.yaml --set contention=mean --policy learned": "runs what that one trains",
     "make reference": "needs recordings that artist does not ship; tests/validation compares them",
     "pip install": "needs a registry",
 }

@@ -9,7 +9,9 @@ from types import ModuleType
 import pytest
 
 from artist.results.statistics.compare_values import compare_values
-from studies.rl.study import judging, paper, plan
+from studies.common.rows import RowsFile
+from studies.rl.study import judging, paper, plan, trainings, wording
+from studies.rl.study.observations import ROWS
 
 
 def test_the_judgement_has_at_least_twenty_traces_that_no_training_used() -> None:
@@ -78,3 +80,38 @@ def test_coded_orders_are_the_reverse_of_their_names(tables) -> None:
     coded = run(tables, sizes, "srtf as coded", "one machine")[1]
     assert correct == (4 * 1200 + 4200) / 5
     assert coded > correct
+
+
+def test_the_page_says_which_rows_it_lacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, file in (("PAPER", "paper.csv"), ("TRAININGS", "trainings.csv")):
+        monkeypatch.setattr(wording, name, RowsFile(tmp_path / file, (), "rl"))
+    text = wording.page_text(ROWS.read())
+    assert "`paper.csv` is missing: it needs the authors' tables" in text
+    assert "`trainings.csv` is missing. Train with several seeds" in text
+
+
+def test_a_search_that_changes_nothing_makes_no_difference() -> None:
+    base = (100.0, 110.0, 95.0)
+    assert judging.verdict(compare_values(base, base)) == "no difference"
+
+
+def test_trainings_are_averaged_over_traces_and_then_over_seeds() -> None:
+    """Seeds 0 and 1 take 10 % and 30 % more than the baseline: 20 % on average."""
+    base = {cell: [100.0, 200.0] for cell in trainings.CELLS}
+    rows = [
+        {
+            "network": "n",
+            "training_seed": str(seed),
+            "steps": "4096",
+            "machines": str(machines),
+            "load": load,
+            "seed": str(trace),
+            "jct_mean_s": str(share * base[machines, load][trace]),
+        }
+        for seed, share in ((0, 1.1), (1, 1.3))
+        for machines, load in trainings.CELLS
+        for trace in (0, 1)
+    ]
+    lines = trainings.seeds_table(rows, base).splitlines()
+    assert lines[2].startswith("| n, seed 0, 4,096 steps | +10.0 % |")
+    assert lines[4].startswith("| n: mean ± standard deviation | +20.0 % ± 14.1 |")

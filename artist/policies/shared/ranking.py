@@ -16,7 +16,7 @@ from typing import TypeAlias
 from artist.contract import JobView
 from artist.policies.shared.exact import Ratio
 
-Rank: TypeAlias = "tuple[float | Ratio, ...]"
+Rank: TypeAlias = "tuple[int | float | Ratio, ...]"
 """Smaller comes first. A rank may not change while its job waits."""
 
 
@@ -120,7 +120,7 @@ class LastRanked:
             self._put(handle, rank)
 
     def forget(self, handle: int) -> None:
-        """A job finished."""
+        """A job finished, or lost its GPUs: a failure may have raised its rank."""
         # Its heap entry stays until more than half of the entries are stale. Then all are dropped
         # at once, so that a long run does not pile them up.
         if self._bounds.pop(handle, None) is not None and len(self._heap) > 2 * len(self._bounds):

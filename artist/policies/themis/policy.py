@@ -70,9 +70,9 @@ from artist.contract import (
 )
 from artist.io.fields import Lease
 from artist.policies.shared.clock import Clock
-from artist.policies.shared.options import LeaseOptions
+from artist.policies.shared.options import LeaseOptions, SharingOptions
 from artist.policies.shared.placers import PlacerName, placer
-from artist.policies.shared.sharing import Sharing, SharingOptions
+from artist.policies.shared.sharing import Sharing
 from artist.policies.themis.auction import auction
 from artist.policies.themis.fairness import FinishTimes
 from artist.rng import FIRST_DRAWS, Draws
@@ -194,6 +194,7 @@ class Themis(BasePolicy):
             for _, job in sorted(view.running.items())
             if self._lease_end(job.started, view.now - self._period) <= view.now
             and job.iterations_done(view.now) > self._done_at_start[job.handle]
+            and view.frees(job)
         ]
 
     def _lease_end(self, started: Tick, after: Tick) -> Tick:

@@ -197,10 +197,15 @@ TABLES: dict[str, tuple[Term, ...]] = {
     ),
     "outages": (
         _TIME,
-        Term("until_s", "s", "when the unit comes back"),
+        Term("until_s", "s", "when the unit comes back; of a notice, when it leaves"),
         Term("kind", "", "what left service: machine, rack, link, gpu or another level"),
         Term("unit", "", "its number; of a link, that of the unit below it"),
-        Term("event", "", "failed (jobs fell back) or maintenance (jobs saved first)"),
+        Term(
+            "event",
+            "",
+            "failed (jobs fell back), maintenance (jobs saved first) or notice (nobody starts "
+            "there from now on; jobs are those that are there)",
+        ),
         _GPUS,
         _JOBS,
         _JOB_IDS,

@@ -4,6 +4,8 @@
 `paper.csv`; `--check` compares instead. `runs --every N` repeats every Nth run and compares it with
 its row. Checks end with exit code 1 where something differs. `paper --tables FOLDER --trace FILE`
 repeats the paper's setting with its own tables, which do not ship, and writes `paper.csv`.
+`trainings --folder FOLDER` runs the networks `FOLDER/NETWORK-SEED/policy.npz` and writes
+`trainings.csv`.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ STUDY = "rl"
 
 def main() -> None:
     """Do what the command line asks for."""
-    words = parser(__doc__, "paper")
+    words = parser(__doc__, "paper", "trainings")
     words.add_argument("--tables", type=path, help="paper: folder of the three CSV files")
     words.add_argument("--trace", type=path, help="paper: file of jobs")
+    words.add_argument("--folder", type=path, help="trainings: folder of trainings")
     arguments = parsed(words)
     if arguments.command == "paper":
         from studies.rl.study.paper import write_paper
@@ -29,6 +32,12 @@ def main() -> None:
         if not (arguments.tables and arguments.trace):
             words.error("paper: it needs --tables FOLDER and --trace FILE")
         write_paper(arguments.tables, arguments.trace)
+    elif arguments.command == "trainings":
+        from studies.rl.study.trainings import write_trainings
+
+        if not arguments.folder:
+            words.error("trainings: it needs --folder FOLDER")
+        write_trainings(arguments.folder)
     elif arguments.command == "page":
         write_page(STUDY, _write, arguments.check)
     elif arguments.every:
