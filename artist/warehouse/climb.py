@@ -19,9 +19,8 @@ import numpy as np
 from artist.warehouse.groups import bring_together, move_groups
 from artist.warehouse.instance import Floats, Ints
 from artist.warehouse.moves import LEAST_GAIN, best_regions
-from artist.warehouse.quota import Quota
 from artist.warehouse.small import is_small, search
-from artist.warehouse.state import State
+from artist.warehouse.state import Quota, State
 
 Show = Callable[[int, int], None]
 """Tables looked at, and how many there are in this day's queue."""

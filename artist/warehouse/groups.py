@@ -16,8 +16,7 @@ import numpy as np
 
 from artist.warehouse.instance import Floats, Ints
 from artist.warehouse.moves import LEAST_GAIN
-from artist.warehouse.quota import Quota
-from artist.warehouse.state import State
+from artist.warehouse.state import Quota, State
 
 MOST_JOBS = 200
 MOST_TABLES = 8

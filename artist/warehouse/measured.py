@@ -3,7 +3,7 @@
 The run's jobs take the place of the warehouse's demand with GPUs: what they held of GPU hours, of
 which priority, for which tables. Analytics, of which a run knows nothing, stays. Homes are those of
 the run's data file. Without a warehouse, all is the run's: regions supply their GPUs from the first
-arrival to the last, one kind of them, since runs do not tell kinds apart.
+arrival to the last, one kind of them, since the tables of a run do not tell kinds.
 """
 
 from __future__ import annotations

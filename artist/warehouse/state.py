@@ -130,3 +130,32 @@ class State:
             or (self.cpu > np.maximum(x.cpu_limit, cpu) * (1 + SLACK) + SLACK).any()
             or self.at_home_gpu_h < self.threshold
         )
+
+
+class Quota:
+    """What is left of the day's quota of moved bytes.
+
+    It counts tables that are elsewhere than when the day began; one that moves back gives its bytes
+    back.
+    """
+
+    def __init__(self, start: Ints, size: Ints, most_bytes: int) -> None:
+        """`start`: [T] homes when the day began. `size`: [T] bytes."""
+        self.start, self._size, self.most_bytes = start, size, most_bytes
+        self.left_bytes = most_bytes
+
+    def allows(self, home: Ints, tables: Ints, region: int) -> bool:
+        """Whether tables may go from their homes to a region."""
+        return self._more(tables, home[tables], region) <= self.left_bytes
+
+    def take(self, tables: Ints, before: Ints, region: int) -> None:
+        """Tables went from `before` to a region."""
+        self.left_bytes -= self._more(tables, before, region)
+
+    def restore(self, home: Ints) -> None:
+        """All homes have changed."""
+        self.left_bytes = self.most_bytes - int(self._size[home != self.start].sum())
+
+    def _more(self, tables: Ints, before: Ints, region: int) -> int:
+        start, size = self.start[tables], self._size[tables]
+        return int((size * (start != region)).sum() - (size * (start != before)).sum())

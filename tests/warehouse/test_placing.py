@@ -19,9 +19,8 @@ from artist.warehouse.files import write_warehouse
 from artist.warehouse.moves import best_regions
 from artist.warehouse.objective import Objective
 from artist.warehouse.plan import place
-from artist.warehouse.quota import Quota
 from artist.warehouse.read import read_warehouse
-from artist.warehouse.state import State
+from artist.warehouse.state import Quota, State
 from artist.warehouse.synthetic import synth_warehouse
 
 BARE = PlanOptions(replicas=Replicas.NONE, min_gain=0)

@@ -4,7 +4,7 @@
 |---|---|---|
 | tables, homes, readers, urgent demand | `artist trace synth --shape warehouse` | V0, section 5.6 |
 | regions | 12, whole racks of 32 GPUs, at least two | supply of V0; 64 GPUs is the P90 of jobs |
-| kinds of GPUs | one: runs do not tell kinds apart | ours |
+| kinds of GPUs | one: measured demand has no kinds | ours |
 | recurring jobs | 30 % of the runs; each runs every day | sections 3.1, 5.1 |
 | first-time jobs | run once; each week draws anew among the same | "share input tables" (3.1) |
 | priorities 4 to 7 | GPU hours times a factor, so that all jobs want `LOAD` times the GPUs | ours |
