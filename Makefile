@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast study-loop clean
+.PHONY: sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast study-loop clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -24,6 +24,10 @@ lint: $(STAMP)
 # Writes docs/manual and the index of decisions from the code.
 docs: $(STAMP)
 	$(BIN)/python docs/generate.py
+
+# Writes a wheel with a compiled core, for this Python and machine, to dist/. Needs a C compiler.
+wheel: $(READY)
+	ARTIST_COMPILE=1 $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # Needs root. Installs Docker and debootstrap if missing, starts the engine, builds the images.
 docker-test: $(STAMP)

@@ -25,7 +25,7 @@ from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.errors import InvariantError
 from artist.io.documents import Document
-from artist.units import Tick
+from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
 
 # -- decisions -----------------------------------------------------------------------
@@ -578,6 +578,10 @@ class Checkpoint(NamedTuple):
 
     interval: Tick | None
     cost: Tick
+
+    def per_iteration_s(self, every: int) -> float:
+        """What it adds to an iteration if it is written after `every` of them, seconds."""
+        return self.cost / every / TICKS_PER_S
 
 
 NO_CHECKPOINT = Checkpoint(None, 0)

@@ -15,11 +15,12 @@ from fractions import Fraction
 from functools import lru_cache
 from math import gcd
 from types import MappingProxyType
+from typing import Final
 
 Tick = int
 """A point in simulated time, or a duration, in nanoseconds."""
 
-TICKS_PER_S = 1_000_000_000
+TICKS_PER_S: Final = 1_000_000_000
 MIB = 2**20
 GIB = 2**30
 

@@ -1,7 +1,8 @@
 """Compares the CPU time of other simulators with that of artist, on the same traces in one run.
 
     python benchmarks/peers.py --traces DIR
-        [--tiresias DIR --tiresias-python PYTHON] [--gavel DIR --gavel-python PYTHON]
+        [--compiled DIR] [--tiresias DIR --tiresias-python PYTHON]
+        [--gavel DIR --gavel-python PYTHON]
 
 `--tiresias` is the folder `simulator` of SymbioticLab/Tiresias, `--gavel` the folder `scheduler` of
 stanford-futuredata/gavel. docs/performance.md says which changes they need. Each command runs
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -31,6 +33,7 @@ from timing import cpu_s
 
 from artist.cli.output import print_table
 
+ROOT = Path(__file__).resolve().parents[1]
 MACHINE_GPUS = 8
 ROUND_S = 360
 """How long a round of Gavel lasts: its own default."""
@@ -66,6 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--traces", type=Path, required=True)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--compiled", type=Path, help="what `hatch_build.py FOLDER` wrote")
     parser.add_argument("--tiresias", type=Path)
     parser.add_argument("--tiresias-python", default=sys.executable)
     parser.add_argument("--gavel", type=Path)
@@ -78,6 +82,8 @@ def main() -> None:
         jobs = read(chosen.traces / case.file)
         for policy in ("fifo", "las"):
             runners: dict[str, Simulate] = {"artist": artist}
+            if chosen.compiled:
+                runners["compiled"] = partial(artist, package=chosen.compiled)
             if chosen.tiresias:
                 runners["Tiresias"] = tiresias(chosen.tiresias, chosen.tiresias_python)
             if chosen.gavel and len(jobs) <= chosen.most_gavel_jobs:
@@ -136,14 +142,17 @@ def measure(
     return {name: Run(min(whole[name]), min(start[name]), jct[name]) for name in runners}
 
 
-def artist(jobs: Sequence[Job], case: Case, policy: str, folder: Path) -> float:
+def artist(
+    jobs: Sequence[Job], case: Case, policy: str, folder: Path, package: Path = ROOT
+) -> float:
     """`artist sim`: places every job on machines and racks, and writes a run directory."""
     trace = folder / "trace.csv"
     header = ("job_id", "submit_time", "num_gpus", "duration")
     write(trace, header, [(i, *job) for i, job in enumerate(jobs)])
     command = [sys.executable, "-m", "artist", "sim", "--trace", trace, "--racks", case.racks]
     rest = ["--policy", policy, "--backend", "none", "--format", "json", "--out", folder / "run"]
-    mean: float = json.loads(run([*command, *rest], folder))["jct_mean_s"]
+    told = run([*command, *rest], folder, PYTHONPATH=str(package.resolve()))
+    mean: float = json.loads(told)["jct_mean_s"]
     return mean
 
 
@@ -192,7 +201,7 @@ def gavel(checkout: Path, python: str) -> Simulate:
     return simulate
 
 
-def run(command: Sequence[object], folder: Path) -> str:
+def run(command: Sequence[object], folder: Path, **settings: str) -> str:
     """The standard output of a command; a failed command ends this program.
 
     A fixed hash seed keeps the order of sets in the other simulators the same in every run.
@@ -200,7 +209,7 @@ def run(command: Sequence[object], folder: Path) -> str:
     ended = subprocess.run(
         [str(part) for part in command],
         cwd=folder,
-        env={**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", **settings},
         check=False,
         capture_output=True,
         text=True,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.errors import PolicyError
 
-Counts = npt.NDArray[np.int32]
+Counts: TypeAlias = npt.NDArray[np.int32]
 
 
 class Unit(NamedTuple):

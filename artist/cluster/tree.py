@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -60,39 +59,45 @@ class ClusterTree:
     machine: int = field(init=False)
     """Index of the machine level."""
 
+    # What follows from the levels, computed once: policies ask for it at every question.
+    level_names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """Level names, inner to outer."""
+    root: int = field(init=False, repr=False, compare=False)
+    """Index of the outermost level, which has one unit: the cluster."""
+    parents: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
+    """The table `parent` of every level but the outermost."""
+    leaf_gpus: npt.NDArray[np.int32] = field(init=False, repr=False, compare=False)
+    """GPUs of each leaf."""
+    machine_of: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    """The machine of each leaf."""
+    _largest: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
     def __post_init__(self) -> None:
-        names = self.level_names
+        names = tuple(level.name for level in self.levels)
         if len(set(names)) != len(names) or MACHINE not in names[:-1]:
             raise ConfigError(
                 f"cluster levels {', '.join(names)}: names must differ and "
                 f"'{MACHINE}' must be one of them, inside the outermost"
             )
-        object.__setattr__(self, "machine", names.index(MACHINE))
-
-    @cached_property
-    def level_names(self) -> tuple[str, ...]:
-        """Level names, inner to outer."""
-        return tuple(level.name for level in self.levels)
-
-    @cached_property
-    def root(self) -> int:
-        """Index of the outermost level, which has one unit: the cluster."""
-        return len(self.levels) - 1
-
-    @cached_property
-    def parents(self) -> tuple[tuple[int, ...], ...]:
-        """The table `parent` of every level but the outermost."""
-        return tuple(level.parent for level in self.levels[:-1])
+        machine = names.index(MACHINE)
+        machine_of: Sequence[int] = range(len(self.levels[0]))
+        for level in self.levels[:machine]:
+            machine_of = [level.parent[unit] for unit in machine_of]
+        for name, value in {
+            "machine": machine,
+            "level_names": names,
+            "root": len(names) - 1,
+            "parents": tuple(level.parent for level in self.levels[:-1]),
+            "leaf_gpus": np.array(self.levels[0].gpus, dtype=np.int32),
+            "machine_of": tuple(machine_of),
+            "_largest": tuple(max(level.gpus) for level in self.levels),
+        }.items():
+            object.__setattr__(self, name, value)
 
     @property
     def gpus(self) -> int:
         """Number of GPUs in the cluster."""
         return self.levels[-1].gpus[0]
-
-    @cached_property
-    def leaf_gpus(self) -> npt.NDArray[np.int32]:
-        """GPUs of each leaf."""
-        return np.array(self.levels[0].gpus, dtype=np.int32)
 
     def children(self, level: int, unit: int) -> range:
         """Units of the next inner level that `unit` holds."""
@@ -117,13 +122,7 @@ class ClusterTree:
             unit = self.levels[inner].parent[unit]
         return unit
 
-    @cached_property
-    def machine_of(self) -> tuple[int, ...]:
-        """The machine of each leaf."""
-        leaves = range(len(self.levels[0]))
-        return tuple(self.ancestor(0, leaf, self.machine) for leaf in leaves)
-
-    @cached_property
+    @property
     def text(self) -> str:
         """The cluster as text, outermost level first: `16x8x8`, or `[2x8, [8, 4, 4]]`.
 
@@ -142,10 +141,6 @@ class ClusterTree:
     def largest(self, level: int) -> int:
         """GPUs of the largest unit of a level: the most that a job can have inside one."""
         return self._largest[level]
-
-    @cached_property
-    def _largest(self) -> tuple[int, ...]:
-        return tuple(max(level.gpus) for level in self.levels)
 
 
 def _joined(children: Sequence[str]) -> str:

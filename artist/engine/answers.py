@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.placement import Placement, flaw
+from artist.cluster.placement import Placement
+from artist.cluster.placement_flaw import flaw
 from artist.contract import MOST_WORDS, Decision, Hold, Migrate, Preempt, Start, Turn, Wait, Wake
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState

@@ -6,7 +6,7 @@ from artist.cluster.placement import Placement
 from artist.contract import NO_CHECKPOINT, Hold, Rate, Turn
 from artist.engine.progress import Progress
 from artist.engine.rows import FAILED, HELD, RE_RATED, EndReason, JobRow, PlacementRow
-from artist.units import TICKS_PER_S, Tick
+from artist.units import Tick, seconds
 from artist.workload.job import Job
 
 
@@ -96,7 +96,7 @@ class JobState:
 
     def service_gpu_s(self, now: Tick) -> float:
         """GPUs x time held, in GPU-seconds."""
-        return self.service_gpu_ticks(now) / TICKS_PER_S
+        return seconds(self.service_gpu_ticks(now))
 
     def iterations_done(self, now: Tick) -> int:
         """Whole iterations completed."""

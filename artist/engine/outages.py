@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from operator import attrgetter
 
-from artist.cluster.placement import Placement, flaw
+from artist.cluster.placement import Placement
+from artist.cluster.placement_flaw import flaw
 from artist.contract import EventSource, Notice, Outage, OutsideEvent, Restore, Withdraw
 from artist.engine.events import OUTSIDE, EventQueue
 from artist.engine.holdings import Holdings

@@ -21,17 +21,19 @@ start of a stay is one, since a job that loses its GPUs to another saves.
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from artist.contract import NO_CHECKPOINT, Checkpoint, Rate
-from artist.units import TICKS_PER_S, Tick, exact_ticks
+from artist.units import Tick, exact_ticks
 
-_PHASE_BITS = 64  # 2**-64 of an iteration of 10^6 s is less than 10^-4 ticks
-_PHASE_MASK = (1 << _PHASE_BITS) - 1
-_READ_BITS = 32  # of the phase, as a float that is below 1
-_READ_MASK = (1 << _READ_BITS) - 1
+_PHASE_BITS: Final = 64  # 2**-64 of an iteration of 10^6 s is less than 10^-4 ticks
+_PHASE_MASK: Final = (1 << _PHASE_BITS) - 1
+_READ_BITS: Final = 32  # of the phase, as a float that is below 1
+_READ_MASK: Final = (1 << _READ_BITS) - 1
+_READ_UNIT: Final = 2.0**-_READ_BITS
 # What an iteration is worth is rounded up to a multiple of 2**-44, so that three iterations of a
 # job on a third of its GPUs complete one. A third of one is not exact in binary.
-_WORK_BITS = 44
+_WORK_BITS: Final = 44
 
 
 class Progress:
@@ -77,7 +79,7 @@ class Progress:
             return 0.0
         self._every = every = max(1, -(-interval * self._den // self._num))
         self._num, self._den = self._num * every + cost * self._den, self._den * every
-        return cost / every / TICKS_PER_S
+        return checkpoint.per_iteration_s(every)
 
     def start(self, at: Tick) -> None:
         """A new iteration begins at this tick, and all before it is saved. Call `set_rate` next."""
@@ -138,7 +140,7 @@ class Progress:
 
     def phase(self, now: Tick) -> float:
         """The part of the iteration in progress that is done at `now`, from 0 to below 1."""
-        return (self._position(now) >> _PHASE_BITS - _READ_BITS & _READ_MASK) / (1 << _READ_BITS)
+        return (self._position(now) >> _PHASE_BITS - _READ_BITS & _READ_MASK) * _READ_UNIT
 
     @property
     def saved(self) -> int:

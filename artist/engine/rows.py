@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from artist.cluster.placement import Placement
 from artist.contract import Outage
@@ -30,7 +30,14 @@ class EndReason(StrEnum):
 
 
 # As names of their own: looking a member up in its class takes ten times as long.
-FINISHED, LEASE_ENDED, PREEMPTED, MIGRATED, RE_RATED, HELD, WITHDRAWN, FAILED = EndReason
+FINISHED: Final = EndReason.FINISHED
+LEASE_ENDED: Final = EndReason.LEASE_ENDED
+PREEMPTED: Final = EndReason.PREEMPTED
+MIGRATED: Final = EndReason.MIGRATED
+RE_RATED: Final = EndReason.RE_RATED
+HELD: Final = EndReason.HELD
+WITHDRAWN: Final = EndReason.WITHDRAWN
+FAILED: Final = EndReason.FAILED
 
 
 class PlacementRow(NamedTuple):

@@ -27,7 +27,8 @@ Model = TypeVar("Model", bound=BaseModel)
 class Document(BaseModel):
     """Base of everything that a user writes: immutable, and a misspelt key is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    # A command builds the validators of the models that it uses, not of all that it imports.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     @model_validator(mode="after")
     def _times_fit_the_clock(self) -> Self:

@@ -38,42 +38,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
-
-from pydantic import Field
+from typing import ClassVar
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start
+from artist.policies.classic_options import ClassicOptions
 from artist.policies.shared.contest import Contest, run_contest
-from artist.policies.shared.options import LeaseOptions
-from artist.policies.shared.orders import ORDERS, OrderName
+from artist.policies.shared.orders import ORDERS
 from artist.policies.shared.packing import best_level
-from artist.policies.shared.placers import PlacerName, placer
+from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import LastRanked, Rank, RankedQueue, behind, gpus_held
-from artist.policies.shared.sharing import Sharing, SharingOptions
+from artist.policies.shared.sharing import Sharing
 from artist.units import Tick, ticks
-
-
-class ClassicOptions(LeaseOptions, SharingOptions):
-    """Options of every classic policy. A row of the table of policies presets the first three."""
-
-    order: OrderName = Field(
-        default="arrival", description="key by which jobs come forward, the smallest first"
-    )
-    preemption: Literal["never", "lease", "at-once"] = Field(
-        default="never", description="when a running job may lose its GPUs"
-    )
-    strict: bool = Field(
-        default=False, description="whether a job that does not fit blocks the jobs behind it"
-    )
-    placement: PlacerName = Field(default="pack", description="where GPUs are taken")
 
 
 class Classic(BasePolicy):
     """A policy made of an order, a rule of preemption and a placer."""
 
-    Options = ClassicOptions
+    Options: ClassVar = ClassicOptions
 
     def __init__(self, options: ClassicOptions) -> None:
         self.options = options

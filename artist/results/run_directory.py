@@ -18,6 +18,7 @@ import numpy
 import pydantic
 
 from artist import __version__
+from artist.engine.core import core
 from artist.io.folders import check_folder, whole_folder
 from artist.io.partials import remove_leftovers
 from artist.results.arrow_tables import arrow_table
@@ -96,6 +97,7 @@ def _manifest(result: Result, command: Sequence[str]) -> dict[str, Any]:
         "volatile": {
             "written_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "platform": f"{sys.platform} {platform.machine()}",
+            "core": core(),
             "estimates_from_disk_cache": result.store_hits,
         },
     }

@@ -11,6 +11,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from artist.io.documents import Document
+from artist.warehouse.solver import Solver as Solver
 
 
 class TableRow(Document):
@@ -57,13 +58,6 @@ class Warehouse(Document):
     regions: tuple[RegionRow, ...]
     demand: tuple[DemandRow, ...]
     applications: tuple[ApplicationRow, ...] = ()
-
-
-class Solver(StrEnum):
-    """How homes are chosen."""
-
-    CLIMB = "climb"
-    HIGHS = "highs"
 
 
 class Replicas(StrEnum):

@@ -9,6 +9,7 @@ import pytest
 
 from artist.cli.run_remarks import remarks
 from artist.config import Scenario
+from artist.engine.core import core
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "reference" / "golden_astra1.csv"
 
@@ -58,6 +59,7 @@ def test_a_recorded_table_names_the_missing_key_or_counts_its_fallback(artist) -
 
 def test_doctor_reports_and_changes_nothing(artist) -> None:
     rows = {row["check"]: row for row in json.loads(artist("doctor", "--format", "json").stdout)}
+    assert rows["core"]["detail"] == core()
     assert rows["in-process backend"]["ok"]
     assert rows["cache of estimates"]["ok"]
     assert {"Docker engine", "image official"} <= set(rows)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from artist.cli.commands.sim import communication_sentence
+from artist.engine.core import core
 from artist.results.terms.glossary import METRICS
 
 SUMMARY_KEYS = [
@@ -97,6 +98,7 @@ def test_manifest_says_where_the_result_came_from(artist, tmp_path: Path) -> Non
     assert set(manifest["inputs"]) == {"trace", "fabric", "calibration"}
     assert manifest["versions"]["artist"]
     assert "sim" in manifest["command"]
+    assert manifest["volatile"]["core"] == core()
 
 
 def _bytes(out: Path) -> dict[str, object]:

@@ -50,8 +50,10 @@ def test_a_named_command_loads_no_other(tmp_path) -> None:
     assert loaded == {f"artist.cli.{name}" for name in names + inner}
 
 
-def test_what_says_the_version_loads_all_commands_but_no_numpy(tmp_path) -> None:
-    assert "numpy" not in after("--version", home=tmp_path)["modules"]
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_what_loads_all_commands_loads_nothing_heavy(tmp_path, option) -> None:
+    loaded = after(option, home=tmp_path)["modules"]
+    assert sorted({"numpy", "pydantic", "yaml"}.intersection(loaded)) == []
 
 
 def test_blas_gets_one_thread_unless_told_otherwise(tmp_path) -> None:

@@ -24,11 +24,15 @@ class Environment:
 
     def pip(self, *arguments: str | Path) -> None:
         """Install something; versions are those of `constraints.txt`."""
-        environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+        self.pip_runs("install", "--constraint", ROOT / "constraints.txt", *arguments)
+
+    def pip_runs(self, *arguments: str | Path, **settings: str) -> None:
+        """A command of pip, with variables of the environment."""
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
         done = subprocess.run(
-            [self.folder / "bin" / "python", "-m", "pip", "install", "--quiet",
-             "--disable-pip-version-check", "--constraint", ROOT / "constraints.txt", *arguments],
-            env=environment, capture_output=True, text=True, timeout=900, check=False,
+            [self.folder / "bin" / "python", "-m", "pip", "--quiet",
+             "--disable-pip-version-check", *arguments],
+            env=kept | settings, capture_output=True, text=True, timeout=900, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
 

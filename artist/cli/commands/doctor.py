@@ -11,11 +11,12 @@ from artist.errors import ArtistError
 
 
 def doctor(format_: FormatOption = Format.TABLE) -> None:
-    """Check the cache, all fabrics, the Docker engine and every image; nothing is changed."""
+    """Check core, cache, fabrics, the Docker engine and every image; nothing is changed."""
     from artist.astra.programs.images import load_images
     from artist.cluster.fabric import fabric_names
 
     checks: list[tuple[str, Callable[[], str]]] = [
+        ("core", _core),
         ("in-process backend", _analytical),
         ("cache of estimates", _cache),
         ("Docker engine", _engine),
@@ -35,6 +36,12 @@ def _try(name: str, check: Callable[[], str]) -> tuple[str, bool, str]:
         return name, True, check()
     except ArtistError as error:
         return name, False, str(error)
+
+
+def _core() -> str:
+    from artist.engine.core import core
+
+    return core()
 
 
 def _analytical() -> str:

@@ -9,7 +9,7 @@ import typer
 
 from artist.cli.options import FormatOption, Overwrite, Quiet
 from artist.cli.output import Format, note, print_json, print_table
-from artist.warehouse.columns import Solver
+from artist.warehouse.solver import Solver
 
 
 def place_data(

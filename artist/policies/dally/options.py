@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from artist.policies.shared.options import DelayOptions
-from artist.policies.shared.sharing import SharingOptions
+from artist.policies.shared.options import DelayOptions, SharingOptions
 
 
 class DallyOptions(DelayOptions, SharingOptions):

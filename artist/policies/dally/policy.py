@@ -43,7 +43,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, machine_counts
@@ -94,7 +94,7 @@ def spread(tree: ClusterTree, placement: Placement) -> tuple[int, bool]:
 class Dally(BasePolicy):
     """Dally and its variants."""
 
-    Options = DallyOptions
+    Options: ClassVar = DallyOptions
 
     def __init__(self, options: DallyOptions) -> None:
         self.options = options

@@ -92,9 +92,10 @@ from artist.policies.gandiva.affinity import Affinity
 from artist.policies.gandiva.migration import Consolidation
 from artist.policies.shared.clock import Clock
 from artist.policies.shared.contest import Contest
+from artist.policies.shared.options import SharingOptions
 from artist.policies.shared.placers import PlacerName, placer
 from artist.policies.shared.ranking import RankedQueue, by_rank
-from artist.policies.shared.sharing import Sharing, SharingOptions
+from artist.policies.shared.sharing import Sharing
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 

@@ -46,3 +46,14 @@ class DelayOptions(LeaseOptions):
         default=None,
         description="largest tuned timers: machine, rack; if not given, those of the policy",
     )
+
+
+class SharingOptions(Options):
+    """Options of a policy that may keep jobs apart on links (`sharing.py`)."""
+
+    # Off: the policies' papers know no such rule.
+    most_slowdown: NonNegative | None = Field(
+        default=None,
+        description="a job waits where contention would make its iterations, or those of a job "
+        "beside it, longer by more than this share; if not given, it never waits for that",
+    )

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from artist.contract import JobView
 from artist.policies.shared.exact import Ratio
 
-Rank: TypeAlias = "tuple[float | Ratio, ...]"
+Rank: TypeAlias = "tuple[int | float | Ratio, ...]"
 """Smaller comes first. A rank may not change while its job waits."""
 
 

@@ -20,8 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from pydantic import Field
-
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import (
@@ -29,29 +27,16 @@ from artist.contract import (
     Decision,
     Migrate,
     Moves,
-    Options,
     Preempt,
     Slowdowns,
     Start,
     Uplink,
 )
-from artist.io.fields import NonNegative
 from artist.policies.shared.packing import pack_in_level
 from artist.workload.job import Job
 
 Busy: TypeAlias = Callable[[], Mapping[Uplink, float]]
 """How busy uplinks are at this moment of an answer (`SharedLinks.busy`)."""
-
-
-class SharingOptions(Options):
-    """Options of a policy that may keep jobs apart on links."""
-
-    # Off: the policies' papers know no such rule.
-    most_slowdown: NonNegative | None = Field(
-        default=None,
-        description="a job waits where contention would make its iterations, or those of a job "
-        "beside it, longer by more than this share; if not given, it never waits for that",
-    )
 
 
 class Sharing:

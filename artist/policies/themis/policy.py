@@ -70,9 +70,9 @@ from artist.contract import (
 )
 from artist.io.fields import Lease
 from artist.policies.shared.clock import Clock
-from artist.policies.shared.options import LeaseOptions
+from artist.policies.shared.options import LeaseOptions, SharingOptions
 from artist.policies.shared.placers import PlacerName, placer
-from artist.policies.shared.sharing import Sharing, SharingOptions
+from artist.policies.shared.sharing import Sharing
 from artist.policies.themis.auction import auction
 from artist.policies.themis.fairness import FinishTimes
 from artist.rng import FIRST_DRAWS, Draws

@@ -1,0 +1,13 @@
+"""Which core runs: the sources, or what mypyc made of them (decision 29)."""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Literal
+
+from artist.engine.simulator import Simulator
+
+
+def core() -> Literal["pure", "compiled"]:
+    """`pure` if Python runs the sources of the core. Both cores write the same rows."""
+    return "pure" if isinstance(Simulator.run, FunctionType) else "compiled"
