@@ -145,7 +145,8 @@ def _trainings(judged: Judged) -> str:
             "Which training ships was chosen on traces of seeds 5000 on, not on these. A network "
             "that was trained from nothing and may wait loses by its waits, not by its order or "
             "its placer: with the greedy rule where it answers none, nearly all of its loss is "
-            "gone.",
+            "gone. `From the rule` is the training of the model card of `rl-base`, run with its "
+            "caution; seeds 1 and 2 had fewer steps.",
             seeds_table(TRAININGS.read(), base),
         ]
     )
