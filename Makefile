@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast clean
+.PHONY: sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast study-loop clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -151,32 +151,38 @@ WORKERS ?= 1
 study-contention: $(STAMP)
 	for name in $(COMPETING); do $(BIN)/artist sweep studies/contention/$$name.yaml \
 	  --out build/contention/$$name --workers $(WORKERS) --resume --quiet || exit; done
-	$(BIN)/python studies/contention/study take $(addprefix build/contention/,$(COMPETING))
-	$(BIN)/python studies/contention/study page
+	$(BIN)/python -m studies.contention.study take $(addprefix build/contention/,$(COMPETING))
+	$(BIN)/python -m studies.contention.study page
 
 # Repeats the runs behind studies/cassini/README.md and writes the page and its pictures. Half an hour
 # of CPU time. Runs that are done are kept in build/ until `make clean`.
 study-cassini: $(STAMP)
-	$(BIN)/python studies/cassini/study runs --workers $(WORKERS)
-	$(BIN)/python studies/cassini/study page
+	$(BIN)/python -m studies.cassini.study runs --workers $(WORKERS)
+	$(BIN)/python -m studies.cassini.study page
 
 # Repeats the runs behind studies/failures/README.md and writes the page. A minute of CPU time.
 study-failures: $(STAMP)
-	$(BIN)/python studies/failures/study runs
-	$(BIN)/python studies/failures/study page
+	$(BIN)/python -m studies.failures.study runs --workers $(WORKERS)
+	$(BIN)/python -m studies.failures.study page
 
 # Repeats the 300 runs behind studies/mast/README.md and writes the page. Five minutes of CPU time. Runs
 # that are done are kept in build/ until `make clean`.
 study-mast: $(STAMP)
-	$(BIN)/python studies/mast/study runs --workers $(WORKERS)
-	$(BIN)/python studies/mast/study page
+	$(BIN)/python -m studies.mast.study runs --workers $(WORKERS)
+	$(BIN)/python -m studies.mast.study page
+
+# Repeats the 200 runs behind studies/loop/README.md and writes the page. Fifteen minutes of CPU time.
+study-loop: $(STAMP)
+	$(BIN)/python -m studies.loop.study runs --workers $(WORKERS)
+	$(BIN)/python -m studies.loop.study page
 
 # Repeats the runs behind studies/rl/README.md and writes the page. Half an hour of CPU time, most of it
-# for searches. Runs that are done are kept in build/ until `make clean`. No training, no extra. The paper's
-# table needs its authors' files: `python studies/rl/study paper --tables FOLDER --trace FILE`.
+# for searches. Runs that are done are kept in build/ until `make clean`. No training, no extra. The page says
+# what it lacks: the paper's table needs its authors' files (`python -m studies.rl.study paper`), the table of
+# trainings needs networks (`python -m studies.rl.study trainings`).
 study-rl: $(STAMP)
-	$(BIN)/python studies/rl/study runs --workers $(WORKERS)
-	$(BIN)/python studies/rl/study page
+	$(BIN)/python -m studies.rl.study runs --workers $(WORKERS)
+	$(BIN)/python -m studies.rl.study page
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

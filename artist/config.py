@@ -150,7 +150,7 @@ class Scenario(_Explained):
         default_factory=dict, description="what its absence does (--set data.KEY=VALUE)"
     )
     restart_s: NonNegative | None = Field(
-        default=None, description="cost of a restart for every job, instead of the trace's"
+        default=None, description="cost of a restart for jobs whose trace says none, or 0"
     )
     failures: str = Field(
         default="none",

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus
@@ -422,6 +423,9 @@ def nothing_to_try(answer: Sequence[Decision], policy: Policy) -> Mapping[int, T
     raise InvariantError("this view is of no run, so nothing can be tried")
 
 
+NOBODY_ON_NOTICE: Mapping[int, Tick] = MappingProxyType({})
+
+
 class ClusterView(NamedTuple):
     """The state of the cluster at a question; valid until the question is answered."""
 
@@ -447,11 +451,20 @@ class ClusterView(NamedTuple):
     """What an answer would lead to if nobody came any more. It costs a run of the jobs here."""
     data: DataView | None = None
     """Which tables are where; None in a run without data (`artist/data`)."""
+    on_notice: Mapping[int, Tick] = NOBODY_ON_NOTICE
+    """Leaves that will leave service, and when. Jobs there may stay until then, or leave. None of
+    these GPUs is free, and none becomes free: no job may start on them or move to them."""
 
     @property
     def cluster(self) -> ClusterTree:
         """The tree of levels."""
         return self.free.tree
+
+    def frees(self, job: JobView) -> bool:
+        """Whether others could get the GPUs of a running job: none of them is on notice."""
+        if not self.on_notice or job.placement is None:
+            return True
+        return not any(leaf in self.on_notice for leaf in job.placement.leaves)
 
 
 # -- policies ------------------------------------------------------------------------
@@ -511,6 +524,9 @@ class BasePolicy:
     """Whether it keeps books of its own of who has which GPUs. Then no wrapper may give a job other
     GPUs than it does."""
 
+    reads_gpu_kinds = False
+    """Whether it gives jobs GPUs of the kinds that they accept only (`Job.gpu_kinds`)."""
+
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """True. Override it to save questions (`Policy.contests`)."""
         return True
@@ -528,6 +544,11 @@ class WrapperPolicy:
         self.lease = host.lease
         self.remembers_placements = getattr(host, "remembers_placements", False)
 
+    @property
+    def called(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """The answer of the policy inside."""
         return self.host.decide(view)
@@ -539,6 +560,11 @@ class WrapperPolicy:
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The tables of the policy inside."""
         return self.host.tables()
+
+
+def policy_name(policy: Policy) -> str:
+    """What messages call a policy: its class, unless it says otherwise."""
+    return str(getattr(policy, "called", type(policy).__name__))
 
 
 # -- checkpoints ---------------------------------------------------------------------
@@ -597,7 +623,8 @@ class Withdraw:
     GPUs in service of its leaf are those of running jobs, by handle, and then the free ones; the
     GPU at this position leaves, and the job that holds it loses all its GPUs.
 
-    Without an `outage` jobs keep their whole iterations.
+    Without an `outage` jobs keep their whole iterations. GPUs that a `Notice` keeps out of service
+    count as in service and free here.
     """
 
     at: Tick
@@ -614,7 +641,21 @@ class Restore:
     placement: Placement
 
 
-OutsideEvent: TypeAlias = Withdraw | Restore
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Tell at a tick that whole leaves will leave service at `until`, with a `Withdraw`.
+
+    From now on their free GPUs are out of service, and so is each GPU there that a job gives back.
+    `outage` is what is to come.
+    """
+
+    at: Tick
+    leaves: tuple[int, ...]
+    until: Tick
+    outage: Outage
+
+
+OutsideEvent: TypeAlias = Withdraw | Restore | Notice
 
 
 class EventSource(Protocol):

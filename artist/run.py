@@ -20,6 +20,7 @@ from artist.cluster.cluster_file import Cluster, load_cluster
 from artist.cluster.cluster_links import fabric_of_cluster
 from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.cluster.fabric_options import changes_text, with_options
+from artist.cluster.kinds import gpus_by_kind
 from artist.cluster.tree import ClusterTree, nested
 from artist.cluster.visiting_order import VisitingOrder
 from artist.config import ABOUT_THE_TRACE, Scenario
@@ -64,7 +65,14 @@ from artist.results.waiting.waits import wait_table
 from artist.rng import FIRST_DRAWS, Draws, stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.named import Given, open_trace
-from artist.trace.native.trace import Trace, check_models, check_sizes, check_tenants, head
+from artist.trace.native.trace import (
+    Trace,
+    check_kinds,
+    check_models,
+    check_sizes,
+    check_tenants,
+    head,
+)
 from artist.workload.tenants import NO_TENANTS, Tenant, check_quotas, load_tenants
 
 if TYPE_CHECKING:
@@ -97,6 +105,8 @@ class Prepared:
     """What fails, and when jobs write checkpoints; None if neither."""
     gate: DataGate | None = None
     """The policy in a run with data; None in others."""
+    data: Data | None = None
+    """The tables of a run with data."""
 
 
 def simulate(
@@ -143,10 +153,10 @@ def prepare(
     fabric = build_fabric(scenario)
     tree = build_cluster(scenario, fabric)
     files = file_digests(scenario)
-    check_quotas(load_tenants(scenario.tenants), tree.gpus)
     policy = build_policy(scenario)
     calibration = build_calibration(scenario, fabric)
     trace = build_trace(scenario, tree)
+    _check_kinds(scenario, tree, policy, trace)
     estimates = build_latency(scenario, fabric, calibration, store)
     network = NetworkOfRun(tree, fabric, estimates, scenario.seed)
     rates: RateFunction = open_contention(scenario.contention, scenario.contention_options, network)
@@ -158,6 +168,7 @@ def prepare(
     failures = build_failures(scenario, tree, trace)
     if events is None and failures is not None:
         events = failures.events(scenario.seed)
+        policy = failures.heeding(policy)
     simulator = Simulator(
         tree,
         trace.jobs,
@@ -180,6 +191,7 @@ def prepare(
         files,
         failures,
         gate,
+        data,
     )
 
 
@@ -257,6 +269,12 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     tables.update(account.tables)
     tables.update(own_tables)
     tables.update(told.tables)
+    if prepared.data is not None:
+        from artist.results.data.plan import plan_tables
+        from artist.results.data.tables import told_of_data
+
+        tables.update(told_of_data(rows, tree, trace.jobs, prepared.data))
+        tables.update(plan_tables(scenario.data))
     if links:
         tables["links"] = link_table(rows, trace.jobs, prepared.network)
     if prepared.network.turns.taken:
@@ -492,7 +510,11 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
         trace = head(trace, scenario.jobs)
     trace = with_arrivals(trace, scenario.arrivals, scenario.seed)
     if scenario.restart_s is not None:
-        jobs = tuple(replace(job, restart_s=scenario.restart_s) for job in trace.jobs)
+        # A job's own cost comes first; traces say 0 where they say nothing.
+        jobs = tuple(
+            job if job.restart_s else replace(job, restart_s=scenario.restart_s)
+            for job in trace.jobs
+        )
         trace = replace(trace, jobs=jobs)
     check_sizes(trace, tree.gpus)
     check_tenants(trace, load_tenants(scenario.tenants))
@@ -515,6 +537,30 @@ def permuted(trace: Trace, permutation: int) -> Trace:
     ranked = sorted(range(len(draws)), key=lambda i: (trace.jobs[i].arrival_s, draws[i]))
     jobs = tuple(trace.jobs[i] for i in ranked)
     return replace(trace, jobs=jobs, numbers=[trace.numbers[i] for i in ranked])
+
+
+def _check_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Trace) -> None:
+    """Refuse quotas that do not fit the cluster, and kinds of GPUs that nobody would heed.
+
+    Raises:
+        ConfigError: a quota is too large or of an unknown kind, or the policy reads no kinds.
+        TraceError: a job accepts no kind of the cluster, or too few GPUs.
+    """
+    tenants = load_tenants(scenario.tenants)
+    job = next((job for job in trace.jobs if job.gpu_kinds), None)
+    quota = next((name for name, tenant in tenants.items() if tenant.by_kind is not None), None)
+    by_kind = gpus_by_kind(tree) if job is not None or quota is not None else {}
+    check_quotas(tenants, tree.gpus, by_kind)
+    if job is None and quota is None:
+        return
+    check_kinds(trace, by_kind)
+    if not getattr(policy, "reads_gpu_kinds", False):
+        what = f"job {job.id!r} accepts" if job is not None else f"tenant {quota!r} has a quota of"
+        names = ", ".join(job.gpu_kinds if job is not None else tenants[quota or ""].by_kind or ())
+        raise ConfigError(
+            f"policy {scenario.policy} reads no kinds of GPUs, but {what} {names}; choose mast or "
+            "federated, or leave the kinds out"
+        )
 
 
 def build_latency(

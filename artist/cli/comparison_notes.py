@@ -10,7 +10,7 @@ from artist.results.terms.number_text import short
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from artist.experiments.compare import Comparison
+    from artist.experiments.comparison.comparison import Comparison
     from artist.results.statistics.best_policy import Best
 
 

@@ -16,7 +16,7 @@ from artist.results.terms.number_text import percent, short
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from artist.experiments.compare import Comparison
+    from artist.experiments.comparison.comparison import Comparison
     from artist.results.statistics.compare_values import ComparedValues
 
 

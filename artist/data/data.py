@@ -13,6 +13,7 @@ from artist.cluster.tree import ClusterTree
 from artist.contract import Policy, RateFunction
 from artist.data.catalogue import load_catalogue
 from artist.data.gate import DataGate
+from artist.data.homes import Homes
 from artist.data.options import DataOptions
 from artist.data.remote_reads import RemoteReads
 from artist.data.store import Store
@@ -30,6 +31,7 @@ class Data:
     options: DataOptions
     store: Store
     region_level: int
+    homes: Homes
     capacity: Fraction | None
     """Of a region's link to the others each way, bytes per second; None if nothing crosses it."""
 
@@ -39,7 +41,7 @@ class Data:
         if self.options.remote == "refuse" and self.options.replicate == "on-demand":
             assert self.capacity is not None
             copies = Copies(self.capacity)
-        return DataGate(policy, self.options, self.store, copies, self.region_level)
+        return DataGate(policy, self.options, self.store, copies, self.region_level, self.homes)
 
     def rates(self, inside: RateFunction, tree: ClusterTree) -> RateFunction:
         """The rate function of the run: reads from other regions slow jobs if they may be there."""
@@ -70,19 +72,24 @@ def open_data(
         )
     level = tree.level_names.index(cluster.file.levels[0])
     store = Store(load_catalogue(Path(file), cluster))
-    moves = chosen.remote == "slow" or chosen.replicate == "on-demand"
+    copies = chosen.replicate == "on-demand"
+    moves = chosen.remote == "slow" or copies
     wide = cluster.file.wide_area
     if moves and wide is None:
         raise ConfigError(
             f"data {shortened(file)}: cluster {cluster.file.name!r} states no wide_area, so no "
             "data can move; state it, or set data.replicate=never"
         )
-    _check_jobs(jobs, store, file, moves=moves)
+    homes = Homes(store, tree, level, copies=copies)
+    _check_tables(jobs, store, file)
+    if chosen.remote == "refuse":
+        for job in jobs:
+            homes.check(job)
     capacity = None if wide is None else Fraction(round(wide.bandwidth_gib_per_s * GIB))
-    return Data(chosen, store, level, capacity)
+    return Data(chosen, store, level, homes, capacity)
 
 
-def _check_jobs(jobs: Sequence[Job], store: Store, file: str, *, moves: bool) -> None:
+def _check_tables(jobs: Sequence[Job], store: Store, file: str) -> None:
     known = store.catalogue.by_name
     for job in jobs:
         for name in job.tables:
@@ -91,8 +98,3 @@ def _check_jobs(jobs: Sequence[Job], store: Store, file: str, *, moves: bool) ->
                 raise TraceError(
                     f"job {job.id!r} reads table {shortened(name)}, which {file} lacks: {hint}"
                 )
-        if not moves and not store.regions_holding(job):
-            raise TraceError(
-                f"job {job.id!r} reads {', '.join(job.tables)}, which no region holds together, "
-                "and data.replicate=never; place them in one region, or let data move"
-            )

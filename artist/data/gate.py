@@ -20,7 +20,6 @@ from typing import Any
 from artist.contract import (
     ClusterView,
     Decision,
-    Hold,
     JobView,
     Migrate,
     Policy,
@@ -28,14 +27,20 @@ from artist.contract import (
     Wait,
     Wake,
     WrapperPolicy,
+    policy_name,
 )
+from artist.data.homes import Homes
 from artist.data.options import DataOptions
 from artist.data.placed import regions_of
 from artist.data.store import Store
 from artist.data.wide_area import Copies, Copy
-from artist.errors import one_line
+from artist.errors import PolicyError, one_line, shortened
+from artist.refusal import without
 from artist.units import Tick, seconds, size_text
 from artist.workload.job import Job
+
+MOST_IDLE = 2_000
+"""So often may a policy that is woken leave jobs on data waiting on an empty cluster."""
 
 
 class DataGate(WrapperPolicy):
@@ -48,10 +53,14 @@ class DataGate(WrapperPolicy):
         store: Store,
         copies: Copies | None,
         region_level: int,
+        homes: Homes,
     ) -> None:
         super().__init__(host)
         self._options, self._store, self._copies = options, store, copies
         self._level = region_level
+        self._homes = homes
+        self._idle = 0
+        """Answers in a row that left jobs waiting on an empty cluster, with nothing on the way."""
         self._woken: Tick = -1
         self._headed: dict[int, int] = {}
         """Handle -> the region to which its tables are on the way."""
@@ -71,9 +80,15 @@ class DataGate(WrapperPolicy):
         if self._options.remote == "refuse":
             decisions, refused = self._lawful(decisions, view)
             told |= refused
+            self._check_idle(decisions, view)
         own = {x.handle for x in decisions if isinstance(x, Start | Wait)}
         waits = [Wait(handle, words) for handle, words in told.items() if handle not in own]
         return [*decisions, *waits, *self._wake(view)]
+
+    @property
+    def called(self) -> str:
+        """The name of the policy inside: nobody has asked for a gate."""
+        return policy_name(self.host)
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Those of the policy inside, and the copies that were made."""
@@ -120,6 +135,7 @@ class DataGate(WrapperPolicy):
             if self._copies is None or self._store.regions_holding(state.job):
                 continue
             self._refused[state.handle] = None
+            self._homes.check(state.job)
             target = self._best_region(state.job, view)
             told[state.handle] = (
                 "no region that is large enough has room for its tables"
@@ -130,7 +146,7 @@ class DataGate(WrapperPolicy):
 
     def _best_region(self, job: Job, view: ClusterView) -> int | None:
         """The region that lacks the fewest bytes; then that with the most free GPUs."""
-        sizes = view.cluster.levels[self._level].gpus
+        sizes = self._homes.gpus(job)
         choices = [
             (self._store.missing_bytes(job, region), -view.free.of(self._level, region), region)
             for region, gpus in enumerate(sizes)
@@ -151,6 +167,7 @@ class DataGate(WrapperPolicy):
             return f"its tables are on the way to region {regions[headed]}"
         wanted = self._store.to_copy(job, target)
         if not self._store.has_room(wanted, target):
+            self._homes.check(job)
             return f"region {regions[target]} has no room for its tables"
         by_table: dict[str, list[int]] = {}
         for piece in wanted:
@@ -196,13 +213,10 @@ class DataGate(WrapperPolicy):
             dropped.add(decision.handle)
             self._refused[decision.handle] = None
             if isinstance(decision, Start):
-                self._put_off.append(decision.handle)
                 refused[decision.handle] = self._reason(state, lacking, view.now)
-        kept = [
-            decision
-            for decision in decisions
-            if not (isinstance(decision, Start | Migrate | Hold) and decision.handle in dropped)
-        ]
+        if not dropped:
+            return list(decisions), refused
+        kept, self._put_off = without(decisions, dropped, view, "its tables are not where it moves")
         return kept, refused
 
     def _reason(self, state: JobView, lacking: Sequence[int], now: Tick) -> str:
@@ -210,6 +224,30 @@ class DataGate(WrapperPolicy):
             return self._fetch(state, lacking[0], now)
         names = ", ".join(self._store.catalogue.regions[region] for region in lacking)
         return one_line(f"region {names} does not hold all of its tables", most=150)
+
+    def _check_idle(self, decisions: Sequence[Decision], view: ClusterView) -> None:
+        """Stop a policy that for ever leaves jobs waiting, although nothing is in their way.
+
+        Raises:
+            PolicyError: it did so `MOST_IDLE` times in a row; names a job, its tables and regions.
+        """
+        free = view.free.total == view.cluster.gpus
+        started = any(isinstance(x, Start) for x in decisions)
+        if started or not free or view.running or (self._copies and self._copies.next_end()):
+            self._idle = 0
+            return
+        reading = [state.job for state in view.waiting.values() if state.job.tables]
+        self._idle += bool(reading)
+        if self._idle < MOST_IDLE:
+            return
+        job, names = reading[0], self._store.catalogue.regions
+        held = ", ".join(names[x] for x in self._store.regions_holding(job)) or "no region"
+        raise PolicyError(
+            f"{self.called} left job {job.id!r} waiting {self._idle:,} times in a row on an empty "
+            f"cluster: it reads {shortened(', '.join(job.tables))}, which {held} holds, and no "
+            "data is on the way; choose a policy that goes where data is (mast), or let data move "
+            "with data.replicate=on-demand"
+        )
 
     def _wake(self, view: ClusterView) -> list[Wake]:
         """Be asked again when the next copy is there, if a job waits."""

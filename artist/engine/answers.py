@@ -70,10 +70,10 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Ans
                 continue
             case Start(handle, placement):
                 state = holdings.waiting_job(handle)
-                answer.placed.append((state, _lawful(state.job, placement)))
+                answer.placed.append((state, _lawful(state.job, placement, holdings)))
             case Migrate(handle, placement, reason):
                 state = holdings.running_job(handle)
-                answer.placed.append((state, _lawful(state.job, placement)))
+                answer.placed.append((state, _lawful(state.job, placement, holdings)))
                 answer.moved.append(state)
                 answer.reasons[handle] = reason
             case Preempt(handle, reason):
@@ -145,7 +145,7 @@ def _check_told(told: Sequence[Wait], answer: Answer, holdings: Holdings) -> Non
         answer.told.append((state, wait.reason))
 
 
-def _lawful(job: Job, placement: Placement) -> Placement:
+def _lawful(job: Job, placement: Placement, holdings: Holdings) -> Placement:
     if wrong := flaw(placement):
         raise PolicyError(f"job {job.id!r}: {placement} {wrong}")
     gpus = placement.gpus
@@ -153,6 +153,13 @@ def _lawful(job: Job, placement: Placement) -> Placement:
         raise PolicyError(
             f"job {job.id!r} placed on {gpus} GPUs, but it runs on {job.gpus_min} to {job.gpus_max}"
         )
+    if holdings.on_notice:
+        for leaf in placement.leaves:
+            if leaf in holdings.on_notice:
+                raise PolicyError(
+                    f"job {job.id!r} placed on {holdings.tree.levels[0].name} {leaf}, which leaves "
+                    f"service at tick {holdings.on_notice[leaf]}; look at view.on_notice"
+                )
     return placement
 
 

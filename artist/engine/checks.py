@@ -35,6 +35,12 @@ def check(holdings: Holdings) -> None:
             raise InvariantError(f"job {state.job.id!r} waits and holds GPUs")
     if not np.array_equal(taken + free.counts(0), tree.leaf_gpus):
         raise InvariantError("free + held + withdrawn differs from the GPUs that exist")
+    for leaf in holdings.on_notice:
+        if free.leaves[leaf]:
+            raise InvariantError(f"{tree.levels[0].name} {leaf} is on notice and has free GPUs")
+    for leaf, count in holdings.kept_out.items():
+        if count > holdings.withdrawn.get(leaf, 0):
+            raise InvariantError(f"a notice keeps {count} GPUs of leaf {leaf} out that are in")
     _check_index(tree, free)
 
 

@@ -17,13 +17,16 @@ from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.engine.job_state import JobState
 from artist.errors import PolicyError
+from artist.units import Tick
 from artist.workload.job import Job
 
 
 class Holdings:
     """The jobs in the system, and the GPUs of the cluster by who has them."""
 
-    __slots__ = ("_gpus", "free", "jobs", "running", "tree", "waiting", "withdrawn")
+    __slots__ = (
+        "_gpus", "free", "jobs", "kept_out", "on_notice", "running", "tree", "waiting", "withdrawn",
+    )  # fmt: skip
 
     def __init__(
         self, tree: ClusterTree, jobs: Sequence[Job], visiting_order: VisitingOrder | None
@@ -38,6 +41,10 @@ class Holdings:
         """By handle."""
         self.withdrawn: dict[int, int] = {}
         """GPUs out of service by leaf; a leaf without any is missing."""
+        self.on_notice: dict[int, Tick] = {}
+        """Leaves that will leave service, and when."""
+        self.kept_out: dict[int, int] = {}
+        """Of the withdrawn GPUs those that only a notice keeps out, by leaf (`notices.py`)."""
 
     @property
     def gpus_held(self) -> int:

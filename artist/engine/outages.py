@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from artist.cluster.placement import Placement
 from artist.cluster.placement_flaw import flaw
-from artist.contract import EventSource, Outage, OutsideEvent, Restore, Withdraw
+from artist.contract import EventSource, Notice, Outage, OutsideEvent, Restore, Withdraw
 from artist.engine.events import OUTSIDE, EventQueue
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
@@ -55,10 +55,12 @@ class Outages:
 
 
 def _flaw(event: object, now: Tick) -> str:
-    if not isinstance(event, Withdraw | Restore):
-        return "expected Withdraw or Restore"
+    if not isinstance(event, Withdraw | Restore | Notice):
+        return "expected Withdraw, Restore or Notice"
     if type(event.at) is not int or event.at < now:
         return "expected a whole tick that is not in the past"
+    if isinstance(event, Notice):
+        return "" if event.leaves and event.until > event.at else "expected leaves, and a later end"
     wrong = flaw(event.placement)
     return f"its placement {wrong}" if wrong else ""
 
@@ -141,10 +143,11 @@ def restore(holdings: Holdings, placement: Placement) -> None:
     """
     withdrawn = holdings.withdrawn
     for leaf, count in zip(placement.leaves, placement.counts, strict=True):
-        if not 1 <= count <= withdrawn.get(leaf, 0):
+        away = withdrawn.get(leaf, 0) - holdings.kept_out.get(leaf, 0)
+        if not 1 <= count <= away:
             raise InvariantError(
                 f"{count} GPUs of {holdings.tree.levels[0].name} {leaf} restored, but "
-                f"{withdrawn.get(leaf, 0)} are out of service there"
+                f"{away} are out of service there"
             )
     for leaf, count in zip(placement.leaves, placement.counts, strict=True):
         withdrawn[leaf] -= count
@@ -156,4 +159,5 @@ def restore(holdings: Holdings, placement: Placement) -> None:
 def _in_service(holdings: Holdings, leaf: int) -> int:
     if not 0 <= leaf < len(holdings.tree.levels[0]):
         return 0
-    return holdings.tree.levels[0].gpus[leaf] - holdings.withdrawn.get(leaf, 0)
+    away = holdings.withdrawn.get(leaf, 0) - holdings.kept_out.get(leaf, 0)
+    return holdings.tree.levels[0].gpus[leaf] - away

@@ -117,6 +117,16 @@ class OutageRow(NamedTuple):
     back: bool = False
 
 
+class NoticeRow(NamedTuple):
+    """An outage was told of at `tick`. It begins at `until`, and jobs held GPUs there."""
+
+    tick: Tick
+    until: Tick
+    gpus: int
+    outage: Outage
+    there: tuple[int, ...]
+
+
 class TimelineRow(NamedTuple):
     """The cluster from `tick` until the next row."""
 
@@ -136,6 +146,7 @@ class Rows:
     told: list[WaitRow] = field(default_factory=list)
     withdrawn: list[WithdrawnRow] = field(default_factory=list)
     outages: list[OutageRow] = field(default_factory=list)
+    notices: list[NoticeRow] = field(default_factory=list)
     events: int = 0
     questions: int = 0
 
@@ -146,3 +157,9 @@ class Rows:
             if gpus_held == held and jobs_running == running and jobs_waiting == waiting:
                 return
         self.timeline.append(TimelineRow(tick, gpus_held, jobs_running, jobs_waiting))
+
+    def note_withdrawn(self, tick: Tick, gpus: int) -> None:
+        """GPUs out of service from now on, unless that is the last row already."""
+        row = WithdrawnRow(tick, gpus)
+        if not self.withdrawn or self.withdrawn[-1] != row:
+            self.withdrawn.append(row)

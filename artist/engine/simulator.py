@@ -30,12 +30,14 @@ from artist.contract import (
     EventSource,
     Hold,
     LinksNow,
+    Notice,
     Policy,
     RateFunction,
     Restore,
     Withdraw,
+    policy_name,
 )
-from artist.engine import checks, job_events, outages
+from artist.engine import checks, job_events, notices, outages
 from artist.engine.answers import checked, exchange
 from artist.engine.events import (
     ARRIVAL,
@@ -61,7 +63,6 @@ from artist.engine.rows import (
     OutageRow,
     Rows,
     WaitRow,
-    WithdrawnRow,
 )
 from artist.engine.what_if import WhatIf
 from artist.errors import InvariantError, PolicyError, TraceError
@@ -132,17 +133,18 @@ class Simulator:
         Raises:
             PolicyError: an unlawful decision, or jobs wait and nothing will ever happen.
         """
-        name = type(policy).__name__
+        name = policy_name(policy)
         with many_objects():
             while (view := self.next_question(policy)) is not None:
                 self.answer(policy.decide(view), name)
                 if on_question is not None:
                     on_question(self)
         if self.jobs_waiting:
-            first = next(iter(self._holdings.waiting.values())).job
+            state = next(iter(self._holdings.waiting.values()))
+            first, told = state.job, f"; it waits as {state.told}" if state.told else ""
             raise PolicyError(
                 f"{name} left {self.jobs_waiting} jobs waiting with nothing to wait for (the first "
-                f"is job {first.id!r}, {first.gpus} GPUs, {self._holdings.free.total} free)"
+                f"is job {first.id!r}, {first.gpus} GPUs, {self._holdings.free.total} free{told})"
             )
         return self.rows
 
@@ -198,6 +200,7 @@ class Simulator:
             self._rates.alone,
             links,
             WhatIf(self),
+            on_notice=MappingProxyType(self._holdings.on_notice),
         )
 
     def answer(self, decisions: Sequence[Decision], policy: str = "the driver") -> None:
@@ -254,6 +257,14 @@ class Simulator:
         twin._livelock = Livelock()
         twin._check = False
         return twin
+
+    def facts(self) -> list[object]:
+        """What copies of it need not have of their own: it never changes, or only becomes known."""
+        return [self.tree, *self._jobs, *getattr(self._rates, "facts", ())]
+
+    def forget_notices(self) -> None:
+        """Nothing leaves service any more; what does not is lost to the jobs of this run."""
+        self._holdings.on_notice.clear()
 
     @property
     def jobs_total(self) -> int:
@@ -332,14 +343,17 @@ class Simulator:
         if not state.progress.complete:
             raise InvariantError(f"job {state.job.id!r} finished before its last iteration")
         self._finished.append(state.handle)
+        self._keep_out(state.former_placement)
         self._asking = True
         self.rows.jobs.append(state.row(self.now))
 
     def _apply_outage(self) -> None:
         """GPUs leave or enter service."""
         event, holdings = self._outages.take(), self._holdings
+        notices.expire(holdings, self.now)
         match event:
             case Withdraw(_, placement, outage, position):
+                notices.give_up(holdings, self.rows, placement, self.now)
                 # They enter the queue in order of arrival, as after any other loss of GPUs.
                 stopped = outages.victims(holdings, placement, position)[::-1]
                 for state in stopped:
@@ -353,12 +367,24 @@ class Simulator:
                 # A job without GPUs has no lease to ask about.
                 self._lease_ended = [state for state in self._lease_ended if state.gpus]
                 outages.withdraw(holdings, placement)
+                left = [job.former_placement for job in stopped]
+                self._keep_out(placement, *left)
             case Restore(_, placement):
                 outages.restore(holdings, placement)
                 self.rows.outages.append(OutageRow(self.now, placement, back=True))
-        self.rows.withdrawn.append(WithdrawnRow(self.now, sum(holdings.withdrawn.values())))
+                self._keep_out(placement)
+            case Notice():
+                notices.give(holdings, self.rows, event)
+        self.rows.note_withdrawn(self.now, sum(holdings.withdrawn.values()))
         self._asking = True
         self._outages.schedule(self.now, self._queue)
+
+    def _keep_out(self, *left: Placement | None) -> None:
+        """Some GPUs have become free; nobody gets those on notice."""
+        if self._holdings.on_notice:
+            for placement in left:
+                if placement is not None:
+                    notices.keep_out(self._holdings, self.rows, placement.leaves, self.now)
 
     # -- decisions ---------------------------------------------------------------
 
@@ -392,6 +418,9 @@ class Simulator:
             self._hold(state, hold)
         for state, words in answer.told:
             self._tell(state, words)
+        if self._holdings.on_notice:
+            gone = [*answer.preempted, *answer.moved]
+            self._keep_out(*(state.former_placement for state in gone))
 
     def _place(self, state: JobState, placement: Placement) -> None:
         """Start or restart a job on GPUs that are already claimed for it."""

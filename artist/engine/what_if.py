@@ -12,7 +12,6 @@ import pickle
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from artist.cluster.tree import ClusterTree
 from artist.contract import Decision, Policy
 from artist.units import Tick
 
@@ -31,38 +30,46 @@ class WhatIf:
     def __call__(self, answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
         """When each job in the system would finish, by handle."""
         trial, policy = copied(self._simulator.without_future(), policy)
+        trial.forget_notices()
         trial.answer(answer, type(policy).__name__)
         return {row.handle: row.finish for row in trial.run(policy).jobs}
 
 
 def copied(simulator: Simulator, policy: Policy) -> tuple[Simulator, Policy]:
-    """Copies of both, in one piece: a policy may hold states of jobs. They share the tree."""
+    """Copies of both, in one piece: a policy may hold states of jobs. They share facts."""
+    shared = simulator.facts()
     text = io.BytesIO()
-    _Pickler(text, simulator.tree).dump((simulator, policy))
+    _Pickler(text, shared).dump((simulator, policy))
     text.seek(0)
-    both: tuple[Simulator, Policy] = _Unpickler(text, simulator.tree).load()
+    both: tuple[Simulator, Policy] = _Unpickler(text, shared).load()
     return both
 
 
 class _Pickler(pickle.Pickler):
-    """Leaves out the tree, which never changes."""
+    """Leaves facts out: what never changes, and what is known of it."""
 
-    def __init__(self, text: io.BytesIO, tree: ClusterTree) -> None:
+    def __init__(self, text: io.BytesIO, shared: Sequence[object]) -> None:
         super().__init__(text, pickle.HIGHEST_PROTOCOL)
-        self._tree = tree
+        self._numbers = {id(fact): number for number, fact in enumerate(shared)}
 
-    def persistent_id(self, obj: Any) -> str | None:
-        """The tree's name; everything else is written."""
-        return "tree" if obj is self._tree else None
+    def persistent_id(self, obj: Any) -> int | None:
+        """The number of a fact; everything else is written."""
+        return self._numbers.get(id(obj))
 
 
 class _Unpickler(pickle.Unpickler):
-    """Puts the tree back. What it reads was written just now, in memory."""
+    """Puts the facts back. What it reads was written just now, in memory."""
 
-    def __init__(self, text: io.BytesIO, tree: ClusterTree) -> None:
+    def __init__(self, text: io.BytesIO, shared: Sequence[object]) -> None:
         super().__init__(text)
-        self._tree = tree
+        self._shared = shared
 
-    def persistent_load(self, pid: Any) -> ClusterTree:
-        """The tree."""
-        return self._tree
+    def persistent_load(self, pid: Any) -> object:
+        """The fact, or what stands for it in a trial."""
+        return for_trials(self._shared[pid])
+
+
+def for_trials(fact: Any) -> object:
+    """A fact as trials have it: those that count who asks them have another self for that."""
+    twin = getattr(fact, "for_trials", None)
+    return fact if twin is None else twin()

@@ -6,6 +6,7 @@ needs none of them.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -70,6 +71,15 @@ class LatencyService:
         self._by_shape: dict[tuple[str, Shape, bool], Estimate] = {}
         # Two shapes may have the same dimensions. Then one query serves both.
         self._by_dimensions: dict[tuple[str, tuple[Dimension, ...], bool], Estimate] = {}
+        self._of_trials: LatencyService | None = None
+
+    def for_trials(self) -> LatencyService:
+        """The service that all trials of a run share: what they ask is not counted here."""
+        if self._of_trials is None:
+            self._of_trials = twin = copy.copy(self)
+            twin._by_shape, twin._by_dimensions = dict(self._by_shape), dict(self._by_dimensions)
+            twin._of_trials = twin
+        return self._of_trials
 
     @property
     def asked_with(self) -> AskedWith:

@@ -4,6 +4,8 @@ A unit is in service for a random time, fails, is repaired for `repair_s`, and s
 follow from the seed and its place in the cluster alone. So the same failures hit every policy, and
 another kind of failure or a larger cluster does not move them.
 
+Planned work may be told of before (`Notice`): from then on nobody is placed there.
+
 A GPU is in service while no unit around it is away. So outages of a rack and of a machine in it may
 overlap, and only GPUs that really leave or come back are told to the engine.
 """
@@ -16,13 +18,14 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from artist.cluster.placement import Placement
-from artist.contract import Outage, OutsideEvent, Restore, Withdraw
+from artist.contract import Notice, Outage, OutsideEvent, Restore, Withdraw
 from artist.failures.model_file import UnitFailures
 from artist.failures.units import OF_A_GPU, Kind, Units
 from artist.rng import uniform
 from artist.units import LAST_TICK, Tick, ticks
 
-_BACK, _AWAY = 0, 1  # at one tick, units come back before others leave
+# At one tick, units come back before others leave, and are put on notice last.
+_BACK, _AWAY, _TOLD = 0, 1, 2
 
 
 class _Event(NamedTuple):
@@ -54,7 +57,7 @@ class FailureEvents:
             event = heappop(self._heap)
             if event.at > LAST_TICK:
                 return None
-            told = self._back(event) if event.what == _BACK else self._leave(event)
+            told = (self._back, self._leave, self._notice)[event.what](event)
             if told is not None:
                 return told
         return None
@@ -67,6 +70,9 @@ class FailureEvents:
     def _first_planned(self) -> Iterator[_Event]:
         for index, one in enumerate(self._units.planned, start=len(self._units.kinds)):
             yield _Event(ticks(one.outage.at_s), _AWAY, index, one.unit, 0)
+            told = ticks(max(0.0, one.outage.at_s - one.notice_s))
+            if one.notice_s and told < ticks(one.outage.at_s):
+                yield _Event(told, _TOLD, index, one.unit, 0)
 
     def _lifetime(self, kind: Kind, unit: int, number: int) -> Tick:
         chance = uniform(self._seed, f"failures.{kind.name}", self._path(kind, unit), number)
@@ -102,6 +108,12 @@ class FailureEvents:
             Outage(name, unit, until, failed),
             position if level == OF_A_GPU else None,
         )
+
+    def _notice(self, event: _Event) -> Notice:
+        planned = self._units.planned[event.kind - len(self._units.kinds)]
+        leaves = sorted({leaf for leaf, _ in self._units.slots(planned.level, event.unit)})
+        coming = Outage(planned.name, event.unit, ticks(planned.outage.end_s), planned.failed)
+        return Notice(event.at, tuple(leaves), ticks(planned.outage.at_s), coming)
 
     def _back(self, event: _Event) -> Restore | None:
         at, _, index, unit, number = event

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
-from artist.contract import NO_CHECKPOINT, Checkpoint
+from artist.contract import NO_CHECKPOINT, Checkpoint, Policy
 from artist.failures.events import FailureEvents
 from artist.failures.model_file import NONE, load_failures
+from artist.failures.notice_gate import NoticeGate
 from artist.failures.optimum import daly_interval_s, young_interval_s
 from artist.failures.options import CheckpointOptions
 from artist.failures.units import Units
@@ -28,6 +29,11 @@ class Failures:
     def events(self, seed: int) -> FailureEvents | None:
         """The source of the run's failures; None if nothing fails."""
         return None if self.units is None else FailureEvents(self.units, seed)
+
+    def heeding(self, policy: Policy) -> Policy:
+        """The policy of the run, which places nobody on units whose outage was told of."""
+        told = self.units is not None and any(one.notice_s for one in self.units.planned)
+        return NoticeGate(policy) if told else policy
 
     def hazard(self, placement: Placement) -> float:
         """Failures per second that hit a job on these GPUs."""

@@ -5,7 +5,7 @@ link: {level: rack, distribution: weibull, shape: 0.7, mtbf_s: 4.0e6, repair_s: 
 outages:
   - {kind: rack, unit: 0, at_s: 7200, duration_s: 3600}
 maintenance:
-  - {kind: machine, unit: 3, at_s: 86400, duration_s: 1800}
+  - {kind: machine, unit: 3, at_s: 86400, duration_s: 1800, notice_s: 3600}
 """
 
 from __future__ import annotations
@@ -81,6 +81,25 @@ class PlannedOutage(Document):
         return self.at_s + self.duration_s
 
 
+class Maintenance(PlannedOutage):
+    """Planned work on one unit. With a notice, no job is placed on it for a while before."""
+
+    # No source: without a notice, jobs are placed on a unit until its maintenance begins.
+    notice_s: NonNegative = Field(
+        default=0.0,
+        description="for so long before, no job is placed there; jobs may finish or leave",
+    )
+
+    @model_validator(mode="after")
+    def _units_of_a_machine(self) -> Self:
+        if self.kind == GPU and self.notice_s:
+            raise ValueError(
+                "a notice is for machines and larger units, as a job does not say which of a "
+                "machine's GPUs it holds; give it to the machine"
+            )
+        return self
+
+
 class FailureModel(Document):
     """What fails in a cluster."""
 
@@ -95,8 +114,10 @@ class FailureModel(Document):
     outages: tuple[PlannedOutage, ...] = Field(
         default=(), description="failures at known times, as from a log"
     )
-    maintenance: tuple[PlannedOutage, ...] = Field(
-        default=(), description="planned work: jobs save before their GPUs leave"
+    maintenance: tuple[Maintenance, ...] = Field(
+        default=(),
+        description="planned work: jobs save before their GPUs leave; notice_s before it nobody "
+        "starts there",
     )
     checkpoint: CheckpointOptions | None = Field(
         default=None, description="for jobs, unless they or the scenario say otherwise"

@@ -19,6 +19,7 @@ from artist.failures.model_file import (
     LINK,
     FailureFile,
     LinkFailures,
+    Maintenance,
     PlannedOutage,
     UnitFailures,
 )
@@ -45,6 +46,7 @@ class Planned:
     unit: int
     outage: PlannedOutage
     failed: bool
+    notice_s: float = 0.0
 
 
 class Units:
@@ -122,7 +124,8 @@ class Units:
                     f"{file.place(section, index)}: an outage of {one.kind} {one.unit}, but the "
                     f"cluster has {self.count(level)} (numbered from 0); correct unit"
                 )
-            yield Planned(one.kind, level, one.unit, one, failed=section == "outages")
+            notice_s = one.notice_s if isinstance(one, Maintenance) else 0.0
+            yield Planned(one.kind, level, one.unit, one, section == "outages", notice_s)
 
     def _level(self, name: str, file: FailureFile, at: tuple[int | str, ...]) -> int:
         names = self.tree.level_names[: self.tree.root]

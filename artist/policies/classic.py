@@ -73,6 +73,8 @@ class Classic(BasePolicy):
         if self._last is not None:
             for handle in view.finished:
                 self._last.forget(handle)
+            for job in view.entered:  # a failure may have taken work from it: its rank rose
+                self._last.forget(job.handle)
         for job in view.entered:
             self._queue.add(job, self._rank(job, view.now))
         if not self._queue or self._nobody_can_start(view):
@@ -83,6 +85,8 @@ class Classic(BasePolicy):
         if self.options.preemption == "at-once":
             self._start_without_contest(contest, sharing)
         contestable = self._contestable(view, contest.free) if self._queue else []
+        if view.on_notice:
+            contestable = [(rank, job) for rank, job in contestable if view.frees(job)]
         contest.contend(job for _, job in contestable)
         strict = self.options.strict
         decisions = run_contest(

@@ -99,6 +99,8 @@ def _causes(outages: Rows) -> list[list[str]]:
     )]  # fmt: skip
     rows = []
     for cause in dict.fromkeys(causes):
+        if cause.endswith(" notice"):
+            continue  # nothing has left yet
         these = np.array([one == cause for one in causes])
         columns = (outages[column][these] for column in ("gpus", "jobs", "lost_gpu_s"))
         gpus, jobs, lost_s = (float(column.sum()) for column in columns)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from artist import __version__
+from artist.report.data_section import data_section
 from artist.report.failures_section import failures_section
 from artist.report.figure import Figure, Kind
 from artist.report.figure_json import script_json
@@ -63,7 +64,9 @@ def page(study: Study, heading: str | None = None) -> bytes:
     links = links_section(study) if contended else Html("")
     failing = any(run.outages is not None for run in study.runs)
     failures = failures_section(study) if failing else Html("")
-    parts = [opening(study), details(study, shown, links, failures), numbers(study)]
+    with_data = any(run.data_use is not None for run in study.runs)
+    data_texts = data_section(study) if with_data else Html("")
+    parts = [opening(study), details(study, shown, links, failures, data_texts), numbers(study)]
     body = tag("div", header(study, name), verdict, contents(join(parts)), *parts, class_="page")
     circles = any(figure.kind is Kind.CIRCLES for figure in shown)
     more = [asset for asset, there in ((_LINKS, contended), (_CIRCLES, circles)) if there]

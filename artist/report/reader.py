@@ -32,6 +32,13 @@ _TEXT = {
     "failure_sizes": (),
     "tenant_use": ("tenant",),
     "priorities": (),
+    "copies": (),
+    "data_use": ("region",),
+    "data_regions": ("region",),
+    "data_plan": ("number",),
+    "data_balance": ("region", "kind"),
+    "data_days": (),
+    "data_moves": ("table", "from", "to", "gain"),
 }
 _NUMBERS = {
     "jobs": (
@@ -58,6 +65,16 @@ _NUMBERS = {
     ),
     "tenant_use": ("start_s", "end_s", "gpus_held_mean", "entitled_gpus"),
     "priorities": ("priority", "jobs", "queue_delay_mean_s"),
+    "copies": ("bytes", "start_s"),
+    "data_use": ("gpu_h",),
+    "data_regions": ("region_gpus",),
+    "data_plan": ("before", "after"),
+    "data_balance": (
+        "supply_gpu_h", "urgent_over_supply_before", "urgent_over_supply_after",
+        "demand_over_supply_before", "demand_over_supply_after",
+    ),
+    "data_days": ("day", "moved_bytes", "objective", "ratio_max"),
+    "data_moves": ("day", "size_bytes"),
 }  # fmt: skip
 # More columns of numbers if jobs compete on links.
 _CONTENDED = {
@@ -79,8 +96,12 @@ _ANY = frozenset({
 })  # fmt: skip
 _OF_CONTENDED = frozenset({"links", "circles"})
 """Read only where jobs compete on links."""
+_OF_DATA = (
+    "data_use", "data_regions", "data_plan", "data_balance", "data_days", "data_moves",
+)  # fmt: skip
 _OPTIONAL = frozenset({
-    "autotuner", "waits", "links", "circles", "outages", "failure_sizes", "tenant_use", "priorities"
+    "autotuner", "waits", "links", "circles", "outages", "failure_sizes", "tenant_use",
+    "priorities", "copies", *_OF_DATA,
 })  # fmt: skip
 
 
@@ -124,6 +145,15 @@ class Run:
     """None: no job has a tenant."""
     priorities: Rows | None = None
     """None: no job has a priority."""
+    copies: Rows | None = None
+    """None: no run with data. So with the next two."""
+    data_use: Rows | None = None
+    data_regions: Rows | None = None
+    data_plan: Rows | None = None
+    """None: the data file is part of no plan of `artist place-data`. So with the next three."""
+    data_balance: Rows | None = None
+    data_days: Rows | None = None
+    data_moves: Rows | None = None
 
     @property
     def contended(self) -> bool:
@@ -223,6 +253,7 @@ def read_run(path: Path) -> Run:
         str(path), scenario, manifest, summary, jobs, placements, timeline,
         tables["autotuner"], tables["waits"], tables.get("links"), tables.get("circles"),
         tables["outages"], tables["failure_sizes"], tables["tenant_use"], tables["priorities"],
+        tables["copies"], *(tables[name] for name in _OF_DATA),
     )  # fmt: skip
     if run.metric("gpus") < 1:
         raise TraceError(f"{path}/summary.json: gpus should be 1 or more, got {run.metric('gpus')}")

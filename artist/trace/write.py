@@ -40,6 +40,7 @@ _LOSSES: dict[str, tuple[Loss, ...]] = {
         Loss("times of checkpoints", lambda job: job.checkpoint_interval_s is not None),
         Loss("tenant, priority", lambda job: job.tenant is not None or job.priority is not None),
         Loss("tables", lambda job: bool(job.tables)),
+        Loss("gpu_kinds", lambda job: bool(job.gpu_kinds)),
         Loss("hints", lambda job: bool(job.hints)),
     ),
 }

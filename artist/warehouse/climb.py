@@ -5,7 +5,7 @@ that gain are moved in the order of their gains; before each move its best regio
 table larger than what is left of the day's quota of bytes stays, and the next one is looked at.
 
 Single moves cannot bring together a job whose tables lie apart, so at the end of a day groups are
-tried (`groups.py`).
+tried (`groups.py`). Where a day came to little, hours at home get a price for some passes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from artist.warehouse.groups import improve
+from artist.warehouse.groups import bring_together, move_groups
 from artist.warehouse.instance import Floats, Ints
-from artist.warehouse.moves import best_regions
+from artist.warehouse.moves import LEAST_GAIN, best_regions
+from artist.warehouse.quota import Quota
+from artist.warehouse.small import is_small, search
 from artist.warehouse.state import State
 
 Show = Callable[[int, int], None]
 """Tables looked at, and how many there are in this day's queue."""
+STUCK = 0.05
+"""A day that gains less than this part of the objective goes on with prices."""
+PRICES = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.0)
+"""Of all high-priority GPU hours at home; the objective is around 1. Chosen by trial."""
+PRICES_OF_GROUPS = (1.0, 0.0)
+MOST_QUEUED = 20_000
+"""Tables of a pass with a price; it bounds the time of large warehouses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +68,15 @@ class Climb:
 def climb(state: State, show: Show = lambda _done, _all: None) -> Climb:
     """Move tables until a limit of the options is reached. Changes the state."""
     options, size = state.objective.options, state.instance.size
-    quota = int(options.quota * int(size.sum()))
+    most_bytes = int(options.quota * int(size.sum()))
     clock = _Clock(options.limit_s)
     done = Climb()
     for day in range(1, options.days + 1):
         start, before = state.home.copy(), state.cost()
+        quota = Quota(start, size, most_bytes)
         gains = _pass(state, quota, clock, show)
-        state.refresh()
         if not clock.is_over():
-            improve(state, start, quota)
+            _improve(state, quota, clock, before)
         moved = np.flatnonzero(state.home != start)
         if not len(moved):
             done.ended = clock.reason or "no move gains"
@@ -84,6 +93,47 @@ def climb(state: State, show: Show = lambda _done, _all: None) -> Climb:
     return done
 
 
+def _improve(state: State, quota: Quota, clock: _Clock, before: float) -> None:
+    """What single moves cannot: small warehouses are searched, in others groups move.
+
+    Where single moves came to little, hours at home get a price. `before`: the objective when the
+    day began.
+    """
+    if quota.left_bytes < state.instance.size.min() and (state.home == quota.start).all():
+        return
+    if is_small(state):
+        state.home = search(state, quota.start, quota.most_bytes)
+        state.refresh()
+        return
+    bring_together(state, quota)
+    state.refresh()
+    if before - state.cost() < STUCK * before:
+        _with_prices(state, quota, clock)
+
+
+def _with_prices(state: State, quota: Quota, clock: _Clock) -> None:
+    """Moves for which hours at home count too, less and less.
+
+    Expression 6 holds throughout, so without hours to spare at home no move that costs any is
+    allowed. A high price makes moves that bring hours home; as it falls, those are spent where an
+    hour gains most. If the objective is not lower in the end, all is as before.
+    """
+    home, cost = state.home.copy(), state.cost()
+    for price in PRICES:
+        _pass(state, quota, clock, price=price, most=MOST_QUEUED)
+        if clock.is_over():
+            break
+        if price in PRICES_OF_GROUPS:
+            move_groups(state, quota, price)
+            state.refresh()
+    bring_together(state, quota)
+    state.refresh()
+    if not state.cost() < cost - LEAST_GAIN:
+        state.home = home
+        state.refresh()
+        quota.restore(home)
+
+
 class _Clock:
     """The limit of wall time."""
 
@@ -98,23 +148,35 @@ class _Clock:
         return bool(self.reason)
 
 
-def _pass(state: State, quota: int, clock: _Clock, show: Show) -> dict[int, float]:
-    """Move tables one by one. Returns the gain of each that moved."""
-    size = state.instance.size
-    _, gains = best_regions(state, np.arange(len(size)))
-    queue = _queue(gains)
+def _pass(
+    state: State,
+    quota: Quota,
+    clock: _Clock,
+    show: Show = lambda _done, _all: None,
+    *,
+    price: float = 0.0,
+    most: int | None = None,
+) -> dict[int, float]:
+    """Move tables one by one, at most `most`. Returns the gain of each that moved."""
+    _, gains = best_regions(state, np.arange(len(state.home)), price)
+    queue = _queue(gains)[:most]
     moved: dict[int, float] = {}
     for number, table in enumerate(queue.tolist()):
         show(number, len(queue))
-        if size[table] > quota:
+        one = queue[number : number + 1]
+        if (
+            quota.left_bytes < state.instance.size[table]
+            and state.home[table] == quota.start[table]
+        ):
             continue
         if clock.is_over():
             break
-        region, gain = best_regions(state, np.array([table]))
-        if gain[0] > 0:
+        region, gain = best_regions(state, one, price)
+        if gain[0] > 0 and quota.allows(state.home, one, int(region[0])):
+            quota.take(one, state.home[one], int(region[0]))
             state.move(table, int(region[0]))
-            quota -= int(size[table])
             moved[table] = float(gain[0])
+    state.refresh()
     return moved
 
 

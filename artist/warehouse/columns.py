@@ -77,6 +77,11 @@ class PlanOptions(Document):
     urgent: int = Field(default=3, ge=1, le=7, description="The last high priority.")
     w_urgent: float = Field(default=1.0, ge=0, description="w_P of high priorities.")
     w_other: float = Field(default=0.1, ge=0, description="w_P of other priorities.")
+    w_overload: float = Field(
+        default=0.2, ge=0, description="High-priority demand above supply; 0: Figure 4 alone."
+    )
+    # 0.98: the largest ratio of the paper's V1 (section 5.6).
+    full: float = Field(default=0.98, gt=0, description="Demand over supply that is no overload.")
     home_share: float | None = Field(
         default=None, ge=0, le=1, description="Threshold of (6), a share; none: that of the start."
     )

@@ -14,15 +14,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from artist.io.folders import whole_folder
 from artist.warehouse.columns import Solver
+from artist.warehouse.measured import Pieces
 from artist.warehouse.plan import Plan, balance
 
 MARK = "plan.json"
+_PIECES = ("table", "partition", "size", "regions")
 _MOVES = ("day", "table", "from", "to", "size_bytes", "gain")
 _DAYS = ("day", "moved_bytes", "objective", "ratio_max", "ratio_sd")
 
@@ -37,14 +39,19 @@ def is_warehouse(folder: Path) -> bool:
     return (folder / "tables.parquet").is_file() and (folder / "demand.parquet").is_file()
 
 
-def write_plan(plan: Plan, solver: Solver, out: Path, *, overwrite: bool) -> None:
-    """Write the folder.
+def write_plan(
+    plan: Plan, solver: Solver, out: Path, *, overwrite: bool, pieces: Pieces | None = None
+) -> None:
+    """Write the folder. `pieces` are the partitions of the tables, if they have some.
 
     Raises:
         ConfigError: it cannot be written.
     """
     with whole_folder(out, overwrite=overwrite) as folder:
-        _csv(folder / "tables.csv", ("table", "size", "regions"), _tables(plan))
+        if pieces is None:
+            _csv(folder / "tables.csv", ("table", "size", "regions"), _tables(plan))
+        else:
+            _csv(folder / "tables.csv", _PIECES, _in_pieces(plan, pieces))
         _csv(folder / "moves.csv", _MOVES, _moves(plan))
         even = balance(plan)
         _csv(folder / "balance.csv", tuple(even), zip(*even.values(), strict=True))
@@ -82,6 +89,16 @@ def _tables(plan: Plan) -> Iterable[Sequence[Any]]:
         yield name, size, texts[home, held]
 
 
+def _in_pieces(plan: Plan, pieces: Pieces) -> Iterable[Sequence[Any]]:
+    """Partitions lie where their table does; then the tables without a row in `pieces`."""
+    rows = {name: (name, "", size, regions) for name, size, regions in _tables(plan)}
+    regions = {name: row[3] for name, row in rows.items()}
+    for table, partition, size in pieces:
+        rows.pop(table, None)
+        yield table, partition, size, regions[table]
+    yield from rows.values()
+
+
 def _moves(plan: Plan) -> Iterable[Sequence[Any]]:
     tables, regions = plan.instance.tables, plan.instance.regions
     for x in plan.climb.moves:
@@ -104,8 +121,8 @@ def _csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> N
     path.write_text(out.getvalue(), encoding="utf-8")
 
 
-def write_warehouse(tables: dict[str, dict[str, Any]], out: Path, *, overwrite: bool) -> None:
-    """Write the columns of the four files.
+def write_warehouse(tables: Mapping[str, Any], out: Path, *, overwrite: bool) -> None:
+    """Write the four files: columns, or Arrow tables.
 
     Raises:
         ConfigError: the folder cannot be written.
@@ -115,4 +132,5 @@ def write_warehouse(tables: dict[str, dict[str, Any]], out: Path, *, overwrite: 
 
     with whole_folder(out, overwrite=overwrite) as folder:
         for name, columns in tables.items():
-            pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+            table = columns if isinstance(columns, pa.Table) else pa.table(columns)
+            pq.write_table(table, folder / f"{name}.parquet")

@@ -104,6 +104,11 @@ class Instance:
         return np.bincount(self.reads.owners, weights, len(self.kind)).astype(float)
 
     @cached_property
+    def all_read_bytes(self) -> float:
+        """Those of all jobs."""
+        return float(self.read_bytes.sum())
+
+    @cached_property
     def demand(self) -> Floats:
         """[K, P] GPU hours of all jobs, wherever they are."""
         training = self.kind >= 0

@@ -35,25 +35,32 @@ class Readers:
     """[N, R] the job comes to a region if the table does."""
 
 
-def best_regions(state: State, tables: Ints) -> tuple[Ints, Floats]:
+def best_regions(state: State, tables: Ints, price: float = 0.0) -> tuple[Ints, Floats]:
     """The region of lowest cost that breaks no limit, and what going there gains.
 
-    A table that gains nothing anywhere has gain 0 and its own home. Ties go to the first region.
+    `price` is what the share of high-priority GPU hours at home counts beside the objective. A
+    table that gains nothing anywhere has gain 0 and its own home. Ties go to the first region.
     """
-    parts = [_of_chunk(state, tables[i : i + CHUNK]) for i in range(0, len(tables), CHUNK)]
+    chunks = [tables[i : i + CHUNK] for i in range(0, len(tables), CHUNK)]
+    parts = [_of_chunk(state, chunk, price) for chunk in chunks]
     if not parts:
         return np.zeros(0, np.int64), np.zeros(0)
     return np.concatenate([x for x, _ in parts]), np.concatenate([x for _, x in parts])
 
 
-def _of_chunk(state: State, tables: Ints) -> tuple[Ints, Floats]:
+def _of_chunk(state: State, tables: Ints, price: float) -> tuple[Ints, Floats]:
     x = state.instance
     home, size = state.home[tables], x.size[tables]
     readers = _readers(state, tables, home)
     cost = _stored(state, home, size) + _read(state, readers, size) + _gpu(state, readers, home)
     allowed = state.used + size[:, None] <= x.storage
     allowed[np.arange(len(tables)), home] = False
-    allowed &= _cpu_fits(state, readers, len(tables)) & _enough_at_home(state, readers, tables)
+    at_home = _at_home(state, readers, tables)
+    # A start below the threshold of (6) may only rise.
+    allowed &= at_home >= min(state.threshold, state.at_home_gpu_h)
+    allowed &= _cpu_fits(state, readers, len(tables))
+    if price:
+        cost -= price * (at_home - state.at_home_gpu_h) / state.urgent_gpu_h
     cost = np.where(allowed, cost, np.inf)
     best = cost.argmin(axis=1)
     gain = -cost[np.arange(len(tables)), best]
@@ -139,19 +146,18 @@ def _cpu_fits(state: State, readers: Readers, count: int) -> Bools:
     return fits
 
 
-def _enough_at_home(state: State, readers: Readers, tables: Ints) -> Bools:
-    """[tables, R] whether enough high-priority GPU hours are at home (6)."""
+def _at_home(state: State, readers: Readers, tables: Ints) -> Floats:
+    """[tables, R] high-priority GPU hours at home after the move (6)."""
     x = state.instance
     count, regions = len(tables), len(x.regions)
     urgent = state.urgent[readers.job]
     has = urgent & (x.supply[readers.home, x.kind[readers.job]] > 0)
     gone = np.flatnonzero(has & readers.leaves)
-    out = np.bincount(readers.table[gone], x.gpu_h[readers.job[gone]], count)
+    out = np.bincount(readers.table[gone], x.gpu_h[readers.job[gone]], count).astype(float)
     pair, to = np.nonzero(readers.enters & urgent[:, None])
     job = readers.job[pair]
     there = x.gpu_h[job] * (x.supply[to, x.kind[job]] > 0)
     come = np.bincount(readers.table[pair] * regions + to, there, count * regions)
-    after = state.at_home_gpu_h - out[:, None] + come.reshape(count, regions)
-    # A start below the threshold may only rise.
-    enough: Bools = after >= min(state.threshold, state.at_home_gpu_h)
-    return enough
+    change = come.reshape(count, regions).astype(float) - out[:, None]
+    after: Floats = state.at_home_gpu_h + change
+    return after

@@ -4,8 +4,12 @@
   + w_gpu     sum over region r, kind k of s(r, k) sum over priority p of
               w_p (demand(r, k, p) / demand(k, p) - supply(r, k) / supply(k))^2         (2, 7)
   + w_storage sum over r of (stored(r) / stored - storage(r) / storage)^2               (3, 9)
+  + w_overload sum over r of max(0, urgent(r) / supply(r) - full)                       ours
 
     s(r, k) = sigmoid(max(0, (demand(r, k) - supply(r, k)) / supply(r, k)))             (8)
+
+The last term is not in Figure 4. Squares of shares weigh little in a small region, and the largest
+ratio, by which the paper judges plans (section 5.6), is often that of a small one.
 
 Two readings differ from the paper's text. The sigmoid's argument is relative: in GPU hours it is a
 step. And demand(k, p) counts all jobs, also those in no region: else a plan could look balanced by
@@ -60,7 +64,7 @@ class Objective:
         return share
 
     def gpu(self, demand: Floats, regions: Ints) -> Floats:
-        """[...] cost of GPU demand [..., K, P] in regions [...]."""
+        """[...] cost of GPU demand [..., K, P] in regions [...], overload included."""
         share = self._supply_share[regions][..., None]
         uneven = (self._weight * (demand * self._per_demand - share) ** 2).sum(axis=-1)
         supply = self.instance.supply[regions]
@@ -69,6 +73,20 @@ class Objective:
         none = np.where(excess > 0, np.inf, 0.0)
         over = np.divide(excess, supply, out=none, where=supply > 0)
         cost: Floats = self.options.w_gpu * (uneven / (1.0 + np.exp(-over))).sum(axis=-1)
+        return cost + self.overload(demand, regions)
+
+    @cached_property
+    def _all_supply(self) -> Floats:
+        """[R] GPU hours of all kinds."""
+        supply: Floats = self.instance.supply.sum(axis=1)
+        return supply
+
+    def overload(self, demand: Floats, regions: Ints) -> Floats:
+        """[...] cost of high-priority demand [..., K, P] above supply, all kinds together."""
+        urgent = demand[..., : self.options.urgent].sum(axis=(-1, -2))
+        ratio = urgent / self._all_supply[regions]
+        excess = np.maximum(0.0, ratio - self.options.full)
+        cost: Floats = self.options.w_overload * excess
         return cost
 
     @cached_property

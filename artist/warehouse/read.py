@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +26,17 @@ MOST_REGIONS = 62
 """Regions that hold a table are bits of a number."""
 
 
-def read_warehouse(folder: Path) -> Instance:
+def read_warehouse(folder: Path, given: Mapping[str, Any] | None = None) -> Instance:
     """Read and check the four files. `applications.parquet` may be missing.
+
+    `given` are Arrow tables in place of files (`measured.py`).
 
     Raises:
         TraceError: a file, a column or a row is wrong; names file, row (the first is 1) and value.
     """
     if not folder.is_dir():
         raise ConfigError(f"{folder}: is no folder; give one with tables.parquet and others")
-    tables, regions = _File(folder, "tables"), _File(folder, "regions")
-    demand, applications = _File(folder, "demand"), _File(folder, "applications")
+    tables, regions, demand, applications = (_File(folder, name, given or {}) for name in FILES)
     region_names = tuple(regions.texts("region"))
     kinds, supply = _supply(regions)
     storage = regions.positive("storage_bytes")
@@ -73,25 +74,34 @@ def read_warehouse(folder: Path) -> Instance:
     )
 
 
+def read_parquet(path: Path) -> Any:
+    """One of the files as an Arrow table.
+
+    Raises:
+        TraceError: it cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(path)
+    except (OSError, pa.ArrowException) as cause:
+        reason = getattr(cause, "strerror", None) or str(cause)
+        raise TraceError(
+            f"{path}: cannot be read as Parquet ({reason}); see: artist schema warehouse"
+        ) from cause
+
+
 class _File:
     """One of the four files, by columns."""
 
-    def __init__(self, folder: Path, name: str) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
+    def __init__(self, folder: Path, name: str, given: Mapping[str, Any]) -> None:
         self.path, self.model = folder / f"{name}.parquet", FILES[name]
         self.rows = 0
         self.columns: dict[str, Any] = {}
-        if name == "applications" and not self.path.exists():
+        if name == "applications" and name not in given and not self.path.exists():
             return
-        try:
-            table = pq.read_table(self.path)
-        except (OSError, pa.ArrowException) as cause:
-            reason = getattr(cause, "strerror", None) or str(cause)
-            raise TraceError(
-                f"{self.path}: cannot be read as Parquet ({reason}); see: artist schema warehouse"
-            ) from cause
+        table = given[name] if name in given else read_parquet(self.path)
         self.rows = table.num_rows
         fields = self.model.model_fields
         for column in table.column_names:

@@ -21,7 +21,9 @@ class State:
         self._everywhere = np.arange(len(self.instance.regions))
         self.refresh()
         share = objective.options.home_share
-        urgent = self.instance.gpu_h[self.urgent].sum()
+        urgent = float(self.instance.gpu_h[self.urgent].sum())
+        self.urgent_gpu_h = urgent or 1.0
+        """High-priority GPU hours of all jobs; 1 without any, so that shares are 0."""
         wanted = self.at_home_gpu_h if share is None else share * urgent
         self.threshold: float = wanted - SLACK * urgent
         """GPU hours of (6)."""
@@ -72,10 +74,13 @@ class State:
 
     def terms(self) -> dict[str, float]:
         """What each term of the objective weighs."""
-        read = self.objective.w_read * (float(self.instance.read_bytes.sum()) - self.local)
+        read = self.objective.w_read * (self.instance.all_read_bytes - self.local)
+        gpu = float(self.objective.gpu(self.demand, self._everywhere).sum())
+        overload = float(self.objective.overload(self.demand, self._everywhere).sum())
         return {
             "read": read,
-            "gpu": float(self.objective.gpu(self.demand, self._everywhere).sum()),
+            "gpu": gpu - overload,
+            "overload": overload,
             "storage": float(self.objective.stored(self.used, self._everywhere).sum()),
         }
 

@@ -46,6 +46,9 @@ class Job:
     priority: int | None = None
     # What the job reads: tables, or partitions of tables as TABLE/PARTITION (artist/data).
     tables: tuple[str, ...] = ()
+    # The kinds of GPUs that it accepts, the best one first; none given: all (`Unit.kind` of a
+    # cluster file).
+    gpu_kinds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.gpus_min is _AS_GPUS:

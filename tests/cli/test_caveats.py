@@ -10,7 +10,7 @@ import pytest
 
 from artist.cli.comparison_text import print_comparison
 from artist.config import Scenario
-from artist.experiments.compare import compare
+from artist.experiments.comparison.compare import compare
 from artist.results.caveats import FREE_PREEMPTIONS, last_job_sentence, preempts_freely
 
 TINY = {"trace": "tiny-batch", "racks": 1, "machines_per_rack": 2, "backend": "none"}

@@ -13,8 +13,8 @@ from artist.cli.commands.sweep import MOST_ROWS
 from artist.cli.comparison_text import print_comparison
 from artist.cli.progress_bar import duration
 from artist.config import Scenario
-from artist.experiments.compare import compare
-from artist.experiments.compared_metrics import everyday_policies
+from artist.experiments.comparison.compare import compare
+from artist.experiments.comparison.metrics import everyday_policies
 
 SMALL = ("--racks", "1", "--trace", "tiny-batch", "--backend", "none")
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from regions_and_tables import CLUSTER, DATA, times
 from support import SELF_SUFFICIENT
 
-from artist.errors import ConfigError, TraceError
+from artist.errors import ConfigError, PolicyError, TraceError
 from artist.results.result import Result
 from artist.results.terms.columns import TABLES
 
@@ -91,8 +92,81 @@ def test_without_replication_a_job_waits_for_the_region_that_holds_its_table(run
 
 
 def test_without_replication_a_job_that_can_run_nowhere_is_refused(run: Run) -> None:
-    with pytest.raises(TraceError, match=r"job 'both' reads ads, logs, which no region holds"):
+    words = (
+        r"^job 'both' wants 4 GPUs and reads 'ads, logs': no region holds all of them and "
+        r"data.replicate=never, so it can never run; place the tables in region east or region "
+        r"west, or let data move with data.replicate=on-demand$"
+    )
+    with pytest.raises(TraceError, match=words):
         run("both,2,4,any,20,1.0,ads logs", data_options={"replicate": "never"})
+
+
+@pytest.mark.parametrize("policy", ["fifo", "mast", "quota(fifo)"])
+def test_a_job_that_its_region_is_too_small_for_is_refused_at_once(run: Run, policy: str) -> None:
+    """North has two GPUs."""
+    with pytest.raises(TraceError, match=r"only north \(2 GPUs\) holds them and data.replicate=ne"):
+        run(
+            "late,1,4,any,20,1.0,small",
+            policy=policy,
+            data=DATA + "small,,1GB,north\n",
+            data_options={"replicate": "never"},
+        )
+
+
+@pytest.mark.parametrize("policy", ["fifo", "mast", "quota(fifo)"])
+def test_a_job_whose_table_has_room_nowhere_else_is_refused_at_once(run: Run, policy: str) -> None:
+    """Only west has seven GPUs, and it has 200 GB."""
+    words = "no region with so many GPUs has room for the 300 GB that it lacks.*region west more st"
+    with pytest.raises(TraceError, match=words):
+        run("late,1,7,any,20,1.0,big", policy=policy, data=DATA + "big,,300GB,east\n")
+
+
+def test_a_job_is_refused_once_others_have_taken_the_room(run: Run) -> None:
+    """Only west has eight GPUs. The first job's table leaves 50 GB there."""
+    data = DATA + "big,,150GB,east\nlarge,,150GB,east\n"
+    with pytest.raises(TraceError, match=r"job 'b' wants 8 GPUs .* room for the 150 GB"):
+        run("a,0,8,any,20,1.0,big", "b,5,8,any,20,1.0,large", data=data)
+
+
+def test_a_job_as_large_as_all_regions_that_may_hold_its_tables_runs(run: Run) -> None:
+    assert times(run("a,0,14,any,20,1.0,ads"), "start_s") == {"a": 10 + 10}
+    never = {"replicate": "never"}
+    everywhere = DATA + "all,,1GB,east west north\n"
+    assert times(run("a,0,14,any,20,1.0,all", data=everywhere, data_options=never), "start_s")
+    with pytest.raises(TraceError, match=r"only east \(4 GPUs\) and north \(2 GPUs\) hold them"):
+        run("a,0,12,any,20,1.0,two", data=DATA + "two,,1GB,east north\n", data_options=never)
+
+
+INSISTS = """
+from artist.cluster.placement import Placement
+from artist.contract import BasePolicy, Start, Wake
+
+
+class Insists(BasePolicy):
+    def decide(self, view):
+        starts = [Start(handle, Placement((3,), (1,))) for handle in view.waiting]
+        return [*starts, Wake(view.now + 10**9)]
+"""
+
+
+def test_a_policy_that_insists_on_a_wrong_region_is_stopped_soon(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "insists.py"
+    file.write_text(INSISTS, encoding="utf-8")
+    words = (
+        r"Insists left job 'a' waiting 2,000 times .* reads 'ads', which east holds, and no data"
+    )
+    with pytest.raises(PolicyError, match=words):
+        run("a,0,1,any,20,1.0,ads", policy=f"{file}:Insists", data_options={"replicate": "never"})
+
+
+def test_a_policy_that_waits_for_nothing_is_told_why_its_job_waits(run: Run) -> None:
+    """Two GPUs fit north best, and FIFO looks at no table."""
+    with pytest.raises(PolicyError, match=r"Classic left 1 jobs.*region north does not hold all"):
+        run(
+            "late,1,2,any,20,1.0,w",
+            data=DATA + "w,,1GB,west\n",
+            data_options={"replicate": "never"},
+        )
 
 
 # The schedulers of the original simulator know no job that loses its GPUs at once.

@@ -26,6 +26,7 @@ FOLLOWED_BY = {
 # Pages that take longer or need more than Python.
 MARKS = {
     "docs/contention.md": pytest.mark.slow,
+    "docs/data-placement.md": pytest.mark.slow,
     "docs/how-to/experiments.md": pytest.mark.slow,
     "docs/how-to/own-fabric.md": pytest.mark.slow,
     "docs/how-to/ray.md": pytest.mark.ray,
@@ -44,11 +45,13 @@ NOT_RUN = {
     "docker/batch.sh": "needs that image; tests/docker/test_batch.py runs it",
     "make bench": "takes a quarter of an hour, and installs what it needs",
     "python benchmarks/": "takes a quarter of an hour; tests/benchmarks checks its tools",
-    "python hatch_build.py": "needs mypy and a C compiler; tests/packaging/test_compiled.py runs it",
+    "python hatch_build.py": "needs a C compiler; tests/packaging/test_compiled.py runs it",
     "make fuzz": "takes hours; tests/fuzz runs a slice",
     "make attack": "takes ten minutes; tests/experiments and tests/hostile run a slice",
     "make examples": "overwrites files of the checkout; tests/examples compares them",
     "artist train machines.yaml --steps 300000": "takes ten minutes; the page runs a short one",
+    "artist train machines.yaml --steps 80000": "takes minutes; the page runs a short one",
+    "artist sim machines.yaml --set contention=mean --policy learned": "runs what that one trains",
     "make reference": "needs recordings that artist does not ship; tests/validation compares them",
     "pip install": "needs a registry",
 }

@@ -17,9 +17,21 @@ from support import (
 )
 
 from artist.cluster.placement import Placement
-from artist.contract import NO_SHARED_LINKS, OutsideEvent, Preempt, Restore, Start, Wake, Withdraw
+from artist.contract import (
+    NO_SHARED_LINKS,
+    Notice,
+    OutsideEvent,
+    Preempt,
+    Restore,
+    Start,
+    Wake,
+    Withdraw,
+)
+from artist.contract import Outage as Cause
 from artist.engine.rows import EndReason
 from artist.errors import InvariantError, PolicyError
+
+PLANNED = Cause("machine", 0, 9 * S, failed=False)
 
 
 def test_a_job_whose_gpus_leave_service_waits_and_keeps_its_whole_iterations() -> None:
@@ -121,7 +133,9 @@ def test_a_source_that_contradicts_the_cluster_is_an_error(
         (Withdraw(1.5, on({0: 1})), "whole tick"),  # type: ignore[arg-type]  # what is refused
         (Withdraw(S, Placement((0, 0), (1, 1))), "its placement lists leaves twice"),
         (Restore(S, Placement((), ())), "its placement has no GPUs"),
-        (Preempt(0), "expected Withdraw or Restore"),
+        (Preempt(0), "expected Withdraw, Restore or Notice"),
+        (Notice(S, (), 2 * S, PLANNED), "expected leaves, and a later end"),
+        (Notice(S, (0,), S, PLANNED), "expected leaves, and a later end"),
     ],
 )
 def test_an_event_that_is_none_is_named(event: OutsideEvent, words: str) -> None:

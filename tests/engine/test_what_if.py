@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from support import cluster, finishes, job, make_policy, on, simulator
 
+from artist.config import Scenario
 from artist.contract import (
     ClusterView,
     Decision,
@@ -16,7 +18,10 @@ from artist.contract import (
     WrapperPolicy,
     nothing_to_try,
 )
+from artist.engine.simulator import Simulator
 from artist.errors import InvariantError, PolicyError
+from artist.estimates.cache import DiskStore
+from artist.run import Prepared, prepare
 from artist.units import TICKS_PER_S
 
 JOBS = [job("a", 3, 10), job("b", 2, 20), job("c", 4, 5, arrival_s=4.0)]
@@ -79,6 +84,51 @@ def test_a_trial_knows_no_outage_that_is_still_to_come() -> None:
     rows = sim.run(asks)
     assert asks.told[0] == {0: 10.0, 1: 10.0}
     assert finishes(rows) == {"a": 10.0, "b": 15.0}  # five iterations are kept
+
+
+SHARED_LINKS = Scenario(
+    racks=2,
+    machines_per_rack=2,
+    gpus_per_machine=8,
+    trace="synth:16:32:0.9",
+    contention="mean",
+    # Links that a few jobs fill.
+    fabric_options={"rack": {"oversubscription": 16.0}},
+    policy="srsf-threshold",
+    seed=4,
+)
+
+
+def asked_in_a_run() -> tuple[Asks, Prepared]:
+    prepared = prepare(SHARED_LINKS)
+    asks = Asks(prepared.policy)
+    prepared.simulator.run(asks)
+    return asks, prepared
+
+
+def test_trials_that_share_facts_tell_what_trials_of_their_own_tell(monkeypatch) -> None:
+    asks, _ = asked_in_a_run()
+    monkeypatch.setattr(Simulator, "facts", lambda self: [self.tree])
+    alone, _ = asked_in_a_run()
+    assert asks.told == alone.told
+    assert len(asks.told) > 16
+
+
+def test_a_run_whose_estimates_are_kept_on_disk_can_be_copied(tmp_path: Path) -> None:
+    store = DiskStore(tmp_path)
+    prepared = prepare(SHARED_LINKS, store=store)
+    asks = Asks(prepared.policy)
+    prepared.simulator.run(asks)
+    store.close()
+    assert asks.told
+
+
+def test_what_trials_ask_is_not_counted_as_asked_by_the_run() -> None:
+    _, with_trials = asked_in_a_run()
+    without = prepare(SHARED_LINKS)
+    without.simulator.run(without.policy)
+    counts = [(x.estimates.queries, x.estimates.distinct) for x in (with_trials, without)]
+    assert counts[0] == counts[1]
 
 
 def test_an_unlawful_answer_is_refused_and_harms_nobody() -> None:

@@ -9,9 +9,9 @@ import pytest
 from artist.cli.comparison_text import print_comparison
 from artist.config import Scenario
 from artist.errors import ConfigError
-from artist.experiments.compare import compare
-from artist.experiments.comparison_rows import comparison_rows
-from artist.experiments.variants import of_setting, parse_vary
+from artist.experiments.comparison.compare import compare
+from artist.experiments.comparison.rows import comparison_rows
+from artist.experiments.comparison.variants import of_setting, parse_vary
 
 SMALL = Scenario(racks=1, trace="tiny-batch", backend="none")
 ONE_JOB = "job_id,arrival_s,gpus,model,iterations,compute_s\na,0,2,vgg16,100,0.001\n"

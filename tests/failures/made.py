@@ -46,16 +46,17 @@ def run_with_failures(
     if interval_s is not None:
         options = CheckpointOptions.model_validate({"interval_s": interval_s, "cost_s": cost_s})
     failures = Failures(units(tree, model), options)
+    policy = failures.heeding(policy or make_policy("fifo"))
     simulator = Simulator(
         tree,
         jobs,
         AloneRates(tree, EstimateByLevel(tree)),
-        lease=None if policy is None else policy.lease,
+        lease=policy.lease,
         events=failures.events(seed),
         checkpoints=failures.checkpoints,
         check=check,
     )
-    return simulator.run(policy or make_policy("fifo")), failures
+    return simulator.run(policy), failures
 
 
 def every(interval_s: float | None, cost_s: float = 0.0) -> Checkpoint:

@@ -8,35 +8,68 @@ from __future__ import annotations
 from itertools import groupby
 from operator import itemgetter
 from random import Random
+from typing import Any
 
 import pytest
 from failures.made import exponential, run_with_failures
-from support import SELF_SUFFICIENT, make_policy
 
 from artist.cluster.tree import ClusterTree, nested
+from artist.contract import Policy
 from artist.engine.rows import FAILED, FINISHED, Rows
+from artist.errors import PolicyError
+from artist.policies.learned.policy import SHIPPED
 from artist.policies.table import POLICIES as TABLE
 from artist.results.failures.tables import job_costs
 from artist.results.gpu_time import gpu_time, lost_ticks
+from artist.rng import FIRST_DRAWS
+from artist.run import open_policy
 from artist.units import TICKS_PER_S, ticks
 from artist.workload.job import Job
+from artist.workload.tenants import Tenant
 
-KNOW_NO_OUTAGES = [name for name in SELF_SUFFICIENT if name.endswith("-original")]
-"""The original simulator's schedulers, which say so (tests/engine/test_outages.py)."""
+KNOW_NO_OUTAGES = [entry.id for entry in TABLE if entry.id.endswith("-original")]
+"""The original simulator's schedulers, which say so once a job is hit."""
 
-WRAPPED = [f"{entry.id}(fifo)" for entry in TABLE if entry.wraps]
+HOSTS = ("fifo", "srsf", "dally")
+"""Policies inside wrappers: one that never preempts, one that preempts at once, one with leases."""
 
-POLICIES = [*(name for name in SELF_SUFFICIENT if name not in KNOW_NO_OUTAGES), *WRAPPED]
+POLICIES = [
+    *(x.id for x in TABLE if not x.wraps and x.id not in KNOW_NO_OUTAGES),
+    *(f"{x.id}({HOSTS[0]})" for x in TABLE if x.wraps),
+]
+
+MORE = [
+    *(f"{x.id}({host})" for x in TABLE if x.wraps for host in HOSTS[1:]),
+    "quota(cassini(themis))",
+    *(f"federated, cell {cell}" for cell in (1, 3, 6, 9)),
+]
+"""Only in the slow test."""
+
+ACROSS_REGIONS = ("mast", "federated")
+
+# Too little for all, so that quotas count.
+TENANTS = {"ads": Tenant(quota=2), "web": Tenant(quota=3)}
 
 SCENARIOS = 200
 
 
-def scenario(seed: int) -> tuple[ClusterTree, list[Job], dict, float | None]:
-    """A random cluster with jobs, some elastic; what fails; and the interval of checkpoints."""
+def scenario(
+    seed: int, *, regions: bool = False
+) -> tuple[ClusterTree, list[Job], dict, float | None]:
+    """A random cluster with jobs, some elastic; what fails; and the interval of checkpoints.
+
+    With `regions` the same racks and jobs, with clusters and regions around the racks.
+    """
     draw = Random(seed)
     sizes = range(draw.randint(1, 3))
     racks = [[draw.choice([1, 2, 4]) for _ in range(draw.randint(1, 3))] for _ in sizes]
     tree = nested(("machine", "rack", "network"), racks)
+    if regions:  # a cluster for each rack, and a region for the first one
+        levels = ("machine", "rack", "cluster", "region", "network")
+        tree = nested(
+            levels, [[[rack] for rack in part] for part in (racks[:1], racks[1:]) if part]
+        )
+    team = Random(-seed)
     jobs = []
     for index, arrival_s in enumerate(sorted(draw.choices([0.0, 30.0, 500.0], k=8))):
         gpus = draw.randint(1, tree.gpus)
@@ -50,6 +83,8 @@ def scenario(seed: int) -> tuple[ClusterTree, list[Job], dict, float | None]:
                 iterations=draw.randint(1, 100),
                 compute_s=draw.choice([0.1, 1 / 3, 2.5]),
                 restart_s=draw.choice([0.0, 7.5]),
+                tenant=team.choice(["ads", "web", None]),
+                priority=team.choice([1, 4, 7, None]),
             )
         )
     model: dict = {
@@ -64,7 +99,11 @@ def scenario(seed: int) -> tuple[ClusterTree, list[Job], dict, float | None]:
         "repair_s": 20.0,
         "level": draw.choice(["machine", "rack"]),
     }
-    model["maintenance"] = [{"kind": "machine", "unit": 0, "at_s": 20.0, "duration_s": 30.0}]
+    model["maintenance"] = [
+        {"kind": "machine", "unit": 0, "at_s": 20.0, "duration_s": 30.0},
+        {"kind": "rack", "unit": 0, "at_s": 60.0, "duration_s": 30.0, "notice_s": 30.0},
+        {"kind": "machine", "unit": 0, "at_s": 80.0, "duration_s": 30.0, "notice_s": 50.0},
+    ]
     return tree, jobs, model, draw.choice([None, 5.0, 30.0])
 
 
@@ -88,12 +127,34 @@ def assert_nobody_runs_on_a_withdrawn_gpu(rows: Rows, tree: ClusterTree) -> None
         assert all(0 <= used <= there for used, there in zip(taken, gpus, strict=True))
 
 
+def assert_nobody_starts_on_notice(rows: Rows, tree: ClusterTree) -> None:
+    """From a notice until its outage, nobody gets GPUs of the unit."""
+    ends = {(row.handle, row.end, row.placement) for row in rows.placements}
+    starts = [x for x in rows.placements if (x.handle, x.start, x.placement) not in ends]
+    for notice in rows.notices:
+        level = tree.level_names.index(notice.outage.kind)
+        inside = frozenset(tree.leaves(level, notice.outage.unit))
+        for row in starts:
+            late = notice.tick <= row.start < notice.until and row.end > row.start
+            assert not (late and not inside.isdisjoint(row.placement.leaves))
+
+
+def opened(name: str, cell: str = "") -> Policy:
+    """A policy with tenants, if it knows any; `learned` with weights that come with artist."""
+    options: dict[str, Any] = {"cell": int(cell)} if cell else {}
+    if name == "learned":
+        options = {"weights": str(SHIPPED / "rl-hybrid.npz")}
+    return open_policy(name, options, FIRST_DRAWS, TENANTS)
+
+
 def assert_lawful(policy: str, seed: int) -> int:
     """Run a scenario; the number of times that a failure stopped a job."""
-    tree, jobs, model, interval_s = scenario(seed)
+    name, _, cell = policy.partition(", cell ")
+    tree, jobs, model, interval_s = scenario(seed, regions=name in ACROSS_REGIONS)
     rows, failures = run_with_failures(
-        tree, jobs, model, policy=make_policy(policy), interval_s=interval_s, cost_s=0.5, seed=seed
+        tree, jobs, model, policy=opened(name, cell), interval_s=interval_s, cost_s=0.5, seed=seed
     )
+    assert_nobody_starts_on_notice(rows, tree)
     assert_nobody_runs_on_a_withdrawn_gpu(rows, tree)
     assert sorted(row.handle for row in rows.jobs) == list(range(len(jobs)))
     stopped = sum(len(row.stopped) for row in rows.outages if row.outage and row.outage.failed)
@@ -117,7 +178,26 @@ def test_the_laws_hold_under_failures(policy: str) -> None:
     assert sum(assert_lawful(policy, seed) for seed in range(4)) > 0
 
 
+@pytest.mark.parametrize("policy", KNOW_NO_OUTAGES)
+def test_ports_of_code_without_outages_keep_the_laws_until_they_say_that_a_job_was_hit(
+    policy: str,
+) -> None:
+    said = 0
+    for seed in range(8):
+        try:
+            assert_lawful(policy, seed)
+        except PolicyError as refusal:
+            assert "lost its GPUs in an outage; the original simulator has no" in str(refusal)
+            said += 1
+    assert said
+
+
+def test_every_policy_of_the_table_is_among_them() -> None:
+    tested = {name.partition("(")[0] for name in POLICIES} | {*KNOW_NO_OUTAGES}
+    assert tested == {entry.id for entry in TABLE}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [*POLICIES, *MORE])
 def test_the_laws_hold_under_failures_in_200_scenarios(policy: str) -> None:
     assert sum(assert_lawful(policy, seed) for seed in range(SCENARIOS)) > SCENARIOS

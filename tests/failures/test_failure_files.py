@@ -249,3 +249,26 @@ def test_workers_elsewhere_get_a_copy_of_the_model(tmp_path: Path) -> None:
     file.write_text(MACHINE)
     copied = InputFiles(tmp_path / "there").copied(Scenario(failures=str(file)))
     assert (tmp_path / "there" / copied.failures).read_text() == MACHINE
+
+
+@pytest.mark.parametrize(("own", "expected"), [("90", 90.0), ("0", 30.0), ("", 30.0)])
+def test_what_a_job_says_of_its_restart_comes_before_the_scenario(
+    own: str, expected: float, tmp_path: Path
+) -> None:
+    trace = tmp_path / "own.csv"
+    header = "job_id,arrival_s,gpus,model,iterations,compute_s,restart_s,checkpoint_interval_s"
+    trace.write_text(f"{header}\na,0,8,resnet50,1000,1.0,{own},50\n", encoding="utf-8")
+    model = tmp_path / "once.yaml"
+    out = "{kind: machine, unit: 0, at_s: 160.5, duration_s: 10}"
+    model.write_text(f"outages:\n  - {out}\n", encoding="utf-8")
+    result = simulated(
+        trace=str(trace),
+        machines_per_rack=1,
+        backend="none",
+        failures=str(model),
+        restart_s=30.0,
+        checkpoint={"interval_s": 100, "cost_s": 0},
+    )
+    # The job saved at 150 s by its own interval of 50 s, and is stopped at 160.5 s.
+    jct_s = float(result.tables["jobs"]["jct_s"][0])
+    assert jct_s == pytest.approx(170.5 + expected + 850)

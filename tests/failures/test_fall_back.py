@@ -19,6 +19,7 @@ from support import (
     finishes,
     intervals,
     job,
+    make_policy,
     on,
     rate,
     simulator,
@@ -232,3 +233,16 @@ def test_a_policy_that_leaves_jobs_waiting_for_failures_is_told() -> None:
         run_with_failures(
             cluster([4]), [job("a")], {"machine": exponential(100.0)}, policy=Idle({})
         )
+
+
+@pytest.mark.parametrize("policy", ["srtf", "srsf"])
+def test_a_job_that_a_failure_threw_back_gives_way_to_a_shorter_one(policy: str) -> None:
+    """At 80 it had 20 s to go. It fails at 85, and begins anew at 120."""
+    jobs = [
+        job("long", gpus=8, iterations=100),
+        job("middle", gpus=8, iterations=30, arrival_s=80.0),
+        job("late", gpus=8, iterations=50, arrival_s=130.0),
+    ]
+    model = {"outages": [{"kind": "machine", "unit": 0, "at_s": 85.0, "duration_s": 5.0}]}
+    rows, _ = run_with_failures(cluster([8]), jobs, model, policy=make_policy(policy))
+    assert finishes(rows) == {"middle": 120.0, "late": 180.0, "long": 270.0}

@@ -24,7 +24,8 @@ from artist.network.models.phase import FLUID, MOST_JOBS, PhaseModel
 from artist.network.rates.contended_rates import MOVED, ContendedRates
 from artist.network.rates.iteration_time_alone import AloneRates
 from artist.network.rates.phases_of_run import alone_s
-from artist.network.rates.uplinks import PlacedJob, Uplinks, together
+from artist.network.rates.placed_job import PlacedJob
+from artist.network.rates.uplinks import Uplinks, together
 from artist.network.sharing import CurvedJob, Shared, shared
 from artist.units import Tick, ticks
 from artist.workload.job import Job

@@ -19,6 +19,7 @@ ABOVE_ZERO = st.integers(1, 10**25)
 def test_keys_are_in_the_order_of_the_ratios(num: int, den: int, num2: int, den2: int) -> None:
     one, two = Fraction(num, den), Fraction(num2, den2)
     assert (exact_key(num, den) < exact_key(num2, den2)) == (one < two)
+    assert (exact_key(num, den) <= exact_key(num2, den2)) == (one <= two)
     assert (exact_key(num, den) == exact_key(num2, den2)) == (one == two)
 
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from artist.cluster.tree import ClusterTree
 from artist.config import Scenario
-from artist.policies.learned.network import Array
+from artist.policies.learned.network import Array, Start
 from artist.policies.learned.observe import open_observation, open_task
 from artist.policies.learned.options import TaskOptions
+from artist.policies.learned.sensitivity import OF_A_CANDIDATE, OF_THE_CLUSTER
 from artist.policies.learned.weights import Manifest, digest_of, write_weights
 from artist.run import build_cluster, build_fabric
 
@@ -77,3 +78,18 @@ def first_come(path: Path, options: TaskOptions, tree: ClusterTree) -> Path:
     """Prefers the first action, then the second, ...; none last."""
     actions = open_task(options, tree).actions
     return constant(path, -np.arange(actions, dtype=np.float32), options, tree)
+
+
+def untrained(path: Path, start: Start | None, options: TaskOptions, none: float = 0.0) -> Path:
+    """A shared network whose layers give 0, and for none this, with what it starts from."""
+    assert start is not None
+    cluster, sees = len(OF_THE_CLUSTER), len(OF_A_CANDIDATE) + len(OF_THE_CLUSTER)
+    arrays = {
+        "candidate.0.weight": np.zeros((1, sees), dtype=np.float32),
+        "candidate.0.bias": np.zeros(1, dtype=np.float32),
+        "none.0.weight": np.zeros((1, cluster), dtype=np.float32),
+        "none.0.bias": np.array([none], dtype=np.float32),
+        "start": np.array(start, dtype=np.float32),
+    }
+    write_weights(path, arrays, manifest_of(arrays, options, network="shared"))
+    return path

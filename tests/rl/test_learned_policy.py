@@ -10,13 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from learned import SMALL, constant, drawn, first_come, tree_of
+from learned import SMALL, constant, drawn, first_come, tree_of, untrained
 
 from artist.config import Scenario
 from artist.engine.rows import Rows
 from artist.errors import ConfigError
+from artist.policies.learned.network import LOWER, best, start_of, taken_off
 from artist.policies.learned.options import TaskOptions
 from artist.policies.learned.policy import SHIPPED, Learned, LearnedOptions, Shipped, ShippedOptions
+from artist.policies.learned.sensitivity import DEMAND, OF_A_CANDIDATE, SPREAD
 from artist.policies.learned.weights import read_weights
 from artist.policies.table import POLICIES
 from artist.run import drive, prepare, simulate
@@ -50,6 +52,41 @@ def test_whoever_always_picks_the_first_candidate_is_the_classic_policy(
     theirs = rows_under(classic, scenario, **its_options)
     assert ours.jobs == theirs.jobs
     assert ours.placements == theirs.placements
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("may_wait", [True, False])
+def test_a_network_that_starts_from_the_first_candidate_is_srsf(
+    tmp_path: Path, seed: int, may_wait: bool
+) -> None:
+    """All its layers give 0, as before a training."""
+    options = TaskOptions(
+        preemption="at-once", placement="consolidate-or-wait", may_wait=may_wait, candidates=3
+    )
+    file = untrained(tmp_path / "p.npz", start_of("first", 3), options)
+    scenario = SMALL.model_copy(update={"seed": seed})
+    ours = rows_under("learned", scenario, weights=str(file))
+    assert ours.jobs == rows_under("srsf", scenario, placement="consolidate-or-wait").jobs
+
+
+@pytest.mark.parametrize(("caution", "action"), [(1.0, 0), (0.5, 3), (0.0, 3)])
+def test_less_caution_leaves_the_start_sooner(tmp_path: Path, caution: float, action: int) -> None:
+    """Its layers give none 5; its start takes off 9."""
+    options = TaskOptions(candidates=3)
+    file = untrained(tmp_path / "p.npz", start_of("first", 3), options, none=5.0)
+    network = Learned(LearnedOptions(weights=str(file), caution=caution))._network
+    assert best(network(np.zeros(network.sees, np.float32)), np.ones(4, bool)) == action
+
+
+def test_what_a_start_takes_off_the_logits() -> None:
+    """Three candidates: together on one machine, scattered over two, and as large as two."""
+    rows = np.zeros((3, len(OF_A_CANDIDATE)), dtype=np.float32)
+    rows[:, DEMAND] = [0.25, 0.25, 0.5]
+    rows[:, SPREAD] = [1.0, 0.5, 0.75]
+    start = start_of("first-together", 3)
+    assert start is not None
+    assert taken_off(start, rows).tolist() == [0.0, LOWER + 4 * LOWER, 2 * LOWER]
+    assert start.none == 3 * LOWER
 
 
 def test_none_is_answered_only_while_a_job_runs(tmp_path: Path) -> None:
@@ -178,7 +215,8 @@ def test_the_network_that_ships_keeps_the_contract(name: str) -> None:
 @pytest.mark.parametrize("name", ["rl-base", "rl-hybrid"])
 def test_a_network_that_ships_is_that_of_its_file(name: str) -> None:
     file, on_none = str(SHIPPED / f"{name}.npz"), "wait" if name == "rl-base" else "greedy"
-    assert rows_under(name).jobs == rows_under("learned", weights=file, on_none=on_none).jobs
+    theirs = rows_under("learned", weights=file, on_none=on_none, caution=0.2)
+    assert rows_under(name).jobs == theirs.jobs
 
 
 @pytest.mark.parametrize("name", ["rl-base", "rl-hybrid"])
@@ -187,6 +225,7 @@ def test_the_model_card_tells_of_the_weights_that_ship(name: str) -> None:
     _, manifest = read_weights(SHIPPED / f"{name}.npz")
     assert manifest.digest in card
     assert f"{manifest.steps:,} steps" in card
-    assert manifest.task.may_wait == (name == "rl-base")
+    # The paper's hybrid has the same network: a greedy rule decides where it answers none.
+    assert manifest.task.may_wait
     for word in ("Data", "Seeds", "Results", "Limits"):
         assert f"**{word}" in card

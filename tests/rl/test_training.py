@@ -47,6 +47,7 @@ CASES = [
     {"task": {"observation": "grid"}},
     {"task": {"task": "place", "observation": "grid", "candidates": 3}},
     {"network": "shared", "task": {"preemption": "at-once"}},
+    {"network": "shared", "hyperparameters": {**TINY, "start": "first-together"}},
 ]
 
 
@@ -232,6 +233,11 @@ def test_a_shared_network_needs_its_observation_and_task() -> None:
     for task in ({"task": "place"}, {"observation": "grid"}):
         with pytest.raises(ValueError, match="network shared"):
             settings(network="shared", task=task)
+
+
+def test_a_start_needs_a_network_over_candidates() -> None:
+    with pytest.raises(ValueError, match="start first needs network shared, got mlp; leave it out"):
+        settings(hyperparameters={"start": "first"})
 
 
 def test_a_network_learns_to_prefer_short_jobs(tmp_path: Path) -> None:

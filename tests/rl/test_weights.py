@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learned import SMALL, first_come, manifest_of, tree_of
+from learned import SMALL, first_come, manifest_of, tree_of, untrained
 
 from artist.errors import ArtistError, ConfigError
-from artist.policies.learned.network import Array, best, network_of
+from artist.policies.learned.network import Array, Start, best, network_of
 from artist.policies.learned.options import TaskOptions
 from artist.policies.learned.weights import digest_of, read_weights, write_weights
 
@@ -146,6 +146,14 @@ def test_layers_that_do_not_fit_are_refused(shapes: dict[str, Any], words: str) 
     arrays: dict[str, Array] = {name: np.ones(s, np.float32) for name, s in shapes.items()}
     with pytest.raises(ConfigError, match=f"weights p.npz: {words}"):
         network_of(arrays, "mlp", OPTIONS, "weights p.npz")
+
+
+def test_a_start_of_another_length_is_refused(tmp_path: Path) -> None:
+    file = untrained(tmp_path / "p.npz", Start(1.0, 2.0, 3.0), OPTIONS)
+    arrays, _ = read_weights(file)
+    arrays["start"] = arrays["start"][:2]
+    with pytest.raises(ConfigError, match="its array start has another length"):
+        network_of(arrays, "shared", OPTIONS, "weights p.npz")
 
 
 def test_a_network_worked_out_by_hand() -> None:

@@ -2,116 +2,70 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
-from study_scripts import import_study, run_study
 
 from artist.results.statistics.compare_values import ComparedValues, compare_values
-
-ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "studies" / "cassini" / "study"
-NAMES = (
-    "workloads",
-    "plan",
-    "observations",
-    "simulated",
-    "links",
-    "joint",
-    "judging",
-    "arithmetic",
-    "wording",
+from studies.cassini.study import (
+    arithmetic,
+    joint,
+    judging,
+    links,
+    observations,
+    plan,
+    simulated,
+    workloads,
 )
-
-
-def study(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_study(SCRIPT, *arguments)
-
-
-@pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
-    """The scripts by name."""
-    return import_study(SCRIPT, NAMES, monkeypatch)
-
-
-def test_the_page_says_what_the_rows_say() -> None:
-    ran = study("page", "--check")
-    assert ran.returncode == 0, ran.stderr
-
-
-@pytest.mark.slow
-def test_the_runs_still_say_it() -> None:
-    ran = study("runs", "--every", "97")
-    assert ran.returncode == 0, ran.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 41, 333])
-def test_the_links_still_say_it(modules: dict[str, ModuleType], number: int) -> None:
-    links = modules["links"]
+def test_the_links_still_say_it(number: int) -> None:
     place = list(links.places())[number]
-    assert links.row_of(*place) == links.read_links()[number]
+    assert links.row_of(*place) == links.LINKS.read()[number]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1])
-def test_the_components_still_say_it(modules: dict[str, ModuleType], number: int) -> None:
-    joint = modules["joint"]
-    assert joint.row_of(number) == joint.read_joint()[number]
+def test_the_components_still_say_it(number: int) -> None:
+    assert joint.row_of(number) == joint.JOINT.read()[number]
 
 
-def test_every_planned_run_has_one_row(modules: dict[str, ModuleType]) -> None:
-    observations, plan = modules["observations"], modules["plan"]
-    rows = observations.read(observations.RESULTS)
-    places = [tuple(row[column] for column in observations.PLACE) for row in rows]
-    assert places == [run.place for run in plan.planned()]
-    assert len(set(places)) == len(places)
-
-
-def test_no_run_is_refused_and_only_common_multiples_are_snapped(
-    modules: dict[str, ModuleType],
-) -> None:
-    observations, plan = modules["observations"], modules["plan"]
-    rows = observations.read(observations.RESULTS)
+def test_no_run_is_refused_and_only_common_multiples_are_snapped() -> None:
+    rows = observations.ROWS.read()
     assert all(row["mean_s"] for row in rows)
     assert {row["setting"] for row in rows if float(row["snapped"] or 0) > 0} == {plan.LCM}
 
 
-def test_divided_jobs_have_pairs_of_gpus(modules: dict[str, ModuleType]) -> None:
-    workloads = modules["workloads"]
+def test_divided_jobs_have_pairs_of_gpus() -> None:
     jobs = workloads.jobs_of(workloads.DIVIDED, "dynamic", 10, 24, 3, 0.9)
     assert all(job.gpus % 2 == 0 for job in jobs)
     assert {job.model.partition("@")[0] for job in jobs} <= {"gpt1", "gpt2", "gpt3-xl"}
 
 
-def test_a_quantile_counts_iterations_not_intervals(modules: dict[str, ModuleType]) -> None:
-    quantile = modules["observations"].quantile
+def test_a_quantile_counts_iterations_not_intervals() -> None:
+    quantile = observations.quantile
     values, weights = np.array([3.0, 1.0, 2.0]), np.array([1.0, 97.0, 2.0])
     assert [quantile(values, weights, x) for x in (50, 97, 98, 99, 100)] == [1, 1, 2, 2, 3]
 
 
-def test_matched_jobs_take_300_ms_and_send_for_less_than_three_fifths(
-    modules: dict[str, ModuleType],
-) -> None:
+def test_matched_jobs_take_300_ms_and_send_for_less_than_three_fifths() -> None:
     from artist.network.demand.down_and_up import down_and_up
     from artist.run import open_backend
     from artist.units import GIB
     from artist.workload.models import workload
 
     backend = open_backend("analytical")
-    for model in modules["workloads"].MATCHED_MODELS:
+    for model in workloads.MATCHED_MODELS:
         for workers in (4, 12):
             alone = down_and_up(workload(model), workers, 50e9 / 8 / GIB, backend)
             assert alone.iteration_s == pytest.approx(0.300, rel=0.06)
             assert alone.up_s < 0.6 * alone.iteration_s
 
 
-def test_matched_jobs_keep_workers_and_iterations(modules: dict[str, ModuleType]) -> None:
-    workloads = modules["workloads"]
+def test_matched_jobs_keep_workers_and_iterations() -> None:
     ours, theirs = (
         workloads.jobs_of(kind, "poisson", 6, 24, 3, 0.9)
         for kind in (workloads.MATCHED, workloads.CATALOGUE)
@@ -144,17 +98,16 @@ _NOISE = (1.01, 0.99, 1.0, 1.005, 0.995, 1.0)
         (0.8, "**opposite**"),
     ],
 )
-def test_verdicts_on_gains(modules: dict[str, ModuleType], gain: float, verdict: str) -> None:
-    assert modules["judging"].verdict(of_gain(gain), 1.1) == verdict
+def test_verdicts_on_gains(gain: float, verdict: str) -> None:
+    assert judging.verdict(of_gain(gain), 1.1) == verdict
 
 
-def test_an_undecided_gain_is_noise(modules: dict[str, ModuleType]) -> None:
+def test_an_undecided_gain_is_noise() -> None:
     undecided = replace(of_gain(1.3), verdict="undecided")
-    assert modules["judging"].verdict(undecided, 1.1) == "noise"
+    assert judging.verdict(undecided, 1.1) == "noise"
 
 
-def test_a_component_is_joined_and_recurs(modules: dict[str, ModuleType]) -> None:
-    joint = modules["joint"]
+def test_a_component_is_joined_and_recurs() -> None:
     for number in range(joint.CASES):
         one = joint.case(number)
         assert one == joint.case(number)
@@ -164,11 +117,8 @@ def test_a_component_is_joined_and_recurs(modules: dict[str, ModuleType]) -> Non
         assert reached == set(range(len(one.circles)))
 
 
-def test_jobs_that_take_turns_lose_nothing_where_the_score_is_1_without_jitter(
-    modules: dict[str, ModuleType],
-) -> None:
-    simulated, arithmetic = modules["simulated"], modules["arithmetic"]
-    circles = modules["links"].SNAPSHOTS[1]
+def test_jobs_that_take_turns_lose_nothing_where_the_score_is_1_without_jitter() -> None:
+    circles = links.SNAPSHOTS[1]
     shifts_s = arithmetic.solved(circles).shifts_s
     done = simulated.simulated(
         circles, [(0,), (0,)], shifts_s, aligned=True, jitter=0.0, iterations=32, seed=0

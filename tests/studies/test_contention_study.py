@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
-from pathlib import Path
-from types import ModuleType
 
 import pytest
-from study_scripts import import_study, run_study
 
 from artist.results.statistics.compare_values import (
     LESS,
@@ -17,35 +13,11 @@ from artist.results.statistics.compare_values import (
     ComparedValues,
     compare_values,
 )
-
-ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "studies" / "contention" / "study"
+from studies.contention.study import judging, observations, wording
 
 
-def study(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_study(SCRIPT, *arguments)
-
-
-@pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
-    """The scripts by name."""
-    return import_study(SCRIPT, ("observations", "judging", "wording"), monkeypatch)
-
-
-def test_the_page_says_what_the_rows_say() -> None:
-    ran = study("page", "--check")
-    assert ran.returncode == 0, ran.stderr
-
-
-@pytest.mark.slow
-def test_the_runs_still_say_it() -> None:
-    ran = study("runs", "--every", "95")  # shares no divisor with 36, so it meets all policies
-    assert ran.returncode == 0, ran.stderr
-
-
-def test_every_planned_run_has_one_row(modules: dict[str, ModuleType]) -> None:
-    observations = modules["observations"]
-    rows = observations.read(observations.RESULTS)
+def test_every_planned_run_has_one_row() -> None:
+    rows = observations.ROWS.read()
     places = [tuple(row[column] for column in observations.PLACE) for row in rows]
     planned = [
         observations.place_of(name, dict(run.point))
@@ -55,12 +27,11 @@ def test_every_planned_run_has_one_row(modules: dict[str, ModuleType]) -> None:
     assert places == planned
 
 
-def rows_of(modules: dict[str, ModuleType], gandiva_at_4: float) -> list[dict[str, str]]:
+def rows_of(gandiva_at_4: float) -> list[dict[str, str]]:
     """Six replicates in which Gandiva beats FIFO by a third without contention.
 
     With it, on 4:1 racks, its mean JCT is about `gandiva_at_4` times that.
     """
-    observations = modules["observations"]
     jct = {"fifo": 300.0, "gandiva": 200.0}
 
     def row(seed: int, policy: str, ratio: int, contention: str) -> dict[str, str]:
@@ -80,12 +51,12 @@ def rows_of(modules: dict[str, ModuleType], gandiva_at_4: float) -> list[dict[st
     ]
 
 
-def test_a_pair_that_contention_reverses_is_told(modules: dict[str, ModuleType]) -> None:
-    one = modules["judging"].Judged(rows_of(modules, 2.0))
+def test_a_pair_that_contention_reverses_is_told() -> None:
+    one = judging.Judged(rows_of(2.0))
     assert [(x.ratio, x.first, x.other, x.kind) for x in one.changes()] == [
         (4, "fifo", "gandiva", "surely reversed")
     ]
-    assert modules["wording"].reversals(one) == (
+    assert wording.reversals(one) == (
         "On 4:1 racks, gandiva, surely ahead of fifo without contention, is surely behind it"
         " (mean JCT)."
     )
@@ -94,29 +65,25 @@ def test_a_pair_that_contention_reverses_is_told(modules: dict[str, ModuleType])
     assert cost.ratio == pytest.approx(2.025, abs=1e-3)
 
 
-def test_no_change_is_told_where_contention_costs_too_little(
-    modules: dict[str, ModuleType],
-) -> None:
-    one = modules["judging"].Judged(rows_of(modules, 1.1))
+def test_no_change_is_told_where_contention_costs_too_little() -> None:
+    one = judging.Judged(rows_of(1.1))
     assert one.changes() == []
-    assert modules["wording"].reversals(one) == "No pair of policies is surely reversed."
+    assert wording.reversals(one) == "No pair of policies is surely reversed."
 
 
-def test_runs_without_contention_that_differ_between_fabrics_are_refused(
-    modules: dict[str, ModuleType],
-) -> None:
-    rows = rows_of(modules, 1.1)
+def test_runs_without_contention_that_differ_between_fabrics_are_refused() -> None:
+    rows = rows_of(1.1)
     odd = next(
         row for row in rows if row["contention"] == "none" and row["oversubscription"] == "2"
     )
     odd["jct_mean_s"] = "1"
     with pytest.raises(ValueError, match="without contention the fabrics give different runs"):
-        modules["judging"].Judged(rows)
+        judging.Judged(rows)
 
 
-def test_a_missing_seed_is_refused(modules: dict[str, ModuleType]) -> None:
+def test_a_missing_seed_is_refused() -> None:
     with pytest.raises(ValueError, match="lacks a seed"):
-        modules["judging"].Judged(rows_of(modules, 1.1)[:-1])
+        judging.Judged(rows_of(1.1)[:-1])
 
 
 SURELY_LESS = compare_values((100.0, 110, 95, 103, 99), (50.0, 56, 47, 52, 50))
@@ -139,11 +106,10 @@ PERHAPS_MORE = replace(SURELY_MORE, verdict=UNDECIDED)
     ],
 )
 def test_how_an_order_changes(
-    modules: dict[str, ModuleType],
     before: ComparedValues,
     after: ComparedValues,
     move: ComparedValues,
     kind: str,
 ) -> None:
     assert (SURELY_LESS.verdict, SURELY_MORE.verdict) == (LESS, MORE)
-    assert modules["judging"].kind_of_change(before, after, move) == kind
+    assert judging.kind_of_change(before, after, move) == kind

@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from types import ModuleType
-
 import pytest
-from study_scripts import import_study, run_study
 
-ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "studies" / "failures" / "study"
+from studies.failures.study import simulated, wording
 
 
-@pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
-    """The scripts by name."""
-    return import_study(SCRIPT, ("simulated", "wording"), monkeypatch)
-
-
-def test_the_page_says_what_the_rows_say() -> None:
-    ran = run_study(SCRIPT, "page", "--check")
-    assert ran.returncode == 0, ran.stderr
-
-
-def test_the_fastest_run_still_says_it(modules: dict[str, ModuleType]) -> None:
-    of = modules["simulated"]
+def test_the_fastest_run_still_says_it() -> None:
+    of = simulated
     case = next(case for case in of.cases() if case["run"]["gpus"] == 2048)
     row = next(row for row in of.read() if row["case"] == case["name"])
     assert of.simulated(case) == row
 
 
-@pytest.mark.slow
-def test_all_runs_still_say_it() -> None:
-    ran = run_study(SCRIPT, "runs", "--check")
-    assert ran.returncode == 0, ran.stderr
-
-
-def test_simulated_times_are_those_of_theory_and_of_the_papers_projections(
-    modules: dict[str, ModuleType],
-) -> None:
-    of, wording = modules["simulated"], modules["wording"]
+def test_simulated_times_are_those_of_theory_and_of_the_papers_projections() -> None:
+    of = simulated
     for case, row in zip(of.cases(), of.read(), strict=True):
         assert wording.off(row) < wording.SURE
         assert abs(row["ratio"] - row["daly_ratio"]) < 0.02

@@ -3,52 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from study_scripts import import_study, run_study
 
 from artist.results.statistics.compare_values import compare_values
-
-SCRIPT = Path(__file__).parents[2] / "studies" / "rl" / "study"
-NAMES = ("plan", "observations", "judging", "paper", "wording")
-
-
-def study(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_study(SCRIPT, *arguments)
+from studies.common.rows import RowsFile
+from studies.rl.study import judging, paper, plan, trainings, wording
+from studies.rl.study.observations import ROWS
 
 
-@pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
-    """The scripts by name."""
-    return import_study(SCRIPT, NAMES, monkeypatch)
-
-
-def test_the_page_says_what_the_rows_say() -> None:
-    ran = study("page", "--check")
-    assert ran.returncode == 0, ran.stderr
-
-
-@pytest.mark.slow
-def test_the_runs_still_say_it() -> None:
-    ran = study("runs", "--every", "97")
-    assert ran.returncode == 0, ran.stderr
-
-
-def test_every_planned_run_has_one_row(modules: dict[str, ModuleType]) -> None:
-    observations, plan = modules["observations"], modules["plan"]
-    rows = observations.read(observations.RESULTS)
-    places = [tuple(row[column] for column in observations.PLACE) for row in rows]
-    assert places == [run.place for run in plan.planned()]
-    assert len(set(places)) == len(places)
-
-
-def test_the_judgement_has_at_least_twenty_traces_that_no_training_used(
-    modules: dict[str, ModuleType],
-) -> None:
-    plan = modules["plan"]
+def test_the_judgement_has_at_least_twenty_traces_that_no_training_used() -> None:
     seeds = {run.seed for run in plan.planned()}
     assert len(seeds) >= 20
     assert not seeds & {0, 1, *range(5000, 5100)}
@@ -57,18 +23,18 @@ def test_the_judgement_has_at_least_twenty_traces_that_no_training_used(
 @pytest.mark.parametrize(
     ("factor", "word"), [(0.9, "**win**"), (1.1, "loss"), (1.005, "no difference")]
 )
-def test_verdicts(modules: dict[str, ModuleType], factor: float, word: str) -> None:
+def test_verdicts(factor: float, word: str) -> None:
     base = (100.0, 110.0, 95.0, 103.0, 99.0, 101.0)
     noise = (1.01, 0.99, 1.0, 1.005, 0.995, 1.0)
     other = tuple(x * factor * f for x, f in zip(base, noise, strict=True))
-    assert modules["judging"].verdict(compare_values(base, other)) == word
+    assert judging.verdict(compare_values(base, other)) == word
 
 
 # -- the paper's setting, on a table that is worked out by hand ------------------------
 
 
 @pytest.fixture
-def tables(modules: dict[str, ModuleType], tmp_path: Path) -> tuple[ModuleType, object, Path]:
+def tables(tmp_path: Path) -> tuple[ModuleType, object, Path]:
     """Model m does a sample a second; beside another m on a shared machine half of one."""
     kinds = [f"m,{gpus},{count}" for gpus in (2, 4, 8) for count in (2, 4) if count <= gpus]
     alone = "\n".join([",isol_thp", *(f'"{kind}",1.0' for kind in kinds)])
@@ -76,7 +42,6 @@ def tables(modules: dict[str, ModuleType], tmp_path: Path) -> tuple[ModuleType, 
     head = ",".join(["", *(f'"{kind}"' for kind in kinds)])
     rows = [",".join([f'"{kind}"', *["0.5"] * len(kinds)]) for kind in kinds]
     (tmp_path / "shared_thp_ratio.csv").write_text("\n".join([head, *rows]) + "\n")
-    paper = modules["paper"]
     return paper, paper.Tables.read(tmp_path), tmp_path
 
 
@@ -115,3 +80,38 @@ def test_coded_orders_are_the_reverse_of_their_names(tables) -> None:
     coded = run(tables, sizes, "srtf as coded", "one machine")[1]
     assert correct == (4 * 1200 + 4200) / 5
     assert coded > correct
+
+
+def test_the_page_says_which_rows_it_lacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, file in (("PAPER", "paper.csv"), ("TRAININGS", "trainings.csv")):
+        monkeypatch.setattr(wording, name, RowsFile(tmp_path / file, (), "rl"))
+    text = wording.page_text(ROWS.read())
+    assert "`paper.csv` is missing: it needs the authors' tables" in text
+    assert "`trainings.csv` is missing. Train with several seeds" in text
+
+
+def test_a_search_that_changes_nothing_makes_no_difference() -> None:
+    base = (100.0, 110.0, 95.0)
+    assert judging.verdict(compare_values(base, base)) == "no difference"
+
+
+def test_trainings_are_averaged_over_traces_and_then_over_seeds() -> None:
+    """Seeds 0 and 1 take 10 % and 30 % more than the baseline: 20 % on average."""
+    base = {cell: [100.0, 200.0] for cell in trainings.CELLS}
+    rows = [
+        {
+            "network": "n",
+            "training_seed": str(seed),
+            "steps": "4096",
+            "machines": str(machines),
+            "load": load,
+            "seed": str(trace),
+            "jct_mean_s": str(share * base[machines, load][trace]),
+        }
+        for seed, share in ((0, 1.1), (1, 1.3))
+        for machines, load in trainings.CELLS
+        for trace in (0, 1)
+    ]
+    lines = trainings.seeds_table(rows, base).splitlines()
+    assert lines[2].startswith("| n, seed 0, 4,096 steps | +10.0 % |")
+    assert lines[4].startswith("| n: mean ± standard deviation | +20.0 % ± 14.1 |")

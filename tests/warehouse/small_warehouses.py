@@ -53,7 +53,7 @@ def region_of(x: Instance, job: int, home: list[int]) -> int | None:
 
 
 def oracle(x: Instance, options: PlanOptions, home: list[int]) -> tuple[float, bool]:
-    """Figure 4, one loop each: the objective, and whether (4) and (5) hold."""
+    """Figure 4 and overload, one loop each: the objective, and whether (4) and (5) hold."""
     regions, kinds, jobs = range(len(x.regions)), range(len(x.kinds)), range(len(x.jobs))
     place = [region_of(x, job, home) for job in jobs]
     total = sum(x.size[t] for j in jobs for t in x.reads.of(j))
@@ -74,6 +74,9 @@ def oracle(x: Instance, options: PlanOptions, home: list[int]) -> tuple[float, b
                 weight = options.w_urgent if p < options.urgent else options.w_other
                 uneven = (mine / whole - supply / x.supply[:, k].sum()) ** 2
                 cost += options.w_gpu * weight * uneven / (1 + math.exp(-over))
+        urgent = [j for j in jobs if x.kind[j] >= 0 and x.priority[j] < options.urgent]
+        ratio = sum(x.gpu_h[j] for j in urgent if place[j] == r) / x.supply[r].sum()
+        cost += options.w_overload * max(0.0, ratio - options.full)
         stored = sum(x.size[t] for t in range(len(home)) if home[t] == r)
         uneven = stored / x.size.sum() - x.storage[r] / x.storage.sum()
         cost += options.w_storage * uneven**2

@@ -86,11 +86,11 @@ def compare(
     chosen = options.scenario_of(context.params)
     from artist.cli.comparison_text import as_json, print_comparison
     from artist.errors import ConfigError
-    from artist.experiments.compare import compare as run
-    from artist.experiments.compared_metrics import check_metrics, everyday_policies
-    from artist.experiments.comparison_rows import comparison_rows
+    from artist.experiments.comparison.compare import compare as run
+    from artist.experiments.comparison.metrics import check_metrics, everyday_policies
+    from artist.experiments.comparison.rows import comparison_rows
+    from artist.experiments.comparison.until import BUDGET
     from artist.experiments.executors import cores
-    from artist.experiments.until import BUDGET
     from artist.results.table_files import check_table_file, write_table
     from artist.results.terms.chief_metrics import COMPARED, IN_WORDS
 
@@ -138,7 +138,7 @@ def compare(
 def _varied(texts: list[str]) -> dict[str, list[Any]]:
     """Setting -> values of `--vary`."""
     from artist.errors import ConfigError
-    from artist.experiments.variants import parse_vary
+    from artist.experiments.comparison.variants import parse_vary
 
     if len(texts) > 1:
         raise ConfigError(

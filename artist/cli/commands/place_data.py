@@ -13,8 +13,18 @@ from artist.warehouse.solver import Solver
 
 
 def place_data(
-    warehouse: Annotated[Path, typer.Argument(metavar="WAREHOUSE", help="Folder of four tables.")],
+    warehouse: Annotated[
+        Path,
+        typer.Argument(metavar="WAREHOUSE", help="Folder of four tables, or a run with data."),
+    ],
     out: Annotated[Path | None, typer.Option(help="Folder for the plan.")] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Run with data: its demand and homes replace those."),
+    ] = None,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write the measured warehouse here.")
+    ] = None,
     solver: Annotated[
         Solver, typer.Option(help="highs: the optimum of a small warehouse.")
     ] = Solver.CLIMB,
@@ -30,17 +40,19 @@ def place_data(
     from artist.cli.progress_bar import bar_of_runs
     from artist.io.folders import check_folder
     from artist.warehouse.files import details, is_plan, write_plan
+    from artist.warehouse.measured import is_run, pieces_of
     from artist.warehouse.plan import balance, place
-    from artist.warehouse.read import read_warehouse
 
     options = _options(set_ or [])
     if out is not None:
         check_folder(out, "plan", is_plan, overwrite=overwrite)
-    instance = read_warehouse(warehouse)
+    run = warehouse if is_run(warehouse) else measured
+    instance = _read(warehouse, measured, keep, overwrite=overwrite)
     with bar_of_runs(quiet=quiet, what="tables") as show:
         plan = place(instance, options, solver, show)
     if out is not None:
-        write_plan(plan, solver, out, overwrite=overwrite)
+        pieces = None if run is None else pieces_of(run)
+        write_plan(plan, solver, out, overwrite=overwrite, pieces=pieces)
         if not quiet:
             note(f"wrote {out}: moves.csv to review; artist sim --data {out / 'tables.csv'}")
     if format_ is Format.JSON:
@@ -51,6 +63,34 @@ def place_data(
     print_table(f"plan of {warehouse}", ("", ""), list(facts.items()), header=False)
     even = balance(plan)
     print_table("demand over supply", tuple(even), zip(*even.values(), strict=True))
+
+
+def _read(warehouse: Path, run: Path | None, keep: Path | None, *, overwrite: bool) -> Any:
+    """The warehouse, with the demand of a run if there is one.
+
+    Raises:
+        ConfigError: two runs, or nothing was measured that could be kept.
+    """
+    from artist.errors import ConfigError
+    from artist.io.folders import check_folder
+    from artist.warehouse.files import is_warehouse, write_warehouse
+    from artist.warehouse.measured import is_run, measured
+    from artist.warehouse.read import read_warehouse
+
+    base: Path | None = warehouse
+    if is_run(warehouse):
+        if run is not None:
+            raise ConfigError(f"--measured {run}: {warehouse} is a run too; give one of them")
+        base, run = None, warehouse
+    if run is None:
+        if keep is not None:
+            raise ConfigError(f"--keep {keep}: nothing is measured; add --measured RUN")
+        return read_warehouse(warehouse)
+    tables = measured(run, base)
+    if keep is not None:
+        check_folder(keep, "warehouse", is_warehouse, overwrite=overwrite)
+        write_warehouse(tables, keep, overwrite=overwrite)
+    return read_warehouse(warehouse, tables)
 
 
 def _options(sets: list[str]) -> Any:

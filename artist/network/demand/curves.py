@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -50,6 +50,11 @@ class Curve:
     compute_s: float
     """Compute time of the query's iteration; times and bytes are of this one."""
     source: str
+    spans: tuple[float, ...] = field(init=False, compare=False)
+    """1 / shares: how much longer bytes take."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spans", tuple([1.0 / x for x in self.shares]))
 
     def comm_ratio(self, share: float) -> float:
         """Exposed communication over compute time."""
@@ -63,7 +68,7 @@ class Curve:
         """The share at which a contended dimension is busy for so long; 1 if it is even at 1."""
         if busy_ratio <= self.busy_ratios[0] or len(self.shares) == 1:
             return 1.0
-        spans = [1.0 / x for x in self.shares]
+        spans = self.spans
         right = min(bisect_left(self.busy_ratios, busy_ratio), len(spans) - 1)
         rise = self.busy_ratios[right] - self.busy_ratios[right - 1]
         if rise == 0:
@@ -76,9 +81,9 @@ class Curve:
             raise ConfigError(f"share {share}: a share of the bandwidth is above 0 and at most 1")
         if share == 1 or len(values) == 1:
             return values[0]
-        spans = [1.0 / x for x in self.shares]
-        right = min(max(bisect_left(spans, 1.0 / share), 1), len(spans) - 1)
-        part = (1.0 / share - spans[right - 1]) / (spans[right] - spans[right - 1])
+        spans, span = self.spans, 1.0 / share
+        right = min(max(bisect_left(spans, span), 1), len(spans) - 1)
+        part = (span - spans[right - 1]) / (spans[right] - spans[right - 1])
         return values[right - 1] + part * (values[right] - values[right - 1])
 
 
@@ -100,6 +105,7 @@ class GrowingCurve:
         """The shares at which there are points."""
         self.traffic, self.compute_s, self.source = traffic, compute_s, source
         self._ask = ask
+        self._negated = [-point for point in every]
         self._asked = Curve((), (), (), traffic, compute_s, source)
 
     def comm_ratio(self, share: float) -> float:
@@ -119,12 +125,14 @@ class GrowingCurve:
 
     def _around(self, share: float) -> Curve:
         """The curve with the two points between which a share lies."""
-        below = sum(point > share for point in self.every)
-        return self.up_to(min(below + 1, len(self.every)))
+        larger = bisect_left(self._negated, -share)
+        return self.up_to(min(larger + 1, len(self.every)))
 
     def up_to(self, points: int) -> Curve:
         """The curve with its first points, at least so many of them."""
         known = self._asked
+        if len(known.shares) >= points:
+            return known
         for share in self.every[len(known.shares) : points]:
             comm, busy = self._ask(share)
             # Another neighbour of an uneven shape may be the slower one, and send for less long.

@@ -28,7 +28,8 @@ from artist.network.rates.expected import ExpectedLinks
 from artist.network.rates.mean_of_run import MEAN, Mean
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.phases_of_run import Phases
-from artist.network.rates.uplinks import PlacedJob, Uplinks
+from artist.network.rates.placed_job import PlacedJob
+from artist.network.rates.uplinks import Uplinks
 from artist.units import Tick
 from artist.workload.job import Job
 
@@ -83,6 +84,11 @@ class ContendedRates:
         self._placed: dict[int, PlacedJob] = {}
         self.links = ExpectedLinks(uplinks, self._placed, self._alone.alone, solver is not crowds)
         """Answers about jobs that are not there yet."""
+
+    @property
+    def facts(self) -> list[object]:
+        """What copies of a run may share: who estimates, and what is known of placements."""
+        return [*self._alone.facts, *self._uplinks.facts(self._placed.values()), *self.links.facts]
 
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]

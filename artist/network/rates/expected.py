@@ -11,16 +11,21 @@ once, while all others keep their shares: one round of the fixed point of `mean_
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from artist.cluster.placement import Placement
 from artist.contract import LinkPattern, Moves, Rate, Slowdowns, Uplink
 from artist.network.rates.mean_of_run import Mean
-from artist.network.rates.uplinks import PlacedJob, Uplinks
+from artist.network.rates.placed_job import PlacedJob
+from artist.network.rates.uplinks import Uplinks
 from artist.workload.job import Job
 
 # The job that is asked about has no handle yet. Those of jobs are 0 and above; the handles of
 # jobs that would move are below this one.
 _ASKED = -1
+
+MOST_ENTERED = 1000
+"""Jobs that are remembered; policies ask about the same ones again and again."""
 
 
 class ExpectedLinks:
@@ -36,6 +41,17 @@ class ExpectedLinks:
         self._uplinks, self._placed, self._alone = uplinks, placed, alone
         self.phases_count = phases_count
         self._known: dict[object, Slowdowns] = {}
+        self._entered: dict[tuple[int, str, float, Placement], PlacedJob] = {}
+        """Jobs that were asked about, with what is known of them on their own."""
+
+    @property
+    def facts(self) -> tuple[object, ...]:
+        """What copies of a run may share."""
+        return (self._entered,)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy goes on to other instants, at which other answers hold."""
+        return {**self.__dict__, "_known": {}}
 
     def forget(self) -> None:
         """Jobs have come or gone: answers of before do not hold any more."""
@@ -89,8 +105,14 @@ class ExpectedLinks:
         return uplinks, jobs
 
     def _entering(self, handle: int, job: Job, placement: Placement) -> PlacedJob:
-        crossed = self._uplinks.crossed(placement)
-        return PlacedJob(handle, job, placement, 0, self._alone(job, placement), crossed)
+        alone = self._alone(job, placement)  # a run counts how often estimates are asked for
+        key = (handle, job.model, job.compute_s, placement)
+        if key not in self._entered:
+            if len(self._entered) >= MOST_ENTERED:
+                self._entered.clear()
+            crossed = self._uplinks.crossed(placement)
+            self._entered[key] = PlacedJob(handle, job, placement, 0, alone, crossed)
+        return self._entered[key]
 
 
 def _shares(

@@ -32,6 +32,12 @@ class AloneRates:
         self._tree = tree
         self._estimate = estimate
 
+    @property
+    def facts(self) -> tuple[object, ...]:
+        """What copies of a run may share: who estimates."""
+        service = getattr(self._estimate, "__self__", None)
+        return () if service is None else (service,)
+
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:

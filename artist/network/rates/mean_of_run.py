@@ -17,12 +17,13 @@ from artist.network.models.mean import (
     CONVERGED,
     MOST_ROUNDS,
     MOST_TOGETHER,
+    Chain,
     Crowds,
     SendingJob,
-    chain_s,
 )
 from artist.network.models.patterns import Flow, SharedLink
-from artist.network.rates.uplinks import LoneJob, PlacedJob, Uplinks
+from artist.network.rates.placed_job import LoneJob, PlacedJob
+from artist.network.rates.uplinks import Uplinks
 from artist.network.sharing import MOST_ROUNDS as MOST_CURVE_ROUNDS
 from artist.network.sharing import SETTLED
 from artist.units import Tick
@@ -44,16 +45,30 @@ class Mean:
         self, jobs: Sequence[PlacedJob], running: Mapping[int, JobView], now: Tick
     ) -> Mapping[int, float]:
         """Shares of few joined jobs, from the chain of all."""
+        if len(jobs) > 1:
+            return self._shares(jobs)
+        # Most questions are about one job: what would it get without others? The answer depends on
+        # nothing but the links that bind, so the job keeps it.
+        (placed,) = jobs
+        bound = tuple(self._uplinks.bound(placed))
+        if bound not in placed.lone_shares:
+            placed.lone_shares[bound] = self._shares(jobs)[placed.handle]
+        return {placed.handle: placed.lone_shares[bound]}
+
+    def _shares(self, jobs: Sequence[PlacedJob]) -> Mapping[int, float]:
         every = [self._uplinks.lone(placed) for placed in jobs]
         links, flows = self._numbered(every)
         shares = [1.0] * len(jobs)
+        chain: Chain | None = None
         for _ in range(MOST_CURVE_ROUNDS):
             before = [x.curved.iteration_s(share) for x, share in zip(every, shares, strict=True)]
             sending = [
                 _sending(x, share, of_job)
                 for x, share, of_job in zip(every, shares, flows, strict=True)
             ]
-            periods_s = chain_s(links, sending).tolist()
+            # Rounds differ in Down times only.
+            chain = chain or Chain(links, sending)
+            periods_s = chain.periods_s(sending).tolist()
             shares = [
                 _share(x, job, period_s)
                 for x, job, period_s in zip(every, sending, periods_s, strict=True)

@@ -8,8 +8,9 @@ from dataclasses import replace
 from artist.contract import JobView, Turn
 from artist.network.models.components import Model
 from artist.network.models.patterns import InTurn
+from artist.network.rates.placed_job import PlacedJob
 from artist.network.rates.turns_of_run import TurnsOfRun
-from artist.network.rates.uplinks import PlacedJob, Uplinks
+from artist.network.rates.uplinks import Uplinks
 from artist.network.sharing import CurvedJob, shared
 from artist.units import TICKS_PER_S, Tick
 

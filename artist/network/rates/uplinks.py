@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 
 from artist.cluster.links import Link, both_directions
 from artist.cluster.placement import Placement
 from artist.cluster.shape import shape
 from artist.cluster.tree import ClusterTree
-from artist.contract import LinkPattern, Rate, Turn, Uplink, UpPhase
+from artist.contract import LinkPattern, Uplink, UpPhase
 from artist.network.demand.curves import Curves, Sent
 from artist.network.demand.ways import (
     Way,
@@ -34,59 +33,12 @@ from artist.network.demand.ways import (
 from artist.network.models.mean import sending_job
 from artist.network.models.patterns import Flow, SharedLink
 from artist.network.rates.network_of_run import NetworkOfRun
+from artist.network.rates.placed_job import LoneJob, Looked, PlacedJob
 from artist.network.sharing import SLOWED, CurvedJob, seen_by_models
-from artist.units import GIB, Tick
-from artist.workload.job import Job
+from artist.units import GIB
 
-
-@dataclass(slots=True)
-class Looked:
-    """A job's traffic over the uplinks of one level and outer ones."""
-
-    ways: tuple[Way, ...]
-    offered: dict[Uplink, tuple[float, float]]
-    """Bytes per second up and down, while the job communicates alone."""
-    busy_ratio: float
-    """Time for which it sends them, over compute time."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoneJob:
-    """What a job does on the links while no other job is there."""
-
-    curved: CurvedJob
-    ways: tuple[tuple[Link, ...], ...]
-    """Of each flow, the links that it crosses."""
-    flows: tuple[Flow, ...]
-    """Without links. They end together."""
-    busy_s: float
-    """Up time on the links; longer than that of the query if its own links limit the job."""
-
-
-@dataclass(slots=True)
-class PlacedJob:
-    """A running job on the network."""
-
-    handle: int
-    job: Job
-    placement: Placement
-    started: Tick
-    alone: Rate
-    gpus_in_a_part: dict[Uplink, int]
-    """By uplink that the job crosses: its GPUs in the largest part at this level."""
-    turn: Turn | None = None
-    share: float = 1.0
-    """What a model of contention leaves it of the bandwidth."""
-    rate: Rate = field(init=False)
-    looked: dict[int, Looked] = field(default_factory=dict)
-    """By level."""
-    curved: dict[int, CurvedJob] = field(default_factory=dict)
-    """By level."""
-    lone: dict[int, LoneJob] = field(default_factory=dict)
-    """By level."""
-
-    def __post_init__(self) -> None:
-        self.rate = self.alone
+MOST_LOOKED = 4096
+"""Placements that are remembered; they return again and again."""
 
 
 class Uplinks:
@@ -109,6 +61,14 @@ class Uplinks:
         self._changed: set[Uplink] = set()
         """Those that jobs have entered or left since `_busy` was asked for."""
         self.binding: set[Uplink] = set()
+        self._looked_before: dict[tuple[str, Placement, int], Looked] = {}
+
+    def facts(self, jobs: Iterable[PlacedJob]) -> Iterator[object]:
+        """What copies of a run may share, also of jobs: answers that stay true."""
+        yield from (self._fabric, self._curves, self._capacities, self._looked_before)
+        for placed in jobs:
+            yield from (placed.looked, placed.curved, placed.lone, placed.lone_shares)
+            yield from (placed.placement, placed.alone)
 
     def enter(self, placed: PlacedJob) -> None:
         """A job gets its GPUs."""
@@ -295,9 +255,17 @@ class Uplinks:
         return placed.gpus_in_a_part[uplink] * granted * GIB
 
     def _looked(self, placed: PlacedJob, level: int) -> Looked:
-        if level not in placed.looked:
-            placed.looked[level] = self._look(placed, level)
-        return placed.looked[level]
+        looked = placed.looked.get(level)
+        if looked is None:
+            # Jobs of one model on the same GPUs send the same; only their compute times differ.
+            key = (placed.job.model, placed.placement, level)
+            looked = self._looked_before.get(key)
+            if looked is None:
+                if len(self._looked_before) >= MOST_LOOKED:
+                    self._looked_before.clear()
+                looked = self._looked_before[key] = self._look(placed, level)
+            placed.looked[level] = looked
+        return looked
 
     def _look(self, placed: PlacedJob, level: int) -> Looked:
         sent = self._sent(placed, level)

@@ -159,7 +159,7 @@ class Gandiva(BasePolicy):
         contestable = [
             job
             for handle, job in (view.running.items() if slice_ends else ())
-            if job.iterations_done(view.now) > self._done_before[handle]
+            if job.iterations_done(view.now) > self._done_before[handle] and view.frees(job)
         ]
         sharing = Sharing(view, self.options.most_slowdown)
         contest = Contest(view.free, contestable, partial(self._place, sharing))

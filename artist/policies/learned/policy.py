@@ -41,6 +41,15 @@ class NetworkOptions(Options):
         description="where the network answers none: wait, or greedy, the first candidate is next",
     )
 
+    # As in training. Networks that ship have another (policies/table.py, model cards).
+    caution: float = Field(
+        default=1.0,
+        ge=0,
+        le=100,
+        description="how much of the rule that it started from a network keeps: less leaves it "
+        "sooner, 0 forgets it; networks that started from none do not ask",
+    )
+
 
 class LearnedOptions(NetworkOptions):
     """Options of the policy."""
@@ -71,13 +80,17 @@ class Learned(BasePolicy):
                 "policy learned: which network? give --set policy.weights=FILE, a policy.npz of "
                 "`artist train`"
             )
-        self._open(options.weights, options.on_none)
+        self._open(options.weights, options)
 
-    def _open(self, file: str, on_none: OnNone) -> None:
-        self._file, self._on_none = file, on_none
+    def _open(self, file: str, options: NetworkOptions) -> None:
+        self._file, self._on_none = file, options.on_none
         arrays, self.manifest = read_weights(Path(file))
         self._network = network_of(
-            arrays, self.manifest.network, self.manifest.task, f"weights {file}"
+            arrays,
+            self.manifest.network,
+            self.manifest.task,
+            f"weights {file}",
+            options.caution,
         )
         self._task: Task | None = None
         self._observation: Observation | None = None
@@ -123,7 +136,7 @@ class Shipped(Learned):
     Options = ShippedOptions
 
     def __init__(self, options: ShippedOptions) -> None:
-        self._open(str(SHIPPED / f"{options.network}.npz"), options.on_none)
+        self._open(str(SHIPPED / f"{options.network}.npz"), options)
 
 
 def greedy(mask: Mask) -> int:

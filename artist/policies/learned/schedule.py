@@ -15,12 +15,12 @@ import numpy as np
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
-from artist.contract import JobView
+from artist.contract import ClusterView, JobView, Start
 from artist.policies.learned.options import TaskOptions
 from artist.policies.learned.task import Mask, Task
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.placers import placer
-from artist.policies.shared.ranking import Rank, behind, by_rank
+from artist.policies.shared.ranking import LastRanked, Rank, behind, by_rank
 
 
 class Schedule(Task):
@@ -31,6 +31,9 @@ class Schedule(Task):
         self.actions = options.candidates + 1
         self._placer = placer(options.placement)
         self._allowed = np.zeros(self.actions, dtype=bool)
+        # It needs ranks that never rise while a job runs. Attained service rises.
+        never_rises = options.preemption == "at-once" and options.order != "service"
+        self._last = LastRanked() if never_rises else None
         # Running jobs that have not come forward in this round, the last in order first.
         self._to_come: list[tuple[Rank, JobView]] = []
 
@@ -48,9 +51,29 @@ class Schedule(Task):
             return
         view = self.view
         first = self._queue.first(view.cluster.gpus)
-        running = behind(first, view.running.values(), lambda job: self._rank(job, view.now))
+        running = self._behind(view, first) if first is not None else []
+        if view.on_notice:
+            running = [(rank, job) for rank, job in running if view.frees(job)]
         self._to_come = sorted(running, key=by_rank, reverse=True)
         contest.contend(job for _, job in self._to_come)
+
+    def _behind(self, view: ClusterView, first: tuple[Rank, int]) -> list[tuple[Rank, JobView]]:
+        """Running jobs that come after a waiting one."""
+
+        def rank(job: JobView) -> Rank:
+            return self._rank(job, view.now)
+
+        if self._last is None:
+            return behind(first, view.running.values(), rank)
+        return self._last.behind(first, view.running, rank)
+
+    def begin(self, view: ClusterView) -> bool:
+        """Start a round, as every task does."""
+        if self._last is not None:
+            # A job that waits again may have lost iterations: its bound may not hold any more.
+            for handle in (*view.finished, *(job.handle for job in view.entered)):
+                self._last.forget(handle)
+        return super().begin(view)
 
     def _choose(self) -> None:
         pool, free = self.contest.pool, self.contest.free.total
@@ -87,9 +110,16 @@ class Schedule(Task):
         return job
 
     def _end(self, contest: Contest) -> None:
-        for _, job in reversed(self._to_come):
-            contest.offer(job)
+        if self._to_come and not contest.leaves_all:
+            for _, job in reversed(self._to_come):
+                contest.offer(job)
         self._to_come = []
+        if self._last is not None:
+            view = self.view
+            for decision in contest.decisions:
+                if isinstance(decision, Start):
+                    job = view.waiting[decision.handle]
+                    self._last.add(job.handle, self._rank(job, view.now))
 
 
 def _after(keys: list[tuple[Rank, int]], key: tuple[Rank, int]) -> int:

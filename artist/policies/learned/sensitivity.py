@@ -25,7 +25,7 @@ from artist.contract import NO_SHARED_LINKS, JobView
 from artist.policies.learned.options import TaskOptions
 from artist.policies.learned.task import Task
 from artist.policies.shared.packing import best_level, pack_in_level
-from artist.units import TICKS_PER_S
+from artist.units import TICKS_PER_S, Tick
 
 OF_A_CANDIDATE = (
     "1 if there is a candidate",
@@ -42,6 +42,10 @@ OF_A_CANDIDATE = (
     "sum of the losses of others",
     "takes GPUs of running jobs",
 )
+DEMAND = OF_A_CANDIDATE.index("GPUs / 4 machines")
+SPREAD = OF_A_CANDIDATE.index("machines needed / machines used")
+ONE_MACHINE = 0.25
+"""`DEMAND` of a job that fills the largest machine."""
 OF_THE_CLUSTER = (
     "free GPUs",
     "GPUs that can be had",
@@ -87,6 +91,9 @@ class Sensitivity:
         # By demand, in the present state: a task places jobs of one demand alike, so candidates of
         # one demand would lie on the same GPUs. Most candidates ask for one GPU.
         self._lies: dict[int, _Lies | None] = {}
+        # What does not change within a round, by handle and the tick at which the job entered.
+        self._asked: Tick = -1
+        self._own: dict[tuple[int, Tick], tuple[float, ...]] = {}
         # Share of communication of a model on so many GPUs of the empty cluster.
         self._at_best: dict[tuple[str, int], float] = {}
 
@@ -99,6 +106,9 @@ class Sensitivity:
     def update(self, task: Task) -> npt.NDArray[np.float32]:
         """Observe; the array holds until the next call."""
         self._lies.clear()
+        if self._asked != task.view.now:
+            self._asked = task.view.now
+            self._own.clear()
         rows, cluster = self.parts
         count = len(task.candidates)
         for index, (_, job) in enumerate(task.candidates):
@@ -108,21 +118,27 @@ class Sensitivity:
         return self.values
 
     def _of_candidate(self, task: Task, view: JobView) -> tuple[float, ...]:
-        job, now, tree = view.job, task.view.now, self._tree
-        gpus = job.gpus
-        left_s = (job.iterations - view.iterations_done(now)) * job.compute_s
-        waited_s = (now - view.entered) / TICKS_PER_S
+        gpus = view.job.gpus
+        key = (view.handle, view.entered)
+        own = self._own.get(key)
+        if own is None:
+            own = self._own[key] = self._of_job(view, task.view.now)
         if gpus not in self._lies:
             self._lies[gpus] = self._lie(task, view)
-        at_best = self._best(task, view)
+        return own + self._where(task, view, self._lies[gpus], self._best(task, view))
+
+    def _of_job(self, view: JobView, now: Tick) -> tuple[float, ...]:
+        """What does not depend on where it would lie."""
+        job, gpus = view.job, view.job.gpus
+        left_s = (job.iterations - view.iterations_done(now)) * job.compute_s
+        waited_s = (now - view.entered) / TICKS_PER_S
         return (
             1.0,
-            gpus / tree.gpus,
+            gpus / self._tree.gpus,
             min(1.0, gpus / (4 * self._machine_gpus)),
             min(1.0, math.log1p(left_s) / YEAR),
             min(1.0, math.log1p(left_s * gpus) / _GPU_YEARS),
             min(1.0, math.log1p(waited_s) / YEAR),
-            *self._where(task, view, self._lies[gpus], at_best),
         )
 
     def _lie(self, task: Task, view: JobView) -> _Lies | None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.kinds import kind_of_units
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.policies.quota.ledger import LAST_CLASS
@@ -53,16 +54,44 @@ class Books:
             tree.ancestor(self.scopes.cluster, c, self.scopes.region) for c in clusters
         ]
         sizes = tree.levels[self.scopes.cluster].gpus
+        self.kinds = kind_of_units(tree, self.scopes.cluster)
+        """By cluster: its kind of GPUs, or None if it has several."""
+        self._regions_with: dict[tuple[tuple[str, ...], int], tuple[int, ...]] = {}
         self.room = [[sizes[c]] * (LAST_CLASS + 1) for c in clusters]
         """By cluster and class: GPUs that a job could get, free or held by later classes."""
         self._free = np.array(sizes, np.int32)
         self._most: dict[int, list[int]] = {}
         self._jobs = [[dict[int, int]() for _ in range(LAST_CLASS + 1)] for _ in clusters]
         self.running: dict[int, Running] = {}
+        self.spared: frozenset[int] = frozenset()
+        """Running jobs whose GPUs nobody could get: they are about to leave service."""
 
     def clusters(self, region: int) -> range:
         """The clusters of a region."""
         return self.tree.units_inside(self.scopes.region, region, self.scopes.cluster)
+
+    def accepted(self, cluster: int, kinds: tuple[str, ...]) -> bool:
+        """Whether a cluster has GPUs of one of these kinds only; any if none is named."""
+        return not kinds or self.kinds[cluster] in kinds
+
+    def regions_with(self, kinds: tuple[str, ...], gpus: int) -> tuple[int, ...]:
+        """Regions that could hold a gang if nothing else ran, on GPUs of one of these kinds.
+
+        A gang lies in one cluster. One that no cluster of any kind could hold spans clusters of a
+        region, if it names no kinds.
+        """
+        key = kinds, gpus
+        if key not in self._regions_with:
+            tree, (region, cluster) = self.tree, self.scopes
+            if not kinds and gpus > tree.largest(cluster):
+                sizes = tree.levels[region].gpus
+                fit = [r for r, size in enumerate(sizes) if size >= gpus]
+            else:
+                sizes = tree.levels[cluster].gpus
+                large = (c for c, size in enumerate(sizes) if size >= gpus)
+                fit = sorted({self.region_of[c] for c in large if self.accepted(c, kinds)})
+            self._regions_with[key] = tuple(fit)
+        return self._regions_with[key]
 
     def clusters_of(self, level: int, unit: int) -> range:
         """The clusters of a unit, which is a cluster or lies outside clusters."""
@@ -116,6 +145,11 @@ class Books:
 
         The last class first; in it, those that have run longest (section 4.3).
         """
+        if self.spared:
+            return (x for x in self._later(clusters, rank) if x[0] not in self.spared)
+        return self._later(clusters, rank)
+
+    def _later(self, clusters: Sequence[int], rank: int) -> Iterator[tuple[int, int]]:
         for lower in range(LAST_CLASS, rank, -1):
             if len(clusters) == 1:
                 yield from self._jobs[clusters[0]][lower].items()

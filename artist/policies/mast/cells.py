@@ -9,16 +9,19 @@
 | (9) | global | global | all clusters of all regions in one plan |
 
 *Load* of a place that jobs are bound to is the GPUs that they want over its GPUs, running or
-waiting (section 5.6: "the lowest demand over supply rate"). Where nobody is bound, it is the GPUs
-held over its GPUs. Ties go to the place that is visited first. Queues share one ledger in all
-cells, so that they differ in scope only.
+waiting (section 5.6: "the lowest demand over supply rate of the required GPU type"). A job that
+names kinds looks at the GPUs of these kinds, and at jobs that name one of them first. Where nobody
+is bound, load is the GPUs held over its GPUs. Ties go to the place that is visited first. Queues
+share one ledger in all cells, so that they differ in scope only.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from artist.cluster.free_gpus import FreeGpus, Unit
+from artist.cluster.kinds import gpus_of_kinds
 from artist.policies.mast.books import Books
 from artist.policies.mast.joint import most_started
 from artist.policies.mast.plans import Plan, best, free_plan, preempting_plan
@@ -37,7 +40,10 @@ class Cells:
         self.everywhere = tuple(range(len(tree.levels[scopes.region])))
         units = 0 if self._level is None else len(tree.levels[self._level])
         self._wanted = [0] * units
-        self._bound: dict[int, tuple[int, int]] = {}
+        self._supply: dict[tuple[str, ...], list[int]] = {}
+        self._wanted_of: Counter[tuple[int, str]] = Counter()
+        """By place and kind: GPUs that jobs want that name this kind first."""
+        self._bound: dict[int, tuple[int, int, str]] = {}
 
     @property
     def looks_at_load(self) -> bool:
@@ -46,39 +52,68 @@ class Cells:
 
     # -- early binding ---------------------------------------------------------------
 
-    def where(self, free: FreeGpus, handle: int, gpus: int, regions: tuple[int, ...]) -> Where:
+    def where(
+        self,
+        free: FreeGpus,
+        handle: int,
+        gpus: int,
+        regions: tuple[int, ...],
+        kinds: tuple[str, ...] = (),
+    ) -> Where:
         """Where a job that enters the queue may go; it stays bound until it finishes."""
         if self._level is None or gpus > free.tree.largest(self._level):
-            return Where(regions)
+            return Where(regions, kinds=kinds)
         if handle in self._bound:
             unit = self._bound[handle][0]
         else:
-            least = self._least_wanted(free, gpus, regions)
+            least = self._least_wanted(free, gpus, regions, kinds)
             if least is None:
-                return Where(regions)
+                return Where(regions, kinds=kinds)
             unit = least
-            self._bound[handle] = unit, gpus
-            self._wanted[unit] += gpus
+            kind = kinds[0] if kinds else ""
+            self._bound[handle] = unit, gpus, kind
+            self._want(unit, gpus, kind)
         if self._cell == 5:
-            return Where((unit,))
-        return Where((self._books.region_of[unit],), unit)
+            return Where((unit,), kinds=kinds)
+        return Where((self._books.region_of[unit],), unit, kinds)
 
     def finished(self, handle: int) -> None:
         """A job wants nothing any more."""
         bound = self._bound.pop(handle, None)
         if bound is not None:
-            unit, gpus = bound
-            self._wanted[unit] -= gpus
+            unit, gpus, kind = bound
+            self._want(unit, -gpus, kind)
 
-    def _least_wanted(self, free: FreeGpus, gpus: int, regions: Sequence[int]) -> int | None:
+    def _want(self, unit: int, gpus: int, kind: str) -> None:
+        self._wanted[unit] += gpus
+        if kind:
+            self._wanted_of[unit, kind] += gpus
+
+    def _load(self, unit: int, kinds: tuple[str, ...]) -> float:
+        """What jobs want of a place over what it has, of the kinds that a job accepts."""
+        level, tree = self._level, self._books.tree
+        assert level is not None  # asked only where jobs are bound
+        if not kinds:
+            return self._wanted[unit] / tree.levels[level].gpus[unit]
+        if kinds not in self._supply:
+            self._supply[kinds] = gpus_of_kinds(tree, level, kinds)
+        return sum(self._wanted_of[unit, kind] for kind in kinds) / self._supply[kinds][unit]
+
+    def _least_wanted(
+        self, free: FreeGpus, gpus: int, regions: Sequence[int], kinds: tuple[str, ...]
+    ) -> int | None:
         level, books = self._level, self._books
         assert level is not None  # asked only where jobs are bound
         sizes = free.tree.levels[level].gpus
-        units = regions if self._cell == 5 else [c for r in regions for c in books.clusters(r)]
+        if self._cell == 5:
+            able = books.regions_with(kinds, gpus)
+            units = [region for region in regions if region in able]
+        else:
+            units = [c for r in regions for c in books.clusters(r) if books.accepted(c, kinds)]
         fitting = [unit for unit in units if sizes[unit] >= gpus]
         return min(
             fitting,
-            key=lambda unit: (self._wanted[unit] / sizes[unit], free.turn(level, unit)),
+            key=lambda unit: (self._load(unit, kinds), free.turn(level, unit)),
             default=None,
         )
 
@@ -89,7 +124,7 @@ class Cells:
         books = self._books
         if not where.regions:
             return False
-        if self._cell == 3 or gpus > self._largest:
+        if self._cell == 3 or gpus > self._largest or (where.kinds and where.cluster < 0):
             return any(books.room_in(*x, rank) >= gpus for x in self._units(free, where, gpus))
         if where.cluster >= 0:
             return books.room[where.cluster][rank] >= gpus
@@ -107,7 +142,8 @@ class Cells:
         books = self._books
         if behind and (joint := self._joint(free, where, gpus, behind)):
             return joint
-        if self._cell == 6 and where.cluster < 0:
+        # Of a region, only the clusters of the kinds that the job accepts make a plan.
+        if self._cell == 6 and where.cluster < 0 and not where.kinds:
             scopes = self._scopes(free, where, gpus)
         else:
             scopes = list(self._units(free, where, gpus))
@@ -159,13 +195,14 @@ class Cells:
         elif where.cluster >= 0:
             yield Unit(cluster, where.cluster)
         elif self._cell == 3:
-            least = self._least_held(free, gpus, where.regions)
+            least = self._least_held(free, gpus, where)
             if least is not None:
                 yield Unit(cluster, least)
         else:
             for region in where.regions:
                 for c in books.clusters(region):
-                    yield Unit(cluster, c)
+                    if books.accepted(c, where.kinds):
+                        yield Unit(cluster, c)
 
     def _scopes(self, free: FreeGpus, where: Where, gpus: int) -> list[Unit]:
         """The regions in which plans are made, or the whole for a gang that needs several."""
@@ -174,10 +211,16 @@ class Cells:
             return [Unit(tree.root, 0)]
         return [Unit(region, r) for r in where.regions]
 
-    def _least_held(self, free: FreeGpus, gpus: int, regions: Sequence[int]) -> int | None:
-        level = self._books.scopes.cluster
+    def _least_held(self, free: FreeGpus, gpus: int, where: Where) -> int | None:
+        books = self._books
+        level = books.scopes.cluster
         sizes = free.tree.levels[level].gpus
-        units = [c for r in regions for c in self._books.clusters(r) if sizes[c] >= gpus]
+        units = [
+            c
+            for r in where.regions
+            for c in books.clusters(r)
+            if sizes[c] >= gpus and books.accepted(c, where.kinds)
+        ]
         return min(
             units,
             key=lambda c: (-free.of(level, c) / sizes[c], free.turn(level, c)),

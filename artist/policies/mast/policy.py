@@ -6,7 +6,8 @@ Datacenters at Hyperscale*, OSDI 2024, section 4.
 **What is where.**
 
 - GMS, section 4.2: classes, credit and quotas: `quota/ledger.py`; waiting jobs: `queue.py`.
-- RMS, section 4.3: who holds what: `books.py`; plans, scores and victims: `plans.py`.
+- RMS, section 4.3: who holds what: `books.py`; plans, scores and victims: `plans.py`. A job that
+  names kinds of GPUs gets a plan in every cluster of these kinds; the score decides among kinds.
 - CM: gangs in racks: `plans.placed`.
 - Table 1: `cells.py`; joint placement of several jobs in cell (9): `joint.py`.
 
@@ -34,6 +35,7 @@ from typing import Any
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wake
+from artist.errors import ConfigError, PolicyError
 from artist.policies.mast.books import Books
 from artist.policies.mast.cells import Cells
 from artist.policies.mast.options import FederatedOptions, MastOptions
@@ -52,6 +54,7 @@ class Mast(BasePolicy):
     """One queue, plans by region, preemption by priority."""
 
     Options: type[MastOptions] = MastOptions
+    reads_gpu_kinds = True
 
     def __init__(
         self,
@@ -71,6 +74,11 @@ class Mast(BasePolicy):
         self._asked: set[int] = set()
         # Waiting jobs whose tables no region holds together.
         self._homeless: set[int] = set()
+        if self._ledger.tells_kinds_apart and options.cell in (1, 5):
+            raise ConfigError(
+                f"tenants: quotas by kind of GPUs under policy.cell={options.cell}: a job is bound "
+                "to a place before its kind is known; choose cell 3, 6 or 9"
+            )
         self._joint = options.joint if options.cell == 9 else 1
         self._books: Books | None = None
         self._cells: Cells | None = None
@@ -84,6 +92,8 @@ class Mast(BasePolicy):
         self._clock.asked(view)
         books, cells = self._learn(view)
         self._note_losses(view, books, cells)
+        spared = (x for x, job in view.running.items() if not view.frees(job))
+        books.spared = frozenset(spared if view.on_notice else ())
         for job in view.entered:
             self._enter(view, job, books, cells)
         if self._homeless:
@@ -136,7 +146,7 @@ class Mast(BasePolicy):
     def _enter(self, view: ClusterView, job: JobView, books: Books, cells: Cells) -> None:
         entry = self._ledger.enter(job.handle, job.job, view.now)
         regions = self._regions(view, job.handle, job.job)
-        where = cells.where(view.free, job.handle, job.job.gpus, regions)
+        where = cells.where(view.free, job.handle, job.job.gpus, regions, entry.kinds)
         self._where[job.handle] = where
         if not regions:
             self._homeless.add(job.handle)
@@ -147,6 +157,15 @@ class Mast(BasePolicy):
         """The regions that may plan for a job: those with its tables and enough GPUs."""
         books, cells = self._learn(view)
         everywhere = cells.everywhere
+        able = books.regions_with(job.gpu_kinds, job.gpus)
+        if job.gpu_kinds:
+            everywhere = able
+            if not able:
+                raise PolicyError(
+                    f"job {job.id!r} wants {job.gpus} GPUs of kind {' or '.join(job.gpu_kinds)} in "
+                    "one cluster, and no cluster of one such kind has so many; accept other kinds "
+                    "or want fewer GPUs"
+                )
         if view.data is None or not job.tables:
             return everywhere
         region = books.scopes.region
@@ -154,14 +173,13 @@ class Mast(BasePolicy):
         if job.gpus > max(sizes):
             return everywhere  # it needs several regions
         holding = view.data.regions_holding(job)
-        enough = tuple(x for x in holding if sizes[x] >= job.gpus)
+        enough = tuple(x for x in holding if x in able)
         if enough:
             return enough
         if self.options.without_data == "wait" and (not holding or handle in self._asked):
             return ()
         # Only too small a region holds them: start where they are missing (`_asked`).
-        large = [x for x in everywhere if sizes[x] >= job.gpus]
-        return (min(large, key=partial(view.data.missing_bytes, job)),)
+        return (min(able, key=partial(view.data.missing_bytes, job)),)
 
     def _find_homes(self, view: ClusterView, cells: Cells) -> None:
         """Let jobs come forward whose tables have reached a region."""
@@ -172,7 +190,8 @@ class Mast(BasePolicy):
                 self._homeless.remove(handle)
                 entry = self._ledger.waiting[handle]
                 self._queue.remove(handle)
-                where = self._where[handle] = cells.where(view.free, handle, job.gpus, regions)
+                where = cells.where(view.free, handle, job.gpus, regions, entry.kinds)
+                self._where[handle] = where
                 self._queue.add(handle, entry.rank, where, entry.gpus, entry.credit)
                 self._fresh.add(where)
 
@@ -186,16 +205,21 @@ class Mast(BasePolicy):
             for handle, job in view.waiting.items():
                 if job.job.tables:
                     regions = self._regions(view, job.handle, job.job)
-                    where[handle] = cells.where(view.free, handle, job.job.gpus, regions)
+                    kinds = self._ledger.waiting[handle].kinds
+                    where[handle] = cells.where(view.free, handle, job.job.gpus, regions, kinds)
         self.rank_all(view.now)
         return True
 
     def rank_all(self, now: Tick) -> None:
         """Give all waiting jobs new classes and credits (GMS-scan pass, section 4.2)."""
         where = self._where
+        ranked = self._ledger.rank_all(now)
+        if self._ledger.tells_kinds_apart:  # a pass may charge a job to another kind
+            for _, handle, entry in ranked:
+                where[handle] = where[handle]._replace(kinds=entry.kinds)
         self._queue.rebuild(
             (handle, entry.rank, where[handle], entry.gpus, -minus)
-            for minus, handle, entry in self._ledger.rank_all(now)
+            for minus, handle, entry in ranked
         )
         self._fresh.update(*self._queue.groups)
 
@@ -299,7 +323,8 @@ class Sweep:
         placement = placed(self._free, plan, gpus)
         self._free.claim(placement)
         books.start(handle, rank, placement, now)
-        self._ledger.start(handle, now)
+        first = self._books.tree.ancestor(0, placement.leaves[0], books.scopes.cluster)
+        self._ledger.start(handle, now, books.kinds[first] or "")
         self._queue.remove(handle)
         self.decisions.append(Start(handle, placement))
 

@@ -14,10 +14,14 @@ from artist.policies.quota.ledger import LAST_CLASS
 
 
 class Where(NamedTuple):
-    """Where a job may go: regions, or one cluster of them to which it is bound."""
+    """Where a job may go: regions, or one cluster of them to which it is bound.
+
+    With `kinds`, only clusters with GPUs of one of these kinds.
+    """
 
     regions: tuple[int, ...]
     cluster: int = -1
+    kinds: tuple[str, ...] = ()
 
 
 Group = list[tuple[float, int]]

@@ -13,8 +13,10 @@ equals by credit, among equals in order of arrival.
 **Our choices.** Without a priority, a job within quota comes behind all that have one, and before
 those above quota; the paper calls both the lowest. So quotas hold where nobody has a priority. A
 job without a tenant is above quota, if the scenario has tenants. A tenant counts by use over
-weight; the paper has no weights. Between passes a job that enters the queue is ranked at once,
-against what is charged at that time; who has used how much is known from the last pass.
+weight; the paper has no weights. A quota by kind of GPUs charges a job to the first kind that it
+accepts and that has room; while it is within quota it starts on that kind only. Between passes a
+job that enters the queue is ranked at once, against what is charged at that time; who has used how
+much is known from the last pass.
 """
 
 from __future__ import annotations
@@ -53,9 +55,11 @@ class Entry:
     """A waiting or running job in the books."""
 
     __slots__ = (
+        "accepts",
         "credit",
         "entered",
         "gpus",
+        "kind",
         "priority",
         "rank",
         "tenant",
@@ -66,6 +70,8 @@ class Entry:
     def __init__(self, job: Job, entered: Tick) -> None:
         self.tenant = job.tenant
         self.gpus = job.gpus
+        self.accepts = job.gpu_kinds
+        self.kind = ""  # of GPUs to which it is charged, where its tenant has a quota by kind
         self.priority = NO_PRIORITY if job.priority is None else job.priority
         self.entered = entered
         self.rank = LAST_CLASS
@@ -73,12 +79,21 @@ class Entry:
         self.within = False
         self.within_since: Tick = 0
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of GPUs on which it may start at its class; none: all."""
+        return (self.kind,) if self.kind and self.within else self.accepts
+
 
 class Ledger:
     """What every tenant uses, and the class and credit of every waiting job."""
 
     def __init__(self, tenants: Mapping[str, Tenant], options: QueueOptions) -> None:
         self._quota = {name: tenant.quota for name, tenant in tenants.items()}
+        self._by_kind = {
+            name: tenant.by_kind for name, tenant in tenants.items() if tenant.by_kind is not None
+        }
+        self._charged_by_kind: dict[tuple[str | None, str], int] = {}
         self._weight = {name: tenant.weight for name, tenant in tenants.items()}
         self._options = options
         self._cap = ticks(options.age_cap_s)
@@ -106,13 +121,19 @@ class Ledger:
         entry.credit = self._fairness.get(entry.tenant, self._options.fair_weight)
         return entry
 
-    def start(self, handle: int, now: Tick) -> Entry:
-        """A waiting job gets GPUs."""
+    @property
+    def tells_kinds_apart(self) -> bool:
+        """Whether some tenant has a quota by kind of GPUs."""
+        return bool(self._by_kind)
+
+    def start(self, handle: int, now: Tick, kind: str = "") -> Entry:
+        """A waiting job gets GPUs; of which kind counts where its tenant has a quota by kind."""
         entry = self.running[handle] = self.waiting.pop(handle)
         if entry.within:
             self._note(entry, handle, now, started=True)
         else:
-            self._charged[entry.tenant] = self._charged.get(entry.tenant, 0) + entry.gpus
+            entry.kind = kind if entry.tenant in self._by_kind else ""
+            self._count(entry, entry.gpus)
         if entry.tenant is not None:
             self._windows[entry.tenant].change(now, entry.gpus)
         return entry
@@ -120,7 +141,7 @@ class Ledger:
     def stop(self, handle: int, now: Tick) -> Entry:
         """A running job finishes or loses its GPUs."""
         entry = self.running.pop(handle)
-        self._charged[entry.tenant] -= entry.gpus
+        self._count(entry, -entry.gpus)
         self._freed.add(entry.tenant)
         if entry.tenant is not None:
             self._windows[entry.tenant].change(now, -entry.gpus)
@@ -137,9 +158,9 @@ class Ledger:
             entry.credit = credit
             ranked.append((-credit, handle, entry))
         ranked.sort()  # handles differ, so entries are never compared
-        self._charged = {}
+        self._charged, self._charged_by_kind = {}, {}
         for entry in self.running.values():
-            self._charged[entry.tenant] = self._charged.get(entry.tenant, 0) + entry.gpus
+            self._count(entry, entry.gpus)
         for _, handle, entry in ranked:
             self._charge(entry, handle, now)
         return ranked
@@ -159,9 +180,14 @@ class Ledger:
 
     def _charge(self, entry: Entry, handle: int, now: Tick) -> None:
         """Within quota, if the tenant's quota has room for it; the room is taken then."""
-        charged = self._charged.get(entry.tenant, 0) + entry.gpus
-        if charged <= self._room(entry.tenant):
-            self._charged[entry.tenant] = charged
+        by_kind = self._by_kind.get(entry.tenant) if self._by_kind else None  # type: ignore[arg-type]
+        if by_kind is not None:
+            entry.kind = self._kind_with_room(entry, by_kind)
+            fits = bool(entry.kind)
+        else:
+            fits = self._charged.get(entry.tenant, 0) + entry.gpus <= self._room(entry.tenant)
+        if fits:
+            self._count(entry, entry.gpus)
             if not entry.within:
                 entry.within, entry.within_since = True, now
             entry.rank = entry.priority
@@ -169,6 +195,22 @@ class Ledger:
         if entry.within:
             self._note(entry, handle, now, started=False)
         entry.within, entry.rank = False, LAST_CLASS
+
+    def _count(self, entry: Entry, gpus: int) -> None:
+        """Charge GPUs to the tenant of a job, of the job's kind where kinds are told apart."""
+        if entry.kind:
+            key = entry.tenant, entry.kind
+            self._charged_by_kind[key] = self._charged_by_kind.get(key, 0) + gpus
+        else:
+            self._charged[entry.tenant] = self._charged.get(entry.tenant, 0) + gpus
+
+    def _kind_with_room(self, entry: Entry, quota: Mapping[str, int]) -> str:
+        """The first kind that the job accepts and whose quota has room for it; or none."""
+        for kind in entry.accepts or quota:
+            charged = self._charged_by_kind.get((entry.tenant, kind), 0)
+            if charged + entry.gpus <= quota.get(kind, 0):
+                return kind
+        return ""
 
     def _room(self, tenant: str | None) -> float:
         """Its quota. Without any quotas nobody has one, so nobody is above it."""

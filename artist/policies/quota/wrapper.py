@@ -192,7 +192,7 @@ class Quota(WrapperPolicy):
             return set(), []
         decided = {x.handle for x in decisions if isinstance(x, Preempt | Migrate | Hold)}
         order = sorted(
-            (x for x in running if x not in decided),
+            (x for x in running if x not in decided and view.frees(view.running[x])),
             key=lambda x: (-running[x].rank, view.running[x].started, x),
         )
         taken_back: set[int] = set()

@@ -91,11 +91,15 @@ class Contest:
         if not placements:
             return
         pool = self.pool.copy()
-        reserved = self._reserved
+        held: dict[int, int] = {}
         for placement in placements:
-            pool.release(placement)
             for leaf, count in zip(placement.leaves, placement.counts, strict=True):
-                reserved[leaf] = reserved.get(leaf, 0) + count
+                held[leaf] = held.get(leaf, 0) + count
+        # All at once: so each unit above them changes once, not once per job.
+        pool.release(Placement.of(held))
+        reserved = self._reserved
+        for leaf, count in held.items():
+            reserved[leaf] = reserved.get(leaf, 0) + count
         self._pool = pool
 
     @property
@@ -121,6 +125,15 @@ class Contest:
             self.start(job, placement)
             return True
         return self._offer_running(job, job.placement)
+
+    @property
+    def leaves_all(self) -> bool:
+        """Whether every contestable job that has yet to come forward finds its GPUs in the pool.
+
+        Then all of them keep their GPUs, unless they may improve: none need be offered.
+        """
+        leaves = self.pool.leaves
+        return all(leaves[leaf] >= count for leaf, count in self._reserved.items())
 
     def would_get(self, job: JobView) -> Placement | None:
         """The GPUs that a waiting job would get if it came forward now; None if it would wait."""

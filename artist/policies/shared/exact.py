@@ -26,6 +26,9 @@ class Ratio:
     def __lt__(self, other: Ratio) -> bool:
         return self.num * other.den < other.num * self.den
 
+    def __le__(self, other: Ratio) -> bool:
+        return self.num * other.den <= other.num * self.den
+
     def __neg__(self) -> Ratio:
         return Ratio(-self.num, self.den)
 

@@ -120,7 +120,7 @@ class LastRanked:
             self._put(handle, rank)
 
     def forget(self, handle: int) -> None:
-        """A job finished."""
+        """A job finished, or lost its GPUs: a failure may have raised its rank."""
         # Its heap entry stays until more than half of the entries are stale. Then all are dropped
         # at once, so that a long run does not pile them up.
         if self._bounds.pop(handle, None) is not None and len(self._heap) > 2 * len(self._bounds):

@@ -194,6 +194,7 @@ class Themis(BasePolicy):
             for _, job in sorted(view.running.items())
             if self._lease_end(job.started, view.now - self._period) <= view.now
             and job.iterations_done(view.now) > self._done_at_start[job.handle]
+            and view.frees(job)
         ]
 
     def _lease_end(self, started: Tick, after: Tick) -> Tick:

@@ -17,10 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.cluster.placement import Placement
+from artist.contract import Outage
 from artist.engine.rows import FAILED, PlacementRow, Rows
 from artist.results.gpu_time import lost_ticks
 from artist.results.metrics import Table, seconds_column
 from artist.units import TICKS_PER_S, Tick
+
+NOTICE = "notice"
 
 Hazard = Callable[[Placement], float]
 """Failures per second that hit a job on some GPUs."""
@@ -45,6 +48,17 @@ class JobCosts(NamedTuple):
     def ratio(self) -> Numbers:
         """The effective training time ratio."""
         return self.productive_s / self.run_s
+
+
+class _Told(NamedTuple):
+    """A row of the table of outages."""
+
+    tick: Tick
+    until: Tick
+    outage: Outage
+    event: str
+    gpus: int
+    handles: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,23 +122,51 @@ def placement_columns(rows: Rows) -> Table:
 
 
 def outage_table(rows: Rows, job_ids: Sequence[str]) -> Table:
-    """One row per outage, in the order of time, with the jobs that it stopped."""
+    """One row per outage and notice, in the order of time, with the jobs that it stopped.
+
+    Of a notice: the jobs that were there, and until when they can stay.
+    """
     lost_gpu_s: dict[tuple[Tick, int], float] = defaultdict(float)
     for row in rows.placements:
         lost_gpu_s[row.end, row.handle] += _lost_gpu_ticks(row) / TICKS_PER_S
-    events = [(row, row.outage) for row in rows.outages if row.outage is not None]
-    stopped = [[(row.tick, handle) for handle in row.stopped] for row, _ in events]
+    events = _told(rows)
     return {
-        "time_s": seconds_column([row.tick for row, _ in events]),
-        "until_s": seconds_column([outage.until for _, outage in events]),
-        "kind": [outage.kind for _, outage in events],
-        "unit": np.array([outage.unit for _, outage in events], dtype=np.int64),
-        "event": ["failed" if outage.failed else "maintenance" for _, outage in events],
-        "gpus": np.array([row.placement.gpus for row, _ in events], dtype=np.int32),
-        "jobs": np.array([len(row.stopped) for row, _ in events], dtype=np.int32),
-        "job_ids": [[job_ids[handle] for handle in row.stopped] for row, _ in events],
-        "lost_gpu_s": np.array([sum(lost_gpu_s[job] for job in jobs) for jobs in stopped], float),
+        "time_s": seconds_column([row.tick for row in events]),
+        "until_s": seconds_column([row.until for row in events]),
+        "kind": [row.outage.kind for row in events],
+        "unit": np.array([row.outage.unit for row in events], dtype=np.int64),
+        "event": [row.event for row in events],
+        "gpus": np.array([row.gpus for row in events], dtype=np.int32),
+        "jobs": np.array([len(row.handles) for row in events], dtype=np.int32),
+        "job_ids": [[job_ids[handle] for handle in row.handles] for row in events],
+        "lost_gpu_s": np.array(
+            [
+                0.0 if row.event == NOTICE else sum(lost_gpu_s[row.tick, x] for x in row.handles)
+                for row in events
+            ],
+            float,
+        ),
     }
+
+
+def _told(rows: Rows) -> list[_Told]:
+    """Outages and notices in the order of time; outages first at the same time."""
+    told = [
+        _Told(
+            row.tick,
+            row.outage.until,
+            row.outage,
+            "failed" if row.outage.failed else "maintenance",
+            row.placement.gpus,
+            row.stopped,
+        )
+        for row in rows.outages
+        if row.outage is not None
+    ]
+    told += [
+        _Told(row.tick, row.until, row.outage, NOTICE, row.gpus, row.there) for row in rows.notices
+    ]
+    return sorted(told, key=lambda row: row.tick)
 
 
 def size_table(costs: JobCosts) -> Table:

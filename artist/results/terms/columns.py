@@ -197,10 +197,15 @@ TABLES: dict[str, tuple[Term, ...]] = {
     ),
     "outages": (
         _TIME,
-        Term("until_s", "s", "when the unit comes back"),
+        Term("until_s", "s", "when the unit comes back; of a notice, when it leaves"),
         Term("kind", "", "what left service: machine, rack, link, gpu or another level"),
         Term("unit", "", "its number; of a link, that of the unit below it"),
-        Term("event", "", "failed (jobs fell back) or maintenance (jobs saved first)"),
+        Term(
+            "event",
+            "",
+            "failed (jobs fell back), maintenance (jobs saved first) or notice (nobody starts "
+            "there from now on; jobs are those that are there)",
+        ),
         _GPUS,
         _JOBS,
         _JOB_IDS,
@@ -417,6 +422,54 @@ TABLES: dict[str, tuple[Term, ...]] = {
         Term("job_id", "", "the job for which it was made"),
         Term("start_s", "s", "when it set out"),
         Term("end_s", "s", "when all of it was there; empty if all jobs finished before that"),
+    ),
+    "data_use": (
+        _JOB,
+        Term("tables", "", "the tables and partitions that the job reads"),
+        _PRIORITY,
+        Term("arrival_s", "s", "when the job was submitted"),
+        Term("region", "", "a region in which it had GPUs"),
+        Term("gpu_h", "GPU-h", "GPU hours that it held there"),
+    ),
+    "data_tables": (
+        Term("table", "", "a table of the data file"),
+        Term("partition", "", "its partition; empty for a whole table"),
+        Term("size_bytes", "B", "its size; in data_moves, of a table that moved"),
+        Term("regions", "", "the regions that hold it at the start, home first"),
+    ),
+    "data_regions": (
+        Term("region", "", "a region of the cluster"),
+        Term("region_gpus", "1", "its GPUs"),
+        Term("storage_bytes", "B", "its storage for tables; empty without a limit"),
+    ),
+    "data_plan": (
+        Term("number", "", "a number of the plan; term_NAME is a term of its objective"),
+        Term("before", "1", "before the plan"),
+        Term("after", "1", "after it"),
+    ),
+    "data_balance": (
+        Term("region", "", "a region of the plan"),
+        Term("kind", "", "a kind of GPUs"),
+        Term("supply_gpu_h", "GPU-h", "GPU hours of the kind that the region offers"),
+        Term("urgent_over_supply_before", "1", "high-priority demand over supply before the plan"),
+        Term("urgent_over_supply_after", "1", "the same after it"),
+        Term("demand_over_supply_before", "1", "demand of all priorities over supply before it"),
+        Term("demand_over_supply_after", "1", "the same after it"),
+    ),
+    "data_days": (
+        Term("day", "1", "a day of the plan, from 1"),
+        Term("moved_bytes", "B", "bytes of tables that get another home on that day"),
+        Term("objective", "1", "the plan's objective at its end"),
+        Term("ratio_max", "1", "high-priority demand over supply of the most overloaded region"),
+        Term("ratio_sd", "1", "standard deviation of these ratios over regions"),
+    ),
+    "data_moves": (
+        Term("day", "1", "the day of the move"),
+        Term("table", "", "the table that gets another home"),
+        Term("from", "", "its home before"),
+        Term("to", "", "its home after"),
+        Term("size_bytes", "B", "its size"),
+        Term("gain", "1", "what the objective falls by; empty if it moves together with others"),
     ),
 }
 

@@ -213,7 +213,7 @@ METRICS = (
         "1",
         "how often a unit failed or went into maintenance until the last job finished; only where "
         "something fails or jobs write checkpoints, as the next five",
-        "rows of outages.parquet",
+        "rows of outages.parquet without notices",
     ),
     Term("failures", "1", "how often failures stopped jobs", "sum(failures in jobs)"),
     Term(

@@ -10,7 +10,18 @@ import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from torch import nn
 
-from artist.policies.learned.network import CANDIDATE, NONE, SCORES, Array, NetworkName
+from artist.policies.learned.network import (
+    CANDIDATE,
+    NONE,
+    SCORES,
+    START,
+    Array,
+    NetworkName,
+    Start,
+    StartName,
+    start_of,
+    taken_off,
+)
 from artist.policies.learned.sensitivity import OF_A_CANDIDATE, OF_THE_CLUSTER
 
 
@@ -26,8 +37,11 @@ def chain(sees: int, layers: Sequence[int], gives: int) -> nn.Sequential:
 class SharedActor(nn.Module):
     """Scores of candidates by one chain, of none by another; the critic is a chain over all."""
 
-    def __init__(self, sees: int, candidates: int, layers: Sequence[int]) -> None:
+    def __init__(
+        self, sees: int, candidates: int, layers: Sequence[int], start: Start | None
+    ) -> None:
         super().__init__()
+        self.start = start
         self._count, self._width = candidates, len(OF_A_CANDIDATE)
         cluster = len(OF_THE_CLUSTER)
         self.candidate = chain(self._width + cluster, layers, 1)
@@ -46,7 +60,10 @@ class SharedActor(nn.Module):
         rows = features[:, :split].reshape(-1, self._count, self._width)
         around = cluster[:, None, :].expand(-1, self._count, -1)
         scores = self.candidate(torch.cat([rows, around], dim=2))[:, :, 0]
-        return torch.cat([scores, self.none(cluster)], dim=1)
+        none = self.none(cluster)
+        if self.start is not None:
+            scores, none = scores - taken_off(self.start, rows), none - self.start.none
+        return torch.cat([scores, none], dim=1)
 
     def forward_critic(self, features: Any) -> Any:
         """What the value is computed from."""
@@ -56,12 +73,21 @@ class SharedActor(nn.Module):
 class SharedPolicy(MaskableActorCriticPolicy):
     """A policy of stable-baselines3 whose actor is `SharedActor`."""
 
-    def __init__(self, *args: Any, candidates: int, layers: Sequence[int], **kwargs: Any) -> None:
-        self._candidates, self._layers = candidates, layers
+    def __init__(
+        self,
+        *args: Any,
+        candidates: int,
+        layers: Sequence[int],
+        start: Start | None,
+        **kwargs: Any,
+    ) -> None:
+        self._candidates, self._layers, self._start = candidates, layers, start
         super().__init__(*args, **kwargs)
 
     def _build_mlp_extractor(self) -> None:
-        self.mlp_extractor = SharedActor(self.features_dim, self._candidates, self._layers)
+        self.mlp_extractor = SharedActor(
+            self.features_dim, self._candidates, self._layers, self._start
+        )
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
@@ -75,20 +101,25 @@ class SharedPolicy(MaskableActorCriticPolicy):
         )
 
 
-def policy_of(name: NetworkName, candidates: int, layers: Sequence[int]) -> tuple[Any, Any]:
+def policy_of(
+    name: NetworkName, candidates: int, layers: Sequence[int], start: StartName
+) -> tuple[Any, Any]:
     """The class of the policy, and its arguments."""
     if name == "shared":
-        return SharedPolicy, {"candidates": candidates, "layers": tuple(layers)}
+        begins = start_of(start, candidates)
+        return SharedPolicy, {"candidates": candidates, "layers": tuple(layers), "start": begins}
     return MaskableActorCriticPolicy, {"net_arch": {"pi": list(layers), "vf": list(layers)}}
 
 
 def arrays_of(policy: Any, name: NetworkName) -> dict[str, Array]:
     """The weights that choose actions; the critic's are not among them."""
+    arrays: dict[str, Array] = {}
+    if name == "shared" and policy.mlp_extractor.start is not None:
+        arrays[START] = np.array(policy.mlp_extractor.start, dtype=np.float32)
     if name == "shared":
         chains = {CANDIDATE: policy.mlp_extractor.candidate, NONE: policy.mlp_extractor.none}
     else:
         chains = {SCORES: [*policy.mlp_extractor.policy_net, policy.action_net]}
-    arrays: dict[str, Array] = {}
     for label, parts in chains.items():
         layers = [part for part in parts if isinstance(part, nn.Linear)]
         for number, layer in enumerate(layers):

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from artist.io.documents import Document
 from artist.io.fields import Positive
-from artist.policies.learned.network import NetworkName
+from artist.policies.learned.network import NetworkName, StartName
 from artist.policies.learned.options import TaskOptions
 from artist.rl.environment import DEFAULT_REWARD
 
@@ -34,6 +34,11 @@ class Hyperparameters(Document):
     clip_range: Positive = 0.2
     entropy: float = Field(default=0.0, ge=0, description="weight of the entropy in the loss")
     value: float = Field(default=0.5, ge=0, description="weight of the critic's loss")
+    start: StartName = Field(
+        default="nothing",
+        description="network shared: the rule that it starts from. first: the first candidate is "
+        "next; first-together: the first is that would not be scattered over machines",
+    )
     # Two layers of 64, as in the paper's code.
     layers: tuple[Width, ...] = Field(default=(64, 64), min_length=1, max_length=8)
 
@@ -60,5 +65,10 @@ class TrainingSettings(Document):
             raise ValueError(
                 "network shared needs task schedule and observation sensitivity, got "
                 f"{task.task} and {task.observation}; take network mlp"
+            )
+        if self.network != "shared" and self.hyperparameters.start != "nothing":
+            raise ValueError(
+                f"start {self.hyperparameters.start} needs network shared, got {self.network}; "
+                "leave it out"
             )
         return self

@@ -181,7 +181,9 @@ def environments_of(scenario: Scenario, settings: TrainingSettings, processes: i
 def model_of(settings: TrainingSettings, environments: Any) -> Any:
     """An untrained model."""
     hyper = settings.hyperparameters
-    policy, arguments = policy_of(settings.network, settings.task.candidates, hyper.layers)
+    policy, arguments = policy_of(
+        settings.network, settings.task.candidates, hyper.layers, hyper.start
+    )
     return MaskablePPO(
         policy,
         environments,

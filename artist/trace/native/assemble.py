@@ -90,17 +90,16 @@ def _perhaps(table: Table, name: str) -> Iterable[float | None]:
     return [None if value == MAX_TIME_S else value for value in values.tolist()]
 
 
-def _quotas(
-    table: Table, format_: OwnFormat
-) -> tuple[Iterable[str | None], Iterable[int | None], Iterable[tuple[str, ...]]]:
-    """Tenants, priorities and tables, in a format that has them."""
+def _quotas(table: Table, format_: OwnFormat) -> tuple[Iterable[Any], ...]:
+    """Tenants, priorities, tables and kinds of GPUs, in a format that has them."""
     if "tenant" not in format_.optional:
         rows = len(table)
-        return repeat(None, rows), repeat(None, rows), repeat((), rows)
+        return repeat(None, rows), repeat(None, rows), repeat((), rows), repeat((), rows)
     return (
         table.texts_if_any("tenant"),
         table.counts_if_any("priority", LOWEST_PRIORITY),
         table.words("tables"),
+        table.words("gpu_kinds"),
     )
 
 

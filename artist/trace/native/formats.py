@@ -237,9 +237,9 @@ _MAPPED = frozenset({"native", "simple"})
 # Every own format may have these; `assemble` reads them.
 _COMMON = ("gpus_min", "gpus_max", "restart_s", "checkpoint_interval_s", "checkpoint_cost_s")
 
-# Whom a job counts for, how urgent it is, and what it reads. Not in sensetime: its files have a
-# descriptive column `priority` of another meaning.
-_QUOTAS = ("tenant", "priority", "tables")
+# Whom a job counts for, how urgent it is, what it reads, and on what it runs. Not in sensetime: its
+# files have a descriptive column `priority` of another meaning.
+_QUOTAS = ("tenant", "priority", "tables", "gpu_kinds")
 
 OWN_FORMATS = (
     OwnFormat(

@@ -121,6 +121,33 @@ def check_tenants(trace: Trace, tenants: Mapping[str, Tenant]) -> None:
             )
 
 
+def check_kinds(trace: Trace, by_kind: Mapping[str, int]) -> None:
+    """Refuse jobs that accept a kind of GPUs that the cluster lacks, or too few of them.
+
+    `by_kind`: GPUs of the cluster by kind.
+
+    Raises:
+        TraceError: names the first such job, with its file and line.
+    """
+    for index, job in enumerate(trace.jobs):
+        if not job.gpu_kinds:
+            continue
+        for kind in job.gpu_kinds:
+            if kind not in by_kind:
+                hint = did_you_mean(kind, list(by_kind))
+                raise TraceError(
+                    f"{trace.place(index)}: job {job.id!r} accepts GPUs of kind {shortened(kind)}, "
+                    f"which the cluster lacks ({hint}); correct gpu_kinds or the cluster file"
+                )
+        there = sum(by_kind[kind] for kind in job.gpu_kinds)
+        if there < job.gpus_min:
+            raise TraceError(
+                f"{trace.place(index)}: job {job.id!r} wants {job.gpus_min} GPUs of kind "
+                f"{' or '.join(job.gpu_kinds)}, but the cluster has {there}; accept other kinds or "
+                "enlarge the cluster"
+            )
+
+
 # Names of models in a message, at most.
 _NAMED = 10
 

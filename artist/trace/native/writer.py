@@ -46,7 +46,9 @@ SIMPLE_COLUMNS = (
     "restart_s",
 )
 
-WHEN_GIVEN = ("checkpoint_interval_s", "checkpoint_cost_s", "tenant", "priority", "tables")
+WHEN_GIVEN = (
+    "checkpoint_interval_s", "checkpoint_cost_s", "tenant", "priority", "tables", "gpu_kinds",
+)  # fmt: skip
 """Columns that are written only if a job has a value in them; after the others, before hints."""
 
 _TYPES_WHEN_GIVEN = {
@@ -55,6 +57,7 @@ _TYPES_WHEN_GIVEN = {
     "tenant": str,
     "priority": int,
     "tables": str,
+    "gpu_kinds": str,
 }
 
 _ROWS_PER_GROUP = 131_072
@@ -160,8 +163,9 @@ def _native_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
 
 
 def _cell(job: Job, name: str) -> object:
-    """What the file has of a field of `WHEN_GIVEN`: tables are one text. None if there is none."""
-    return " ".join(job.tables) or None if name == "tables" else getattr(job, name)
+    """What the file has of a field of `WHEN_GIVEN`: names are one text. None if there is none."""
+    value = getattr(job, name)
+    return " ".join(value) or None if isinstance(value, tuple) else value
 
 
 def _refuse_loss(job: Job, given: Sequence[str]) -> None:

@@ -6,9 +6,6 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations_with_replacement
 from statistics import fmean, median
 
-from links import SNAPSHOTS
-from simulated import LINK_GBPS
-
 from artist.network.demand.down_and_up import down_and_up
 from artist.policies.cassini.circles import Circle
 from artist.policies.cassini.drift import corrections_per_minute
@@ -18,6 +15,8 @@ from artist.run import open_backend
 from artist.trace.synthetic.cassini import TABLE_3
 from artist.units import GIB
 from artist.workload.models import workload
+from studies.cassini.study.links import SNAPSHOTS
+from studies.cassini.study.simulated import LINK_GBPS
 
 FIG_2 = (Circle.down_then_up(0.348, 0.118, 40.0),) * 2
 FIG_5 = (Circle.down_then_up(0.040, 0.010, 50.0), Circle.down_then_up(0.060, 0.010, 50.0))

@@ -8,31 +8,30 @@ it would profit from its own luck.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from observations import HERE, Row, read
-from simulated import LINK_GBPS, simulated
 
-from artist.io.writing import write_whole
 from artist.policies.cassini.affinity import JoinedJobs
 from artist.policies.cassini.candidates import Chosen, choose
 from artist.policies.cassini.circles import Circle
 from artist.policies.cassini.options import CassiniOptions
 from artist.policies.cassini.solver import LinkSolver, LinkUse
-from artist.policies.cassini.time_shifts import Choice, SolverOptions
+from artist.policies.cassini.time_shifts import SolverOptions
 from artist.policies.cassini.turns import groups
+from artist.policies.cassini.unified import Choice
 from artist.rng import stream
 from artist.units import seconds
+from studies.cassini.study.observations import HERE
+from studies.cassini.study.simulated import LINK_GBPS, simulated
+from studies.common.rows import RowsFile
 
-JOINT = HERE / "joint.csv"
 COLUMNS = (
     "case", "jobs", "links", "cycles", "score", "unaligned", "algorithms", "centre", "ours",
     "search",
 )  # fmt: skip
+JOINT = RowsFile(HERE / "joint.csv", COLUMNS, "cassini")
 """`algorithms`: every link, first angles, as the paper. `centre`: middles of plateaus. `ours`:
 middles, and only links that gain .03 or more, as runs do."""
 
@@ -83,16 +82,7 @@ class Case:
 
 def write_joint() -> None:
     """Do all cases, and write `joint.csv`."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(row_of(number) for number in range(CASES))
-    write_whole(JOINT, text.getvalue())
-
-
-def read_joint() -> list[Row]:
-    """The rows of `joint.csv`."""
-    return read(JOINT, COLUMNS)
+    JOINT.write(row_of(number) for number in range(CASES))
 
 
 def case(number: int) -> Case:

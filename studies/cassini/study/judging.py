@@ -22,11 +22,6 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TypeAlias
 
-from links import FIRST, JITTER, SNAPSHOTS
-from links import RANDOM as RANDOM_OFFSETS
-from observations import Row
-from plan import CASSINI, HOST, HOSTS, HOSTS_CELL, IDEAL, RANDOM, SETTINGS, THEMIS_CELLS
-
 from artist.results.statistics.compare_values import (
     IDENTICAL,
     LESS,
@@ -37,6 +32,19 @@ from artist.results.statistics.compare_values import (
     compare_together,
     sure_but_within,
 )
+from studies.cassini.study.links import FIRST, JITTER, SNAPSHOTS
+from studies.cassini.study.links import RANDOM as RANDOM_OFFSETS
+from studies.cassini.study.plan import (
+    CASSINI,
+    HOST,
+    HOSTS,
+    HOSTS_CELL,
+    IDEAL,
+    RANDOM,
+    SETTINGS,
+    THEMIS_CELLS,
+)
+from studies.common.rows import Row
 
 GAINS = {"mean_s": 1.1, "p99_s": 1.3, "stretch_mean": 1.1, "stretch_p99": 1.3}
 """Metrics, and the gain that the paper's ranges require (1.2 to 1.6, and 1.6 to 2.2)."""

@@ -5,24 +5,23 @@ The patterns are inferred from Table 2 after it was seen: a fit (docs/cassini.md
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 
 import numpy as np
-from observations import HERE, Row, read
-from simulated import LINK_GBPS, simulated
 
-from artist.io.writing import write_whole
 from artist.policies.cassini.circles import Circle
-from artist.policies.cassini.time_shifts import Choice, SolverOptions, solve
+from artist.policies.cassini.time_shifts import SolverOptions, solve
+from artist.policies.cassini.unified import Choice
 from artist.rng import stream
+from studies.cassini.study.observations import HERE
+from studies.cassini.study.simulated import LINK_GBPS, simulated
+from studies.common.rows import RowsFile
 
-LINKS = HERE / "links.csv"
 COLUMNS = (
     "snapshot", "variant", "jitter", "seed", "mean_ms", "p99_ms", "stretch", "sending_ms",
     "corrections_per_min",
 )  # fmt: skip
+LINKS = RowsFile(HERE / "links.csv", COLUMNS, "cassini")
 
 RANDOM, STEP, FIRST, CENTRE = "random", "in step", "first", "centre"
 JITTER = 0.005
@@ -47,16 +46,7 @@ SNAPSHOTS: dict[int, tuple[Circle, ...]] = {
 
 def write_links() -> None:
     """Simulate everything, and write `links.csv`."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(row_of(*place) for place in places())
-    write_whole(LINKS, text.getvalue())
-
-
-def read_links() -> list[Row]:
-    """The rows of `links.csv`."""
-    return read(LINKS, COLUMNS)
+    LINKS.write(row_of(*place) for place in places())
 
 
 def places() -> Iterator[tuple[int, str, float, int]]:

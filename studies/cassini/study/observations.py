@@ -6,26 +6,21 @@ find its runs there, and `study runs --every N` repeats a sample of them.
 
 from __future__ import annotations
 
-import csv
-import io
-import sys
 import tempfile
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from plan import GPUS, Planned, planned
-from workloads import jobs_of
 
 from artist.config import Scenario
-from artist.io.writing import write_whole
 from artist.results.result import Result
 from artist.run import simulate
 from artist.trace.native.writer import write_csv
+from studies.cassini.study.plan import GPUS, Planned, planned
+from studies.cassini.study.workloads import jobs_of
+from studies.common.rows import RowsFile, Runs
 
 HERE = Path(__file__).resolve().parent.parent
-RESULTS = HERE / "results.csv"
 
 PLACE = ("workload", "arrivals", "cluster", "host", "variant", "setting", "seed")
 QUANTILES = (5, 10, 25, 50, 75, 90, 95, 99)
@@ -43,8 +38,6 @@ CORRECTED = 10
 
 SLOWED = 1.001
 """An iteration that takes this many times as long as alone is slowed: below is rounding."""
-
-Row: TypeAlias = Mapping[str, str]
 
 
 def row_of(run: Planned) -> dict[str, str]:
@@ -119,31 +112,10 @@ def _turns(result: Result) -> dict[str, float]:
     }
 
 
-def read(path: Path, columns: Sequence[str] = COLUMNS) -> list[Row]:
-    """The rows of a results file; the program ends if it is missing or has other columns."""
-    if path.is_file():
-        with path.open(encoding="utf-8", newline="") as stream:
-            rows = csv.DictReader(stream)
-            if tuple(rows.fieldnames or ()) == tuple(columns):
-                return list(rows)
-    sys.exit(f"{path}: no rows with today's columns; `make study-cassini` makes them anew")
-
-
-def write(path: Path, rows: Sequence[Row], columns: Sequence[str] = COLUMNS) -> None:
-    """Write a results file."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_whole(path, text.getvalue())
-
-
-def differing_runs(every: int) -> list[str]:
-    """Repeat every Nth run. The answer names those with another row."""
-    kept = {tuple(row[column] for column in PLACE): row for row in read(RESULTS)}
-    return [" ".join(run.place) for run in planned()[::every] if kept.get(run.place) != row_of(run)]
-
-
 def _text(value: float | None) -> str:
     """Ten digits: sums of floats differ in their last ones between processors."""
     return "" if value is None else f"{value:.10g}"
+
+
+ROWS = RowsFile(HERE / "results.csv", COLUMNS, "cassini")
+RUNS = Runs(ROWS, PLACE, planned, row_of)

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from judging import Judged, judged_links
-from links import CENTRE, FIRST, JITTERS, read_links
-from observations import QUANTILES, Row
-from plan import CASSINI, HOST, HOSTS, HOSTS_CELL, IDEAL, PAIRS, RACKS_2, RACKS_4, RANDOM
-from workloads import CATALOGUE, DIVIDED, MATCHED
+from typing import TYPE_CHECKING
 
 from artist.report.drawing import style
+from studies.cassini.study.judging import Judged, judged_links
+from studies.cassini.study.links import CENTRE, FIRST, JITTERS, LINKS
+from studies.cassini.study.observations import QUANTILES
+from studies.cassini.study.plan import (
+    CASSINI,
+    HOST,
+    HOSTS,
+    HOSTS_CELL,
+    IDEAL,
+    PAIRS,
+    RACKS_2,
+    RACKS_4,
+    RANDOM,
+)
+from studies.cassini.study.workloads import CATALOGUE, DIVIDED, MATCHED
+from studies.common.pictures import save
+from studies.common.rows import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
-
-WIDTH_IN = 7.2
-STYLE: Any = {
-    "font.size": 8, "axes.labelsize": 8, "legend.fontsize": 7, "xtick.labelsize": 7,
-    "ytick.labelsize": 7, "axes.spines.top": False, "axes.spines.right": False,
-    "axes.linewidth": 0.6, "grid.linewidth": 0.4, "grid.color": "#dddddd", "axes.axisbelow": True,
-    "legend.frameon": False, "lines.linewidth": 1.1, "text.parse_math": False,
-    "svg.fonttype": "none", "svg.hashsalt": "artist",
-}  # fmt: skip
 
 _COLOURS = 6
 
@@ -48,19 +50,9 @@ PANELS = (
 def draw_all(rows: Sequence[Row], folder: Path) -> None:
     """Draw every picture into a folder."""
     one = Judged(rows)
-    _save(folder / "iterations.svg", partial(_iterations, one))
-    _save(folder / "hosts.svg", partial(_hosts, one))
-    _save(folder / "jitter.svg", _jitter)
-
-
-def _save(path: Path, paint: Callable[[Canvas], None]) -> None:
-    import matplotlib
-    from matplotlib.figure import Figure as Canvas
-
-    with matplotlib.rc_context(STYLE):
-        canvas = Canvas(figsize=(WIDTH_IN, 2.6), layout="constrained")
-        paint(canvas)
-        canvas.savefig(path, format="svg", metadata={"Date": None})
+    save(folder / "iterations.svg", 2.6, partial(_iterations, one))
+    save(folder / "hosts.svg", 2.6, partial(_hosts, one))
+    save(folder / "jitter.svg", 2.6, _jitter)
 
 
 def _iterations(one: Judged, canvas: Canvas) -> None:
@@ -104,7 +96,7 @@ def _hosts(one: Judged, canvas: Canvas) -> None:
 
 def _jitter(canvas: Canvas) -> None:
     """The gain on one link over jitter."""
-    links = judged_links(read_links())
+    links = judged_links(LINKS.read())
     panels: Sequence[Axes] = canvas.subplots(1, 4, sharey=True)
     for axes, snapshot in zip(panels, (1, 2, 3, 4), strict=True):
         axes.axhline(1, color="black", lw=0.6)

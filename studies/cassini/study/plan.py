@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from workloads import CATALOGUE, DIVIDED, MATCHED, load_of
+from studies.cassini.study.workloads import CATALOGUE, DIVIDED, MATCHED, load_of
 
 REPLICATES = 20
 

@@ -9,13 +9,23 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-import arithmetic
-import jinja2
-from joint import read_joint
-from judging import GAINS, HOLDS, NEAR_IDEAL, SMALLER, Judged, judged_links, verdict
-from links import CENTRE, FIRST, JITTER, JITTERS, SNAPSHOTS, read_links
-from observations import CORRECTED, HERE, Row
-from plan import (
+from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.time_shifts import Solution
+from artist.results.statistics.compare_values import IDENTICAL, ComparedValues, judged_together
+from studies.cassini.study import arithmetic
+from studies.cassini.study.joint import JOINT
+from studies.cassini.study.judging import (
+    GAINS,
+    HOLDS,
+    NEAR_IDEAL,
+    SMALLER,
+    Judged,
+    judged_links,
+    verdict,
+)
+from studies.cassini.study.links import CENTRE, FIRST, JITTER, JITTERS, LINKS, SNAPSHOTS
+from studies.cassini.study.observations import CORRECTED, HERE
+from studies.cassini.study.plan import (
     CASSINI,
     HOST,
     HOSTS,
@@ -27,11 +37,9 @@ from plan import (
     SETTINGS,
     THEMIS_CELLS,
 )
-from workloads import CATALOGUE, DIVIDED, MATCHED, MATCHED_MODELS
-
-from artist.policies.cassini.circles import Circle
-from artist.policies.cassini.time_shifts import Solution
-from artist.results.statistics.compare_values import IDENTICAL, ComparedValues, judged_together
+from studies.cassini.study.workloads import CATALOGUE, DIVIDED, MATCHED, MATCHED_MODELS
+from studies.common.page import rendered, table
+from studies.common.rows import Row
 
 FIGURES = {
     "11": ((CATALOGUE, MATCHED), "poisson", RACKS_2, 1.6, 1.8),
@@ -60,20 +68,14 @@ def page_text(rows: Sequence[Row]) -> str:
     Raises:
         jinja2.UndefinedError: the template asks for something that does not exist.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        autoescape=False,  # noqa: S701  # this is no web page
-    )
     one = Judged(rows)
-    links = judged_links(read_links())
+    links = judged_links(LINKS.read())
     alone = {
         CATALOGUE: list(arithmetic.alone(arithmetic.CATALOGUE_MODELS).values()),
         MATCHED: list(arithmetic.alone(MATCHED_MODELS).values()),
     }
-    environment.globals.update(
+    return rendered(
+        HERE,
         runs=f"{len(rows):,}",
         figures=lambda: figures(one),
         cells=lambda: cells(one),
@@ -81,7 +83,7 @@ def page_text(rows: Sequence[Row]) -> str:
         hosts=lambda: hosts(one),
         settings=lambda: settings(one),
         jitter=lambda: jitter(links),
-        joint=lambda: joint(read_joint()),
+        joint=lambda: joint(JOINT.read()),
         stretch=lambda arrivals, cluster, workload=MATCHED: (
             f"{one.mean((workload, arrivals, cluster), 'themis', HOST, 'stretch_mean'):.3f}"
         ),
@@ -109,11 +111,10 @@ def page_text(rows: Sequence[Row]) -> str:
             one.themis[(*cell, "stretch_mean")], GAINS["stretch_mean"]
         ).strip("*"),
         best=best(one),
-        joint_cases=len(read_joint()),
+        joint_cases=len(JOINT.read()),
         lost=lambda *cell: share(one.mean(cell, "themis", HOST, "stretch_mean") - 1),
-        joint_means=joint_means(read_joint()),
+        joint_means=joint_means(JOINT.read()),
     )
-    return environment.get_template("page.md.j2").render()
 
 
 def figures(one: Judged) -> str:
@@ -163,12 +164,12 @@ def figures(one: Judged) -> str:
         ["18", "5 degrees lose nothing", f"shifts within {far:.1f} degrees of those at 1",
          "holds" if far <= 5 else "**opposite**"],
     ]  # fmt: skip
-    return _table(("figure", "the paper", "here", "verdict"), lines, left=3)
+    return table(("figure", "the paper", "here", "verdict"), lines, left=3)
 
 
 def corrections() -> dict[int, float]:
     """Corrections per minute and job of the snapshots of Fig. 17, with their first time-shifts."""
-    rows = [x for x in read_links() if x["variant"] == FIRST and float(x["jitter"]) == JITTER]
+    rows = [x for x in LINKS.read() if x["variant"] == FIRST and float(x["jitter"]) == JITTER]
     return {
         number: fmean(float(x["corrections_per_min"]) for x in rows if x["snapshot"] == str(number))
         / len(SNAPSHOTS[number])
@@ -197,7 +198,7 @@ def cells(one: Judged) -> str:
         )
     columns = ("jobs", "arrivals", "cluster", "slowed", "stretch", "with CASSINI", "corrections",
                "gain, mean", "gain, P99", "gain, stretch", "verdict")  # fmt: skip
-    return _table(columns, lines, left=3)
+    return table(columns, lines, left=3)
 
 
 def table_2(links: dict[tuple[int, str, float], ComparedValues]) -> str:
@@ -223,7 +224,7 @@ def table_2(links: dict[tuple[int, str, float], ComparedValues]) -> str:
         )
     columns = ("snapshot", "score", "ours best, at its shifts", "verdict", "at random", "excess",
                "its gain", "ours, `first`", "ours, `centre`", "verdict")  # fmt: skip
-    return _table(columns, lines)
+    return table(columns, lines)
 
 
 def _score_verdict(number: int, best: float) -> str:
@@ -277,7 +278,7 @@ def hosts(one: Judged) -> str:
     columns = ("host", "seeds", "slowed", "stretch", "choices", "score", "other placement",
                "full links", "loops", "corrections", "gain, stretch", "gain, P99", "gain, JCT",
                "verdict")  # fmt: skip
-    return _table(columns, lines)
+    return table(columns, lines)
 
 
 def settings(one: Judged) -> str:
@@ -297,12 +298,12 @@ def settings(one: Judged) -> str:
     ]
     columns = ("setting", "runs", "corrections", "gain, stretch", "gain, P99 of stretch",
                "gain, mean")  # fmt: skip
-    return _table(columns, lines)
+    return table(columns, lines)
 
 
 def jitter(links: dict[tuple[int, str, float], ComparedValues]) -> str:
     """Gains on one link over jitter, `first` and `centre`."""
-    rows = read_links()
+    rows = LINKS.read()
     lines = []
     for x in JITTERS:
         corrected = [
@@ -319,7 +320,7 @@ def jitter(links: dict[tuple[int, str, float], ComparedValues]) -> str:
         lines.append([f"{100 * x:g} %", *gains, *(f"{n:.1f}" for n in corrected)])
     columns = ("jitter", *(f"{s} {v}" for s in (1, 2, 3, 4) for v in (FIRST, CENTRE)),
                "corrections/min, 1", "3")  # fmt: skip
-    return _table(columns, lines)
+    return table(columns, lines)
 
 
 def joint(rows: Sequence[Row]) -> str:
@@ -344,7 +345,7 @@ def joint(rows: Sequence[Row]) -> str:
         )
     columns = ("components", "cases", "random offsets", "Algorithms 1 and 2", "`centre`",
                "`centre`, gain .03", "joint search", "most lost", "worse than random")  # fmt: skip
-    return _table(columns, lines)
+    return table(columns, lines)
 
 
 def joint_means(rows: Sequence[Row]) -> dict[str, str]:
@@ -419,10 +420,3 @@ def _holds(score: float, shift_s: float, paper_s: float, within: float) -> str:
 
 def _listed(values: Iterable[float]) -> str:
     return ", ".join(f"{x:.1f}" for x in values)
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """A Markdown table. The first columns are text, the others numbers."""
-    rules = ["---" if index < left else "---:" for index in range(len(columns))]
-    lines = ("| " + " | ".join(line) + " |" for line in (columns, rules, *rows))
-    return "\n".join(lines)

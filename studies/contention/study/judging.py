@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
 
-from observations import POLICIES, RATIOS, Row
-
 from artist.results.statistics.compare_values import (
     LESS,
     MORE,
@@ -28,6 +26,8 @@ from artist.results.statistics.compare_values import (
     compare_together,
     judged_together,
 )
+from studies.common.rows import Row
+from studies.contention.study.observations import POLICIES, RATIOS
 
 METRICS = {"jct_mean_s": "mean JCT", "makespan_s": "makespan"}
 WITHOUT = 0

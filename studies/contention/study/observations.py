@@ -7,18 +7,14 @@ find its runs there. `artist sweep studies/contention/experiment.yaml --out DIR`
 from __future__ import annotations
 
 import csv
-import io
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from artist.experiments.experiment import Run, load_experiment, runs
-from artist.io.writing import write_whole
 from artist.run import simulate
+from studies.common.rows import Row, RowsFile
 
 HERE = Path(__file__).resolve().parent.parent
-RESULTS = HERE / "results.csv"
 EXPERIMENTS = ("experiment", "slower")
 """One for each speed of the links, in the order of the page."""
 PACKED = "-packed"
@@ -46,44 +42,23 @@ METRICS = (
     "contention_slowdown_p95",
     "contention_lost_job_h",
 )
-COLUMNS = (*PLACE, *METRICS)
-
-Row: TypeAlias = Mapping[str, str]
+ROWS = RowsFile(HERE / "results.csv", (*PLACE, *METRICS), "contention")
 
 
 def taken(folders: Sequence[Path]) -> list[Row]:
     """What the page needs of the results of the sweeps, in the order of the experiments."""
-    rows = []
+    rows: list[Row] = []
     for name, folder in zip(FILES, folders, strict=True):
         with (folder / "results.csv").open(encoding="utf-8", newline="") as stream:
             for run in csv.DictReader(stream):
                 place = dict(zip(PLACE, place_of(name, run), strict=True))
-                rows.append({column: place.get(column) or run[column] for column in COLUMNS})
+                rows.append({column: place.get(column) or run[column] for column in ROWS.columns})
     return rows
-
-
-def read(path: Path) -> list[Row]:
-    """The rows of a results file; the program ends if it is missing or has other columns."""
-    if path.is_file():
-        with path.open(encoding="utf-8", newline="") as stream:
-            rows = csv.DictReader(stream)
-            if tuple(rows.fieldnames or ()) == COLUMNS:
-                return list(rows)
-    sys.exit(f"{path}: no rows with today's columns; `make study-contention` makes them anew")
-
-
-def write(path: Path, rows: Sequence[Row]) -> None:
-    """Write a results file."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_whole(path, text.getvalue())
 
 
 def differing_runs(every: int) -> list[str]:
     """Repeat every Nth run of all experiments. The answer names those with another row."""
-    kept = {tuple(row[column] for column in PLACE): row for row in read(RESULTS)}
+    kept = {tuple(row[column] for column in PLACE): row for row in ROWS.read()}
     planned = [(name, run) for name in FILES for run in planned_runs(name)]
     names = []
     for name, run in planned[::every]:

@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from judging import SETTINGS, Judged, is_sure
-from observations import POLICIES, RATIOS, Row
-from wording import SPEEDS, judged
+from typing import TYPE_CHECKING
 
 from artist.report.drawing import style
+from studies.common.pictures import save
+from studies.common.rows import Row
+from studies.contention.study.judging import SETTINGS, Judged, is_sure
+from studies.contention.study.observations import POLICIES, RATIOS
+from studies.contention.study.wording import SPEEDS, judged
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
-
-WIDTH_IN = 7.2
-STYLE: Any = {
-    "font.size": 8, "axes.labelsize": 8, "legend.fontsize": 7, "xtick.labelsize": 7,
-    "ytick.labelsize": 7, "axes.spines.top": False, "axes.spines.right": False,
-    "axes.linewidth": 0.6, "grid.linewidth": 0.4, "grid.color": "#dddddd", "axes.axisbelow": True,
-    "legend.frameon": False, "lines.linewidth": 1.1, "text.parse_math": False,
-    "svg.fonttype": "none", "svg.hashsalt": "artist",
-}  # fmt: skip
 
 HOUR = 3600.0
 HOURS = (6, 8, 10, 12, 15, 20, 25, 30)
@@ -35,18 +27,8 @@ METRIC = "jct_mean_s"
 def draw_all(rows: Sequence[Row], folder: Path) -> None:
     """Draw every picture into a folder."""
     experiments = judged(rows)
-    _save(folder / "order.svg", partial(_paint, experiments, _order))
-    _save(folder / "cost.svg", partial(_paint, experiments, _cost))
-
-
-def _save(path: Path, paint: Callable[[Canvas], None]) -> None:
-    import matplotlib
-    from matplotlib.figure import Figure as Canvas
-
-    with matplotlib.rc_context(STYLE):
-        canvas = Canvas(figsize=(WIDTH_IN, 3.0), layout="constrained")
-        paint(canvas)
-        canvas.savefig(path, format="svg", metadata={"Date": None})
+    save(folder / "order.svg", 3.0, partial(_paint, experiments, _order))
+    save(folder / "cost.svg", 3.0, partial(_paint, experiments, _cost))
 
 
 def _paint(
@@ -96,4 +78,7 @@ def _cost(one: Judged, axes: Axes) -> None:
     axes.minorticks_off()
 
 
-_LABELS = {_order: "mean JCT (h)", _cost: "JCT added by contention (%)"}
+_LABELS: dict[Callable[[Judged, Axes], None], str] = {
+    _order: "mean JCT (h)",
+    _cost: "JCT added by contention (%)",
+}

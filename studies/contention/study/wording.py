@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 
-import jinja2
-from judging import METRICS, SURE, WITHOUT, Change, Judged, is_sure
-from observations import EXPERIMENTS, HERE, POLICIES, RATIOS, Row
-
 from artist.results.statistics.compare_values import IDENTICAL, MORE, ComparedValues
+from studies.common.page import rendered, table
+from studies.common.rows import Row
+from studies.contention.study.judging import METRICS, SURE, WITHOUT, Change, Judged, is_sure
+from studies.contention.study.observations import EXPERIMENTS, HERE, POLICIES, RATIOS
 
 SPEEDS = {"experiment": "100 Gbit/s", "slower": "50 Gbit/s"}
 HOUR = 3600.0
@@ -32,19 +32,13 @@ def page_text(rows: Sequence[Row]) -> str:
     Raises:
         jinja2.UndefinedError: the template asks for something that does not exist.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        autoescape=False,  # noqa: S701  # this is no web page
-    )
     experiments = judged(rows)
-    environment.globals.update(
+    return rendered(
+        HERE,
         speeds=SPEEDS,
         replicates=replicates(experiments),
         runs=f"{len(rows):,}",
-        table=lambda kind, name, *more: TABLES[kind](experiments[name], *more).removesuffix("\n"),
+        table=lambda kind, name, *more: TABLES[kind](experiments[name], *more),
         reversals=lambda name: reversals(experiments[name]),
         best=lambda name: best(experiments[name]),
         pair=lambda name, setting: packing(experiments[name], setting),
@@ -58,7 +52,6 @@ def page_text(rows: Sequence[Row]) -> str:
             f"{experiments[name].mean(policy, setting, metric):.0f}"
         ),
     )
-    return environment.get_template("page.md.j2").render()
 
 
 def replicates(experiments: Mapping[str, Judged]) -> str:
@@ -79,7 +72,7 @@ def means(one: Judged, metric: str) -> str:
         return f"{one.mean(policy, setting, metric) / HOUR:.2f} ({rank})"
 
     rows = [[policy, *(cell(policy, setting) for setting in settings)] for policy in POLICIES]
-    return _table(["policy", "without", *(f"{ratio}:1" for ratio in RATIOS)], rows)
+    return table(["policy", "without", *(f"{ratio}:1" for ratio in RATIOS)], rows)
 
 
 def costs(one: Judged) -> str:
@@ -89,7 +82,7 @@ def costs(one: Judged) -> str:
         for policy in POLICIES
     ]
     heads = [f"{name}, {ratio}:1" for name in METRICS.values() for ratio in RATIOS]
-    return _table(["policy", *heads], rows)
+    return table(["policy", *heads], rows)
 
 
 def losses(one: Judged) -> str:
@@ -103,7 +96,7 @@ def losses(one: Judged) -> str:
         rows.append(row)
     heads = [f"{name}, {ratio}:1" for name in ("slowdown", "P95", "job-hours") for ratio in RATIOS]
     heads += ["stays across racks, without", f"{RATIOS[-1]}:1"]
-    return _table(["policy", *heads], rows)
+    return table(["policy", *heads], rows)
 
 
 def changed(one: Judged) -> str:
@@ -116,7 +109,7 @@ def changed(one: Judged) -> str:
         for change in one.changes()
     ]  # fmt: skip
     heads = ["metric", "racks", "pair", "without", "with contention", "move", "what changes"]
-    return _table(heads, rows, left=3) if rows else "No pair changes order.\n"
+    return table(heads, rows, left=3) if rows else "No pair changes order."
 
 
 TABLES: dict[str, Callable[..., str]] = {
@@ -230,9 +223,3 @@ _LOSSES: dict[str, Callable[[float], str]] = {
 def _listed(parts: Iterable[str]) -> str:
     *most_, last = parts
     return f"{', '.join(most_)} and {last}" if most_ else last
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """A Markdown table. The first columns are text, the others numbers."""
-    rules = ["---" if index < left else "---:" for index in range(len(columns))]
-    return "\n".join("| " + " | ".join(line) + " |" for line in (columns, rules, *rows)) + "\n"

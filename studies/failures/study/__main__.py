@@ -1,39 +1,35 @@
 """Compare failures of simulated clusters with those that Meta published, and write the page.
 
 `runs` simulates the cases of `cases.yaml` and writes `results.csv`. `page` writes `README.md` from
-it; `--check` compares instead, and ends with exit code 1 where something differs.
+it; `--check` compares it instead. `runs --every N` repeats every Nth case and compares it with its
+row. Checks end with exit code 1 where something differs.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-
-from simulated import HERE, RESULTS, cases, read, simulated, text_of
-from wording import page_text
+from pathlib import Path
 
 from artist.io.writing import write_whole
+from studies.common.command import parsed, parser, report, write_page
+from studies.failures.study.simulated import RUNS, cases, read
+from studies.failures.study.wording import page_text
 
-PAGE = HERE / "README.md"
+STUDY = "failures"
 
 
 def main() -> None:
     """Do what the command line asks for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("command", choices=("runs", "page"))
-    parser.add_argument("--check", action="store_true", help="compare instead of writing")
-    arguments = parser.parse_args()
-    if arguments.command == "runs":
-        path, text = RESULTS, text_of([simulated(case) for case in cases()])
+    arguments = parsed(parser(__doc__))
+    if arguments.command == "page":
+        write_page(STUDY, _write, arguments.check)
+    elif arguments.every:
+        report(STUDY, RUNS.differing(arguments.every))
     else:
-        path, text = PAGE, page_text(cases(), read())
-    if not arguments.check:
-        write_whole(path, text)
-    elif not path.is_file() or path.read_text(encoding="utf-8") != text:
-        sys.stderr.write(f"{path} differs; `make study-failures` makes it anew\n")
-        sys.exit(1)
+        RUNS.do_all(arguments.workers)
+
+
+def _write(folder: Path) -> None:
+    write_whole(folder / "README.md", page_text(cases(), read()))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -15,10 +14,10 @@ import artist
 from artist.config import Scenario
 from artist.failures.model_file import load_failures
 from artist.failures.optimum import daly_ratio
+from studies.common.rows import Row, RowsFile, Runs
 
 HERE = Path(__file__).parents[1]
 CASES = HERE / "cases.yaml"
-RESULTS = HERE / "results.csv"
 
 GPUS = 8
 """GPUs of a machine."""
@@ -26,7 +25,28 @@ SPARES = 0.02
 """Machines that no job needs, as a share of those that jobs need."""
 HOUR_S, DAY_S = 3600.0, 86400.0
 
-Row = dict[str, Any]
+COLUMNS = (
+    "case", "outages", "per_1000_node_days", "failures", "mttf_h", "expected_mttf_h",
+    "ratio", "daly_ratio", "paper_ratio",
+)  # fmt: skip
+Values = dict[str, Any]
+"""A row with numbers."""
+
+
+class Planned(NamedTuple):
+    """A run: one of the cases."""
+
+    case: Mapping[str, Any]
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The column that names the run."""
+        return (self.case["name"],)
+
+
+def planned() -> list[Planned]:
+    """All runs."""
+    return [Planned(case) for case in cases()]
 
 
 def cases() -> Sequence[Mapping[str, Any]]:
@@ -35,7 +55,7 @@ def cases() -> Sequence[Mapping[str, Any]]:
     return read
 
 
-def simulated(case: Mapping[str, Any]) -> Row:
+def simulated(case: Mapping[str, Any]) -> Values:
     """Run a case and keep what is compared with the paper."""
     run = case["run"]
     needed = run["jobs"] * run["gpus"] // GPUS
@@ -87,15 +107,16 @@ def _trace(run: Mapping[str, Any]) -> str:
     return "\n".join([head, *rows]) + "\n"
 
 
-def read() -> list[Row]:
+def read() -> list[Values]:
     """The kept rows."""
-    with RESULTS.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
     return [{key: text if key == "case" else float(text) for key, text in row.items()}
-            for row in rows]  # fmt: skip
+            for row in ROWS.read()]  # fmt: skip
 
 
-def text_of(rows: Sequence[Row]) -> str:
-    """The rows as CSV; floats keep their last bit."""
-    lines = [",".join(f'"{v}"' if "," in str(v) else str(v) for v in row.values()) for row in rows]
-    return "\n".join([",".join(rows[0]), *lines]) + "\n"
+def row_of(run: Planned) -> Row:
+    """Do a run. Floats keep their last bit."""
+    return {key: str(value) for key, value in simulated(run.case).items()}
+
+
+ROWS = RowsFile(HERE / "results.csv", COLUMNS, "failures")
+RUNS = Runs(ROWS, COLUMNS[:1], planned, row_of)

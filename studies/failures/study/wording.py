@@ -6,28 +6,22 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jinja2
-from simulated import HERE, Row
+from studies.common.page import rendered
+from studies.failures.study.simulated import HERE, Values
 
 SURE = 3.0
 """Standard errors of a count of failures, within which a simulated mean time agrees."""
 
 
-def page_text(cases: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> str:
+def page_text(cases: Sequence[Mapping[str, Any]], rows: Sequence[Values]) -> str:
     """The page.
 
     Raises:
         jinja2.UndefinedError: the template asks for something that does not exist.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        autoescape=False,  # noqa: S701  # this is no web page
-    )
     pairs = list(zip(cases, rows, strict=True))
-    return environment.get_template("page.md.j2").render(
+    return rendered(
+        HERE,
         rates=[_rate(row) for row in rows],
         times=[_time(case, row) for case, row in pairs],
         ratios=[_ratio(case, row) for case, row in pairs],
@@ -35,18 +29,18 @@ def page_text(cases: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> str:
     )
 
 
-def off(row: Row) -> float:
+def off(row: Values) -> float:
     """How far the simulated mean time to failure is from 1 / (n r), in standard errors."""
     return float(abs(row["mttf_h"] / row["expected_mttf_h"] - 1) * math.sqrt(row["failures"]))
 
 
-def _rate(row: Row) -> str:
+def _rate(row: Values) -> str:
     published = 6.5 if row["case"].startswith("RSC-1") else 2.34
     rate, count = row["per_1000_node_days"], row["outages"]
     return f"| {row['case']} | {count:,.0f} | {rate:.2f} | {published:.2f} |"
 
 
-def _time(case: Mapping[str, Any], row: Row) -> str:
+def _time(case: Mapping[str, Any], row: Values) -> str:
     said = case["published"]
     published = f"{_hours(said['mttf_h'])} ({said['how']})" if "mttf_h" in said else "-"
     return (
@@ -55,7 +49,7 @@ def _time(case: Mapping[str, Any], row: Row) -> str:
     )
 
 
-def _ratio(case: Mapping[str, Any], row: Row) -> str:
+def _ratio(case: Mapping[str, Any], row: Values) -> str:
     said = case["published"]
     published = "-"
     if "ratio" in said:

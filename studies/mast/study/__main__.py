@@ -7,46 +7,30 @@ its row. Checks end with exit code 1 where something differs.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from pathlib import Path
 
-from observations import HERE, differing_runs, do_all, read
-
 from artist.io.writing import write_whole
+from studies.common.command import parsed, parser, report, write_page
+from studies.mast.study.observations import ROWS, RUNS
 
-PAGE = HERE / "README.md"
-KEPT = Path("build/mast/rows.csv")
+STUDY = "mast"
 
 
 def main() -> None:
     """Do what the command line asks for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("command", choices=("runs", "page"))
-    parser.add_argument("--check", action="store_true", help="page: compare instead of writing")
-    parser.add_argument("--every", type=int, help="runs: repeat every Nth run and compare")
-    parser.add_argument("--workers", type=int, default=1, help="runs: processes")
-    arguments = parser.parse_args()
-    if arguments.command == "runs" and arguments.every:
-        sys.exit(_report(differing_runs(arguments.every)))
-    elif arguments.command == "runs":
-        do_all(KEPT, arguments.workers)
+    arguments = parsed(parser(__doc__))
+    if arguments.command == "page":
+        write_page(STUDY, _write, arguments.check)
+    elif arguments.every:
+        report(STUDY, RUNS.differing(arguments.every))
     else:
-        from wording import page_text
-
-        text = page_text(read())
-        if not arguments.check:
-            write_whole(PAGE, text)
-        elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != text:
-            sys.exit(_report([PAGE.name]))
+        RUNS.do_all(arguments.workers)
 
 
-def _report(names: list[str]) -> int:
-    for name in names:
-        sys.stderr.write(f"{name} differs; `make study-mast` makes it anew\n")
-    return 1 if names else 0
+def _write(folder: Path) -> None:
+    from studies.mast.study.wording import page_text
+
+    write_whole(folder / "README.md", page_text(ROWS.read()))
 
 
 if __name__ == "__main__":

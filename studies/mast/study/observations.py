@@ -6,30 +6,24 @@ find its runs there, and `study runs --every N` repeats a sample of them.
 
 from __future__ import annotations
 
-import csv
-import io
-import sys
 from collections.abc import Mapping, Sequence
-from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
-from plan import Planned, planned
-from workloads import COUNTED_H, HOUR_S, WARM_H, gpus_of, jobs, tenants, tree
 
 from artist.cluster.placement import Placement
 from artist.contract import NO_SHARED_LINKS, JobView, Rate
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
-from artist.io.writing import write_whole
 from artist.rng import Draws
 from artist.run import open_policy
 from artist.units import Tick, seconds
 from artist.workload.job import Job
+from studies.common.rows import RowsFile, Runs
+from studies.mast.study.plan import Planned, planned
+from studies.mast.study.workloads import COUNTED_H, HOUR_S, WARM_H, gpus_of, jobs, tenants, tree
 
 HERE = Path(__file__).resolve().parent.parent
-RESULTS = HERE / "results.csv"
 
 URGENT_PRIORITIES = (1, 2, 3)
 PLACE = ("cluster_gpus", "mix", "load", "quotas", "cell", "seed")
@@ -38,8 +32,6 @@ METRICS = (
     "allocated_share", "preemptions", "jct_mean_s",
 )  # fmt: skip
 COLUMNS = (*PLACE, *METRICS)
-
-Row: TypeAlias = Mapping[str, str]
 
 
 class ComputeOnly:
@@ -92,46 +84,5 @@ def _allocated(rows: Rows, gpus: int) -> float:
     return float(np.diff(np.interp(edges, time_s, used))[0]) / (COUNTED_H * HOUR_S * gpus)
 
 
-def do_all(kept: Path, workers: int) -> None:
-    """Do the runs that `kept` lacks, then write `results.csv`. `kept` has rows in any order."""
-    done = _done(kept)
-    todo = [run for run in planned() if run.place not in done]
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    new = not kept.is_file()
-    with kept.open("a", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-        if new:
-            writer.writeheader()
-        with get_context("spawn").Pool(workers) as pool:
-            for row in pool.imap_unordered(row_of, todo):
-                writer.writerow(row)
-                stream.flush()
-    done = _done(kept)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(done[run.place] for run in planned())
-    write_whole(RESULTS, text.getvalue())
-
-
-def _done(kept: Path) -> dict[tuple[str, ...], Row]:
-    if not kept.is_file():
-        return {}
-    with kept.open(encoding="utf-8", newline="") as stream:
-        return {tuple(row[column] for column in PLACE): row for row in csv.DictReader(stream)}
-
-
-def read() -> list[Row]:
-    """The rows of `results.csv`; the program ends if it is missing or has other columns."""
-    if RESULTS.is_file():
-        with RESULTS.open(encoding="utf-8", newline="") as stream:
-            rows = csv.DictReader(stream)
-            if tuple(rows.fieldnames or ()) == COLUMNS:
-                return list(rows)
-    sys.exit(f"{RESULTS}: no rows with today's columns; `make study-mast` makes them anew")
-
-
-def differing_runs(every: int) -> list[str]:
-    """Repeat every Nth run. The answer names those with another row."""
-    kept = {tuple(row[column] for column in PLACE): row for row in read()}
-    return [" ".join(run.place) for run in planned()[::every] if kept.get(run.place) != row_of(run)]
+ROWS = RowsFile(HERE / "results.csv", COLUMNS, "mast")
+RUNS = Runs(ROWS, PLACE, planned, row_of)

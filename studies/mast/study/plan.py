@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from workloads import PAPER, URGENT
+from studies.mast.study.workloads import PAPER, URGENT
 
 REPLICATES = 20
 CELLS = (1, 3, 5, 6, 9)

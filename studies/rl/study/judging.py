@@ -14,9 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from observations import Row
-from plan import BASELINE, POLICIES, cells, policies
-
 from artist.results.statistics.compare_values import (
     LESS,
     MORE,
@@ -25,6 +22,8 @@ from artist.results.statistics.compare_values import (
     Pair,
     compare_together,
 )
+from studies.common.rows import Row
+from studies.rl.study.plan import BASELINE, BASES, POLICIES, cells, ran
 
 WORDS = {LESS: "**win**", MORE: "loss", NO_DIFFERENCE: "no difference"}
 UNDECIDED = "undecided"
@@ -53,7 +52,19 @@ class Judged:
                 {
                     (machines, load, policy): self._pair(machines, load, policy, baseline)
                     for machines, load in cells()
-                    if policy in policies(machines, load)
+                    if ran(machines, load, policy)
+                }
+            )
+        return compared
+
+    def of_searches(self) -> dict[tuple[int, str, str], ComparedValues]:
+        """Each search against its base, by cell and search."""
+        compared: dict[tuple[int, str, str], ComparedValues] = {}
+        for search, base in BASES.items():
+            compared |= compare_together(
+                {
+                    (machines, load, search): self._pair(machines, load, search, base)
+                    for machines, load in cells()
                 }
             )
         return compared
@@ -65,4 +76,6 @@ class Judged:
 
 def verdict(compared: ComparedValues) -> str:
     """In a word."""
+    if compared.low == compared.high == 1.0:
+        return WORDS[NO_DIFFERENCE]  # the same runs
     return WORDS.get(compared.verdict, UNDECIDED)

@@ -24,7 +24,6 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from observations import HERE, write
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import nested
@@ -43,9 +42,11 @@ from artist.contract import (
 from artist.engine.simulator import Simulator
 from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
+from studies.common.rows import RowsFile
+from studies.rl.study.observations import HERE
 
-PAPER = HERE / "paper.csv"
 COLUMNS = ("policy", "placement", "service_s", "jct_mean_s", "jct_p90_s", "utilisation")
+PAPER = RowsFile(HERE / "paper.csv", COLUMNS, "rl")
 
 MACHINES, GPUS = 4, 8
 ROUND = 300 * TICKS_PER_S
@@ -127,10 +128,12 @@ class TableRates:
         return min([1.0, *(max(x, FLOOR) for x in ratios)])
 
     def _rate(self, handle: int, running: Mapping[int, JobView]) -> Rate:
-        placed = {key: (view.job, view.placement) for key, view in running.items()}
+        placed = {
+            key: (view.job, view.placement) for key, view in running.items() if view.placement
+        }
         job, placement = placed[handle]
         alone = self.alone(job, placement)
-        iteration_s = alone.iteration_s / self.ratio(handle, placed)  # type: ignore[arg-type]
+        iteration_s = alone.iteration_s / self.ratio(handle, placed)
         return Rate(iteration_s, 1.0, "table", alone.iteration_s)
 
 
@@ -184,8 +187,8 @@ class Rounds(BasePolicy):
         for handle in self._queue:
             job = here[handle].job
             placement = self._place(job.gpus, free)
-            trial = {**placed, handle: (job, placement)} if placement else {}
-            if trial and min(self._rates.ratio(x, trial) for x in trial) >= self._least:
+            trial = {**placed, handle: (job, placement)} if placement else placed
+            if placement and min(self._rates.ratio(x, trial) for x in trial) >= self._least:
                 placed = trial
                 for machine, count in zip(placement.leaves, placement.counts, strict=True):
                     free[machine] -= count
@@ -236,7 +239,7 @@ def write_paper(folder: Path, trace: Path) -> None:
     rows += [measured(tables, jobs, name, "pack") for name in correct]
     rows += [measured(tables, jobs, name, "pack", 0.6) for name in correct]
     rows += [measured(tables, jobs, name, "one machine") for name in correct]
-    write(PAPER, rows, COLUMNS)
+    PAPER.write(rows)
 
 
 def _moves(view: ClusterView, placed: Mapping[int, tuple[Job, Placement]]) -> list[Decision]:

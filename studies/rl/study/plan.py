@@ -29,20 +29,23 @@ WAITING = "srsf, one machine or wait"
 POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "fifo-backfill": ("fifo-backfill", {}),
     "las": ("las", {}),
+    "las-threshold": ("las-threshold", {}),
     "srsf": ("srsf", {}),
     BASELINE: ("srsf-threshold", {}),
     WAITING: ("srsf", {"placement": "consolidate-or-wait"}),
     "rl-base": ("rl-base", {}),
     "rl-hybrid": ("rl-hybrid", {}),
     "lookahead(srsf)": ("lookahead(srsf)", {}),
+    "lookahead(srsf-threshold)": ("lookahead(srsf-threshold)", {}),
+    f"lookahead({WAITING})": ("lookahead(srsf)", {"host": {"placement": "consolidate-or-wait"}}),
 }
 """By its name on the page: the policy and its options."""
 
-SMALL_ONLY = ("fifo-backfill", "las")
-"""These run on 4 machines only. LAS moves many jobs: under contention a run may take a minute."""
-SEARCHES = ("lookahead(srsf)",)
-SEARCHED = ((4, "0.8"), (4, "0.9"))
-"""Where searches run. A trial costs as much as its cluster has jobs."""
+BASES = {f"lookahead({base})": base for base in ("srsf", BASELINE, WAITING)}
+"""By the name of a search: the policy whose starts it doubts."""
+
+SMALL_ONLY = ("las", "las-threshold")
+"""These run on 4 machines only: on 16 a run of LAS takes up to 20 s, since it joins many jobs."""
 
 
 class Planned(NamedTuple):
@@ -59,20 +62,24 @@ class Planned(NamedTuple):
         return str(self.machines), self.load, self.policy, str(self.seed)
 
     def scenario(self) -> Scenario:
-        """The cluster of the training, with more machines and other jobs."""
-        settings = parse_yaml(TRAINING.read_text(encoding="utf-8"), str(TRAINING))[1]
-        policy, options = POLICIES[self.policy]
-        batch = self.load == BATCH
-        jobs = (BATCH_JOBS if batch else JOBS)[self.machines]
-        settings |= {
-            "machines_per_rack": self.machines,
-            "trace": f"synth:{jobs}:{self.machines * GPUS}:{'0.9' if batch else self.load}",
-            "arrivals": "batch" if batch else "trace",
-            "policy": policy,
-            "policy_options": options,
-            "seed": self.seed,
-        }
-        return Scenario.model_validate(settings)
+        """What is run."""
+        return scenario(self.machines, self.load, *POLICIES[self.policy], self.seed)
+
+
+def scenario(machines: int, load: str, policy: str, options: dict[str, Any], seed: int) -> Scenario:
+    """The cluster of the training, with more machines and other jobs."""
+    settings = parse_yaml(TRAINING.read_text(encoding="utf-8"), str(TRAINING))[1]
+    batch = load == BATCH
+    jobs = (BATCH_JOBS if batch else JOBS)[machines]
+    settings |= {
+        "machines_per_rack": machines,
+        "trace": f"synth:{jobs}:{machines * GPUS}:{'0.9' if batch else load}",
+        "arrivals": "batch" if batch else "trace",
+        "policy": policy,
+        "policy_options": options,
+        "seed": seed,
+    }
+    return Scenario.model_validate(settings)
 
 
 def cells() -> Iterator[tuple[int, str]]:
@@ -82,14 +89,9 @@ def cells() -> Iterator[tuple[int, str]]:
             yield machines, load
 
 
-def policies(machines: int, load: str) -> list[str]:
-    """Who runs in a cell."""
-    return [
-        name
-        for name in POLICIES
-        if (machines == MACHINES[0] or name not in SMALL_ONLY)
-        and ((machines, load) in SEARCHED or name not in SEARCHES)
-    ]
+def ran(machines: int, load: str, policy: str) -> bool:
+    """Whether a policy runs in a cell."""
+    return machines == MACHINES[0] or policy not in SMALL_ONLY
 
 
 def planned() -> list[Planned]:
@@ -97,6 +99,7 @@ def planned() -> list[Planned]:
     return [
         Planned(machines, load, policy, seed)
         for machines, load in cells()
-        for policy in policies(machines, load)
+        for policy in POLICIES
+        if ran(machines, load, policy)
         for seed in range(FIRST_SEED, FIRST_SEED + SEEDS)
     ]

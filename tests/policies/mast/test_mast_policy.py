@@ -16,6 +16,7 @@ from artist.contract import ClusterView
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.policies.mast.books import Books
+from artist.policies.mast.cells import Cells
 from artist.policies.mast.plans import Plan, best, free_plan, preempting_plan
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy
@@ -145,6 +146,17 @@ def test_early_binding_waits_beside_free_gpus() -> None:
     ]
     late = {cell: start_of(run(tree, made, cell=cell), 2) for cell in (1, 3, 5, 6, 9)}
     assert late == {1: 1000.0, 3: 10.0, 5: 1000.0, 6: 10.0, 9: 10.0}
+
+
+@pytest.mark.parametrize("cell", [1, 3, 5, 6, 9])
+def test_a_gang_is_bound_to_no_region_whose_clusters_are_too_small(cell: int) -> None:
+    """Region 0 has 12 GPUs in clusters of 4, and is visited first; region 1 has a cluster of 8."""
+    tree = world([[[4]], [[4]], [[4]]], [[RACK]])
+    where = Cells(cell, Books(tree)).where(FreeGpus(tree), 0, 8, (0, 1))
+    assert where.regions == ((1,) if cell in (1, 5) else (0, 1))
+    rows = run(tree, [job("gang", 8, 10)], cell=cell)
+    assert start_of(rows, 0) == 0.0
+    assert rows.placements[0].placement.leaves == (3, 4)
 
 
 def plans_of(held: Mapping[str, tuple[int, int, int, float]]) -> tuple[Books, FreeGpus]:

@@ -1,0 +1,200 @@
+"""Compares variants of a scenario, and tells their differences from noise.
+
+A **variant** is a policy, or a value of one setting (`variants.py`). The first one is the baseline.
+Every variant runs on the same **replicates**. A replicate is a seed (for a trace that is drawn) and
+a permutation of the order in which machines and simultaneous arrivals are visited. That order has
+no meaning, yet it changes a makespan by tens of percent. So a difference between two variants
+counts only if it is larger than the effect of the order.
+
+Where several seeds and one permutation are asked for, replicate i has seed i **and** permutation i.
+Else all of them would have the natural order, in which clocks start at the first arrival. Several
+seeds and permutations make a grid.
+
+Differences are paired by replicate and judged by `artist.results.statistics.compare_values`.
+Replicates of one seed are a cluster where several seeds are drawn. The verdicts on all variants and
+metrics hold together (Holm): if no variant differed, one `less` or `more` would appear in at most
+5 % of cases. A `no difference` is said of each comparison alone.
+
+`Comparison.parts` says what the mean JCT of each variant consists of, `Comparison.bounds_s` what no
+policy can beat in it.
+
+With `until`, replicates are added until all intervals are that narrow (`until.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from artist.config import ABOUT_THE_TRACE, Scenario
+from artist.errors import ConfigError
+from artist.experiments.comparison.comparison import Comparison, compared
+from artist.experiments.comparison.metrics import check_metrics
+from artist.experiments.comparison.runs import Runs
+from artist.experiments.comparison.until import BUDGET, FIRST_LOOK, next_count
+from artist.experiments.comparison.variants import POLICY, Variant, of_policies, of_setting
+from artist.experiments.experiment import MAX_RUNS
+from artist.results.statistics.compare_values import EQUIVALENCE
+from artist.results.terms.chief_metrics import COMPARED
+from artist.run import OnTrace, build_cluster, build_fabric, build_trace
+from artist.trace.named import is_trace_file
+
+
+def compare(
+    scenario: Scenario,
+    policies: Sequence[str] = (),
+    *,
+    vary: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+    seeds: int,
+    permutations: int,
+    metrics: Sequence[str] = COMPARED,
+    equivalence: float = EQUIVALENCE,
+    until: float | None = None,
+    budget: int = BUDGET,
+    workers: int = 1,
+    on_done: Callable[[int, int], None] | None = None,
+    on_trace: OnTrace | None = None,
+) -> Comparison:
+    """Run every variant on every replicate. The first variant is the baseline.
+
+    `policies` are the variants. With `vary`, such as `{"racks": [2, 4]}`, the variants are the
+    values of that one setting, under the scenario's policy or the only one of `policies`.
+
+    The verdicts on all `metrics` hold together, so fewer metrics need fewer replicates.
+
+    Variants that surely differ by less than `equivalence`, a share, get `no difference`.
+
+    With several seeds and one permutation, replicate i has seed i and permutation i.
+
+    `until` adds replicates until the half-width of every interval is at most that share, or there
+    are `budget` independent ones. It adds seeds, each with all permutations, if there are several
+    seeds, and else permutations. It begins with 8 of them at least (`until.FIRST_LOOK`).
+
+    `on_done(done, all)` is called after each run, with numbers of runs. `on_trace` is told a trace
+    that is read from a file, of the first seed, before anything is simulated.
+
+    Raises:
+        UnknownNameError: a metric is not known.
+        ConfigError: fewer than two variants, a variant or a metric twice, several policies and
+            `vary`, several settings in `vary`, an unknown setting or bad value of it, a metric that
+            the runs do not have, no replicate, too many runs, several seeds for a trace of which no
+            seed draws anything, a share out of bounds, or a budget below the replicates to begin
+            with.
+    """
+    _check_sizes(seeds, permutations)
+    check_metrics(metrics)
+    if not 0 <= equivalence < 1:
+        raise ConfigError(
+            f"--equivalence {equivalence:g}: expected a share from 0 to below 1, such as 2%"
+        )
+    begin = (seeds, permutations)
+    if until is not None:
+        begin = _grown(begin, max(FIRST_LOOK, _independent(begin)))
+        _check_until(until, budget, _independent(begin))
+    setting, variants = _variants(scenario, policies, vary)
+    _check_count(len(variants), *(begin if until is None else _grown(begin, budget)))
+    drawn = seeds > 1
+    for one in _of_each_trace(variants):
+        if seeds > 1:
+            _check_seeds(one, seeds)
+        else:
+            drawn = drawn or is_drawn(one)
+        if on_trace is not None and is_trace_file(one.trace):
+            on_trace(build_trace(one, build_cluster(one, build_fabric(one))))
+    runs = Runs(variants, metrics, workers, on_done)
+    while True:
+        comparison = compared(
+            setting, runs.values(*begin), runs.replicates(*begin), equivalence, until
+        )
+        comparison = replace(comparison, drawn=drawn)
+        count = _independent(begin)
+        if until is None:
+            return runs.with_parts(comparison)
+        wanted = next_count(count, comparison.widest.half_width, until, budget)
+        if wanted == count:
+            return runs.with_parts(comparison)
+        begin = _grown(begin, wanted)
+
+
+def _variants(
+    scenario: Scenario, policies: Sequence[str], vary: Mapping[str, Sequence[Any]]
+) -> tuple[str, list[Variant]]:
+    """The setting that varies, and the variants."""
+    if not vary:
+        return POLICY, of_policies(scenario, policies)
+    if len(vary) > 1:
+        raise ConfigError(
+            f"--vary {', '.join(vary)}: one setting at a time; run a grid of settings with artist "
+            "sweep"
+        )
+    ((setting, values),) = vary.items()
+    if len(policies) > 1 or (policies and setting == POLICY):
+        raise ConfigError(
+            f"--policies {','.join(policies)} --vary {setting}: one question at a time; give one "
+            "policy and --vary SETTING=A,B, or several policies without --vary"
+        )
+    if policies:
+        scenario = scenario.model_copy(update={POLICY: policies[0]})
+    return setting, of_setting(scenario, setting, values)
+
+
+def _of_each_trace(variants: Sequence[Variant]) -> list[Scenario]:
+    """The first scenario of each different trace: all policies share one."""
+    names = ("trace", "arrivals", "jobs", "restart_s", *ABOUT_THE_TRACE)
+    by_trace: dict[str, Scenario] = {}
+    for one in variants:
+        about = repr([getattr(one.scenario, name) for name in names])
+        by_trace.setdefault(about, one.scenario)
+    return list(by_trace.values())
+
+
+def _independent(size: tuple[int, int]) -> int:
+    """Independent replicates among so many seeds and permutations."""
+    seeds, permutations = size
+    return seeds if seeds > 1 else permutations
+
+
+def _grown(size: tuple[int, int], count: int) -> tuple[int, int]:
+    """Seeds and permutations with so many independent replicates of the same kind."""
+    seeds, permutations = size
+    return (count, permutations) if seeds > 1 else (seeds, count)
+
+
+def _check_count(variants: int, seeds: int, permutations: int) -> None:
+    if (count := variants * seeds * permutations) > MAX_RUNS:
+        raise ConfigError(
+            f"--seeds {seeds} --permutations {permutations}: {count} runs, at most {MAX_RUNS}"
+        )
+
+
+def _check_sizes(seeds: int, permutations: int) -> None:
+    if seeds < 1 or permutations < 1:
+        raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
+
+
+def _check_until(until: float, budget: int, least: int) -> None:
+    if not 0 < until < 1:
+        raise ConfigError(f"--until {until:g}: expected a share between 0 and 1, such as 2%")
+    if budget < least:
+        raise ConfigError(f"--budget {budget}: expected at least {least}, to begin with")
+
+
+def is_drawn(scenario: Scenario) -> bool:
+    """Whether the next seed would draw another trace."""
+    tree = build_cluster(scenario, build_fabric(scenario))
+    one, other = (
+        build_trace(scenario.model_copy(update={"seed": scenario.seed + step}), tree).jobs
+        for step in (0, 1)
+    )
+    return one != other
+
+
+def _check_seeds(scenario: Scenario, seeds: int) -> None:
+    """Refuse copies of one run that would count as replicates."""
+    if not is_drawn(scenario):
+        raise ConfigError(
+            f"--seeds {seeds}: trace {scenario.trace!r} is the same for every seed; vary "
+            "--permutations, or draw arrivals with --arrivals poisson:JOBS_PER_HOUR"
+        )

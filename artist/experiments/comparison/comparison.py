@@ -1,0 +1,192 @@
+"""What a comparison says: metrics of all replicates, differences, and how sure they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import NamedTuple, TypeAlias
+
+from artist.experiments.comparison.until import enough_for, half_width
+from artist.experiments.comparison.variants import POLICY
+from artist.results.jct_parts import PARTS
+from artist.results.statistics.best_policy import Best, Measured, bests
+from artist.results.statistics.compare_values import (
+    EQUIVALENCE,
+    PERMUTATIONS,
+    TOO_FEW,
+    ComparedValues,
+    Pair,
+    clusters_of,
+    compare_together,
+    is_exact,
+    judged_together,
+    kind_of,
+)
+from artist.results.terms.chief_metrics import HEADLINES
+from artist.results.terms.number_text import counted
+
+Replicate: TypeAlias = tuple[int, int]
+"""Seed and permutation."""
+Values: TypeAlias = Mapping[str, Mapping[str, tuple[float, ...]]]
+"""Variant -> metric -> value on each replicate."""
+Differences: TypeAlias = Mapping[str, Mapping[str, ComparedValues]]
+"""Variant, except the first -> metric -> how it compares with the first one."""
+
+
+class Widest(NamedTuple):
+    """The widest interval of a comparison."""
+
+    variant: str
+    metric: str
+    half_width: float
+    """As in `until.py`: 0.02 is two percent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The metrics of all variants on all replicates, and the differences to the first one."""
+
+    variants: tuple[str, ...]
+    """Labels, the baseline's first: names of policies, or `bandwidth=100Gbit/s`."""
+    replicates: tuple[Replicate, ...]
+    """(seed, permutation) of each replicate."""
+    values: Values
+    """Variant -> metric -> value on each replicate."""
+    differences: Differences
+    """Variant, except the first -> metric -> how it compares with the first one."""
+    widest: Widest
+    independent: int
+    """Independent replicates: seeds if there are several, else permutations."""
+    until: float | None = None
+    """The half-width that was asked for."""
+    parts: Values = field(default_factory=dict)
+    """Variant -> part of the mean JCT (`jct_parts.PARTS`) -> seconds on each replicate."""
+    bounds_s: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Variant -> makespan that no policy can beat, on each replicate."""
+    equivalence: float = EQUIVALENCE
+    """Differences within this share are called none."""
+    setting: str = POLICY
+    """What varies, as `--set` spells it: `policy`, `racks`, `fabric.network.bandwidth`."""
+    preempts_freely: bool = False
+    """Jobs were preempted or moved, and no run paid for it (`caveats.preempts_freely`)."""
+    drawn: bool = False
+    """Another seed would draw another trace."""
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that were compared."""
+        return tuple(self.values[self.variants[0]])
+
+    @property
+    def bound_s(self) -> tuple[float, ...]:
+        """The bound of each replicate where all variants have the same bounds; else empty.
+
+        Policies do. The size of the cluster, the trace and the calibration move the bound.
+        """
+        bounds = set(self.bounds_s.values())
+        return next(iter(bounds)) if len(bounds) == 1 else ()
+
+    @property
+    def missing(self) -> int | None:
+        """How many independent replicates more would make all intervals that narrow.
+
+        None: there would have to be more than `compare_values.MOST_REPLICATES` of them.
+        """
+        if self.until is None or self.widest.half_width <= self.until:
+            return 0
+        enough = enough_for(self.independent, self.widest.half_width, self.until)
+        return None if enough is None else enough - self.independent
+
+    @property
+    def family(self) -> int:
+        """How many comparisons are judged together: variants x metrics, less those untested."""
+        return judged_together(
+            one for metrics in self.differences.values() for one in metrics.values()
+        )
+
+    @property
+    def kind(self) -> str:
+        """What independent replicates are, in words."""
+        return kind_of(self.replicates)
+
+    @property
+    def one_draw(self) -> bool:
+        """Whether all replicates are permutations of one trace that a seed drew."""
+        return self.drawn and self.kind == PERMUTATIONS
+
+    def exact(self, metric: str) -> list[str]:
+        """The variants whose difference on a metric no permutation changes."""
+        ones = {label: metrics[metric] for label, metrics in self.differences.items()}
+        return [label for label, one in ones.items() if is_exact(one, self.kind, self.independent)]
+
+    @property
+    def design(self) -> str:
+        """The replicates in words."""
+        seeds, orders = (len({one[i] for one in self.replicates}) for i in (0, 1))
+        independent = counted(self.independent, "independent replicate")
+        if seeds > 1 and len(self.replicates) == seeds:
+            return f"{seeds} seeds, each with a permutation of its own = {independent}"
+        made = f"{counted(seeds, 'seed')} x {counted(orders, 'permutation')}"
+        return f"{made} = {independent}"
+
+    def differences_of_parts(self, variant: str) -> Mapping[str, float]:
+        """Part -> mean over replicates of the variant's seconds minus the baseline's.
+
+        The sum is the mean difference of `jct_mean_s`.
+        """
+        ours, theirs = self.parts[variant], self.parts[self.variants[0]]
+        return {part: fmean(ours[part]) - fmean(theirs[part]) for part in PARTS}
+
+    def best_variants(self) -> list[Best]:
+        """The best variant of each headline metric that was compared.
+
+        All pairs of variants on these metrics are one family, since the best one is picked from
+        the data. So a verdict here may be `undecided` where that against the baseline is not.
+        """
+        measured = [
+            Measured(metric, {v: self.values[v][metric] for v in self.variants}, self.replicates)
+            for metric in HEADLINES
+            if metric in self.values[self.variants[0]]
+        ]
+        return bests(measured, self.equivalence)
+
+    @property
+    def without_interval(self) -> int:
+        """How many comparisons have no interval, since their replicates are copies of one."""
+        every = [one for metrics in self.differences.values() for one in metrics.values()]
+        return sum(one.verdict == TOO_FEW and one.replicates == 1 for one in every)
+
+
+def compared(
+    setting: str,
+    values: Values,
+    replicates: tuple[Replicate, ...],
+    equivalence: float,
+    until: float | None,
+) -> Comparison:
+    """Judge the values of all variants; the first one is the baseline."""
+    baseline, *others = values
+    metrics = tuple(values[baseline])
+    clusters = clusters_of(replicates)
+    pairs = {
+        (label, metric): Pair(values[baseline][metric], values[label][metric], replicates)
+        for label in others
+        for metric in metrics
+    }
+    verdicts = compare_together(pairs, equivalence)
+    widest = max(
+        (
+            Widest(*key, half_width(values[baseline][key[1]], values[key[0]][key[1]], one))
+            for key, one in verdicts.items()
+        ),
+        key=lambda width: width.half_width,
+    )
+    differences = {
+        label: {metric: verdicts[label, metric] for metric in metrics} for label in others
+    }
+    independent = len(set(clusters)) if clusters else len(replicates)
+    return Comparison(
+        tuple(values), replicates, values, differences, widest, independent, until,
+        equivalence=equivalence, setting=setting,
+    )  # fmt: skip

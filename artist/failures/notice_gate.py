@@ -1,0 +1,82 @@
+"""The gate between a policy and the engine: nobody is placed on units that will leave service.
+
+The engine refuses such decisions. A policy that reads `ClusterView.on_notice` makes none. One that
+does not may give a job the GPUs of another job there, in one answer. Then a job that would start
+waits, and enters the queue again at the next question (`artist/refusal.py`).
+
+Leases of jobs on such units are renewed without a question: nobody could get these GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.contract import (
+    ClusterView,
+    Decision,
+    JobView,
+    Migrate,
+    Policy,
+    Preempt,
+    Start,
+    Wait,
+    Wake,
+    WrapperPolicy,
+    policy_name,
+)
+from artist.refusal import without
+from artist.units import Tick
+
+TOLD = "the GPUs that it would get are about to leave service"
+
+
+class NoticeGate(WrapperPolicy):
+    """A policy that is asked without the leases of jobs on notice, and whose answers are mended."""
+
+    def __init__(self, host: Policy) -> None:
+        super().__init__(host)
+        self._put_off: list[int] = []
+        """Jobs that the policy believes started. At the next question they enter again."""
+        self._on_notice: frozenset[int] = frozenset()
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """The answer of the policy inside, without placements on units on notice."""
+        self._on_notice = frozenset(view.on_notice)
+        entered = [*(view.waiting[handle] for handle in self._put_off), *view.entered]
+        ended = self._may_leave(view.lease_ended)
+        self._put_off = []
+        decisions = self.host.decide(view._replace(entered=entered, lease_ended=ended))
+        return self._mended(decisions, view) if self._on_notice else decisions
+
+    @property
+    def called(self) -> str:
+        """The name of the policy inside: nobody has asked for a gate."""
+        return policy_name(self.host)
+
+    def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
+        """What the policy inside says of the leases of other jobs."""
+        left = self._may_leave(ended)
+        return bool(left) and self.host.contests(left, free, now)
+
+    def _may_leave(self, jobs: Sequence[JobView]) -> Sequence[JobView]:
+        """Without the jobs on notice."""
+        return [job for job in jobs if not self._there(job)] if self._on_notice else jobs
+
+    def _there(self, job: JobView) -> bool:
+        return job.placement is not None and not self._on_notice.isdisjoint(job.placement.leaves)
+
+    def _mended(self, decisions: Sequence[Decision], view: ClusterView) -> Sequence[Decision]:
+        refused = {
+            x.handle
+            for x in decisions
+            if isinstance(x, Start | Migrate) and not self._on_notice.isdisjoint(x.placement.leaves)
+        }
+        if not refused:
+            return decisions
+        kept, self._put_off = without(decisions, refused, view, TOLD)
+        kept += [Wait(handle, TOLD) for handle in self._put_off]
+        # Somebody left these units, so there are fewer to take next time: this comes to an end.
+        if any(isinstance(x, Preempt | Migrate) and x.handle in view.running for x in kept):
+            kept.append(Wake(view.now + 1))
+        return kept

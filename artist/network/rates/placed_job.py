@@ -1,0 +1,66 @@
+"""A running job on the network, and what is known of it on its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from artist.cluster.links import Link
+from artist.cluster.placement import Placement
+from artist.contract import Rate, Turn, Uplink
+from artist.network.demand.ways import Way
+from artist.network.models.patterns import Flow
+from artist.network.sharing import CurvedJob
+from artist.units import Tick
+from artist.workload.job import Job
+
+
+@dataclass(slots=True)
+class Looked:
+    """A job's traffic over the uplinks of one level and outer ones."""
+
+    ways: tuple[Way, ...]
+    offered: dict[Uplink, tuple[float, float]]
+    """Bytes per second up and down, while the job communicates alone."""
+    busy_ratio: float
+    """Time for which it sends them, over compute time."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoneJob:
+    """What a job does on the links while no other job is there."""
+
+    curved: CurvedJob
+    ways: tuple[tuple[Link, ...], ...]
+    """Of each flow, the links that it crosses."""
+    flows: tuple[Flow, ...]
+    """Without links. They end together."""
+    busy_s: float
+    """Up time on the links; longer than that of the query if its own links limit the job."""
+
+
+@dataclass(slots=True)
+class PlacedJob:
+    """A running job on the network."""
+
+    handle: int
+    job: Job
+    placement: Placement
+    started: Tick
+    alone: Rate
+    gpus_in_a_part: dict[Uplink, int]
+    """By uplink that the job crosses: its GPUs in the largest part at this level."""
+    turn: Turn | None = None
+    share: float = 1.0
+    """What a model of contention leaves it of the bandwidth."""
+    rate: Rate = field(init=False)
+    looked: dict[int, Looked] = field(default_factory=dict)
+    """By level."""
+    curved: dict[int, CurvedJob] = field(default_factory=dict)
+    """By level."""
+    lone: dict[int, LoneJob] = field(default_factory=dict)
+    """By level."""
+    lone_shares: dict[tuple[Uplink, ...], float] = field(default_factory=dict)
+    """What a model leaves it of the bandwidth without others, by the uplinks that bind."""
+
+    def __post_init__(self) -> None:
+        self.rate = self.alone

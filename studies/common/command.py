@@ -1,0 +1,52 @@
+"""The command line that studies share: `python -m studies.NAME.study runs|page`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from studies.common.page import differing
+from studies.common.rows import ROOT
+
+
+def parser(words: str | None, *commands: str) -> argparse.ArgumentParser:
+    """Of `runs`, `page` and a study's other commands, with the options of the first two."""
+    made = argparse.ArgumentParser(
+        description=words, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("command", choices=("runs", "page", *commands))
+    made.add_argument("--check", action="store_true", help="page: compare instead of writing")
+    made.add_argument("--every", type=int, help="runs: repeat every Nth run and compare")
+    made.add_argument("--workers", type=int, default=1, help="runs: processes")
+    return made
+
+
+def path(text: str) -> Path:
+    """A path on the command line, from where the program was started."""
+    return Path(text).resolve()
+
+
+def parsed(words: argparse.ArgumentParser) -> argparse.Namespace:
+    """The arguments. From here on the program stands in the repository's root."""
+    arguments = words.parse_args()
+    os.chdir(ROOT)
+    return arguments
+
+
+def write_page(study: str, write: Callable[[Path], None], check: bool) -> None:
+    """Write a study's page and pictures into its folder, or compare them."""
+    folder = ROOT / "studies" / study
+    if check:
+        report(study, differing(write, folder))
+    else:
+        write(folder)
+
+
+def report(study: str, names: Iterable[str]) -> None:
+    """End with exit code 1 where something differs."""
+    told = [f"{name} differs; `make study-{study}` makes it anew" for name in names]
+    if told:
+        sys.exit("\n".join(told))

@@ -1,0 +1,37 @@
+"""Ask what feeding measured demand back into data placement is worth, and write the page about it.
+
+`runs` does all runs (ten minutes of CPU time) and writes `results.csv`. `page` writes `README.md`
+from it; `--check` compares it instead. `runs --every N` repeats every Nth run and compares it with
+its row. Checks end with exit code 1 where something differs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from artist.io.writing import write_whole
+from studies.common.command import parsed, parser, report, write_page
+from studies.loop.study.observations import ROWS, RUNS
+
+STUDY = "loop"
+
+
+def main() -> None:
+    """Do what the command line asks for."""
+    arguments = parsed(parser(__doc__))
+    if arguments.command == "page":
+        write_page(STUDY, _write, arguments.check)
+    elif arguments.every:
+        report(STUDY, RUNS.differing(arguments.every))
+    else:
+        RUNS.do_all(arguments.workers)
+
+
+def _write(folder: Path) -> None:
+    from studies.loop.study.wording import page_text
+
+    write_whole(folder / "README.md", page_text(ROWS.read()))
+
+
+if __name__ == "__main__":
+    main()
