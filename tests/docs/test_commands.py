@@ -45,6 +45,7 @@ NOT_RUN = {
     "docker/batch.sh": "needs that image; tests/docker/test_batch.py runs it",
     "make bench": "takes a quarter of an hour, and installs what it needs",
     "python benchmarks/": "takes a quarter of an hour; tests/benchmarks checks its tools",
+    "python hatch_build.py": "needs a C compiler; tests/packaging/test_compiled.py runs it",
     "make fuzz": "takes hours; tests/fuzz runs a slice",
     "make attack": "takes ten minutes; tests/experiments and tests/hostile run a slice",
     "make examples": "overwrites files of the checkout; tests/examples compares them",
