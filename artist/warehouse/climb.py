@@ -70,6 +70,7 @@ def climb(state: State, show: Show = lambda _done, _all: None) -> Climb:
     most_bytes = int(options.quota * int(size.sum()))
     clock = _Clock(options.limit_s)
     done = Climb()
+    enough = options.enough * state.cost()
     for day in range(1, options.days + 1):
         start, before = state.home.copy(), state.cost()
         quota = Quota(start, size, most_bytes)
@@ -85,6 +86,9 @@ def climb(state: State, show: Show = lambda _done, _all: None) -> Climb:
         done.end_day(state)
         if clock.is_over():
             done.ended = clock.reason
+            break
+        if state.cost() < enough:
+            done.ended = "enough of the objective is gone"
             break
         if before - state.cost() < options.min_gain * before:
             done.ended = "a day gained less than min_gain"

@@ -90,6 +90,9 @@ class PlanOptions(Document):
     min_gain: float = Field(
         default=1e-4, ge=0, description="End after a day that gains less, share of the objective."
     )
+    enough: float = Field(
+        default=1e-3, ge=0, lt=1, description="End once so little of the first objective is left."
+    )
     limit_s: float | None = Field(default=None, gt=0, description="Wall time; none: no limit.")
     replicas: Replicas = Replicas.ALL
     hot_share: float = Field(

@@ -23,7 +23,7 @@ from artist.warehouse.read import read_warehouse
 from artist.warehouse.state import Quota, State
 from artist.warehouse.synthetic import synth_warehouse
 
-BARE = PlanOptions(replicas=Replicas.NONE, min_gain=0)
+BARE = PlanOptions(replicas=Replicas.NONE, min_gain=0, enough=0)
 
 
 def state_of(seed: int, options: PlanOptions = BARE, **sizes: int) -> State:
@@ -179,6 +179,17 @@ def test_a_day_moves_no_more_than_its_quota_and_the_next_goes_on() -> None:
     assert len(done.day_bytes) > 1
     assert max(done.day_bytes) <= 0.1 * total
     assert done.day_cost == sorted(done.day_cost, reverse=True)
+
+
+def test_climbing_ends_once_little_of_the_first_objective_is_left() -> None:
+    every = climb(state_of(11, PlanOptions(quota=0.1, min_gain=0, enough=0), tables=40, jobs=80))
+    first = state_of(11, tables=40, jobs=80).cost()
+    days = next(i for i, cost in enumerate(every.day_cost, 1) if cost < 0.35 * first)
+    options = PlanOptions(quota=0.1, min_gain=0, enough=0.35)
+    some = climb(state_of(11, options, tables=40, jobs=80))
+    assert 1 < days < len(every.day_cost)
+    assert some.day_cost == every.day_cost[:days]
+    assert some.ended == "enough of the objective is gone"
 
 
 def test_a_table_that_moves_back_gives_its_bytes_back() -> None:
