@@ -122,7 +122,7 @@ def reached(seed: int, jobs: int, gpus: int, folder: Path) -> dict[str, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(0, 20, 4))  # all 20 pass; each takes half a minute
 def test_the_papers_start_ends_at_its_v1(seed: int, tmp_path: Path) -> None:
     """V0 has 2.63 and .76 (section 5.6). Hours at home must not fall, and often leave no move."""
     facts = reached(seed, 6000, 100_000, tmp_path / "warehouse")
