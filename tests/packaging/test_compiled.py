@@ -65,7 +65,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     made = environment(sys.executable, tmp_path_factory.mktemp("installed"))
-    made.pip(wheel, "pytest", "hypothesis", "scipy")
+    # The linter and mypy check what `artist policy new` writes.
+    made.pip(wheel, "pytest", "hypothesis", "scipy", "ruff", "mypy")
     return made
 
 
