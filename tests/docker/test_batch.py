@@ -109,7 +109,7 @@ def test_a_batch_reaches_nothing_and_resumes_after_a_kill(here: Path) -> None:
     (here / "tiny" / "experiment.yaml").write_text(long)
     first = batch(here, "tiny/experiment.yaml")
     done = here / "runs" / "tiny" / "runs"
-    while len(list(done.glob("*/manifest.json"))) < 5:
+    while len(list(done.glob("[!.]*/manifest.json"))) < 5:
         assert first.poll() is None, first.communicate()
         time.sleep(0.05)
     ours = ("--filter", "label=com.docker.compose.service=batch", "--filter", f"volume={here}")
@@ -125,10 +125,10 @@ def test_a_batch_reaches_nothing_and_resumes_after_a_kill(here: Path) -> None:
         False,
     )
     assert (host["CapDrop"], host["SecurityOpt"]) == (["ALL"], ["no-new-privileges:true"])
-    kept = {path: path.stat().st_mtime_ns for path in done.glob("*/manifest.json")}
+    kept = {path: path.stat().st_mtime_ns for path in done.glob("[!.]*/manifest.json")}
     assert 5 <= len(kept) < 144
     finish(batch(here, "tiny/experiment.yaml"))
-    assert len(list(done.glob("*/manifest.json"))) == 144
+    assert len(list(done.glob("[!.]*/manifest.json"))) == 144
     assert kept == {path: path.stat().st_mtime_ns for path in kept}
     with (here / "runs" / "tiny" / "results.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 144
