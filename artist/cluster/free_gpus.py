@@ -118,15 +118,17 @@ class FreeGpus:
 
         With `inside`, only units inside that unit, which may be of the same level or an outer one.
         """
-        units = self._order.units[level]
-        turns = 0
-        for bits in self._sized(level, gpus):
-            turns |= bits
+        turns = self._with_room(level, gpus)
         if inside is not None:
             turns &= self._order.inside(level, *inside)
-        while turns:
-            yield units[_lowest(turns)]
-            turns &= turns - 1
+        return self._visited(level, turns)
+
+    def busy(self, level: int, gpus: int) -> Iterator[int]:
+        """The units with at least `gpus` free of which some GPUs are not, in visiting order.
+
+        The level is a machine's or an outer one, but not the root.
+        """
+        return self._visited(level, self._with_room(level, gpus) & ~self.idle(level))
 
     def turn(self, level: int, unit: int) -> int:
         """The turn of a unit in the visiting order of its level; ties go to the smallest turn."""
@@ -154,13 +156,28 @@ class FreeGpus:
         buckets, units = self._buckets[level], self._order.units[level]
         if inside is None:
             return units[_lowest(buckets[gpus + _lowest(sizes)])] if sizes else None
-        within = self._order.inside(level, *inside)
+        return self.fit_among(level, gpus, self._order.inside(level, *inside))
+
+    def fit_among(self, level: int, gpus: int, among: int, *, most: bool = False) -> int | None:
+        """As `best_fit` among the units of a bit set of turns; with `most` the one with most free.
+
+        The level as in `busy`.
+        """
+        sizes, buckets = self._sizes[level] >> gpus, self._buckets[level]
         while sizes:
-            turns = buckets[gpus + _lowest(sizes)] & within
+            size = sizes.bit_length() - 1 if most else _lowest(sizes)
+            turns = buckets[gpus + size] & among
             if turns:
-                return units[_lowest(turns)]
-            sizes &= sizes - 1
+                return self._order.units[level][_lowest(turns)]
+            sizes ^= 1 << size
         return None
+
+    def idle(self, level: int) -> int:
+        """The units of which all GPUs are free, as a bit set of turns; the level as in `busy`."""
+        turns = 0
+        for size, units in self._order.by_size(level):
+            turns |= self._buckets[level][size] & units
+        return turns
 
     def first_fit(self, level: int, gpus: int, inside: Unit | None = None) -> int | None:
         """The first unit with at least `gpus` free, or None; `inside` as in `at_least`."""
@@ -214,11 +231,21 @@ class FreeGpus:
             buckets[size] = _bits(self._order.as_visited(level, counts == size))
         return buckets
 
-    def _sized(self, level: int, gpus: int) -> list[int]:
-        """Bit sets of the units with exactly `gpus`, `gpus` + 1, ... free."""
+    def _with_room(self, level: int, gpus: int) -> int:
+        """The units with at least `gpus` free, as a bit set of their turns."""
         if level == self.tree.root:
-            return [int(self.total >= gpus)]
-        return self._buckets[level][gpus:]
+            return int(self.total >= gpus)
+        turns = 0
+        for bits in self._buckets[level][gpus:]:
+            turns |= bits
+        return turns
+
+    def _visited(self, level: int, turns: int) -> Iterator[int]:
+        """The units of a bit set of turns, in visiting order."""
+        units = self._order.units[level]
+        while turns:
+            yield units[_lowest(turns)]
+            turns &= turns - 1
 
     def _levels(self) -> list[tuple[int, array[int], Sequence[int], list[int], Sequence[int]]]:
         """What a change of free GPUs touches, per level from the leaves up, without the root."""

@@ -23,11 +23,12 @@ class VisitingOrder:
     level outside machines, over the whole cluster. Units inside machines keep the natural order.
     """
 
-    __slots__ = ("_inside", "_tree", "_visited", "turns", "units")
+    __slots__ = ("_by_size", "_inside", "_tree", "_visited", "turns", "units")
 
     def __init__(self, tree: ClusterTree, permutation: int = 0) -> None:
         self._tree = tree
         self._inside: dict[tuple[int, int, int], int] = {}
+        self._by_size: dict[int, list[tuple[int, int]]] = {}
         self._visited: list[npt.NDArray[np.int64] | None] = [None] * len(tree.levels)
         if permutation:
             for level in range(tree.machine, tree.root):
@@ -60,3 +61,12 @@ class VisitingOrder:
             turns, units = self.turns[level], self._tree.units_inside(outer, unit, level)
             self._inside[key] = sum(1 << turns[inner] for inner in units)
         return self._inside[key]
+
+    def by_size(self, level: int) -> list[tuple[int, int]]:
+        """Each size of units of a level, in GPUs, and these units as a bit set of their turns."""
+        if level not in self._by_size:
+            sets: dict[int, int] = {}
+            for turn, gpus in zip(self.turns[level], self._tree.levels[level].gpus, strict=True):
+                sets[gpus] = sets.get(gpus, 0) | 1 << turn
+            self._by_size[level] = sorted(sets.items())
+        return self._by_size[level]

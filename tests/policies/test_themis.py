@@ -18,7 +18,8 @@ from artist.policies.themis import auction as module
 from artist.policies.themis import greedy
 from artist.policies.themis.auction import auction, winners
 from artist.policies.themis.bid import Bid
-from artist.policies.themis.policy import Themis, ThemisOptions
+from artist.policies.themis.options import ThemisOptions
+from artist.policies.themis.policy import Themis
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import TICKS_PER_S as S
 from artist.units import seconds

@@ -5,13 +5,16 @@ Source: Xiao et al., *Gandiva* (OSDI 2018), section 4.2, reactive mode. `policy.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Final
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, machine_counts
 from artist.contract import JobView
 from artist.policies.shared.packing import pack_in_unit
 from artist.rng import Draws
+
+ALL: Final = -1
+"""A bit set of every turn."""
 
 
 class Affinity:
@@ -20,6 +23,8 @@ class Affinity:
     def __init__(self, draws: Draws) -> None:
         # Per machine: its affinity, a GPU demand. An idle machine keeps its old one, unused.
         self._demand: dict[int, int] = {}
+        # By demand: the machines of this affinity, as a bit set of turns.
+        self._machines: dict[int, int] = {}
         # Per job: the machine on which it lies, or lay last. Jobs on several machines have none.
         self._homes: dict[int, int] = {}
         self._rng = draws.stream("gandiva.scatter")
@@ -54,10 +59,17 @@ class Affinity:
         for machine, count in counts.items():
             was_idle = after.of(level, machine) + count == sizes[machine]
             if was_idle or machine not in self._demand:
-                self._demand[machine] = job.job.gpus
+                self._assign(machine, job.job.gpus, 1 << after.turn(level, machine))
         self._homes.pop(job.handle, None)
         if len(counts) == 1:
             (self._homes[job.handle],) = counts
+
+    def _assign(self, machine: int, demand: int, bit: int) -> None:
+        former = self._demand.get(machine)
+        if former is not None:
+            self._machines[former] ^= bit
+        self._demand[machine] = demand
+        self._machines[demand] = self._machines.get(demand, 0) | bit
 
     def forget(self, handle: int) -> None:
         """A job finished."""
@@ -69,20 +81,14 @@ class Affinity:
         None if no machine has room.
         """
         level = free.tree.machine
-        sizes = free.tree.levels[level].gpus
-        counts = free.counts(level)
-        with_room = np.flatnonzero(counts >= gpus)
-        best: tuple[int, int, int, int] | None = None
-        for machine, room in zip(with_room.tolist(), counts[with_room].tolist(), strict=True):
-            turn = free.turn(level, machine)
-            # Smaller is better: the kind of machine, then free GPUs (most first), then the turn.
-            if room == sizes[machine]:
-                rank = (1, room, turn, machine)
-            else:
-                rank = (0 if self._demand.get(machine) == gpus else 2, -room, turn, machine)
-            if best is None or rank < best:
-                best = rank
-        return None if best is None else best[3]
+        idle = free.idle(level)
+        own = self._machines.get(gpus, 0) & ~idle
+        machine = free.fit_among(level, gpus, own, most=True)
+        if machine is None:
+            machine = free.fit_among(level, gpus, idle)
+        if machine is None:
+            machine = free.fit_among(level, gpus, ALL, most=True)
+        return machine
 
     def _scattered(self, free: FreeGpus, gpus: int) -> Placement:
         """All free GPUs of machine after machine, in random order, until the job has enough."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 
-import numpy as np
-
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, machine_counts, tier
 from artist.cluster.tree import ClusterTree
@@ -101,11 +99,12 @@ class Consolidation:
 
     def _nearly_empty(self, share: float) -> set[int]:
         """Busy machines of which at least `share` is free."""
-        level = self._tree.machine
-        sizes, free = self._tree.levels[level].gpus, self._free.counts(level)
+        level, free = self._tree.machine, self._free
+        sizes = self._tree.levels[level].gpus
         num, den = Decimal(repr(share)).as_integer_ratio()
-        least = np.array([-(-num * size // den) for size in sizes])
-        return set(np.flatnonzero((least <= free) & (free < np.array(sizes))).tolist())
+        least = -(-num * min(sizes) // den)
+        busy = free.busy(level, least)
+        return {unit for unit in busy if num * sizes[unit] <= den * free.of(level, unit)}
 
     def _inside(self, machines: Collection[int]) -> dict[int, list[JobView]]:
         """The jobs of this pass that lie inside one of these machines, by machine."""
@@ -121,16 +120,11 @@ class Consolidation:
 
     def _fuller(self, gpus: int, source: int) -> int | None:
         """The busy machine with the fewest free GPUs that suffice, if fewer than the source has."""
-        level = self._tree.machine
-        room = self._free.of(level, source)
-        sizes = self._tree.levels[level].gpus
-        counts = self._free.counts(level).tolist()
-        for unit in sorted(self._free.at_least(level, gpus), key=lambda unit: counts[unit]):
-            if counts[unit] >= room:
-                return None
-            if counts[unit] < sizes[unit]:
-                return unit
-        return None
+        level, free = self._tree.machine, self._free
+        unit = free.fit_among(level, gpus, ~free.idle(level))
+        if unit is None or free.of(level, unit) >= free.of(level, source):
+            return None
+        return unit
 
     def _emptiness(self, level: int, unit: int) -> tuple[int, int]:
         """Sorting key: free GPUs, most first, then the visiting order."""

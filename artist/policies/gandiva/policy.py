@@ -71,9 +71,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
-
-from pydantic import Field
+from typing import ClassVar
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
@@ -87,40 +85,25 @@ from artist.contract import (
     Start,
     Wake,
 )
-from artist.io.fields import Lease
 from artist.policies.gandiva.affinity import Affinity
 from artist.policies.gandiva.migration import Consolidation
+from artist.policies.gandiva.options import GandivaOptions
 from artist.policies.shared.clock import Clock
 from artist.policies.shared.contest import Contest
-from artist.policies.shared.options import SharingOptions
-from artist.policies.shared.placers import PlacerName, placer
+from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import RankedQueue, by_rank
 from artist.policies.shared.sharing import Sharing
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 
 
-class GandivaOptions(SharingOptions):
-    """Options of Gandiva."""
-
-    # The lease of the other policies. The paper's quantum is 60 s (section 4.1).
-    quantum_s: Lease = Field(default=3600.0, description="length of a time slice, seconds")
-    migrate: bool = Field(default=True, description="migrate running jobs to better places")
-    # Our choice: 3 free GPUs of 4. We could not find a number in the paper's text.
-    fragmented_share: float = Field(
-        default=0.75, gt=0, le=1, description="free share at which a busy machine is emptied"
-    )
-    placement: Literal["affinity"] | PlacerName = Field(
-        default="affinity", description="by affinity (the paper's), or one placer for all jobs"
-    )
-
-
 class Gandiva(BasePolicy):
     """Gandiva without GPU sharing and grow-shrink."""
 
-    Options = GandivaOptions
+    Options: ClassVar = GandivaOptions
 
-    def __init__(self, options: GandivaOptions, draws: Draws = FIRST_DRAWS) -> None:
+    def __init__(self, options: GandivaOptions, draws: Draws | None = None) -> None:
+        draws = draws or FIRST_DRAWS
         self.options = options
         quantum = ticks(options.quantum_s)
         self._slices = Clock(quantum, draws.phase(quantum))

@@ -8,6 +8,7 @@ decide between jobs that are equal, instead of the rule for equals.
 
 from __future__ import annotations
 
+from operator import truediv
 from typing import TypeAlias
 
 
@@ -33,7 +34,7 @@ class Ratio:
         return Ratio(-self.num, self.den)
 
     def __hash__(self) -> int:
-        return hash(self.num / self.den)
+        return hash(truediv(self.num, self.den))
 
     def __repr__(self) -> str:
         return f"{self.num}/{self.den}"
@@ -50,4 +51,5 @@ def exact_key(num: int, den: int) -> ExactKey:
     Python divides whole numbers with one rounding. So a larger ratio never has a smaller float,
     and nearly every comparison ends with the floats. Equal floats leave it to the ratios.
     """
-    return num / den, Ratio(num, den)
+    # Not `/`, which a compiled module may round twice (decision 29).
+    return truediv(num, den), Ratio(num, den)

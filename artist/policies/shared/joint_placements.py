@@ -47,7 +47,8 @@ def _all(
     place: Place, view: ClusterView, counts: Mapping[int, int]
 ) -> Iterator[dict[int, Placement]]:
     pool = view.free.copy()
-    held = {handle: job.placement for handle, job in view.running.items() if handle in counts}
+    running = view.running
+    held = {handle: running[handle].placement for handle in counts if handle in running}
     for placement in held.values():
         assert placement is not None  # running jobs have GPUs
         pool.release(placement)

@@ -54,9 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Literal
-
-from pydantic import Field
+from typing import ClassVar
 
 from artist.contract import (
     BasePolicy,
@@ -68,43 +66,23 @@ from artist.contract import (
     Start,
     Wake,
 )
-from artist.io.fields import Lease
 from artist.policies.shared.clock import Clock
-from artist.policies.shared.options import LeaseOptions, SharingOptions
-from artist.policies.shared.placers import PlacerName, placer
+from artist.policies.shared.placers import placer
 from artist.policies.shared.sharing import Sharing
 from artist.policies.themis.auction import auction
 from artist.policies.themis.fairness import FinishTimes
+from artist.policies.themis.options import ThemisOptions
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
-
-
-class ThemisOptions(LeaseOptions, SharingOptions):
-    """Options of Themis."""
-
-    # Our choice. It is said to be the paper's, after its sensitivity study (unchecked).
-    fairness_knob: float = Field(
-        default=0.8, ge=0, lt=1, description="f: the share of jobs that does not bid"
-    )
-    # The lease, one hour as in the other policies. The paper's lease is 20 minutes (unchecked).
-    # A shorter period puts fewer leases on offer together, too few for a large gang. With the ten
-    # minutes of CASSINI (section 5.1), finish_time_fairness_max of `artist sim --racks 4 --policy
-    # themis` is 610 instead of 329.
-    period_s: Lease | None = Field(
-        default=None, description="bidding period, seconds; as long as the lease if not given"
-    )
-    leftover: Literal["random", "worst-first"] = Field(
-        default="random", description="order of the jobs that get the GPUs that no bidder won"
-    )
-    placement: PlacerName = Field(default="pack", description="where GPUs are taken")
 
 
 class Themis(BasePolicy):
     """Themis without its groups of jobs."""
 
-    Options = ThemisOptions
+    Options: ClassVar = ThemisOptions
 
-    def __init__(self, options: ThemisOptions, draws: Draws = FIRST_DRAWS) -> None:
+    def __init__(self, options: ThemisOptions, draws: Draws | None = None) -> None:
+        draws = draws or FIRST_DRAWS
         self.options = options
         self.placer = placer(options.placement)
         """Chooses placements for the numbers of GPUs of an auction. A wrapper may replace it."""
@@ -114,6 +92,8 @@ class Themis(BasePolicy):
         self._fairness = FinishTimes(self._lease_ticks)
         self._rng = draws.stream("themis.leftover")
         self._done_at_start: dict[int, int] = {}
+        # The jobs in the system that can run on different numbers of GPUs.
+        self._elastic: dict[int, JobView] = {}
         self._wake: Tick = -1
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
@@ -122,8 +102,11 @@ class Themis(BasePolicy):
         for handle in view.finished:
             del self._done_at_start[handle]
             self._fairness.forget(handle)
+            self._elastic.pop(handle, None)
         for job in view.entered:
             self._fairness.entered(job, view)
+            if job.job.gpus_min < job.job.gpus_max:
+                self._elastic[job.handle] = job
         offered = self._offered(view) if view.now == self._wake else []
         counts = self._hand_out(view, offered)
         decisions = self._placed(view, offered, counts) if counts else []
@@ -227,15 +210,20 @@ class Themis(BasePolicy):
         return [Wake(at)]
 
     def _wanted(self, view: ClusterView, decisions: Sequence[Decision]) -> bool:
-        """Whether a job could use more GPUs after these decisions."""
-        held = {handle: job.gpus for handle, job in view.running.items()}
-        for decision in decisions:
-            if isinstance(decision, Start | Migrate):
-                held[decision.handle] = decision.placement.gpus
-            elif isinstance(decision, Preempt):
-                held[decision.handle] = 0
-        jobs = {**view.waiting, **view.running}
-        return any(held.get(handle, 0) < job.job.gpus_max for handle, job in jobs.items())
+        """Whether a job could use more GPUs after these decisions.
+
+        Among the jobs that then run, only those can that run on different numbers of GPUs.
+        """
+        placed = {
+            decision.handle: decision.placement.gpus
+            for decision in decisions
+            if isinstance(decision, Start | Migrate)
+        }
+        if len(placed) < len(decisions) or any(handle not in placed for handle in view.waiting):
+            return True  # a job waits, or has just lost its GPUs
+        return any(
+            placed.get(handle, job.gpus) < job.job.gpus_max for handle, job in self._elastic.items()
+        )
 
 
 def _wants(job: JobView) -> bool:
