@@ -38,6 +38,7 @@ from artist.contract import (
     Wake,
     WrapperPolicy,
 )
+from artist.policies.quota.host_answers import readable
 from artist.policies.quota.ledger import Ledger
 from artist.policies.quota.options import QueueOptions
 from artist.policies.quota.tables import queue_table
@@ -85,6 +86,8 @@ class Quota(WrapperPolicy):
         # A list of its own: the host must not lose jobs that start while it looks.
         owed, self._promised = self._promised, set()
         decisions = list(self.host.decide(shown))
+        if decisions and not readable(decisions, view):
+            return decisions  # the engine says what is wrong
         free = self._free_after(view, decisions)
         self._note_choices(decisions, free, owed)
         taken_back, fallen = self._fight(view, decisions, free, owed)
