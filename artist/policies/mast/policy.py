@@ -92,8 +92,7 @@ class Mast(BasePolicy):
         self._clock.asked(view)
         books, cells = self._learn(view)
         self._note_losses(view, books, cells)
-        spared = (x for x, job in view.running.items() if not view.frees(job))
-        books.spared = frozenset(spared if view.on_notice else ())
+        books.spared = _spared(view) if view.on_notice else frozenset()
         for job in view.entered:
             self._enter(view, job, books, cells)
         if self._homeless:
@@ -242,20 +241,23 @@ class Mast(BasePolicy):
 
     def _sweep(self, view: ClusterView, books: Books, cells: Cells) -> list[Decision]:
         """Start what has a plan. A later class never takes GPUs from an earlier one."""
-        sweep = Sweep(view, books, cells, self._ledger, self._queue, self._stale, self._joint)
-        if self._stale or self._fresh:
+        stale, fresh = self._stale, self._fresh
+        decisions: list[Decision] = []
+        if len(self._queue) and (stale or fresh):
+            sweep = Sweep(view, books, cells, self._ledger, self._queue, stale, self._joint)
+            decisions = sweep.decisions
             anywhere = cells.looks_at_load
-            for rank in range(1, LAST_CLASS + 1):
-                places = [
-                    where
-                    for where in self._queue.groups[rank]
-                    if anywhere or where in self._fresh or not self._stale.isdisjoint(where.regions)
-                ]
-                if places:
+            for rank, groups in enumerate(self._queue.groups):
+                if groups:
+                    places = [
+                        where
+                        for where in groups
+                        if anywhere or where in fresh or not stale.isdisjoint(where.regions)
+                    ]
                     sweep.serve(rank, places)
-            self._stale.clear()
-            self._fresh.clear()
-        return sweep.decisions
+        stale.clear()
+        fresh.clear()
+        return decisions
 
 
 class Sweep:
@@ -336,6 +338,10 @@ class Sweep:
         self._ledger.stop(victim, self._view.now)
         self._stale.update(self._books.region_of[cluster] for cluster, _ in job.parts)
         self.decisions.append(Preempt(victim, _REASONS[rank]))
+
+
+def _spared(view: ClusterView) -> frozenset[int]:
+    return frozenset([handle for handle, job in view.running.items() if not view.frees(job)])
 
 
 class Federated(Mast):
