@@ -31,7 +31,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wake
@@ -53,21 +53,21 @@ from artist.workload.tenants import NO_TENANTS, Tenant
 class Mast(BasePolicy):
     """One queue, plans by region, preemption by priority."""
 
-    Options: type[MastOptions] = MastOptions
+    Options: ClassVar = MastOptions
     reads_gpu_kinds = True
 
     def __init__(
         self,
         options: MastOptions,
-        draws: Draws = FIRST_DRAWS,
-        tenants: Mapping[str, Tenant] = NO_TENANTS,
+        draws: Draws | None = None,
+        tenants: Mapping[str, Tenant] | None = None,
     ) -> None:
         self.options = options
         period = ticks(options.pass_s)
-        self._clock = Clock(period, draws.phase(period))
+        self._clock = Clock(period, (draws or FIRST_DRAWS).phase(period))
         self._next_pass: Tick | None = None
         self._waked: Tick = -1
-        self._ledger = Ledger(tenants, options)
+        self._ledger = Ledger(tenants or NO_TENANTS, options)
         self._queue = Queue()
         self._where: dict[int, Where] = {}
         # Jobs that started away from their tables: the start was put off, and makes them come.
@@ -347,7 +347,7 @@ def _spared(view: ClusterView) -> frozenset[int]:
 class Federated(Mast):
     """Another cell of Table 1."""
 
-    Options = FederatedOptions
+    Options: ClassVar = FederatedOptions
 
 
 # One text per class: there may be hundreds of thousands of rows.

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from artist.contract import (
     ClusterView,
@@ -52,22 +52,22 @@ from artist.workload.tenants import NO_TENANTS, Tenant
 class Quota(WrapperPolicy):
     """A host policy whose jobs have quotas and priorities."""
 
-    Options = QueueOptions
+    Options: ClassVar = QueueOptions
 
     def __init__(
         self,
         options: QueueOptions,
         host: Policy,
-        draws: Draws = FIRST_DRAWS,
-        tenants: Mapping[str, Tenant] = NO_TENANTS,
+        draws: Draws | None = None,
+        tenants: Mapping[str, Tenant] | None = None,
     ) -> None:
         super().__init__(host)
         self.options = options
         period = ticks(options.pass_s)
-        self._clock = Clock(period, draws.phase(period))
+        self._clock = Clock(period, (draws or FIRST_DRAWS).phase(period))
         self._next_pass: Tick | None = None
         self._waked: Tick = -1
-        self._ledger = Ledger(tenants, options)
+        self._ledger = Ledger(tenants or NO_TENANTS, options)
         self._hidden: dict[int, JobView] = {}
         self._shown: dict[int, JobView] = {}
         # Shown jobs that the host let wait although enough GPUs were free.
