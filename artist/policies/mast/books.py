@@ -123,13 +123,14 @@ class Books:
                 gpus += sum(self._jobs[cluster][rank].values())
         return True
 
-    def start(self, handle: int, rank: int, placement: Placement, now: Tick) -> None:
+    def start(self, handle: int, rank: int, placement: Placement, now: Tick) -> Running:
         """A job got GPUs."""
         parts = self._parts(placement)
-        self.running[handle] = Running(rank, placement.gpus, now, parts)
+        job = self.running[handle] = Running(rank, placement.gpus, now, parts)
         for cluster, gpus in parts:
             self._jobs[cluster][rank][handle] = gpus
             self._change(cluster, rank, -gpus)
+        return job
 
     def stop(self, handle: int) -> Running:
         """A job has no GPUs any more."""

@@ -324,8 +324,7 @@ class Sweep:
             self._fall(victim, rank)
         placement = placed(self._free, plan, gpus)
         self._free.claim(placement)
-        books.start(handle, rank, placement, now)
-        first = self._books.tree.ancestor(0, placement.leaves[0], books.scopes.cluster)
+        first, _ = books.start(handle, rank, placement, now).parts[0]
         self._ledger.start(handle, now, books.kinds[first] or "")
         self._queue.remove(handle)
         self.decisions.append(Start(handle, placement))
