@@ -20,6 +20,8 @@ pytestmark = pytest.mark.slow
 # Golden runs, the policy contract, copies and pickles, tracebacks, invariants after every event.
 ROOMS = ("cluster", "engine", "policies", "theory", "results", "cli/test_sim.py",
          "cli/test_policy.py")  # fmt: skip
+POLICIES = ("fifo", "las", "srtf", "tiresias", "dally", "themis", "gandiva", "mast",
+            "quota(fifo)")  # fmt: skip
 # Each rule is one of `mutations.yaml`, in a module that is compiled.
 RULES = (
     "lease end, at an iteration that ends when it is due",
@@ -84,7 +86,7 @@ def test_the_wheel_is_of_this_python_and_holds_a_library_for_every_module(wheel:
 
 def test_both_cores_write_the_same_bytes(installed: Environment, tmp_path: Path) -> None:
     pure = Environment(Path(sys.prefix), tmp_path)
-    for policy in ("fifo", "las", "srtf", "tiresias", "dally", "themis", "gandiva"):
+    for policy in POLICIES:
         command = ("sim", "--racks", "2", "--policy", policy, "--no-cache", "--out", policy)
         for environment_, core in ((installed, "compiled"), (pure, "pure")):
             ran = environment_.run("artist", *command)

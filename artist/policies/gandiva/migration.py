@@ -42,15 +42,20 @@ class Consolidation:
         self._free = free_after(view, decisions)
         self._tree = view.cluster
         self._affinity = affinity
-        touched = {getattr(decision, "handle", None) for decision in decisions}
-        self._jobs = {handle: job for handle, job in view.running.items() if handle not in touched}
+        self._running = view.running
+        self._touched = {getattr(decision, "handle", None) for decision in decisions}
 
     def closer(self) -> Iterator[Migrate]:
         """Move jobs on several machines to fewer machines or to a better level.
 
         The worst level comes first, then order of arrival. A job may use its own GPUs.
         """
-        spread = [job for job in self._jobs.values() if job.tier > self._tree.machine]
+        machine = self._tree.machine
+        spread = [
+            job
+            for handle, job in self._running.items()
+            if job.tier > machine and handle not in self._touched
+        ]
         for job in sorted(spread, key=lambda job: (-job.tier, job.handle)):
             assert job.placement is not None  # running jobs have GPUs
             self._free.release(job.placement)
@@ -85,7 +90,7 @@ class Consolidation:
     def _moved(self, job: JobView, placement: Placement) -> Migrate:
         self._free.claim(placement)
         self._affinity.placed(job, placement, self._free)
-        del self._jobs[job.handle]
+        self._touched.add(job.handle)
         return Migrate(job.handle, placement)
 
     def _better(self, current: Placement) -> Placement | None:
@@ -110,8 +115,8 @@ class Consolidation:
         """The jobs of this pass that lie inside one of these machines, by machine."""
         inside: dict[int, list[JobView]] = {}
         level, machine_of = self._tree.machine, self._tree.machine_of
-        for job in self._jobs.values() if machines else ():
-            if job.tier == level:
+        for handle, job in self._running.items() if machines else ():
+            if job.tier == level and handle not in self._touched:
                 assert job.placement is not None  # running jobs have GPUs
                 machine = machine_of[job.placement.leaves[0]]
                 if machine in machines:

@@ -5,10 +5,9 @@ Kept up to date job by job. So whether a gang fits is one sum per cluster, howev
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.kinds import kind_of_units
@@ -59,8 +58,9 @@ class Books:
         self._regions_with: dict[tuple[tuple[str, ...], int], tuple[int, ...]] = {}
         self.room = [[sizes[c]] * (LAST_CLASS + 1) for c in clusters]
         """By cluster and class: GPUs that a job could get, free or held by later classes."""
-        self._free = np.array(sizes, np.int32)
-        self._most: dict[int, list[int]] = {}
+        self._free = array("i", sizes)
+        regions = range(len(tree.levels[self.scopes.region]))
+        self._most: list[dict[int, int]] = [{} for _ in regions]
         self._jobs = [[dict[int, int]() for _ in range(LAST_CLASS + 1)] for _ in clusters]
         self.running: dict[int, Running] = {}
         self.spared: frozenset[int] = frozenset()
@@ -103,20 +103,19 @@ class Books:
 
     def most_room(self, region: int, rank: int) -> int:
         """The most GPUs of one cluster of a region that a job of this class could get."""
-        most = self._most.get(region)
-        if most is None:
-            clusters = self.clusters(region)
-            rooms = zip(*self.room[clusters.start : clusters.stop], strict=True)
-            most = self._most[region] = list(map(max, rooms))
+        most = self._most[region]
+        if rank not in most:
+            most[rank] = max([self.room[c][rank] for c in self.clusters(region)])
         return most[rank]
 
     def moved(self, free: FreeGpus) -> bool:
         """Whether GPUs entered or left service; the books are right again then."""
         counts = free.counts(self.scopes.cluster)
-        if np.array_equal(counts, self._free):
+        if counts.tobytes() == self._free.tobytes():
             return False
-        self._free = counts.copy()
-        self._most.clear()
+        self._free = array("i", counts.tobytes())
+        for most in self._most:
+            most.clear()
         for cluster, room in enumerate(self.room):
             gpus = int(counts[cluster])
             for rank in range(LAST_CLASS, -1, -1):
@@ -124,13 +123,14 @@ class Books:
                 gpus += sum(self._jobs[cluster][rank].values())
         return True
 
-    def start(self, handle: int, rank: int, placement: Placement, now: Tick) -> None:
+    def start(self, handle: int, rank: int, placement: Placement, now: Tick) -> Running:
         """A job got GPUs."""
         parts = self._parts(placement)
-        self.running[handle] = Running(rank, placement.gpus, now, parts)
+        job = self.running[handle] = Running(rank, placement.gpus, now, parts)
         for cluster, gpus in parts:
             self._jobs[cluster][rank][handle] = gpus
             self._change(cluster, rank, -gpus)
+        return job
 
     def stop(self, handle: int) -> Running:
         """A job has no GPUs any more."""
@@ -169,7 +169,7 @@ class Books:
         for later in range(rank, LAST_CLASS + 1):
             room[later] += gpus
         self._free[cluster] += gpus
-        self._most.pop(self.region_of[cluster], None)
+        self._most[self.region_of[cluster]].clear()
 
     def _parts(self, placement: Placement) -> tuple[tuple[int, int], ...]:
         """GPUs of a placement by cluster."""

@@ -26,6 +26,7 @@ from artist.policies.mast.books import Books
 from artist.policies.mast.joint import most_started
 from artist.policies.mast.plans import Plan, best, free_plan, preempting_plan
 from artist.policies.mast.queue import Where
+from artist.policies.shared.exact import ExactKey, exact_key
 
 
 class Cells:
@@ -89,15 +90,16 @@ class Cells:
         if kind:
             self._wanted_of[unit, kind] += gpus
 
-    def _load(self, unit: int, kinds: tuple[str, ...]) -> float:
+    def _load(self, unit: int, kinds: tuple[str, ...]) -> ExactKey:
         """What jobs want of a place over what it has, of the kinds that a job accepts."""
         level, tree = self._level, self._books.tree
         assert level is not None  # asked only where jobs are bound
         if not kinds:
-            return self._wanted[unit] / tree.levels[level].gpus[unit]
+            return exact_key(self._wanted[unit], tree.levels[level].gpus[unit])
         if kinds not in self._supply:
             self._supply[kinds] = gpus_of_kinds(tree, level, kinds)
-        return sum(self._wanted_of[unit, kind] for kind in kinds) / self._supply[kinds][unit]
+        wanted = sum(self._wanted_of[unit, kind] for kind in kinds)
+        return exact_key(wanted, self._supply[kinds][unit])
 
     def _least_wanted(
         self, free: FreeGpus, gpus: int, regions: Sequence[int], kinds: tuple[str, ...]
@@ -223,6 +225,6 @@ class Cells:
         ]
         return min(
             units,
-            key=lambda c: (-free.of(level, c) / sizes[c], free.turn(level, c)),
+            key=lambda c: (exact_key(-free.of(level, c), sizes[c]), free.turn(level, c)),
             default=None,
         )

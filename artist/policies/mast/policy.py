@@ -31,7 +31,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wake
@@ -53,21 +53,21 @@ from artist.workload.tenants import NO_TENANTS, Tenant
 class Mast(BasePolicy):
     """One queue, plans by region, preemption by priority."""
 
-    Options: type[MastOptions] = MastOptions
+    Options: ClassVar = MastOptions
     reads_gpu_kinds = True
 
     def __init__(
         self,
         options: MastOptions,
-        draws: Draws = FIRST_DRAWS,
-        tenants: Mapping[str, Tenant] = NO_TENANTS,
+        draws: Draws | None = None,
+        tenants: Mapping[str, Tenant] | None = None,
     ) -> None:
         self.options = options
         period = ticks(options.pass_s)
-        self._clock = Clock(period, draws.phase(period))
+        self._clock = Clock(period, (draws or FIRST_DRAWS).phase(period))
         self._next_pass: Tick | None = None
         self._waked: Tick = -1
-        self._ledger = Ledger(tenants, options)
+        self._ledger = Ledger(tenants or NO_TENANTS, options)
         self._queue = Queue()
         self._where: dict[int, Where] = {}
         # Jobs that started away from their tables: the start was put off, and makes them come.
@@ -92,8 +92,7 @@ class Mast(BasePolicy):
         self._clock.asked(view)
         books, cells = self._learn(view)
         self._note_losses(view, books, cells)
-        spared = (x for x, job in view.running.items() if not view.frees(job))
-        books.spared = frozenset(spared if view.on_notice else ())
+        books.spared = _spared(view) if view.on_notice else frozenset()
         for job in view.entered:
             self._enter(view, job, books, cells)
         if self._homeless:
@@ -242,20 +241,23 @@ class Mast(BasePolicy):
 
     def _sweep(self, view: ClusterView, books: Books, cells: Cells) -> list[Decision]:
         """Start what has a plan. A later class never takes GPUs from an earlier one."""
-        sweep = Sweep(view, books, cells, self._ledger, self._queue, self._stale, self._joint)
-        if self._stale or self._fresh:
+        stale, fresh = self._stale, self._fresh
+        decisions: list[Decision] = []
+        if len(self._queue) and (stale or fresh):
+            sweep = Sweep(view, books, cells, self._ledger, self._queue, stale, self._joint)
+            decisions = sweep.decisions
             anywhere = cells.looks_at_load
-            for rank in range(1, LAST_CLASS + 1):
-                places = [
-                    where
-                    for where in self._queue.groups[rank]
-                    if anywhere or where in self._fresh or not self._stale.isdisjoint(where.regions)
-                ]
-                if places:
+            for rank, groups in enumerate(self._queue.groups):
+                if groups:
+                    places = [
+                        where
+                        for where in groups
+                        if anywhere or where in fresh or not stale.isdisjoint(where.regions)
+                    ]
                     sweep.serve(rank, places)
-            self._stale.clear()
-            self._fresh.clear()
-        return sweep.decisions
+        stale.clear()
+        fresh.clear()
+        return decisions
 
 
 class Sweep:
@@ -322,8 +324,7 @@ class Sweep:
             self._fall(victim, rank)
         placement = placed(self._free, plan, gpus)
         self._free.claim(placement)
-        books.start(handle, rank, placement, now)
-        first = self._books.tree.ancestor(0, placement.leaves[0], books.scopes.cluster)
+        first, _ = books.start(handle, rank, placement, now).parts[0]
         self._ledger.start(handle, now, books.kinds[first] or "")
         self._queue.remove(handle)
         self.decisions.append(Start(handle, placement))
@@ -338,10 +339,14 @@ class Sweep:
         self.decisions.append(Preempt(victim, _REASONS[rank]))
 
 
+def _spared(view: ClusterView) -> frozenset[int]:
+    return frozenset([handle for handle, job in view.running.items() if not view.frees(job)])
+
+
 class Federated(Mast):
     """Another cell of Table 1."""
 
-    Options = FederatedOptions
+    Options: ClassVar = FederatedOptions
 
 
 # One text per class: there may be hundreds of thousands of rows.

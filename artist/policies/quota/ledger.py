@@ -185,7 +185,7 @@ class Ledger:
             entry.kind = self._kind_with_room(entry, by_kind)
             fits = bool(entry.kind)
         else:
-            fits = self._charged.get(entry.tenant, 0) + entry.gpus <= self._room(entry.tenant)
+            fits = self._has_room(entry)
         if fits:
             self._count(entry, entry.gpus)
             if not entry.within:
@@ -212,11 +212,13 @@ class Ledger:
                 return kind
         return ""
 
-    def _room(self, tenant: str | None) -> float:
-        """Its quota. Without any quotas nobody has one, so nobody is above it."""
+    def _has_room(self, entry: Entry) -> bool:
+        """Whether its tenant's quota has room for it. Without any quotas nobody is above one."""
         if not self._quota:
-            return float("inf")
-        return 0 if tenant is None else self._quota[tenant]
+            return True
+        tenant = entry.tenant
+        quota = 0 if tenant is None else self._quota[tenant]
+        return self._charged.get(tenant, 0) + entry.gpus <= quota
 
     def _note(self, entry: Entry, handle: int, now: Tick, *, started: bool) -> None:
         if self._quota:
@@ -227,7 +229,9 @@ class Ledger:
         """Credit by tenant for having used less than others (11); 0 without a tenant."""
         used = {name: window.gpu_ticks(now) for name, window in self._windows.items()}
         total = sum(used.values())
-        weights = sum(self._weight.get(name, 1.0) for name in used)
+        weights = 0.0
+        for name in used:  # one by one: Python 3.12 made `sum` round otherwise
+            weights += self._weight.get(name, 1.0)
         fair: dict[str | None, float] = {None: 0.0}
         for name, gpu_ticks in used.items():
             mean = total * self._weight.get(name, 1.0) / weights

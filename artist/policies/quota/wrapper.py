@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from artist.contract import (
     ClusterView,
@@ -38,6 +38,7 @@ from artist.contract import (
     Wake,
     WrapperPolicy,
 )
+from artist.policies.quota.host_answers import readable
 from artist.policies.quota.ledger import Ledger
 from artist.policies.quota.options import QueueOptions
 from artist.policies.quota.tables import queue_table
@@ -51,22 +52,22 @@ from artist.workload.tenants import NO_TENANTS, Tenant
 class Quota(WrapperPolicy):
     """A host policy whose jobs have quotas and priorities."""
 
-    Options = QueueOptions
+    Options: ClassVar = QueueOptions
 
     def __init__(
         self,
         options: QueueOptions,
         host: Policy,
-        draws: Draws = FIRST_DRAWS,
-        tenants: Mapping[str, Tenant] = NO_TENANTS,
+        draws: Draws | None = None,
+        tenants: Mapping[str, Tenant] | None = None,
     ) -> None:
         super().__init__(host)
         self.options = options
         period = ticks(options.pass_s)
-        self._clock = Clock(period, draws.phase(period))
+        self._clock = Clock(period, (draws or FIRST_DRAWS).phase(period))
         self._next_pass: Tick | None = None
         self._waked: Tick = -1
-        self._ledger = Ledger(tenants, options)
+        self._ledger = Ledger(tenants or NO_TENANTS, options)
         self._hidden: dict[int, JobView] = {}
         self._shown: dict[int, JobView] = {}
         # Shown jobs that the host let wait although enough GPUs were free.
@@ -85,6 +86,8 @@ class Quota(WrapperPolicy):
         # A list of its own: the host must not lose jobs that start while it looks.
         owed, self._promised = self._promised, set()
         decisions = list(self.host.decide(shown))
+        if decisions and not readable(decisions, view):
+            return decisions  # the engine says what is wrong
         free = self._free_after(view, decisions)
         self._note_choices(decisions, free, owed)
         taken_back, fallen = self._fight(view, decisions, free, owed)

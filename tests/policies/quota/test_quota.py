@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from quota_cases import TENANTS, Watch, jobs, run
 from support import cluster, job
 
+from artist.cluster.placement import Placement
+from artist.contract import (
+    BasePolicy,
+    ClusterView,
+    Decision,
+    Hold,
+    Migrate,
+    Preempt,
+    Start,
+    Wait,
+)
 from artist.engine.simulator import Simulator
+from artist.errors import PolicyError
+from artist.policies.quota.wrapper import Quota
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy
 from artist.testing import LevelRates, check_policy
@@ -115,3 +131,40 @@ def test_few_fall(policy) -> None:
     begun = starts(policy, made, {})
     assert len(begun["one"]) == len(begun["two"]) == 1
     assert begun["five"] == pytest.approx([2.0, 13.0], abs=1e-8)
+
+
+ONE_GPU = Placement((0,), (1,))
+UNLAWFUL = [
+    Start(0.0, ONE_GPU),  # type: ignore[arg-type]
+    Start(7, ONE_GPU),
+    Start(0, None),  # type: ignore[arg-type]
+    Start(0, Placement((0,), (1.5,))),  # type: ignore[arg-type]
+    Preempt(0),
+    Migrate(7, ONE_GPU),
+    Hold(0.5, 1),  # type: ignore[arg-type]
+    Wait("0", "no reason"),  # type: ignore[arg-type]
+    "no decision",
+]
+
+
+class Answers(BasePolicy):
+    """Gives one answer to every question."""
+
+    def __init__(self, *decisions: Any) -> None:
+        self.decisions = list(decisions)
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        return self.decisions
+
+
+@pytest.mark.parametrize(
+    "decisions", [[x] for x in UNLAWFUL] + [[Start(0, ONE_GPU), Start(0, ONE_GPU)]], ids=str
+)
+def test_the_engine_says_what_is_wrong_with_a_hosts_answer(decisions) -> None:
+    tree = cluster([8])
+    said = []
+    for policy in (Answers(*decisions), Quota(Quota.Options(), Answers(*decisions))):
+        with pytest.raises(PolicyError) as caught:
+            Simulator(tree, [job("one", 1)], LevelRates(tree)).run(policy)
+        said.append(str(caught.value).replace("Quota", "Answers"))
+    assert said[0] == said[1]
