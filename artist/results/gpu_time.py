@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.engine.rows import HELD, RE_RATED, PlacementRow, Rows
+from artist.results.order import rising
 from artist.units import TICKS_PER_S, Tick
 
 Ticks = npt.NDArray[np.int64]
@@ -86,7 +87,7 @@ def gpus_over_time(rows: Rows) -> tuple[Ticks, GpusOverTime]:
     computing = np.array(_computing(rows), dtype=np.int64)
     saving = np.array([_saving(row) for row in placements], dtype=np.int64)
     moving, stopping = start + stalled, end - lost
-    ticks = np.unique(np.concatenate([start, moving, stopping, end]))
+    ticks = rising(start, moving, stopping, end)
     stalled_gpus = _steps(ticks, start, moving, held)
     if saving.any():
         stalled_gpus = stalled_gpus + _steps(ticks, moving, stopping, saving)
