@@ -104,12 +104,16 @@ def _lost_to_others(parts: Sequence[_Parts]) -> Table:
 def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Table:
     """One row per interval, in the order in which the intervals ended."""
     placements = rows.placements
+    # Many intervals have the same GPUs.
+    different = dict.fromkeys(row.placement for row in placements)
+    texts = {placement: placement_text(tree, placement) for placement in different}
+    signatures = {placement: signature(tree, placement) for placement in different}
     return {
         "job_id": [job_ids[row.handle] for row in placements],
         "gpus": np.array([row.placement.gpus for row in placements], dtype=np.int32),
         "level": [tree.levels[row.tier].name for row in placements],
-        "signature": [signature(tree, row.placement) for row in placements],
-        "placement": [placement_text(tree, row.placement) for row in placements],
+        "signature": [signatures[row.placement] for row in placements],
+        "placement": [texts[row.placement] for row in placements],
         "start_s": seconds_column([row.start for row in placements]),
         "end_s": seconds_column([row.end for row in placements]),
         "iterations": np.array([row.iterations for row in placements], dtype=np.int64),

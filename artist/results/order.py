@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 def rising(*columns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Each value of the columns once, rising; all of them are 0 or more."""
-    values = np.sort(np.concatenate(columns))
-    return values[np.diff(values, prepend=-1) != 0]
+    values: npt.NDArray[np.int64] = np.sort(np.concatenate(columns))
+    once: npt.NDArray[np.int64] = values[np.diff(values, prepend=-1) != 0]
+    return once
 
 
 def percentile(values: npt.ArrayLike, percent: float) -> float:
