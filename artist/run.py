@@ -16,8 +16,6 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from artist import __version__
-from artist.cluster.cluster_file import Cluster, load_cluster
-from artist.cluster.cluster_links import fabric_of_cluster
 from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.cluster.fabric_options import changes_text, with_options
 from artist.cluster.kinds import gpus_by_kind
@@ -35,8 +33,7 @@ from artist.estimates.calibration import (
     Calibration,
     choose_calibration,
 )
-from artist.estimates.latency_service import EstimateStore, LatencyService, NoCommunication
-from artist.estimates.query import LatencyBackend
+from artist.estimates.no_communication import NoCommunication
 from artist.io.digests import sha256
 from artist.io.documents import validate
 from artist.network.rates.iteration_time_alone import AloneRates
@@ -49,7 +46,6 @@ from artist.registry import Entry
 from artist.results.alone import alone_seconds
 from artist.results.failures.tables import NOTHING_TOLD, told_of_failures
 from artist.results.lazy_tables import LazyTables
-from artist.results.links import link_table, turn_table
 from artist.results.metrics import (
     Table,
     job_table,
@@ -76,8 +72,11 @@ from artist.trace.native.trace import (
 from artist.workload.tenants import NO_TENANTS, Tenant, check_quotas, load_tenants
 
 if TYPE_CHECKING:
+    from artist.cluster.cluster_file import Cluster
     from artist.data.data import Data
     from artist.data.gate import DataGate
+    from artist.estimates.latency_service import EstimateStore, LatencyService
+    from artist.estimates.query import LatencyBackend
     from artist.failures.failures import Failures
 
 OnQuestion = Callable[[Simulator], None]
@@ -276,8 +275,12 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         tables.update(told_of_data(rows, tree, trace.jobs, prepared.data))
         tables.update(plan_tables(scenario.data))
     if links:
+        from artist.results.links import link_table
+
         tables["links"] = link_table(rows, trace.jobs, prepared.network)
     if prepared.network.turns.taken:
+        from artist.results.links import turn_table
+
         tables["turns"] = turn_table(prepared.network.turns.taken, trace.jobs)
     run_facts = facts(rows, tree.gpus, trace.jobs)
     return Result(
@@ -321,6 +324,8 @@ def build_fabric(scenario: Scenario) -> Fabric:
     cluster = cluster_of(scenario)
     if cluster is None:
         return with_options(load_fabric(scenario.fabric), scenario.fabric_options)
+    from artist.cluster.cluster_links import fabric_of_cluster
+
     named = load_fabric(scenario.own_fabric or cluster.file.fabric or scenario.fabric)
     return with_options(fabric_of_cluster(cluster.file, named), scenario.fabric_options)
 
@@ -331,7 +336,11 @@ def cluster_of(scenario: Scenario) -> Cluster | None:
     Raises:
         ConfigError: unknown name or bad file.
     """
-    return None if scenario.cluster is None else load_cluster(scenario.cluster)
+    if scenario.cluster is None:
+        return None
+    from artist.cluster.cluster_file import load_cluster
+
+    return load_cluster(scenario.cluster)
 
 
 def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
@@ -572,6 +581,8 @@ def build_latency(
     """Who answers the engine's questions about speed."""
     if scenario.backend == "none":
         return NoCommunication()
+    from artist.estimates.latency_service import LatencyService
+
     backend = open_backend(scenario.backend, scenario.fallback)
     asked = with_system(fabric, _system(scenario))
     models = CalibratedModels(calibration)

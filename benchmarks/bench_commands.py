@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,9 +14,13 @@ from cases import COMMON1000, POLICY_NAMES, Case
 
 
 def python(*arguments: object) -> None:
-    """Run Python to its end. Its CPU seconds count as those of this process's children."""
+    """Run Python to its end. Its CPU seconds count as those of this process's children.
+
+    It may write bytecode, as an installed package has it: else every round compiles the sources.
+    """
     command = [sys.executable, *map(str, arguments)]
-    subprocess.run(command, check=True, capture_output=True)
+    allowed = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    subprocess.run(command, check=True, capture_output=True, env=allowed)
 
 
 def bench_import(measure: Callable[..., None]) -> None:

@@ -39,6 +39,11 @@ ROUND_S = 360
 """How long a round of Gavel lasts: its own default."""
 
 
+# A fixed hash seed keeps the order of sets in the other simulators the same in every run. They
+# may write bytecode.
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}
+
+
 class Run(NamedTuple):
     """Least CPU seconds of a command, those of its start-up alone, and the mean JCT it reports."""
 
@@ -126,10 +131,16 @@ def read(path: Path) -> list[Job]:
 def measure(
     runners: dict[str, Simulate], jobs: Sequence[Job], case: Case, policy: str, repeats: int
 ) -> dict[str, Run]:
-    """Run the simulators in turn, so that other load on the machine hits all of them."""
+    """Run the simulators in turn, so that other load on the machine hits all of them.
+
+    A first run of each does not count. It writes bytecode, as an installed package has it.
+    """
     whole: dict[str, list[float]] = {name: [] for name in runners}
     start: dict[str, list[float]] = {name: [] for name in runners}
     jct: dict[str, float] = {}
+    for simulate in runners.values():
+        with tempfile.TemporaryDirectory() as folder:
+            simulate(jobs[:1], case, policy, Path(folder))
     for _ in range(repeats):
         for name, simulate in runners.items():
             for part, times in ((jobs, whole[name]), (jobs[:1], start[name])):
@@ -202,14 +213,11 @@ def gavel(checkout: Path, python: str) -> Simulate:
 
 
 def run(command: Sequence[object], folder: Path, **settings: str) -> str:
-    """The standard output of a command; a failed command ends this program.
-
-    A fixed hash seed keeps the order of sets in the other simulators the same in every run.
-    """
+    """The standard output of a command; a failed command ends this program."""
     ended = subprocess.run(
         [str(part) for part in command],
         cwd=folder,
-        env={**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", **settings},
+        env={**os.environ, **ENVIRONMENT, **settings},
         check=False,
         capture_output=True,
         text=True,

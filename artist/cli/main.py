@@ -105,6 +105,8 @@ def main() -> None:
     # Python's last search for cycles takes 30 ms. At exit it is useless: all memory is freed.
     atexit.register(gc.freeze)
     asked = [name for name in sys.argv[1:2] if name in COMMANDS]
+    # pydantic would look for plugins in the metadata of every installed package.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     if "measure" not in sys.argv:  # `artist measure` times the libraries as they are
         # Our arrays are too short for several threads, and idle threads spin for 50 ms.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -227,7 +227,7 @@ class FreeGpus:
         """Bit sets of the units with exactly 0, 1, 2, ... free GPUs, computed from the counts."""
         counts = self.counts(level)
         buckets = [0] * (self.tree.largest(level) + 1)
-        for size in np.unique(counts).tolist():
+        for size in np.flatnonzero(np.bincount(counts)).tolist():  # `unique` imports numpy.ma
             buckets[size] = _bits(self._order.as_visited(level, counts == size))
         return buckets
 

@@ -36,7 +36,7 @@ BACKENDS = Registry(
         ),
         Entry(
             "none",
-            "artist.estimates.latency_service:no_backend",
+            "artist.estimates.no_communication:no_backend",
             "no communication: pure queueing, any model",
         ),
     ],

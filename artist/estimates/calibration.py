@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -25,7 +26,9 @@ from artist.io.documents import Document, load_yaml
 from artist.io.fields import NonNegative, Positive
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
-from artist.workload.layers import Layer, Phase, Workload
+
+if TYPE_CHECKING:
+    from artist.workload.layers import Layer, Phase, Workload
 
 AUTO = "auto"
 """The setting that means the calibration that the fabric names."""

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.shape import Shape, gpus_of, shape_text
-from artist.errors import BackendError, ConfigError
+from artist.errors import BackendError
 from artist.estimates.asked import as_sent, asked_dimensions, query, slowest
 from artist.estimates.calibration import with_constant_share
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
@@ -168,23 +168,6 @@ def answer(backend: LatencyBackend, query: LatencyQuery, *, profile: bool = Fals
     return Estimate(compute_ns, compute_ns, "single-gpu", (), ())
 
 
-_NO_COMMUNICATION = Estimate(1, 1, "none", (), ())
-
-
-class NoCommunication:
-    """`--backend none`: every iteration takes its compute time, for any model and placement."""
-
-    queries = distinct = store_hits = fallback_uses = 0
-
-    def estimate(self, model: str, shape: Shape, *, profile: bool = False) -> Estimate:
-        """An estimate without communication."""
-        return _NO_COMMUNICATION
-
-    def constant_share(self, model: str) -> float:
-        """No communication."""
-        return 0.0
-
-
 def single_gpu_ns(workload: Workload) -> int:
     """Compute time of one pass. The first layer of a DATA workload needs no input gradient."""
     first = workload.layers[0]
@@ -196,15 +179,3 @@ def single_gpu_ns(workload: Workload) -> int:
     if workload.parallelism is Parallelism.DATA:
         total_us -= first.input_grad.compute_us
     return round(1000 * total_us)
-
-
-def no_backend(argument: str, fallback: LatencyBackend | None) -> LatencyBackend:
-    """`none` is no backend: a run with it asks nobody (`NoCommunication`).
-
-    Raises:
-        ConfigError: always; `none` stands where a backend must answer.
-    """
-    name = f"none:{argument}" if argument else "none"
-    raise ConfigError(
-        f"backend {name}: answers no query; use analytical, or --backend none for a whole run"
-    )

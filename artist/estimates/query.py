@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from artist.workload.layers import Workload
+if TYPE_CHECKING:
+    from artist.workload.layers import Workload
 
 
 class Topology(StrEnum):

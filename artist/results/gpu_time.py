@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.engine.rows import HELD, RE_RATED, PlacementRow, Rows
+from artist.results.order import rising
 from artist.units import TICKS_PER_S, Tick
 
 Ticks = npt.NDArray[np.int64]
@@ -54,17 +55,16 @@ class GpusOverTime(NamedTuple):
 
 def gpu_time(rows: Rows) -> GpuTime:
     """The GPU-seconds of a whole run."""
-    totals = [0, 0, 0, 0]
-    for row, units, lost in zip(rows.placements, _computing(rows), lost_ticks(rows), strict=True):
+    computing = communicating = stalled = in_vain = 0
+    units_of_rows = _computing(rows).tolist()  # as Python's numbers: the totals pass 64 bits
+    for row, units, lost in zip(rows.placements, units_of_rows, lost_ticks(rows), strict=True):
         progressing = row.end - row.start - row.stalled - lost
         gpus, saving = row.placement.gpus * GPU, _saving(row)
-        parts = (
-            units * progressing,
-            (gpus - units - saving) * progressing,
-            gpus * row.stalled + saving * progressing,
-            gpus * lost,
-        )
-        totals = [total + part for total, part in zip(totals, parts, strict=True)]
+        computing += units * progressing
+        communicating += (gpus - units - saving) * progressing
+        stalled += gpus * row.stalled + saving * progressing
+        in_vain += gpus * lost
+    totals = (computing, communicating, stalled, in_vain)
     return GpuTime(*(total / (GPU * TICKS_PER_S) for total in totals))
 
 
@@ -83,10 +83,10 @@ def gpus_over_time(rows: Rows) -> tuple[Ticks, GpusOverTime]:
         )
     )
     held = np.array([row.placement.gpus for row in placements], dtype=np.int64) * GPU
-    computing = np.array(_computing(rows), dtype=np.int64)
+    computing = _computing(rows)
     saving = np.array([_saving(row) for row in placements], dtype=np.int64)
     moving, stopping = start + stalled, end - lost
-    ticks = np.unique(np.concatenate([start, moving, stopping, end]))
+    ticks = rising(start, moving, stopping, end)
     stalled_gpus = _steps(ticks, start, moving, held)
     if saving.any():
         stalled_gpus = stalled_gpus + _steps(ticks, moving, stopping, saving)
@@ -106,13 +106,13 @@ def _steps(ticks: Ticks, begin: Ticks, end: Ticks, units: Ticks) -> npt.NDArray[
     return np.cumsum(change) / GPU
 
 
-def _computing(rows: Rows) -> list[int]:
+def _computing(rows: Rows) -> Ticks:
     """The units of GPUs that compute while the job progresses, for each interval; at most all."""
     compute_s = {row.handle: row.job.compute_s for row in rows.jobs}
-    return [
-        round(row.placement.gpus * GPU * min(compute_s[row.handle] / row.pace_s, 1.0))
-        for row in rows.placements
-    ]
+    gpus = np.array([row.placement.gpus for row in rows.placements], dtype=np.int64)
+    shares = np.array([compute_s[row.handle] / row.pace_s for row in rows.placements])
+    units: Ticks = np.rint(gpus * GPU * np.minimum(shares, 1.0)).astype(np.int64)
+    return units
 
 
 def _saving(row: PlacementRow) -> int:
@@ -131,6 +131,7 @@ def lost_ticks(rows: Rows) -> list[Tick]:
     for index in reversed(range(len(rows.placements))):
         row = rows.placements[index]
         whole = row.lost + (beyond.pop(row.handle, 0) if row.reason in (RE_RATED, HELD) else 0)
-        lost[index] = min(whole, row.end - row.start - row.stalled)
+        if whole:
+            lost[index] = min(whole, row.end - row.start - row.stalled)
         beyond[row.handle] = whole - lost[index]
     return lost

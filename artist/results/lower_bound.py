@@ -13,11 +13,13 @@ constant share of its calibration, which every placement of several GPUs pays. W
 job is the fastest is not known for every fabric, so no other communication is counted. An elastic
 job has as many GPUs as it can use. So the bound holds for every policy; perhaps none reaches it.
 
-It is computed in whole ticks, rounded down, so that the rounding of finishes cannot break it.
+It is computed exactly, then rounded down to whole ticks, so that the rounding of finishes cannot
+break it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -25,8 +27,8 @@ from artist.engine.rows import JobRow
 from artist.units import Tick, exact_ticks
 from artist.workload.job import Job
 
-_WORTH = Fraction(1, 1 << 44)
-"""The engine rounds up by at most so much what an iteration of an elastic job is worth."""
+_WORTH = 1 << 44
+"""The engine rounds what an iteration of an elastic job is worth up, by at most 1 / so much."""
 
 
 def makespan_bound(
@@ -37,24 +39,27 @@ def makespan_bound(
     `constant_share` gives the share of compute time that a model communicates on every placement
     of more than one GPU.
     """
-    first = min(row.arrival for row in rows)
-    longest, work = first, Fraction(0)
+    first = longest = min(row.arrival for row in rows)
+    # Few denominators occur, and adding fractions job by job takes ten times as long.
+    work: Counter[int] = Counter()
     for row in rows:
-        shortest, least = _job_bounds(row.job, gpus, constant_share(row.job.model))
-        longest = max(longest, row.arrival + int(shortest))
-        work += least
-    return first, max(longest, first + int(work / gpus))
+        shortest, numerator, denominator = _job_bounds(row.job, gpus, constant_share(row.job.model))
+        longest = max(longest, row.arrival + shortest)
+        work[denominator] += numerator
+    total = sum(Fraction(numerator, denominator) for denominator, numerator in work.items())
+    return first, max(longest, first + int(total / gpus))
 
 
-def _job_bounds(job: Job, gpus: int, constant_share: float) -> tuple[Fraction, Fraction]:
-    """The shortest run time in ticks, and the least GPU time in GPU-ticks."""
-    together = Fraction(*exact_ticks(job.compute_s * (1.0 + constant_share)))
-    alone = Fraction(*exact_ticks(job.compute_s))
-    work = Fraction(job.iterations * job.gpus)
-    if job.gpus_min != job.gpus_max:
-        work *= 1 - job.gpus * _WORTH
+def _job_bounds(job: Job, gpus: int, constant_share: float) -> tuple[Tick, int, int]:
+    """The shortest run time in ticks, and the least GPU-ticks as numerator and denominator."""
+    elastic = job.gpus_min != job.gpus_max
+    iterations = job.iterations * job.gpus * (_WORTH - job.gpus if elastic else 1)
+    parts = _WORTH if elastic else 1
     most = min(job.gpus_max, gpus)
-    on_most = work / most * (together if most > 1 else alone)
-    if job.gpus_min > 1:
-        return on_most, work * together
-    return min(on_most, work * alone), work * alone
+    together_s = job.compute_s * (1.0 + constant_share)
+    ticks, parts_of_tick = exact_ticks(together_s if most > 1 else job.compute_s)
+    shortest = iterations * ticks // (parts * parts_of_tick * most)
+    if job.gpus_min == 1 < most:  # it may also run alone, without communication
+        ticks, parts_of_tick = exact_ticks(job.compute_s)
+        shortest = min(shortest, iterations * ticks // (parts * parts_of_tick))
+    return shortest, iterations * ticks, parts * parts_of_tick

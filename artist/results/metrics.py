@@ -21,6 +21,7 @@ from artist.engine.rows import EndReason, PlacementRow, Rows
 from artist.results.fragmentation import fragmented_gpus
 from artist.results.gpu_time import gpu_time, gpus_over_time, lost_ticks
 from artist.results.lower_bound import makespan_bound
+from artist.results.order import percentile, rising
 from artist.units import TICKS_PER_S
 
 Column: TypeAlias = "npt.NDArray[Any] | list[Any]"
@@ -103,12 +104,16 @@ def _lost_to_others(parts: Sequence[_Parts]) -> Table:
 def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Table:
     """One row per interval, in the order in which the intervals ended."""
     placements = rows.placements
+    # Many intervals have the same GPUs.
+    different = dict.fromkeys(row.placement for row in placements)
+    texts = {placement: placement_text(tree, placement) for placement in different}
+    signatures = {placement: signature(tree, placement) for placement in different}
     return {
         "job_id": [job_ids[row.handle] for row in placements],
         "gpus": np.array([row.placement.gpus for row in placements], dtype=np.int32),
         "level": [tree.levels[row.tier].name for row in placements],
-        "signature": [signature(tree, row.placement) for row in placements],
-        "placement": [placement_text(tree, row.placement) for row in placements],
+        "signature": [signatures[row.placement] for row in placements],
+        "placement": [texts[row.placement] for row in placements],
         "start_s": seconds_column([row.start for row in placements]),
         "end_s": seconds_column([row.end for row in placements]),
         "iterations": np.array([row.iterations for row in placements], dtype=np.int64),
@@ -127,10 +132,8 @@ def timeline_table(rows: Rows, tree: ClusterTree, *, failing: bool = False) -> T
     changes = np.array([row.tick for row in timeline], dtype=np.int64)
     fragment_ticks, fragmented = fragmented_gpus(rows, tree)
     use_ticks, use = gpus_over_time(rows)
-    ticks = np.union1d(np.union1d(changes, fragment_ticks), use_ticks)
     withdrawn_ticks, withdrawn = _out_of_service(rows)
-    if failing:
-        ticks = np.union1d(ticks, withdrawn_ticks)
+    ticks = rising(changes, fragment_ticks, use_ticks, *([withdrawn_ticks] if failing else []))
     at = np.searchsorted(changes, ticks, side="right") - 1
     return {
         "time_s": ticks / TICKS_PER_S,
@@ -279,9 +282,9 @@ def _iteration_times(placements: Sequence[PlacementRow]) -> Mapping[str, float]:
     time_s = np.array([row.iteration_s for row in placements])
     alone_s = np.array([row.alone_iteration_s for row in placements])
     statistics = {"iteration_time_mean_s": float(np.average(time_s, weights=weight))}
-    for percentile in (50, 90, 99):
-        value = weighted_percentile(time_s, weight, percentile)
-        statistics[f"iteration_time_p{percentile}_s"] = value
+    for percent in (50, 90, 99):
+        value = weighted_percentile(time_s, weight, percent)
+        statistics[f"iteration_time_p{percent}_s"] = value
     statistics["iteration_slowdown_mean"] = float(np.average(time_s / alone_s, weights=weight))
     return statistics
 
@@ -315,15 +318,15 @@ def _contention(jobs: Table) -> Mapping[str, float]:
     slowdown = np.asarray(jobs["contention_slowdown"])
     return {
         "contention_slowdown_mean": float(np.mean(slowdown)),
-        "contention_slowdown_p95": float(np.percentile(slowdown, 95)),
+        "contention_slowdown_p95": percentile(slowdown, 95),
         "contention_lost_job_h": float(np.sum(jobs["contention_lost_s"])) / SECONDS_PER_HOUR,
     }
 
 
 def _spread(name: str, values: Column, percentiles: Sequence[int]) -> Mapping[str, float]:
     statistics = {f"{name}_mean_s": float(np.mean(values))}
-    for percentile in percentiles:
-        statistics[f"{name}_p{percentile}_s"] = float(np.percentile(values, percentile))
+    for percent in percentiles:
+        statistics[f"{name}_p{percent}_s"] = percentile(values, percent)
     return statistics
 
 

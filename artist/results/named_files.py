@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from artist.cluster.cluster_file import FOLDER
 from artist.config import Scenario
 from artist.io.data_files import read_bytes
 from artist.io.digests import sha256
@@ -72,6 +71,8 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if isinstance(scenario.tenants, str):
         yield "tenants", scenario.tenants
     if scenario.cluster is not None:
+        from artist.cluster.cluster_file import FOLDER
+
         yield "cluster", str(document_path(FOLDER, scenario.cluster) or scenario.cluster)
     if scenario.data is not None:
         yield "data", scenario.data

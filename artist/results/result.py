@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from artist.config import Scenario
 from artist.registry import UnknownNameError
 from artist.results.metrics import Table
-from artist.results.notebook import html_table, short_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,10 +41,14 @@ class Result:
 
     def __repr__(self) -> str:
         """One line: what ran, and what came out."""
+        from artist.results.notebook import short_text
+
         return short_text(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: a small table of the summary, below the run's setting."""
+        from artist.results.notebook import html_table
+
         return html_table(self)
 
     @cached_property

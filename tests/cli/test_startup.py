@@ -15,7 +15,8 @@ from artist.cli.main import main
 try:
     main()
 finally:
-    told = {"modules": sorted(sys.modules), "blas": os.environ.get("OPENBLAS_NUM_THREADS")}
+    told = {"modules": sorted(sys.modules), "blas": os.environ.get("OPENBLAS_NUM_THREADS"),
+            "no_plugins": os.environ.get("PYDANTIC_DISABLE_PLUGINS")}
     json.dump(told, sys.stderr)
 """
 
@@ -39,6 +40,10 @@ def test_a_run_without_network_loads_nothing_that_it_does_not_need(tmp_path, pol
     assert (tmp_path / "run" / "manifest.json").is_file()
     idle = idle | {"pandas", "jinja2", "matplotlib", "rich", "torch", "diskcache"}
     idle = idle | {"artist.trace.foreign.assemble", "artist.estimates.layer_wise"}
+    idle = idle | {"artist.network.demand.traffic", "artist.network.models.patterns"}
+    idle = idle | {"artist.estimates.cache", "artist.cluster.cluster_file"}
+    # NumPy imports it for `np.unique` and `np.percentile` (`artist/results/order.py`).
+    idle = idle | {"numpy.ma"}
     assert sorted(idle.intersection(told["modules"])) == []
 
 
@@ -54,6 +59,12 @@ def test_a_named_command_loads_no_other(tmp_path) -> None:
 def test_what_loads_all_commands_loads_nothing_heavy(tmp_path, option) -> None:
     loaded = after(option, home=tmp_path)["modules"]
     assert sorted({"numpy", "pydantic", "yaml"}.intersection(loaded)) == []
+
+
+def test_pydantic_looks_for_no_plugins_unless_told_to(tmp_path) -> None:
+    command = ("explain", "jct_mean_s")
+    assert after(*command, home=tmp_path)["no_plugins"] == "1"
+    assert after(*command, home=tmp_path, PYDANTIC_DISABLE_PLUGINS="0")["no_plugins"] == "0"
 
 
 def test_blas_gets_one_thread_unless_told_otherwise(tmp_path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from artist.cli.run_remarks import remarks
 
 if TYPE_CHECKING:
     from artist.config import Scenario
+    from artist.estimates.latency_service import EstimateStore
     from artist.results.result import Result
     from artist.trace.native.trace import Trace
 
@@ -61,7 +63,6 @@ def sim(
     """Simulate a job trace on a cluster under a scheduling policy."""
     chosen = options.scenario_of(context.params)
     from artist.errors import ConfigError
-    from artist.estimates.cache import open_store
     from artist.results.caveats import last_job_sentence
     from artist.results.run_directory import check_target, write_run
     from artist.run import simulate
@@ -79,7 +80,7 @@ def sim(
         trace_options.say_what_was_read(trace, quiet=quiet)
 
     try:
-        with watch, open_store(enabled=cache and chosen.backend != "none") as store:
+        with watch, _store(chosen, cache=cache) as store:
             result = simulate(
                 chosen,
                 check=check,
@@ -112,6 +113,15 @@ def sim(
             print_text(remark)
     if out is None and not quiet and format_ is Format.TABLE:
         note("hint: --out DIR keeps jobs, placements and timeline as Parquet files")
+
+
+def _store(scenario: Scenario, *, cache: bool) -> AbstractContextManager[EstimateStore | None]:
+    """The disk cache of estimates. A run that asks for none does not load it."""
+    if not cache or scenario.backend == "none":
+        return nullcontext()
+    from artist.estimates.cache import open_store
+
+    return open_store()
 
 
 def communication_sentence(summary: Mapping[str, Any]) -> str:

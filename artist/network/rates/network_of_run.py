@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.tree import ClusterTree
 from artist.contract import Options
 from artist.errors import ConfigError
-from artist.estimates.latency_service import LatencyService, NoCommunication
+from artist.estimates.no_communication import NoCommunication
 from artist.io.documents import validate
-from artist.network.demand.curves import Curves
 from artist.network.rates.iteration_time_alone import AloneRates
 from artist.network.rates.turns_of_run import TurnsOfRun
+
+# A run without a network loads neither.
+if TYPE_CHECKING:
+    from artist.estimates.latency_service import LatencyService
+    from artist.network.demand.curves import Curves
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class NetworkOfRun:
                 f"{what}: backend none knows no communication, so jobs send nothing on links; take "
                 "--backend analytical, or leave it out"
             )
+        from artist.network.demand.curves import Curves
+
         asked = self.estimates.asked_with
         return Curves(
             asked.fabric,

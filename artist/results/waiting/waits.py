@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.results.metrics import Table, seconds_column
+from artist.results.order import rising
 from artist.results.waiting.stays import Facts, Stays, Whole
 from artist.results.waiting.wait_neighbours import Neighbours, Waits, neighbours
 from artist.units import Tick, seconds_text
@@ -98,13 +99,13 @@ def _waits(facts: Facts) -> tuple[Waits, Whole]:
 
 def _free(facts: Facts, waits: Waits) -> _Free:
     stays, service = facts.stays, facts.withdrawn
-    ticks = np.unique(np.concatenate([stays.start, stays.end, waits.begin, service[:, 0]]))
+    ticks = rising(stays.start, stays.end, waits.begin, service[:, 0])
     steady, changing = _over_time(facts, ticks)
     low, high = np.searchsorted(ticks, waits.begin), np.searchsorted(ticks, waits.end)
     most = _largest_between(np.maximum(steady, changing), low, high)
     least = facts.least[waits.handle]
     left_for = np.zeros(len(least), dtype=np.int64)
-    for gpus in np.unique(least).tolist():
+    for gpus in rising(least).tolist():
         enough = np.where(steady[:-1] >= gpus, np.diff(ticks), 0)
         until = np.concatenate([[0], np.cumsum(enough)])
         these = least == gpus
