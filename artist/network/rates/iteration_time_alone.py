@@ -13,11 +13,13 @@ Models of contention between jobs are other implementations of `artist.contract.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import truediv
+from typing import ClassVar
 
 from artist.cluster.placement import Placement
 from artist.cluster.shape import Shape, shape
 from artist.cluster.tree import ClusterTree
-from artist.contract import NO_SHARED_LINKS, JobView, Rate
+from artist.contract import NO_SHARED_LINKS, JobView, Rate, SharedLinks
 from artist.estimates.query import Estimate
 from artist.units import Tick
 from artist.workload.job import Job
@@ -26,7 +28,7 @@ from artist.workload.job import Job
 class AloneRates:
     """A rate function. `estimate(model, shape)` gives the estimate of one iteration."""
 
-    links = NO_SHARED_LINKS
+    links: ClassVar[SharedLinks] = NO_SHARED_LINKS
 
     def __init__(self, tree: ClusterTree, estimate: Callable[[str, Shape], Estimate]) -> None:
         self._tree = tree
@@ -52,4 +54,6 @@ class AloneRates:
         """The rate of a job on a placement, as in the equation above."""
         estimate = self._estimate(job.model, shape(self._tree, placement))
         iteration_s = job.compute_s * (1.0 + estimate.comm_ratio)
-        return Rate(iteration_s, placement.gpus / job.gpus, estimate.source, iteration_s)
+        # Not `/`, which a compiled module may round twice (decision 29).
+        worth = truediv(placement.gpus, job.gpus)
+        return Rate(iteration_s, worth, estimate.source, iteration_s)

@@ -149,7 +149,8 @@ class Gandiva(BasePolicy):
         sharing.decisions = contest.decisions
         waiting = self._queue.walk(lambda gpus: self._room(contest, gpus))
         running = [((view.now, -self._since[job.handle]), job) for job in contestable]
-        for _, job in heapq.merge(waiting, sorted(running, key=by_rank), key=by_rank):
+        order = heapq.merge(waiting, sorted(running, key=by_rank), key=by_rank)
+        for _, job in order if running else waiting:
             before = len(contest.decisions)
             self._affinity.comes_forward()
             contest.offer(job)

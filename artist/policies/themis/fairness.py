@@ -17,6 +17,7 @@ Gains of bids are floats; the auction allows for their rounding.
 from __future__ import annotations
 
 import math
+from operator import truediv
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
@@ -70,7 +71,9 @@ class FinishTimes:
         for count in range(job.job.gpus_min, min(job.job.gpus_max, gpus) + 1):
             own = count == job.job.gpus  # known already
             num, den = (own_num, own_den) if own else self._iteration(job, view, count)
-            gain = math.log(without * den / ((waited * den + left * num) * own_den))
+            # Not `/`, which a compiled module may round twice (decision 29).
+            later = truediv(without * den, (waited * den + left * num) * own_den)
+            gain = math.log(later)
             if gain > 0:
                 options.append((count, gain))
         return Bid(job.handle, tuple(options))
@@ -85,6 +88,6 @@ class FinishTimes:
         num, den = exact_ticks(rate.iteration_s)
         own = job.job.gpus
         # The worth is a float: of a third of its GPUs, it is a little less than a third.
-        usual = rate.worth == gpus / own
+        usual = rate.worth == truediv(gpus, own)
         worth_num, worth_den = (gpus, own) if usual else rate.worth.as_integer_ratio()
         return num * worth_den, den * worth_num
