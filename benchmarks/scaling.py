@@ -1,11 +1,13 @@
 """Measures how CPU time and memory grow with jobs and GPUs, in one fresh process per point.
 
     python benchmarks/scaling.py --out DIR [--jobs 1000 10000] [--racks 2 16] [--policies fifo]
+        [--compiled build/compiled]
     python benchmarks/scaling.py --out DIR --draw docs/scaling.svg
 
 Each point reads a generated trace (`artist trace synth`, load 0.9, seed 7), simulates it without
 communication on racks of 8 machines with 8 GPUs, and writes a run directory. It adds a line to
 DIR/scaling.csv. A point that the file already has is not run again. `--draw` draws the whole file.
+With `--compiled`, the folder that `hatch_build.py` wrote, each point runs on both cores in turn.
 """
 
 from __future__ import annotations
@@ -13,11 +15,14 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
+from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +33,9 @@ from artist.cli.output import print_table
 JOBS = (1_000, 10_000, 100_000, 1_000_000)
 RACKS = (2, 16, 160, 1600)
 POLICIES = ("fifo", "dally")
+ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = (
+    "core",
     "policy",
     "jobs",
     "gpus",
@@ -49,6 +56,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, nargs="*", default=JOBS)
     parser.add_argument("--racks", type=int, nargs="*", default=RACKS)
     parser.add_argument("--policies", nargs="*", default=POLICIES)
+    parser.add_argument("--compiled", type=Path, help="what `hatch_build.py FOLDER` wrote")
     parser.add_argument("--draw", type=Path, help="an SVG of everything in scaling.csv")
     parser.add_argument("--point", nargs=3, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -58,10 +66,10 @@ def main() -> None:
         return
     chosen.out.mkdir(parents=True, exist_ok=True)
     results = chosen.out / "scaling.csv"
-    for jobs in chosen.jobs:
-        for racks in chosen.racks:
-            for policy in chosen.policies:
-                _run_missing(results, jobs, racks, policy)
+    packages = [ROOT, *([chosen.compiled.resolve()] if chosen.compiled else ())]
+    for jobs, racks, policy in product(chosen.jobs, chosen.racks, chosen.policies):
+        for package in packages:
+            _run_missing(results, jobs, racks, policy, package)
     rows = read(results)
     print_table(
         "scaling", (*COLUMNS, "us_per_job"), [(*row.values(), cost_us(row)) for row in rows]
@@ -73,6 +81,7 @@ def main() -> None:
 def point(trace: Path, racks: int, policy: str) -> dict[str, Any]:
     """One row of the table: simulate in this process and measure it."""
     from artist.config import Scenario
+    from artist.engine.core import core
     from artist.results.run_directory import write_run
     from artist.run import simulate
 
@@ -93,6 +102,7 @@ def point(trace: Path, racks: int, policy: str) -> dict[str, Any]:
     peak = re.search(r"VmHWM:\s+(\d+) kB", status)
     assert peak is not None, "the kernel reports no peak memory"
     return {
+        "core": core(),
         "policy": policy,
         "jobs": result.summary["jobs_finished"],
         "gpus": result.summary["gpus"],
@@ -106,7 +116,7 @@ def point(trace: Path, racks: int, policy: str) -> dict[str, Any]:
 
 
 def read(results: Path) -> list[dict[str, Any]]:
-    """The points of the file, sorted by policy, jobs and GPUs."""
+    """The points of the file, sorted by core, policy, jobs and GPUs."""
     if not results.exists():
         return []
     with results.open(newline="") as file:
@@ -114,7 +124,7 @@ def read(results: Path) -> list[dict[str, Any]]:
             {**row, "jobs": int(row["jobs"]), "gpus": int(row["gpus"])}
             for row in csv.DictReader(file)
         ]
-    return sorted(rows, key=lambda row: (row["policy"], row["jobs"], row["gpus"]))
+    return sorted(rows, key=itemgetter("core", "policy", "jobs", "gpus"))
 
 
 def cost_us(row: dict[str, Any]) -> float:
@@ -122,16 +132,20 @@ def cost_us(row: dict[str, Any]) -> float:
     return 1e6 * float(row["whole_cpu_s"]) / row["jobs"]
 
 
-def _run_missing(results: Path, jobs: int, racks: int, policy: str) -> None:
-    gpus = racks * 64
-    if any((r["policy"], r["jobs"], r["gpus"]) == (policy, jobs, gpus) for r in read(results)):
+def _run_missing(results: Path, jobs: int, racks: int, policy: str, package: Path) -> None:
+    gpus, core = racks * 64, "pure" if package == ROOT else "compiled"
+    known = {itemgetter("core", "policy", "jobs", "gpus")(row) for row in read(results)}
+    if (core, policy, jobs, gpus) in known:
         return
     trace = synthetic(jobs, gpus, results.parent)
     command = [sys.executable, __file__, "--out", str(results.parent), "--point"]
     ended = subprocess.run(
-        [*command, str(trace), str(racks), policy], check=True, capture_output=True, text=True
-    )
+        [*command, str(trace), str(racks), policy],
+        env={**os.environ, "PYTHONPATH": str(package)},
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
     row = json.loads(ended.stdout)
+    assert row["core"] == core, f"{package} has another core"
     print(row, flush=True)
     new = not results.exists()
     with results.open("a", newline="") as file:
@@ -142,7 +156,10 @@ def _run_missing(results: Path, jobs: int, racks: int, policy: str) -> None:
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draw CPU time per job and peak memory over jobs, one line per cluster, without a date."""
+    """Draw CPU time per job and peak memory over jobs, without a date.
+
+    There is a line per cluster: dashed on the compiled core.
+    """
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -156,13 +173,16 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         2, len(policies), figsize=(4 * len(policies), 5.6), sharex=True, sharey="row", squeeze=False
     )
     for column, policy in enumerate(policies):
-        for index, gpus in enumerate(clusters):
-            line = [row for row in rows if (row["policy"], row["gpus"]) == (policy, gpus)]
+        for (index, gpus), core in product(enumerate(clusters), ("pure", "compiled")):
+            of_line = (core, policy, gpus)
+            line = [row for row in rows if itemgetter("core", "policy", "gpus")(row) == of_line]
             jobs = [row["jobs"] for row in line]
             style = {
                 "color": colours(index / len(clusters)),
-                "marker": "o",
-                "label": f"{gpus:,} GPUs",
+                "linestyle": "-" if core == "pure" else "--",
+                "marker": "o" if core == "pure" else "s",
+                "markersize": 4,
+                "label": f"{gpus:,} GPUs, {core}",
             }
             axes[0][column].plot(jobs, [cost_us(row) for row in line], **style)
             axes[1][column].plot(jobs, [float(row["peak_mib"]) for row in line], **style)
