@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.engine.rows import HELD, RE_RATED, PlacementRow, Rows
-from artist.results.order import rising
+from artist.results.statistics.order import rising
 from artist.units import TICKS_PER_S, Tick
 
 Ticks = npt.NDArray[np.int64]

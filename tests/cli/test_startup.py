@@ -42,7 +42,7 @@ def test_a_run_without_network_loads_nothing_that_it_does_not_need(tmp_path, pol
     idle = idle | {"artist.trace.foreign.assemble", "artist.estimates.layer_wise"}
     idle = idle | {"artist.network.demand.traffic", "artist.network.models.patterns"}
     idle = idle | {"artist.estimates.cache", "artist.cluster.cluster_file"}
-    # NumPy imports it for `np.unique` and `np.percentile` (`artist/results/order.py`).
+    # NumPy imports it for `np.unique` and `np.percentile` (`artist/results/statistics/order.py`).
     idle = idle | {"numpy.ma"}
     assert sorted(idle.intersection(told["modules"])) == []
 

@@ -1,1 +1,1 @@
-"""Paired differences between runs: intervals, verdicts that hold together, and their words."""
+"""Order statistics; paired differences between runs: intervals, verdicts that hold together."""

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.results.metrics import Table, seconds_column
-from artist.results.order import rising
+from artist.results.statistics.order import rising
 from artist.results.waiting.stays import Facts, Stays, Whole
 from artist.results.waiting.wait_neighbours import Neighbours, Waits, neighbours
 from artist.units import Tick, seconds_text
