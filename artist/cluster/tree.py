@@ -66,6 +66,8 @@ class ClusterTree:
     """Index of the outermost level, which has one unit: the cluster."""
     parents: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
     """The table `parent` of every level but the outermost."""
+    first_leaf: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
+    """Per level: leaves below unit u are `first_leaf[level][u] .. first_leaf[level][u + 1] - 1`."""
     leaf_gpus: npt.NDArray[np.int32] = field(init=False, repr=False, compare=False)
     """GPUs of each leaf."""
     machine_of: tuple[int, ...] = field(init=False, repr=False, compare=False)
@@ -83,8 +85,12 @@ class ClusterTree:
         machine_of: Sequence[int] = range(len(self.levels[0]))
         for level in self.levels[:machine]:
             machine_of = [level.parent[unit] for unit in machine_of]
+        first_leaf = [tuple(range(len(self.levels[0]) + 1))]
+        for level in self.levels[1:]:
+            first_leaf.append(tuple(first_leaf[-1][child] for child in level.first_child))
         for name, value in {
             "machine": machine,
+            "first_leaf": tuple(first_leaf),
             "level_names": names,
             "root": len(names) - 1,
             "parents": tuple(level.parent for level in self.levels[:-1]),
@@ -114,7 +120,8 @@ class ClusterTree:
 
     def leaves(self, level: int, unit: int) -> range:
         """The leaves below a unit."""
-        return self.units_inside(level, unit, 0)
+        first = self.first_leaf[level]
+        return range(first[unit], first[unit + 1])
 
     def ancestor(self, level: int, unit: int, outer: int) -> int:
         """The unit of level `outer` that holds `unit` of `level`."""

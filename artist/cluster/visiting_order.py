@@ -34,7 +34,7 @@ class VisitingOrder:
             for level in range(tree.machine, tree.root):
                 rng = stream(permutation, f"visiting-order.{tree.levels[level].name}")
                 self._visited[level] = rng.permutation(len(tree.levels[level]))
-        self.units: list[Sequence[int]] = [range(len(level)) for level in tree.levels]
+        self.units = [tuple(range(len(level))) for level in tree.levels]
         """The units of each level, in visiting order."""
         self.turns = self.units[:]
         """The turn of each unit of each level."""

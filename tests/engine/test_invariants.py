@@ -28,7 +28,7 @@ def forget_a_release(engine: Simulator) -> None:
 
 
 def lose_a_bucket(engine: Simulator) -> None:
-    engine._holdings.free._buckets[0][4] = 0
+    engine._holdings.free._levels[0].buckets[4] = 0
 
 
 def miscount_the_cluster(engine: Simulator) -> None:
@@ -36,7 +36,7 @@ def miscount_the_cluster(engine: Simulator) -> None:
 
 
 def miscount_a_rack(engine: Simulator) -> None:
-    engine._holdings.free._free[1][0] += 1
+    engine._holdings.free._levels[1].counts[0] += 1
 
 
 def wait_and_run(engine: Simulator) -> None:
