@@ -33,7 +33,7 @@ def shape(tree: ClusterTree, placement: Placement) -> Shape:
         parent = tree.levels[level].parent
         around: list[int] = []
         parts: list[list[Shape]] = []
-        for unit, part in zip(units, shapes, strict=True):
+        for unit, part in zip(units, shapes):
             outer = parent[unit]
             if around and around[-1] == outer:  # leaves ascend, and so do the units above them
                 parts[-1].append(part)

@@ -51,6 +51,7 @@ from artist.engine.events import (
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.engine.livelock import Livelock
+from artist.engine.readable_answer import readable
 from artist.engine.rows import (
     FAILED,
     FINISHED,
@@ -393,7 +394,7 @@ class Simulator:
         if not decisions:
             self._entered, self._finished = [], []
             return
-        answer = checked(decisions, self._holdings, self.now)
+        answer = checked(readable(decisions, self._holdings.name), self._holdings, self.now)
         if self._wakes + len(answer.wakes) > MAX_WAKES:
             raise PolicyError(
                 f"it waits for more than {MAX_WAKES:,} wake-ups at once; ask for the next one only"

@@ -276,6 +276,8 @@ UNLAWFUL = {
     "telling nothing": ([Wait(1, "")], "job 'b' waits because of '', expected 1 to 200 characters"),
     "telling a story": ([Wait(1, "so" * 101)], "job 'b' waits because of 'soso"),
     "telling a number": ([Wait(1, 3)], "job 'b' waits because of 3, expected 1 to"),
+    "a number for a reason": ([Preempt(0, 3)], "job 'a': reason 3, expected text"),
+    "a wake-up at a fraction": ([Wake(3.5 * S)], "wake-up at tick 3500000000.0, expected a whole"),
     "telling nobody": ([Wait(True, "so")], "Wait(handle=True, reason='so') names no job"),
     "a number of seconds for a handle": ([Hold(0.0, 9 * S)], "Hold(handle=0.0, until="),
 }
@@ -639,7 +641,7 @@ def test_the_rate_function_hears_of_a_hold() -> None:
         ([Hold(0, 9 * S, "", Turn(0, 0, 5, -1))], "a period above 0 and a slack from 0"),
         ([Hold(0, 9 * S, "", Turn(0, 0.5, 5, 1))], "expected whole ticks"),
         ([Wake(float("nan"))], "wake-up at tick nan"),
-        ([Start(0, None)], "job 'a' is not waiting"),
+        ([Start(0, None)], "job 'a': None is no placement"),
         ([Hold(0, 9 * S), Hold(0, 8 * S)], "job 'a' is held twice"),
         ([Preempt(0), Hold(0, 9 * S)], "job 'a' is preempted and held"),
     ],

@@ -93,7 +93,7 @@ class Contest:
         pool = self.pool.copy()
         held: dict[int, int] = {}
         for placement in placements:
-            for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+            for leaf, count in zip(placement.leaves, placement.counts):
                 held[leaf] = held.get(leaf, 0) + count
         # All at once: so each unit above them changes once, not once per job.
         pool.release(Placement.of(held))
@@ -163,7 +163,7 @@ class Contest:
 
     def _come_forward(self, current: Placement) -> None:
         """From now on a contestable job holds only the GPUs that it claims."""
-        for leaf, count in zip(current.leaves, current.counts, strict=True):
+        for leaf, count in zip(current.leaves, current.counts):
             self._reserved[leaf] -= count
         self._balance(current)
 
@@ -200,10 +200,11 @@ class Contest:
 
     def _balance(self, placement: Placement) -> None:
         """Count the free GPUs of these leaves anew: those of the pool beyond `_reserved`."""
-        pool, free, reserved = self._pool.leaves, self._free.leaves, self._reserved
-        taken, left = {}, {}
+        pool, free, reserved = self._pool, self._free, self._reserved
+        taken: dict[int, int] = {}
+        left: dict[int, int] = {}
         for leaf in placement.leaves:
-            change = max(0, pool[leaf] - reserved.get(leaf, 0)) - free[leaf]
+            change = max(0, pool.of(0, leaf) - reserved.get(leaf, 0)) - free.of(0, leaf)
             if change < 0:
                 taken[leaf] = -change
             elif change:

@@ -1,0 +1,81 @@
+"""Whether an answer can be read, whatever the jobs and the cluster are like.
+
+Python's own types are checked here, so mypyc, which believes what it is told, must not compile it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from artist.cluster.placement_flaw import flaw
+from artist.contract import MOST_WORDS, Decision, Hold, Migrate, Preempt, Start, Turn, Wait, Wake
+from artist.errors import PolicyError, shortened
+
+# Tuples: `isinstance` looks through a union much more slowly.
+_DECISIONS = (Start, Preempt, Migrate, Hold, Wait, Wake)
+_ON_GPUS = (Start, Migrate)
+
+
+def readable(answer: Any, name: Callable[[int], str]) -> Sequence[Decision]:
+    """The decisions of an answer, which a policy may give as something else than a list.
+
+    `name` says how a message calls a job.
+
+    Raises:
+        PolicyError: something else than decisions, or a decision that holds something else than
+            handles, placements, ticks and words.
+    """
+    decisions = answer if type(answer) is list else _listed(answer)
+    for decision in decisions:
+        if not isinstance(decision, _DECISIONS):
+            raise PolicyError(f"{decision!r} is not a decision")
+        if isinstance(decision, Wake):
+            if type(decision.at) is not int:
+                raise PolicyError(f"wake-up at tick {decision.at}, expected a whole number")
+            continue
+        if type(decision.handle) is not int:
+            # 0.0 and False equal 0 and would pass for that job.
+            raise PolicyError(f"{shortened(decision)} names no job, expected a handle")
+        if isinstance(decision, _ON_GPUS) and (wrong := flaw(decision.placement)):
+            raise PolicyError(f"{name(decision.handle)}: {decision.placement} {wrong}")
+        if not isinstance(decision, Start):
+            _check_words(decision, name)
+    return decisions
+
+
+def _listed(answer: Any) -> list[Any]:
+    try:
+        each = iter(answer)
+    except TypeError:
+        raise PolicyError(f"{shortened(answer)} is no list of decisions") from None
+    return list(each)
+
+
+def _check_words(decision: Preempt | Migrate | Hold | Wait, name: Callable[[int], str]) -> None:
+    """Check reasons, and the ticks of a hold."""
+    job, reason = name(decision.handle), decision.reason
+    if isinstance(decision, Wait):
+        if type(reason) is not str or not 0 < len(reason) <= MOST_WORDS:
+            raise PolicyError(
+                f"{job} waits because of {shortened(reason)}, expected 1 to {MOST_WORDS} characters"
+            )
+        return
+    if type(reason) is not str:
+        raise PolicyError(f"{job}: reason {shortened(reason)}, expected text")
+    if isinstance(decision, Hold):
+        if type(decision.until) is not int:
+            raise PolicyError(f"{job} held until {decision.until}, expected a whole number")
+        if decision.turn is not None and not _lawful_turn(decision.turn):
+            raise PolicyError(
+                f"{job} held for {shortened(decision.turn)}, expected whole ticks, a period above "
+                "0 and a slack from 0"
+            )
+
+
+def _lawful_turn(turn: object) -> bool:
+    if not isinstance(turn, Turn):
+        return False
+    slack = 0 if turn.slack is None else turn.slack
+    whole = all(type(x) is int for x in (turn.group, turn.start, turn.period, slack))
+    return whole and turn.period > 0 and slack >= 0
