@@ -19,7 +19,7 @@ def flaw(placement: object) -> str:
         return "has no GPUs"
     # Other kinds of numbers (numpy's, booleans) would compare equal and hash alike, and then
     # print differently in the rows.
-    if {type(number) for number in (*leaves, *counts)} != {int}:
+    if set(map(type, leaves + counts)) != {int}:
         return "holds other numbers than Python's integers"
     if len(leaves) != len(counts) or (len(leaves) > 1 and list(leaves) != sorted(set(leaves))):
         return "lists leaves twice or out of order"

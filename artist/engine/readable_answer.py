@@ -54,23 +54,27 @@ def _listed(answer: Any) -> list[Any]:
 
 def _check_words(decision: Preempt | Migrate | Hold | Wait, name: Callable[[int], str]) -> None:
     """Check reasons, and the ticks of a hold."""
-    job, reason = name(decision.handle), decision.reason
+    reason = decision.reason
     if isinstance(decision, Wait):
         if type(reason) is not str or not 0 < len(reason) <= MOST_WORDS:
             raise PolicyError(
-                f"{job} waits because of {shortened(reason)}, expected 1 to {MOST_WORDS} characters"
+                f"{name(decision.handle)} waits because of {shortened(reason)}, expected 1 to "
+                f"{MOST_WORDS} characters"
             )
-        return
-    if type(reason) is not str:
-        raise PolicyError(f"{job}: reason {shortened(reason)}, expected text")
-    if isinstance(decision, Hold):
-        if type(decision.until) is not int:
-            raise PolicyError(f"{job} held until {decision.until}, expected a whole number")
-        if decision.turn is not None and not _lawful_turn(decision.turn):
-            raise PolicyError(
-                f"{job} held for {shortened(decision.turn)}, expected whole ticks, a period above "
-                "0 and a slack from 0"
-            )
+    elif type(reason) is not str:
+        raise PolicyError(f"{name(decision.handle)}: reason {shortened(reason)}, expected text")
+    elif isinstance(decision, Hold):
+        _check_hold(decision, name)
+
+
+def _check_hold(hold: Hold, name: Callable[[int], str]) -> None:
+    if type(hold.until) is not int:
+        raise PolicyError(f"{name(hold.handle)} held until {hold.until}, expected a whole number")
+    if hold.turn is not None and not _lawful_turn(hold.turn):
+        raise PolicyError(
+            f"{name(hold.handle)} held for {shortened(hold.turn)}, expected whole ticks, a period "
+            "above 0 and a slack from 0"
+        )
 
 
 def _lawful_turn(turn: object) -> bool:
