@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from artist.cluster.free_gpus import FreeGpus
@@ -64,8 +66,7 @@ def check_rows(rows: Rows) -> None:
     """
     by_job = sum(row.placement.gpus * (row.end - row.start) for row in rows.placements)
     integral = sum(
-        row.gpus_held * (after.tick - row.tick)
-        for row, after in zip(rows.timeline, rows.timeline[1:], strict=False)
+        row.gpus_held * (after.tick - row.tick) for row, after in pairwise(rows.timeline)
     )
     if by_job != integral:
         raise InvariantError(

@@ -6,6 +6,8 @@ Ticks stay integers; files are written in seconds.
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -136,27 +138,63 @@ class TimelineRow(NamedTuple):
     jobs_waiting: int
 
 
+class Timeline:
+    """The rows of the timeline, one array per column: every question may add one."""
+
+    __slots__ = ("gpus_held", "jobs_running", "jobs_waiting", "tick")
+
+    def __init__(self) -> None:
+        self.tick = array("q")
+        self.gpus_held = array("q")
+        self.jobs_running = array("q")
+        self.jobs_waiting = array("q")
+
+    def __len__(self) -> int:
+        return len(self.tick)
+
+    def __getitem__(self, index: int) -> TimelineRow:
+        return TimelineRow(
+            self.tick[index],
+            self.gpus_held[index],
+            self.jobs_running[index],
+            self.jobs_waiting[index],
+        )
+
+    def __iter__(self) -> Iterator[TimelineRow]:
+        columns = zip(self.tick, self.gpus_held, self.jobs_running, self.jobs_waiting, strict=True)
+        return map(TimelineRow._make, columns)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timeline) and list(self) == list(other)
+
+    def note(self, tick: Tick, gpus_held: int, jobs_running: int, jobs_waiting: int) -> None:
+        """The cluster as it is from now on: a row, if anything changed."""
+        if (
+            len(self.tick)
+            and gpus_held == self.gpus_held[-1]
+            and jobs_running == self.jobs_running[-1]
+            and jobs_waiting == self.jobs_waiting[-1]
+        ):
+            return
+        self.tick.append(tick)
+        self.gpus_held.append(gpus_held)
+        self.jobs_running.append(jobs_running)
+        self.jobs_waiting.append(jobs_waiting)
+
+
 @dataclass(slots=True)
 class Rows:
     """All rows of one run, in the order in which they came about."""
 
     jobs: list[JobRow] = field(default_factory=list)
     placements: list[PlacementRow] = field(default_factory=list)
-    timeline: list[TimelineRow] = field(default_factory=list)
+    timeline: Timeline = field(default_factory=Timeline)
     told: list[WaitRow] = field(default_factory=list)
     withdrawn: list[WithdrawnRow] = field(default_factory=list)
     outages: list[OutageRow] = field(default_factory=list)
     notices: list[NoticeRow] = field(default_factory=list)
     events: int = 0
     questions: int = 0
-
-    def note(self, tick: Tick, gpus_held: int, jobs_running: int, jobs_waiting: int) -> None:
-        """The cluster as it is from now on: a row of the timeline, if anything changed."""
-        if self.timeline:
-            _, held, running, waiting = self.timeline[-1]
-            if gpus_held == held and jobs_running == running and jobs_waiting == waiting:
-                return
-        self.timeline.append(TimelineRow(tick, gpus_held, jobs_running, jobs_waiting))
 
     def note_withdrawn(self, tick: Tick, gpus: int) -> None:
         """GPUs out of service from now on, unless that is the last row already."""

@@ -155,8 +155,8 @@ class Simulator:
         A question that is not answered yet is asked again. The end of a lease is a question,
         unless `policy` is given and says that nobody contests it (`Policy.contests`).
         """
-        heap = self._queue.heap
         while not self._asking:
+            heap = self._queue.next_events()
             if not heap:
                 if self._check and not self._holdings.waiting:
                     checks.check_rows(self.rows)
@@ -231,7 +231,7 @@ class Simulator:
             self._livelock.check_idle(policy, self._idle(decisions))
         holdings = self._holdings
         held, running, waiting = holdings.gpus_held, len(holdings.running), len(holdings.waiting)
-        self.rows.note(self.now, held, running, waiting)
+        self.rows.timeline.note(self.now, held, running, waiting)
         self.rows.questions += 1
         if self._check:
             checks.check(self._holdings)
@@ -250,7 +250,7 @@ class Simulator:
         """
         twin = copy.copy(self)
         twin._queue = self._queue.without(ARRIVAL, OUTSIDE)
-        come = any(kind is ARRIVAL for _, kind, *_ in self._queue.heap)
+        come = any(kind is ARRIVAL for _, kind, *_ in self._queue)
         twin._jobs = self._jobs[: self._arrived - come]
         twin._arrived = len(twin._jobs)
         twin._outages = outages.Outages(None)

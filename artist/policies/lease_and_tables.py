@@ -15,6 +15,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 _EXAMPLE = "rows by the table's name, as in {'queue': [{'time_s': 0.0, 'jobs': 3}]}"
 
+_EXPECTED = "expected a list of rows, each a dict"
+
 
 def check_lease(policy: Policy, name: str) -> None:
     """Refuse a lease that is no number of ticks. The simulator says which are too short.
@@ -65,16 +67,26 @@ def _columns_by_table(tables: object, place: str) -> dict[str, dict[str, Any]]:
 
 
 def _columns(rows: object, place: str) -> dict[str, list[Any]]:
-    if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
-        raise PolicyError(f"{place} is {shortened(rows)}, expected a list of rows, each a dict")
-    keys = list(rows[0]) if rows else []
-    for key in keys:
-        if not isinstance(key, str):
-            raise PolicyError(f"{place} has a column {shortened(key)}, expected a text as its name")
+    if not isinstance(rows, Sequence):
+        raise PolicyError(f"{place} is {shortened(rows)}, {_EXPECTED}")
+    columns: dict[str, list[Any]] = {}
+    # One pass: a long table may make its rows only when they are read.
     for index, row in enumerate(rows):
-        if row.keys() != rows[0].keys():
+        if not isinstance(row, Mapping):
+            raise PolicyError(f"{place} is {shortened(rows)}, {_EXPECTED}")
+        if not index:
+            columns = {_column(key, place): [] for key in row}
+        if row.keys() != columns.keys():
             raise PolicyError(
                 f"{place}: row {index} has the columns {shortened(list(row))}, expected those of "
-                f"row 0, {shortened(keys)}; use None for a cell without a value"
+                f"row 0, {shortened(list(columns))}; use None for a cell without a value"
             )
-    return {key: [row[key] for row in rows] for key in keys}
+        for key, cells in columns.items():
+            cells.append(row[key])
+    return columns
+
+
+def _column(key: object, place: str) -> str:
+    if not isinstance(key, str):
+        raise PolicyError(f"{place} has a column {shortened(key)}, expected a text as its name")
+    return key

@@ -129,7 +129,7 @@ def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Ta
 def timeline_table(rows: Rows, tree: ClusterTree, *, failing: bool = False) -> Table:
     """The cluster's state, one row per change; if GPUs fail, also how many are out of service."""
     timeline = rows.timeline
-    changes = np.array([row.tick for row in timeline], dtype=np.int64)
+    changes = np.array(timeline.tick, dtype=np.int64)
     fragment_ticks, fragmented = fragmented_gpus(rows, tree)
     use_ticks, use = gpus_over_time(rows)
     withdrawn_ticks, withdrawn = _out_of_service(rows)
@@ -137,15 +137,15 @@ def timeline_table(rows: Rows, tree: ClusterTree, *, failing: bool = False) -> T
     at = np.searchsorted(changes, ticks, side="right") - 1
     return {
         "time_s": ticks / TICKS_PER_S,
-        "gpus_held": np.array([row.gpus_held for row in timeline], dtype=np.int32)[at],
+        "gpus_held": np.array(timeline.gpus_held, dtype=np.int32)[at],
         **{
             f"gpus_{part}": _held_at(ticks, use_ticks, values)
             for part, values in use._asdict().items()
         },
         **({"gpus_withdrawn": _held_at(ticks, withdrawn_ticks, withdrawn)} if failing else {}),
         "gpus_fragmented": _held_at(ticks, fragment_ticks, fragmented),
-        "jobs_running": np.array([row.jobs_running for row in timeline], dtype=np.int32)[at],
-        "jobs_waiting": np.array([row.jobs_waiting for row in timeline], dtype=np.int32)[at],
+        "jobs_running": np.array(timeline.jobs_running, dtype=np.int32)[at],
+        "jobs_waiting": np.array(timeline.jobs_waiting, dtype=np.int32)[at],
     }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from heapq import heappop, heappush
+from itertools import count, pairwise
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -16,7 +18,7 @@ from artist.engine.rows import EndReason
 
 def drained(queue: EventQueue) -> list[Event]:
     events = []
-    while queue.heap:
+    while queue.next_events():
         events.append(queue.pop())
     return events
 
@@ -63,6 +65,33 @@ def test_any_events_leave_in_order_of_tick_kind_and_serial(pushed: list) -> None
         queue.push(tick, kind, serial)
     expected = sorted((tick, kind, serial) for serial, (tick, kind) in enumerate(pushed))
     assert [event[:3] for event in drained(queue)] == expected
+
+
+# Whole days of the queue are the ticks at which one day ends and the next begins.
+@pytest.mark.parametrize(("mean", "unit"), [(1, 1), (60 * S, 1), (86400 * S, 1), (60 * S, 2**36)])
+def test_very_many_events_leave_in_the_same_order_while_others_are_pushed(
+    mean: int, unit: int
+) -> None:
+    random = Random(mean)
+    queue, serials, expected, left = EventQueue(), count(), [], []
+
+    def push(now: int) -> None:
+        tick = now + int(random.expovariate(1 / mean)) * random.randint(0, 1)
+        tick = -(-tick // unit) * unit
+        serial, kind = next(serials), random.choice(list(EventKind))
+        queue.push(tick, kind, serial)
+        heappush(expected, (tick, kind, serial))
+
+    for _ in range(1_500):  # more than a heap alone holds
+        push(0)
+    for _ in range(3_000):
+        for _ in range(random.randint(0, 1)):
+            push(left[-1][0] if left else 0)
+        if queue.next_events():
+            left.append(queue.pop()[:3])
+            assert left[-1] == heappop(expected)
+    assert sorted(event[:3] for event in queue) == sorted(expected)
+    assert len(expected) < 1_500  # days have come and gone
 
 
 # -- where a run shows the order ---------------------------------------------------------

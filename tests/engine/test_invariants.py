@@ -86,7 +86,7 @@ def test_the_rows_of_a_lawful_run_are_lawful() -> None:
 
 def test_gpu_seconds_by_job_must_equal_the_timelines_integral() -> None:
     rows = finished()
-    rows.timeline[0] = rows.timeline[0]._replace(gpus_held=3)
+    rows.timeline.gpus_held[0] = 3
     with pytest.raises(InvariantError, match="integral"):
         check_rows(rows)
 

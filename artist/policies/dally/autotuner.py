@@ -13,9 +13,11 @@ Placements across the whole network are not recorded. Waits older than the windo
 from __future__ import annotations
 
 import math
+from array import array
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 from artist.cluster.tree import ClusterTree
 from artist.units import Tick, seconds
@@ -65,23 +67,15 @@ class AutoTuner:
         self._bounds = bounds or Bounds()
         self._population = population
         self._waits: dict[tuple[int, int], _Waits] = {}
-        self.rows: list[dict[str, Any]] = []
+        self.records = Records()
 
     def record(self, tree: ClusterTree, level: int, gpus: int, waited: Tick, now: Tick) -> None:
         """`update_demand_delay` of Algorithm 2: a job accepted this level after this wait."""
         waits = self._waits.setdefault((level, gpus), _Waits())
         waits.add(now, waited)
         timer = self.bounded(tree, level, gpus, now)
-        self.rows.append(
-            {
-                "time_s": seconds(now),
-                "level": tree.levels[level].name,
-                "gpus": gpus,
-                "waited_s": seconds(waited),
-                "samples": len(waits.samples),
-                "timer_s": seconds(timer) if timer is not None else None,
-            }
-        )
+        assert timer is not None  # the window holds this wait
+        self.records.add(now, tree.levels[level].name, gpus, waited, len(waits.samples), timer)
 
     def timer(self, level: int, gpus: int, now: Tick) -> Tick | None:
         """The tuned timer without bounds; None if the window holds no wait."""
@@ -118,6 +112,53 @@ class AutoTuner:
             return round(timer)
         variance = math.fsum((wait - mean) ** 2 for _, wait in waits.samples) / divisor
         return round(mean + self._deviations * math.sqrt(variance))
+
+
+class Records(Sequence[Mapping[str, Any]]):
+    """The recorded waits, as rows of a table: what was recorded when, and the timer from then on.
+
+    There may be one per job, so they are kept as columns. A row is made when it is read.
+    """
+
+    __slots__ = ("_gpus", "_level", "_samples", "_time_s", "_timer_s", "_waited_s")
+
+    def __init__(self) -> None:
+        self._time_s = array("d")
+        self._level: list[str] = []
+        self._gpus = array("i")
+        self._waited_s = array("d")
+        self._samples = array("i")
+        self._timer_s = array("d")
+
+    def add(
+        self, now: Tick, level: str, gpus: int, waited: Tick, samples: int, timer: Tick
+    ) -> None:
+        """A wait was recorded."""
+        self._time_s.append(seconds(now))
+        self._level.append(level)
+        self._gpus.append(gpus)
+        self._waited_s.append(seconds(waited))
+        self._samples.append(samples)
+        self._timer_s.append(seconds(timer))
+
+    def __len__(self) -> int:
+        return len(self._level)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Any]]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self[one] for one in range(*index.indices(len(self)))]
+        return {
+            "time_s": self._time_s[index],
+            "level": self._level[index],
+            "gpus": self._gpus[index],
+            "waited_s": self._waited_s[index],
+            "samples": self._samples[index],
+            "timer_s": self._timer_s[index],
+        }
 
 
 class _Waits:

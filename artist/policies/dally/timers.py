@@ -71,7 +71,7 @@ class DelayTimers:
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """One row per recorded wait, if the timers are tuned."""
-        return {"autotuner": self._tuner.rows} if self._source == "auto" else {}
+        return {"autotuner": self._tuner.records} if self._source == "auto" else {}
 
     def _timer(self, tree: ClusterTree, level: int, gpus: int) -> Tick | None:
         """How long a job waits for a level before it accepts the next one; None for ever.

@@ -77,8 +77,8 @@ def _counts(made: Sequence[Job], wait: Mapping[str, float]) -> bool:
 
 def _allocated(rows: Rows, gpus: int) -> float:
     """GPU time held over GPU time, in the hours that count."""
-    time_s = np.array([seconds(row.tick) for row in rows.timeline])
-    held = np.array([row.gpus_held for row in rows.timeline])
+    time_s = np.array([seconds(tick) for tick in rows.timeline.tick])
+    held = np.array(rows.timeline.gpus_held)
     used = np.concatenate([[0.0], np.cumsum(held[:-1] * np.diff(time_s))])
     edges = [WARM_H * HOUR_S, (WARM_H + COUNTED_H) * HOUR_S]
     return float(np.diff(np.interp(edges, time_s, used))[0]) / (COUNTED_H * HOUR_S * gpus)
