@@ -55,7 +55,7 @@ def test_entries_leave_the_window_by_their_age() -> None:
 def test_each_record_leaves_a_row_with_the_new_timer() -> None:
     tuned = tuner()
     tuned.record(TREE, RACK, 4, ticks(10), ticks(7))
-    assert tuned.rows == [
+    assert list(tuned.records) == [
         {"time_s": 7, "level": "rack", "gpus": 4, "waited_s": 10, "samples": 1, "timer_s": 10}
     ]
 
