@@ -22,11 +22,13 @@ def remarks(scenario: Scenario) -> list[str]:
 
 def _own_model(scenario: Scenario) -> str:
     """That a container holds artist itself, if it does."""
-    from artist.astra.programs.images import DEFAULT_IMAGE, OWN_MODEL, load_image
-
     for backend in (scenario.backend, scenario.fallback or ""):
         kind, _, image = backend.partition(":")
-        if kind == "astra-docker" and load_image(image or DEFAULT_IMAGE).is_artist:
+        if kind != "astra-docker":
+            continue
+        from artist.astra.programs.images import DEFAULT_IMAGE, OWN_MODEL, load_image
+
+        if load_image(image or DEFAULT_IMAGE).is_artist:
             return f"Backend {backend} is {OWN_MODEL}: the answers are those of analytical."
     return ""
 

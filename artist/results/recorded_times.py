@@ -13,6 +13,7 @@ import numpy as np
 
 from artist.errors import shortened
 from artist.results.metrics import Table
+from artist.results.statistics.order import percentile
 from artist.results.terms.number_text import short
 
 MUCH = 10.0
@@ -53,7 +54,7 @@ def run_to_recorded(jobs: Table) -> RunToRecorded:
     ratios = np.asarray(jobs["run_s"]) / np.asarray(jobs["ideal_s"])
     most = int(np.argmax(ratios))
     return RunToRecorded(
-        float(np.median(ratios)),
+        percentile(ratios, 50),
         float(ratios[most]),
         str(jobs["job_id"][most]),
         str(jobs["model"][most]),

@@ -21,7 +21,7 @@ def restored() -> Iterator[None]:
 def test_cycles_are_looked_for_rarely_and_then_as_often_as_before(first: int) -> None:
     gc.set_threshold(first, 10, 10)
     with pytest.raises(KeyError), many_objects():
-        assert gc.get_threshold() == (max(first, 100_000), 10, 10)
+        assert gc.get_threshold() == (max(first, 100_000), 1_000, 10)
         raise KeyError
     assert gc.get_threshold() == (first, 10, 10)
 
