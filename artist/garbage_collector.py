@@ -18,17 +18,23 @@ _NEW_OBJECTS = 100_000
 _SEARCHES = 1_000
 
 
+def search_rarely() -> None:
+    """Search once in 100,000 new objects, and only the new ones, to the end of the process."""
+    first, second, third = gc.get_threshold()
+    if first:  # 0 means never
+        gc.set_threshold(max(first, _NEW_OBJECTS), max(second, _SEARCHES), third)
+
+
 @contextmanager
 def many_objects() -> Iterator[None]:
-    """Search once in 100,000 new objects, and only the new ones; afterwards as before.
+    """`search_rarely`, and afterwards as before.
 
     The setting is the whole process's. Of two threads that use it at once, the last one to leave
     decides.
     """
-    first, second, third = gc.get_threshold()
-    if first:  # 0 means never
-        gc.set_threshold(max(first, _NEW_OBJECTS), max(second, _SEARCHES), third)
+    before = gc.get_threshold()
+    search_rarely()
     try:
         yield
     finally:
-        gc.set_threshold(first, second, third)
+        gc.set_threshold(*before)

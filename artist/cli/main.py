@@ -24,7 +24,7 @@ from artist.cli.interruption import Interrupted, listen
 from artist.cli.plain_command import PlainCommand
 from artist.cli.streams import ReaderGone, forget_stdout, make_streams_safe
 from artist.errors import ArtistError
-from artist.garbage_collector import many_objects
+from artist.garbage_collector import search_rarely
 
 COMMANDS = {
     "sim": "sim:sim",
@@ -102,6 +102,7 @@ def main() -> None:
     """Entry point: turns every known error into one message and an exit code."""
     listen()
     make_streams_safe()
+    search_rarely()
     # Python's last search for cycles takes 30 ms. At exit it is useless: all memory is freed.
     atexit.register(gc.freeze)
     asked = [name for name in sys.argv[1:2] if name in COMMANDS]
@@ -112,8 +113,7 @@ def main() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         try:
-            with many_objects():
-                application(asked or COMMANDS)()
+            application(asked or COMMANDS)()
         finally:
             sys.stdout.flush()  # at exit it would be too late to report a full disk
     except ArtistError as error:
