@@ -34,6 +34,7 @@ from artist.estimates.calibration import (
     choose_calibration,
 )
 from artist.estimates.no_communication import NoCommunication
+from artist.garbage_collector import many_objects
 from artist.io.digests import sha256
 from artist.io.documents import validate
 from artist.network.rates.iteration_time_alone import AloneRates
@@ -210,6 +211,7 @@ def drive(prepared: Prepared, on_question: OnQuestion | None = None) -> float:
     return time.perf_counter() - started
 
 
+@many_objects()
 def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result:
     """The result of a simulator that has come to its end. `wall_s` goes into the summary.
 

@@ -20,12 +20,13 @@ GPUs are counted in whole units of 2**-32 GPU, so the parts add up exactly, in a
 
 from __future__ import annotations
 
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from artist.engine.rows import HELD, RE_RATED, PlacementRow, Rows
+from artist.engine.rows import HELD, RE_RATED, Rows
 from artist.results.statistics.order import rising
 from artist.units import TICKS_PER_S, Tick
 
@@ -53,49 +54,74 @@ class GpusOverTime(NamedTuple):
     lost: npt.NDArray[np.float64]
 
 
+class _Intervals(NamedTuple):
+    """Per interval: its ticks, and the units of GPUs that compute, or write checkpoints."""
+
+    start: Ticks
+    end: Ticks
+    stalled: Ticks
+    lost: Ticks
+    held: Ticks
+    computing: Ticks
+    """While the job progresses; at most all that it holds."""
+    saving: Ticks
+    """While the job progresses."""
+
+
 def gpu_time(rows: Rows) -> GpuTime:
     """The GPU-seconds of a whole run."""
-    computing = communicating = stalled = in_vain = 0
-    units_of_rows = _computing(rows).tolist()  # as Python's numbers: the totals pass 64 bits
-    for row, units, lost in zip(rows.placements, units_of_rows, lost_ticks(rows), strict=True):
-        progressing = row.end - row.start - row.stalled - lost
-        gpus, saving = row.placement.gpus * GPU, _saving(row)
-        computing += units * progressing
-        communicating += (gpus - units - saving) * progressing
-        stalled += gpus * row.stalled + saving * progressing
-        in_vain += gpus * lost
-    totals = (computing, communicating, stalled, in_vain)
+    if not rows.placements:
+        return GpuTime(0.0, 0.0, 0.0, 0.0)
+    of = _intervals(rows)
+    progressing = of.end - of.start - of.stalled - of.lost
+    totals = (
+        _product(of.computing, progressing),
+        _product(of.held - of.computing - of.saving, progressing),
+        _product(of.held, of.stalled) + _product(of.saving, progressing),
+        _product(of.held, of.lost),
+    )
     return GpuTime(*(total / (GPU * TICKS_PER_S) for total in totals))
 
 
 def gpus_over_time(rows: Rows) -> tuple[Ticks, GpusOverTime]:
     """Rising ticks, and what the held GPUs do from each tick to the next; 0 before the first."""
-    placements = rows.placements
-    if not placements:
+    if not rows.placements:
         return np.empty(0, dtype=np.int64), GpusOverTime(*(np.empty(0) for _ in range(4)))
-    start, end, stalled, lost = (
-        np.array(column, dtype=np.int64)
-        for column in (
-            [row.start for row in placements],
-            [row.end for row in placements],
-            [row.stalled for row in placements],
-            lost_ticks(rows),
-        )
-    )
-    held = np.array([row.placement.gpus for row in placements], dtype=np.int64) * GPU
-    computing = _computing(rows)
-    saving = np.array([_saving(row) for row in placements], dtype=np.int64)
-    moving, stopping = start + stalled, end - lost
-    ticks = rising(start, moving, stopping, end)
-    stalled_gpus = _steps(ticks, start, moving, held)
-    if saving.any():
-        stalled_gpus = stalled_gpus + _steps(ticks, moving, stopping, saving)
+    of = _intervals(rows)
+    moving, stopping = of.start + of.stalled, of.end - of.lost
+    ticks = rising(of.start, moving, stopping, of.end)
+    stalled_gpus = _steps(ticks, of.start, moving, of.held)
+    if of.saving.any():
+        stalled_gpus = stalled_gpus + _steps(ticks, moving, stopping, of.saving)
     return ticks, GpusOverTime(
-        _steps(ticks, moving, stopping, computing),
-        _steps(ticks, moving, stopping, held - computing - saving),
+        _steps(ticks, moving, stopping, of.computing),
+        _steps(ticks, moving, stopping, of.held - of.computing - of.saving),
         stalled_gpus,
-        _steps(ticks, stopping, end, held),
+        _steps(ticks, stopping, of.end, of.held),
     )
+
+
+def _intervals(rows: Rows) -> _Intervals:
+    placements = rows.placements
+    compute_s = {row.handle: row.job.compute_s for row in rows.jobs}
+    held = np.array([row.placement.gpus for row in placements], dtype=np.int64) * GPU
+    checkpoint_s = np.array([row.checkpoint_s for row in placements])
+    pace_s = np.array([row.iteration_s for row in placements]) + checkpoint_s
+    shares = np.array([compute_s[row.handle] for row in placements]) / pace_s
+    return _Intervals(
+        np.array([row.start for row in placements], dtype=np.int64),
+        np.array([row.end for row in placements], dtype=np.int64),
+        np.array([row.stalled for row in placements], dtype=np.int64),
+        np.array(lost_ticks(rows), dtype=np.int64),
+        held,
+        np.rint(held * np.minimum(shares, 1.0)).astype(np.int64),
+        (held * (checkpoint_s / pace_s)).astype(np.int64),
+    )
+
+
+def _product(units: Ticks, ticks: Ticks) -> int:
+    """The sum of units x ticks, in Python's numbers: it passes 64 bits."""
+    return sum(map(mul, units.tolist(), ticks.tolist()))
 
 
 def _steps(ticks: Ticks, begin: Ticks, end: Ticks, units: Ticks) -> npt.NDArray[np.float64]:
@@ -104,20 +130,6 @@ def _steps(ticks: Ticks, begin: Ticks, end: Ticks, units: Ticks) -> npt.NDArray[
     np.add.at(change, np.searchsorted(ticks, begin), units)
     np.add.at(change, np.searchsorted(ticks, end), -units)
     return np.cumsum(change) / GPU
-
-
-def _computing(rows: Rows) -> Ticks:
-    """The units of GPUs that compute while the job progresses, for each interval; at most all."""
-    compute_s = {row.handle: row.job.compute_s for row in rows.jobs}
-    gpus = np.array([row.placement.gpus for row in rows.placements], dtype=np.int64)
-    shares = np.array([compute_s[row.handle] / row.pace_s for row in rows.placements])
-    units: Ticks = np.rint(gpus * GPU * np.minimum(shares, 1.0)).astype(np.int64)
-    return units
-
-
-def _saving(row: PlacementRow) -> int:
-    """The units of GPUs that write checkpoints while the job progresses."""
-    return int(row.placement.gpus * GPU * (row.checkpoint_s / row.pace_s))
 
 
 def lost_ticks(rows: Rows) -> list[Tick]:

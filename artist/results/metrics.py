@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -349,7 +349,7 @@ class _Parts:
     disturbed: bool = False
     stalled: int = 0
     lost: int = 0
-    sources: set[str] = field(default_factory=set)
+    sources: tuple[str, ...] = ()
 
 
 def _parts(
@@ -367,5 +367,6 @@ def _parts(
         part.disturbed |= row.alone_iteration_s != row.iteration_s
         part.stalled += row.stalled
         part.lost += row.lost
-        part.sources.add(row.source)
+        if row.source not in part.sources:
+            part.sources += (row.source,)
     return parts
