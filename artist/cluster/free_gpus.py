@@ -36,9 +36,8 @@ class FreeGpus:
 
     def __init__(self, tree: ClusterTree, visiting_order: VisitingOrder | None = None) -> None:
         self.tree = tree
-        self._order = visiting_order or VisitingOrder(tree)
+        self._order = order = visiting_order or VisitingOrder(tree)
         self.total = tree.gpus
-        order = self._order
         levels = range(len(tree.levels))
         self._levels = [LevelIndex.of_empty(tree, order, level) for level in levels]
 

@@ -49,9 +49,9 @@ class LevelIndex:
         counts = array("i", tree.levels[level].gpus)
         buckets = []
         if tree.machine <= level < tree.root:
-            buckets = sorted_by_count(order, level, counts, tree.largest(level))
+            buckets = _sorted_by_count(order, level, counts, tree.largest(level))
         return cls(
-            counts, buckets, occurring(buckets), tree.levels[level].parent, order.turns[level]
+            counts, buckets, _occurring(buckets), tree.levels[level].parent, order.turns[level]
         )
 
     def copy(self) -> LevelIndex:
@@ -78,8 +78,8 @@ class LevelIndex:
 
     def is_true(self, order: VisitingOrder, level: int) -> bool:
         """Whether the bit sets agree with the counts."""
-        buckets = sorted_by_count(order, level, self.counts, len(self.buckets) - 1)
-        return buckets == self.buckets and occurring(buckets) == self.sizes
+        buckets = _sorted_by_count(order, level, self.counts, len(self.buckets) - 1)
+        return buckets == self.buckets and _occurring(buckets) == self.sizes
 
 
 def lowest(bits: int) -> int:
@@ -87,7 +87,7 @@ def lowest(bits: int) -> int:
     return (bits & -bits).bit_length() - 1
 
 
-def sorted_by_count(
+def _sorted_by_count(
     order: VisitingOrder, level: int, counts: array[int], largest: int
 ) -> list[int]:
     """Bit sets of the units with exactly 0, 1, 2, ... `largest` free GPUs."""
@@ -98,7 +98,7 @@ def sorted_by_count(
     return buckets
 
 
-def occurring(buckets: list[int]) -> int:
+def _occurring(buckets: list[int]) -> int:
     """The free counts that occur, as a bit set."""
     return sum(1 << size for size, bits in enumerate(buckets) if bits)
 

@@ -62,10 +62,10 @@ class EventQueue:
     comes (a calendar queue: Brown, *CACM* 31(10), 1988). The order of events is the same.
     """
 
-    __slots__ = ("_by_day", "_day_end", "_days", "_later", "_serial", "heap")
+    __slots__ = ("_by_day", "_day_end", "_days", "_heap", "_later", "_serial")
 
     def __init__(self) -> None:
-        self.heap: list[Event] = []
+        self._heap: list[Event] = []
         self._serial = 0
         self._by_day = False
         self._day_end: Tick = 0
@@ -74,7 +74,7 @@ class EventQueue:
 
     def __iter__(self) -> Iterator[Event]:
         """All events, in no particular order."""
-        return chain(self.heap, *self._later.values())
+        return chain(self._heap, *self._later.values())
 
     def push(self, tick: Tick, kind: EventKind, handle: int, epoch: int = 0) -> None:
         """Schedule an event."""
@@ -83,8 +83,8 @@ class EventQueue:
         if self._by_day and tick >= self._day_end:
             self._put_off(event)
             return
-        heappush(self.heap, event)
-        if not self._by_day and len(self.heap) > _FEW:
+        heappush(self._heap, event)
+        if not self._by_day and len(self._heap) > _FEW:
             self._go_by_day()
 
     def next_events(self) -> list[Event]:
@@ -92,22 +92,22 @@ class EventQueue:
 
         It stays true until it is empty: then ask again.
         """
-        if not self.heap and self._days:
+        if not self._heap and self._days:
             day = heappop(self._days)
-            self.heap.extend(self._later.pop(day))
-            heapify(self.heap)
+            self._heap.extend(self._later.pop(day))
+            heapify(self._heap)
             self._day_end = day + 1 << _DAY_BITS
-        return self.heap
+        return self._heap
 
     def pop(self) -> Event:
         """Remove and return the first of `next_events`."""
-        return heappop(self.heap)
+        return heappop(self._heap)
 
     def without(self, *kinds: EventKind) -> EventQueue:
         """A queue of the other events, with the same serial numbers."""
         left = EventQueue()
-        left.heap = [event for event in self if event[1] not in kinds]
-        heapify(left.heap)
+        left._heap = [event for event in self if event[1] not in kinds]
+        heapify(left._heap)
         left._serial = self._serial
         return left
 
@@ -121,11 +121,11 @@ class EventQueue:
     def _go_by_day(self) -> None:
         """From now on only the events of the first day are in the heap."""
         self._by_day = True
-        self._day_end = (self.heap[0][0] >> _DAY_BITS) + 1 << _DAY_BITS
-        events = self.heap[:]
-        self.heap.clear()  # it stays the same list: the simulator may be reading it
+        self._day_end = (self._heap[0][0] >> _DAY_BITS) + 1 << _DAY_BITS
+        events = self._heap[:]
+        self._heap.clear()  # it stays the same list: the simulator may be reading it
         for event in events:
             if event[0] < self._day_end:
-                heappush(self.heap, event)
+                heappush(self._heap, event)
             else:
                 self._put_off(event)
