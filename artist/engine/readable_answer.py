@@ -61,7 +61,7 @@ def _check_words(decision: Preempt | Migrate | Hold | Wait, name: Callable[[int]
                 f"{name(decision.handle)} waits because of {shortened(reason)}, expected 1 to "
                 f"{MOST_WORDS} characters"
             )
-    elif type(reason) is not str:
+    elif not isinstance(reason, str):
         raise PolicyError(f"{name(decision.handle)}: reason {shortened(reason)}, expected text")
     elif isinstance(decision, Hold):
         _check_hold(decision, name)

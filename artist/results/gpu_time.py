@@ -70,8 +70,6 @@ class _Intervals(NamedTuple):
 
 def gpu_time(rows: Rows) -> GpuTime:
     """The GPU-seconds of a whole run."""
-    if not rows.placements:
-        return GpuTime(0.0, 0.0, 0.0, 0.0)
     of = _intervals(rows)
     progressing = of.end - of.start - of.stalled - of.lost
     totals = (

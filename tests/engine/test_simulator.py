@@ -308,6 +308,12 @@ def test_after_an_unlawful_answer_the_same_question_can_be_answered_lawfully(cas
     assert results[0] == results[1]
 
 
+def test_a_reason_may_be_a_member_of_a_policys_own_texts() -> None:
+    engine = started()
+    engine.answer([Preempt(0, EndReason.HELD)])  # a `StrEnum`, as policies have them
+    assert engine.rows.placements[-1].ended == "preempted: held"
+
+
 @pytest.mark.parametrize("answer", [5, Start(1, on({1: 4}))])
 def test_an_answer_that_is_no_list_is_an_error(answer: object) -> None:
     with pytest.raises(PolicyError, match=r"of Greedy: .* is no list of decisions"):
