@@ -127,12 +127,7 @@ Decision: TypeAlias = Start | Preempt | Migrate | Hold | Wake | Wait
 # -- rates ---------------------------------------------------------------------------
 
 
-MOST_WORTH = 1e9
-"""No job runs on a thousand million times the GPUs that it asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(NamedTuple):
     """How fast a job runs on its GPUs until the engine is told otherwise.
 
     An iteration takes `iteration_s` seconds and is worth `worth` iterations of the job as
@@ -140,7 +135,7 @@ class Rate:
     an iteration would take by the estimate: no other job, and no limit of the job's own uplinks.
     The rate function is asked again when the job has done `until_iteration` submitted iterations in
     all, or at the tick `until`. A point that does not lie after now and before the job's finish is
-    ignored.
+    ignored. The engine refuses rates that no job can run at (`engine/progress.py`).
     """
 
     iteration_s: float
@@ -149,26 +144,6 @@ class Rate:
     alone_iteration_s: float
     until_iteration: float | None = None
     until: Tick | None = None
-
-    def __post_init__(self) -> None:
-        # Written out, since every change of a job makes a rate: a loop takes three times as long.
-        if not (
-            0 < self.iteration_s < math.inf
-            and 0 < self.alone_iteration_s < math.inf
-            and 0 < self.worth < MOST_WORTH
-        ):
-            raise InvariantError(
-                f"rate function {self.source!r} gave iterations of {self.iteration_s} s (alone "
-                f"{self.alone_iteration_s} s) that are worth {self.worth} submitted iterations, "
-                "expected positive numbers"
-            )
-        point = self.until_iteration
-        whole = self.until is None or type(self.until) is int
-        if not whole or (point is not None and not math.isfinite(point)):
-            raise InvariantError(
-                f"rate function {self.source!r} wants to be asked at iteration {point} or tick "
-                f"{self.until}, expected a finite number and a whole tick"
-            )
 
     def same_speed(self, other: Rate) -> bool:
         """Whether the rates are equal apart from `until` and `until_iteration`."""

@@ -140,7 +140,7 @@ class LevelRates:
             return rate
         stretch = 1 + (self._asked * 7 + view.handle * 3) % 5 / 4
         until = None if view.handle % 3 else now + ticks(RESTLESS_S)
-        return replace(rate, iteration_s=rate.iteration_s * stretch, until=until)
+        return rate._replace(iteration_s=rate.iteration_s * stretch, until=until)
 
 
 def situations(seed: int = 0) -> list[Situation]:

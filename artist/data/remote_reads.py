@@ -14,7 +14,7 @@ B / n / iteration_s.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from artist.cluster.placement import Placement
@@ -51,8 +51,7 @@ class _Reader:
         assert wants is not None
         if share >= wants * (1 - Fraction(SLOWED)):
             return self.inside
-        return replace(
-            self.inside,
+        return self.inside._replace(
             iteration_s=self.iteration_bytes / float(share),
             source=f"{self.inside.source}+remote-data",
         )

@@ -21,18 +21,17 @@ from artist.units import Tick
 
 
 class Outages:
-    """Takes the events of a source into the queue, one at a time."""
+    """Takes the events of a source into the queue, one at a time.
 
-    __slots__ = ("_next", "_source")
+    `pending` is whether an event of the source is in the queue.
+    """
+
+    __slots__ = ("_next", "_source", "pending")
 
     def __init__(self, source: EventSource | None) -> None:
         self._source = source
         self._next: OutsideEvent | None = None
-
-    @property
-    def pending(self) -> bool:
-        """Whether an event of the source is in the queue."""
-        return self._next is not None
+        self.pending = False
 
     def schedule(self, now: Tick, queue: EventQueue) -> None:
         """Put the source's next event into the queue, if there is another.
@@ -41,6 +40,7 @@ class Outages:
             InvariantError: it is no event, lies in the past or names no lawful placement.
         """
         self._next = None if self._source is None else self._source.next_event(now)
+        self.pending = self._next is not None
         if self._next is None:
             return
         if wrong := _flaw(self._next, now):
@@ -50,6 +50,7 @@ class Outages:
     def take(self) -> OutsideEvent:
         """The event that happens now."""
         event, self._next = self._next, None
+        self.pending = False
         assert event is not None  # it was in the queue
         return event
 

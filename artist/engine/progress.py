@@ -21,9 +21,10 @@ start of a stay is one, since a job that loses its GPUs to another saves.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 from artist.contract import NO_CHECKPOINT, Checkpoint, Rate
+from artist.errors import InvariantError
 from artist.units import Tick, exact_ticks
 
 _PHASE_BITS: Final = 64  # 2**-64 of an iteration of 10^6 s is less than 10^-4 ticks
@@ -34,6 +35,34 @@ _READ_UNIT: Final = 2.0**-_READ_BITS
 # What an iteration is worth is rounded up to a multiple of 2**-44, so that three iterations of a
 # job on a third of its GPUs complete one. A third of one is not exact in binary.
 _WORK_BITS: Final = 44
+# No job runs on a thousand million times the GPUs that it asked for.
+_MOST_WORTH: Final = 1e9
+
+
+def check_rate(rate: Any) -> None:
+    """Refuse a rate that no job can run at. It is `Any`: what it promises is yet to be seen.
+
+    Raises:
+        InvariantError: an iteration takes no time, or for ever, or is worth nothing; or the point
+            at which the rate function wants to be asked again is none.
+    """
+    if not (
+        0 < rate.iteration_s < math.inf
+        and 0 < rate.alone_iteration_s < math.inf
+        and 0 < rate.worth < _MOST_WORTH
+    ):
+        raise InvariantError(
+            f"rate function {rate.source!r} gave iterations of {rate.iteration_s} s (alone "
+            f"{rate.alone_iteration_s} s) that are worth {rate.worth} submitted iterations, "
+            "expected positive numbers"
+        )
+    point, until = rate.until_iteration, rate.until
+    whole = until is None or type(until) is int
+    if not whole or (point is not None and not math.isfinite(point)):
+        raise InvariantError(
+            f"rate function {rate.source!r} wants to be asked at iteration {point} or tick "
+            f"{until}, expected a finite number and a whole tick"
+        )
 
 
 class Progress:

@@ -1,6 +1,7 @@
 """Whether an answer can be read, whatever the jobs and the cluster are like.
 
-Python's own types are checked here, so mypyc, which believes what it is told, must not compile it.
+An answer may hold anything. So decisions stay `Any` here, and their kind is told by `issubclass`:
+after `isinstance` mypyc would believe that they hold what their class promises.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from artist.cluster.placement_flaw import flaw
 from artist.contract import MOST_WORDS, Decision, Hold, Migrate, Preempt, Start, Turn, Wait, Wake
 from artist.errors import PolicyError, shortened
 
-# Tuples: `isinstance` looks through a union much more slowly.
 _DECISIONS = (Start, Preempt, Migrate, Hold, Wait, Wake)
 _ON_GPUS = (Start, Migrate)
 
@@ -28,19 +28,20 @@ def readable(answer: Any, name: Callable[[int], str]) -> Sequence[Decision]:
     """
     decisions = answer if type(answer) is list else _listed(answer)
     for decision in decisions:
-        if not isinstance(decision, _DECISIONS):
+        kind = type(decision)
+        if not issubclass(kind, _DECISIONS):
             raise PolicyError(f"{decision!r} is not a decision")
-        if isinstance(decision, Wake):
+        if issubclass(kind, Wake):
             if type(decision.at) is not int:
                 raise PolicyError(f"wake-up at tick {decision.at}, expected a whole number")
             continue
         if type(decision.handle) is not int:
             # 0.0 and False equal 0 and would pass for that job.
             raise PolicyError(f"{shortened(decision)} names no job, expected a handle")
-        if isinstance(decision, _ON_GPUS) and (wrong := flaw(decision.placement)):
+        if issubclass(kind, _ON_GPUS) and (wrong := flaw(decision.placement)):
             raise PolicyError(f"{name(decision.handle)}: {decision.placement} {wrong}")
-        if not isinstance(decision, Start):
-            _check_words(decision, name)
+        if not issubclass(kind, Start):
+            _check_words(decision, kind, name)
     return decisions
 
 
@@ -52,10 +53,10 @@ def _listed(answer: Any) -> list[Any]:
     return list(each)
 
 
-def _check_words(decision: Preempt | Migrate | Hold | Wait, name: Callable[[int], str]) -> None:
+def _check_words(decision: Any, kind: type, name: Callable[[int], str]) -> None:
     """Check reasons, and the ticks of a hold."""
     reason = decision.reason
-    if isinstance(decision, Wait):
+    if issubclass(kind, Wait):
         if type(reason) is not str or not 0 < len(reason) <= MOST_WORDS:
             raise PolicyError(
                 f"{name(decision.handle)} waits because of {shortened(reason)}, expected 1 to "
@@ -63,11 +64,11 @@ def _check_words(decision: Preempt | Migrate | Hold | Wait, name: Callable[[int]
             )
     elif not isinstance(reason, str):
         raise PolicyError(f"{name(decision.handle)}: reason {shortened(reason)}, expected text")
-    elif isinstance(decision, Hold):
+    elif issubclass(kind, Hold):
         _check_hold(decision, name)
 
 
-def _check_hold(hold: Hold, name: Callable[[int], str]) -> None:
+def _check_hold(hold: Any, name: Callable[[int], str]) -> None:
     if type(hold.until) is not int:
         raise PolicyError(f"{name(hold.handle)} held until {hold.until}, expected a whole number")
     if hold.turn is not None and not _lawful_turn(hold.turn):
@@ -77,9 +78,11 @@ def _check_hold(hold: Hold, name: Callable[[int], str]) -> None:
         )
 
 
-def _lawful_turn(turn: object) -> bool:
-    if not isinstance(turn, Turn):
+def _lawful_turn(turn: Any) -> bool:
+    if not issubclass(type(turn), Turn):
         return False
     slack = 0 if turn.slack is None else turn.slack
-    whole = all(type(x) is int for x in (turn.group, turn.start, turn.period, slack))
-    return whole and turn.period > 0 and slack >= 0
+    for part in (turn.group, turn.start, turn.period, slack):
+        if type(part) is not int:
+            return False
+    return bool(turn.period > 0 and slack >= 0)

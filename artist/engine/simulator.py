@@ -16,7 +16,7 @@ simulator can be copied or pickled. Continuing the copy gives the same rows.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from artist.cluster.placement import Placement, tier
@@ -51,6 +51,7 @@ from artist.engine.events import (
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.engine.livelock import Livelock
+from artist.engine.progress import check_rate
 from artist.engine.readable_answer import readable
 from artist.engine.rows import (
     FAILED,
@@ -65,7 +66,7 @@ from artist.engine.rows import (
     Rows,
     WaitRow,
 )
-from artist.engine.what_if import WhatIf
+from artist.engine.what_if import finishes
 from artist.errors import InvariantError, PolicyError, TraceError
 from artist.garbage_collector import many_objects
 from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, ticks
@@ -200,9 +201,14 @@ class Simulator:
             self._finished,
             self._rates.alone,
             links,
-            WhatIf(self),
-            on_notice=MappingProxyType(self._holdings.on_notice),
+            self._what_if,
+            None,
+            MappingProxyType(self._holdings.on_notice),
         )
+
+    def _what_if(self, answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
+        """`ClusterView.what_if` of the question."""
+        return finishes(self.without_future(), answer, policy)
 
     def answer(self, decisions: Sequence[Decision], policy: str = "the driver") -> None:
         """Apply the answer to the question of `next_question`.
@@ -485,11 +491,13 @@ class Simulator:
                 raise InvariantError(
                     f"a rate for {self._holdings.name(handle)}, which does not run"
                 )
+            check_rate(rate)
             state = running[handle]
-            if rate == state.rate:
-                continue
-            if state.rate is not None and not rate.same_speed(state.rate):
-                self._close_interval(state, RE_RATED)
+            if state.rate is not None:
+                if rate == state.rate:
+                    continue
+                if not rate.same_speed(state.rate):
+                    self._close_interval(state, RE_RATED)
             state.set_rate(rate)
             self._reschedule(state)
         for state in changed:

@@ -19,20 +19,18 @@ if TYPE_CHECKING:
     from artist.engine.simulator import Simulator
 
 
-class WhatIf:
-    """`ClusterView.what_if` of a run at a question."""
+def finishes(
+    simulator: Simulator, answer: Sequence[Decision], policy: Policy
+) -> Mapping[int, Tick]:
+    """When each job in the system of a copy would finish, by handle; `simulator` has no future.
 
-    __slots__ = ("_simulator",)
-
-    def __init__(self, simulator: Simulator) -> None:
-        self._simulator = simulator
-
-    def __call__(self, answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
-        """When each job in the system would finish, by handle."""
-        trial, policy = copied(self._simulator.without_future(), policy)
-        trial.forget_notices()
-        trial.answer(answer, type(policy).__name__)
-        return {row.handle: row.finish for row in trial.run(policy).jobs}
+    Raises:
+        PolicyError: the answer is unlawful, or jobs are left over.
+    """
+    trial, policy = copied(simulator, policy)
+    trial.forget_notices()
+    trial.answer(answer, type(policy).__name__)
+    return {row.handle: row.finish for row in trial.run(policy).jobs}
 
 
 def copied(simulator: Simulator, policy: Policy) -> tuple[Simulator, Policy]:

@@ -106,7 +106,8 @@ class Estimate:
     @property
     def comm_ratio(self) -> float:
         """Exposed communication over compute (Dally, section IV-C)."""
-        return self.exposed_comm_ns / self.compute_ns if self.compute_ns else 0.0
+        # Written out: every start of a job asks.
+        return (self.finish_ns - self.compute_ns) / self.compute_ns if self.compute_ns else 0.0
 
 
 class LatencyBackend(Protocol):

@@ -136,6 +136,8 @@ class Classic(BasePolicy):
         if self._last is None:
             at_once = self.options.preemption == "at-once"
             jobs = list(view.running.values()) if at_once else view.lease_ended
+            if not jobs:
+                return []
             first = self._queue.first(free.total + gpus_held(jobs))
             return behind(first, jobs, lambda job: self._rank(job, view.now))
         first = self._queue.first(view.cluster.gpus)
@@ -151,7 +153,7 @@ class Classic(BasePolicy):
         not suffice, and no GPU was freed since. What a job would lose on links may have changed
         since, though.
         """
-        if self.options.most_slowdown is not None:
+        if not self._queue or self.options.most_slowdown is not None:
             return bool(self._queue)
         first = self._queue.first(free.total + gpus_held(ended))
         if first is None:

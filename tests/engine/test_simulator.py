@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+import re
 
 import numpy as np
 import pytest
@@ -719,7 +720,7 @@ def test_a_rate_that_only_asks_again_later_ends_no_interval() -> None:
     class EveryThreeSeconds(Speeds):
         def __call__(self, now, running, changed):
             super().__call__(now, running, changed)
-            return {handle: replace(rate(1.0), until=now + 3 * S) for handle in running}
+            return {handle: rate(1.0)._replace(until=now + 3 * S) for handle in running}
 
     speeds = EveryThreeSeconds(lambda now, handle: 1.0)
     rows = run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), speeds)
@@ -776,6 +777,28 @@ def test_a_rate_for_a_job_that_does_not_run_is_a_broken_law() -> None:
     chatty = Chatty(lambda now, handle: 1.0)
     with pytest.raises(InvariantError, match="a rate for job 'b', which does not run"):
         run(cluster([8]), [job("a"), job("b")], Script({0: [Start(0, on({0: 1}))]}), chatty)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"iteration_s": 0.0}, "gave iterations of 0.0 s"),
+        ({"iteration_s": math.nan}, "gave iterations of nan s"),
+        ({"alone_iteration_s": math.inf}, "alone inf s"),
+        ({"worth": 1e9}, "worth 1000000000.0 submitted iterations"),
+        ({"worth": -1.0}, "worth -1.0 submitted iterations"),
+        ({"until_iteration": math.inf}, "asked at iteration inf or tick None"),
+        ({"until": 1.5}, "asked at iteration None or tick 1.5"),
+    ],
+)
+def test_a_rate_that_no_job_can_run_at_is_a_broken_law(changes, words) -> None:
+    class Wild(Speeds):
+        def __call__(self, now, running, changed):
+            return {0: rate(1.0)._replace(**changes)}
+
+    wild = Wild(lambda now, handle: 1.0)
+    with pytest.raises(InvariantError, match=re.escape(words)):
+        run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), wild)
 
 
 def test_an_iteration_takes_its_compute_time_and_the_networks_share() -> None:

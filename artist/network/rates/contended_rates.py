@@ -233,7 +233,7 @@ class ContendedRates:
         iteration_s = self._uplinks.curved(placed).iteration_s(share)
         if iteration_s <= alone.iteration_s:
             return alone
-        return replace(alone, iteration_s=iteration_s, source=f"{alone.source}+{name}")
+        return alone._replace(iteration_s=iteration_s, source=f"{alone.source}+{name}")
 
 
 def mean_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> ContendedRates:

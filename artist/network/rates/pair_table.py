@@ -14,7 +14,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -163,8 +162,8 @@ class PairRates(PatternsUnknown):
         slowdown, alone = max(slowdowns, default=1.0), self._lone[handle]
         if slowdown == 1.0:
             return alone
-        return replace(
-            alone, iteration_s=alone.iteration_s * slowdown, source=f"{alone.source}+table"
+        return alone._replace(
+            iteration_s=alone.iteration_s * slowdown, source=f"{alone.source}+table"
         )
 
 

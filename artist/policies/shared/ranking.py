@@ -87,7 +87,10 @@ def by_rank(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:
 
 def gpus_held(jobs: Iterable[JobView]) -> int:
     """How many GPUs some jobs hold together."""
-    return sum([job.gpus for job in jobs])
+    held = 0
+    for job in jobs:
+        held += job.gpus
+    return held
 
 
 def behind(
