@@ -37,7 +37,6 @@ from artist.estimates.no_communication import NoCommunication
 from artist.garbage_collector import many_objects
 from artist.io.digests import sha256
 from artist.io.documents import validate
-from artist.network.rates.iteration_time_alone import AloneRates
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.rate_functions import open_contention
 from artist.policies.lease_and_tables import check_lease, tables_of
@@ -232,7 +231,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         "latency_fallback_uses": estimates.fallback_uses,
     }
     store_hits = estimates.store_hits
-    rates = AloneRates(tree, estimates.estimate)
+    rates = prepared.network.alone
     contended = scenario.contention != "none"
     jobs = job_table(rows, alone_seconds(trace.jobs, tree, rates.alone), contended=contended)
     failing = prepared.failures is not None

@@ -223,18 +223,19 @@ class FreeGpus:
 
     def _move(self, placement: Placement, sign: int) -> None:
         """Change the counts of the leaves and of every unit that holds them."""
-        if len(placement.leaves) == 1:
-            level, unit, change = 0, placement.leaves[0], sign * placement.counts[0]
+        leaves, counts = placement
+        if len(leaves) == 1:
+            level, unit, change = 0, leaves[0], sign * counts[0]
         else:
             level, unit, change = self._move_inside(placement, sign)
-        for index in self._levels[level : self.tree.root]:
+        for index in self._levels[level:]:
             before = index.counts[unit]
             index.counts[unit] = after = before + change
             if index.buckets:
                 index.refile(unit, before, after)
-            unit = index.outer[unit]
+            if index.outer:  # else this is the root
+                unit = index.outer[unit]
         self.total += change
-        self._levels[-1].counts[0] = self.total
 
     def _move_inside(self, placement: Placement, sign: int) -> tuple[int, int, int]:
         """Change the levels on which the placement has several units.
@@ -246,21 +247,22 @@ class FreeGpus:
         units, changes = list(placement.leaves), [sign * count for count in placement.counts]
         while len(units) > 1:
             index = self._levels[level]
-            counts, outer = index.counts, index.outer
+            counts, outer, indexed = index.counts, index.outer, bool(index.buckets)
             around: list[int] = []
             sums: list[int] = []
-            last = -1
+            last, total = outer[units[0]], 0
             for unit, change in zip(units, changes):
                 before = counts[unit]
                 counts[unit] = after = before + change
-                if index.buckets:
+                if indexed:
                     index.refile(unit, before, after)
-                if outer[unit] == last:
-                    sums[-1] += change
-                else:
-                    last = outer[unit]
+                if outer[unit] != last:
                     around.append(last)
-                    sums.append(change)
+                    sums.append(total)
+                    last, total = outer[unit], 0
+                total += change
+            around.append(last)
+            sums.append(total)
             units, changes = around, sums
             level += 1
         return level, units[0], changes[0]

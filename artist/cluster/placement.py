@@ -28,7 +28,8 @@ class Placement(NamedTuple):
     @property
     def gpus(self) -> int:
         """Number of GPUs."""
-        return sum(self.counts)
+        counts = self.counts
+        return counts[0] if len(counts) == 1 else sum(counts)
 
 
 def tier(tree: ClusterTree, placement: Placement) -> int:

@@ -141,9 +141,10 @@ class TimelineRow(NamedTuple):
 class Timeline:
     """The rows of the timeline, one array per column: every question may add one."""
 
-    __slots__ = ("gpus_held", "jobs_running", "jobs_waiting", "tick")
+    __slots__ = ("_last", "gpus_held", "jobs_running", "jobs_waiting", "tick")
 
     def __init__(self) -> None:
+        self._last = (-1, -1, -1)
         self.tick = array("q")
         self.gpus_held = array("q")
         self.jobs_running = array("q")
@@ -169,13 +170,10 @@ class Timeline:
 
     def note(self, tick: Tick, gpus_held: int, jobs_running: int, jobs_waiting: int) -> None:
         """The cluster as it is from now on: a row, if anything changed."""
-        if (
-            len(self.tick)
-            and gpus_held == self.gpus_held[-1]
-            and jobs_running == self.jobs_running[-1]
-            and jobs_waiting == self.jobs_waiting[-1]
-        ):
+        row = (gpus_held, jobs_running, jobs_waiting)
+        if row == self._last:
             return
+        self._last = row
         self.tick.append(tick)
         self.gpus_held.append(gpus_held)
         self.jobs_running.append(jobs_running)

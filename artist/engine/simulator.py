@@ -24,6 +24,7 @@ from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.contract import (
     NO_SHARED_LINKS,
+    NOBODY_ON_NOTICE,
     CheckpointRule,
     ClusterView,
     Decision,
@@ -187,7 +188,7 @@ class Simulator:
 
     def view(self) -> ClusterView:
         """The question that is being asked."""
-        links = self._rates.links
+        links, on_notice = self._rates.links, self._holdings.on_notice
         if links is not NO_SHARED_LINKS:
             gone = [handle for handle, state in self._changed.items() if state.placement is None]
             links = LinksNow(links, dict.fromkeys(gone))
@@ -203,7 +204,7 @@ class Simulator:
             links,
             self._what_if,
             None,
-            MappingProxyType(self._holdings.on_notice),
+            MappingProxyType(on_notice) if on_notice else NOBODY_ON_NOTICE,
         )
 
     def _what_if(self, answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:

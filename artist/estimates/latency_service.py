@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.shape import Shape, gpus_of, shape_text
@@ -49,8 +49,11 @@ class LatencyService:
     that ASTRA-sim can tell apart. `store_hits` counts how many of these the store answered.
 
     `constant_share_of` gives the constant share of a model, which is added to the comm ratio of
-    its estimates on more than one GPU. The store keeps estimates without it.
+    its estimates on more than one GPU. The store keeps estimates without it. No estimate holds
+    `everywhere`.
     """
+
+    everywhere: ClassVar[None] = None
 
     def __init__(
         self,

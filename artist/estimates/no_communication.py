@@ -13,6 +13,7 @@ class NoCommunication:
     """`--backend none`: every iteration takes its compute time, for any model and placement."""
 
     queries = distinct = store_hits = fallback_uses = 0
+    everywhere = _NO_COMMUNICATION
 
     def estimate(self, model: str, shape: Shape, *, profile: bool = False) -> Estimate:
         """An estimate without communication."""

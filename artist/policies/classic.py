@@ -77,17 +77,20 @@ class Classic(BasePolicy):
                 self._last.forget(job.handle)
         for job in view.entered:
             self._queue.add(job, self._rank(job, view.now))
-        if not self._queue or self._nobody_can_start(view):
+        if not self._queue:
             return ()
+        at_once = self.options.preemption == "at-once"
+        contestable = [] if at_once else self._contestable(view, view.free)
+        if not at_once and not contestable and self._queue.first(view.free.total) is None:
+            return ()  # nobody may lose GPUs, and every waiting job wants more than are free
         sharing = Sharing(view, self.options.most_slowdown)
         contest = Contest(view.free, (), partial(self._place, sharing))
         sharing.decisions = contest.decisions
-        if self.options.preemption == "at-once":
+        if at_once:
             self._start_without_contest(contest, sharing)
-        contestable = self._contestable(view, contest.free) if self._queue else []
-        if view.on_notice:
-            contestable = [(rank, job) for rank, job in contestable if view.frees(job)]
-        contest.contend(job for _, job in contestable)
+            contestable = self._contestable(view, contest.free) if self._queue else []
+        if contestable:
+            contest.contend([job for _, job in contestable])
         strict = self.options.strict
         decisions = run_contest(
             contest,
@@ -103,12 +106,6 @@ class Classic(BasePolicy):
                     job = view.waiting[decision.handle]
                     self._last.add(job.handle, self._rank(job, view.now))
         return decisions
-
-    def _nobody_can_start(self, view: ClusterView) -> bool:
-        """Whether no job may lose its GPUs now, and every waiting job wants more than are free."""
-        if self.options.preemption == "at-once" or view.lease_ended:
-            return False
-        return self._queue.first(view.free.total) is None
 
     def _start_without_contest(self, contest: Contest, sharing: Sharing) -> None:
         """First start the jobs that the free GPUs serve as well as any GPUs could.
@@ -139,10 +136,14 @@ class Classic(BasePolicy):
             if not jobs:
                 return []
             first = self._queue.first(free.total + gpus_held(jobs))
-            return behind(first, jobs, lambda job: self._rank(job, view.now))
-        first = self._queue.first(view.cluster.gpus)
-        assert first is not None  # a job waits, and every job fits the cluster
-        return self._last.behind(first, view.running, lambda job: self._rank(job, view.now))
+            ranked = behind(first, jobs, lambda job: self._rank(job, view.now))
+        else:
+            first = self._queue.first(view.cluster.gpus)
+            assert first is not None  # a job waits, and every job fits the cluster
+            ranked = self._last.behind(first, view.running, lambda job: self._rank(job, view.now))
+        if view.on_notice:
+            return [(rank, job) for rank, job in ranked if view.frees(job)]
+        return ranked
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """Whether a waiting job could displace one of these jobs.

@@ -26,13 +26,23 @@ from artist.workload.job import Job
 
 
 class AloneRates:
-    """A rate function. `estimate(model, shape)` gives the estimate of one iteration."""
+    """A rate function. `estimate(model, shape)` gives the estimate of one iteration.
+
+    Where one estimate holds for every model and shape, it is `everywhere`, and shapes need not be
+    worked out.
+    """
 
     links: ClassVar[SharedLinks] = NO_SHARED_LINKS
 
-    def __init__(self, tree: ClusterTree, estimate: Callable[[str, Shape], Estimate]) -> None:
+    def __init__(
+        self,
+        tree: ClusterTree,
+        estimate: Callable[[str, Shape], Estimate],
+        everywhere: Estimate | None = None,
+    ) -> None:
         self._tree = tree
         self._estimate = estimate
+        self._everywhere = everywhere
 
     @property
     def facts(self) -> tuple[object, ...]:
@@ -52,7 +62,7 @@ class AloneRates:
 
     def alone(self, job: Job, placement: Placement) -> Rate:
         """The rate of a job on a placement, as in the equation above."""
-        estimate = self._estimate(job.model, shape(self._tree, placement))
+        estimate = self._everywhere or self._estimate(job.model, shape(self._tree, placement))
         iteration_s = job.compute_s * (1.0 + estimate.comm_ratio)
         # Not `/`, which a compiled module may round twice (decision 29).
         worth = truediv(placement.gpus, job.gpus)

@@ -35,7 +35,7 @@ class NetworkOfRun:
     @property
     def alone(self) -> AloneRates:
         """How fast jobs run that do not disturb each other."""
-        return AloneRates(self.tree, self.estimates.estimate)
+        return AloneRates(self.tree, self.estimates.estimate, self.estimates.everywhere)
 
     def curves(self, what: str) -> Curves:
         """What jobs send, and what iterations take at a share of the bandwidth.

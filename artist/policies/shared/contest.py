@@ -96,7 +96,7 @@ class Contest:
             for leaf, count in zip(placement.leaves, placement.counts):
                 held[leaf] = held.get(leaf, 0) + count
         # All at once: so each unit above them changes once, not once per job.
-        pool.release(Placement.of(held))
+        pool.release(placements[0] if len(placements) == 1 else Placement.of(held))
         reserved = self._reserved
         for leaf, count in held.items():
             reserved[leaf] = reserved.get(leaf, 0) + count
