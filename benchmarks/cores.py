@@ -88,8 +88,10 @@ def point(trace: str, racks: int, policy: str) -> dict[str, Any]:
 
     from artist.config import Scenario
     from artist.engine.core import core
+    from artist.garbage_collector import search_rarely
     from artist.run import prepare
 
+    search_rarely()  # as `artist sim` does
     prepared = prepare(Scenario(trace=trace, racks=racks, policy=policy, backend="none"))
     begun = time.process_time()
     rows = prepared.simulator.run(prepared.policy)

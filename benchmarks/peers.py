@@ -8,8 +8,9 @@
 stanford-futuredata/gavel. docs/performance.md says which changes they need. Each command runs
 `--repeats` times, turn by turn, and its least CPU time counts, with child processes. The same
 command on a trace of one job gives the time of its start-up; the difference is the time of
-simulating. Every simulator's mean JCT is read from its output and printed: it shows that the
-simulator did the work.
+simulating. artist's loop alone, without tables and files, is measured beside it as in `cores.py`.
+Every simulator's mean JCT is read from its output and printed: it shows that the simulator did the
+work.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import isnan, nan
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
 from cases import COMMON480, COMMON1000, COMMON5000, Case
+from cores import measured
 from timing import cpu_s
 
 from artist.cli.output import print_table
@@ -45,11 +48,15 @@ ENVIRONMENT = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBY
 
 
 class Run(NamedTuple):
-    """Least CPU seconds of a command, those of its start-up alone, and the mean JCT it reports."""
+    """Least CPU seconds of a command, those of its start-up alone, and the mean JCT it reports.
+
+    Also those of the loop alone; nan where it is not measured.
+    """
 
     cpu_s: float
     start_up_s: float
     jct_mean_s: float
+    loop_s: float
 
     @property
     def simulating_s(self) -> float:
@@ -87,19 +94,25 @@ def main() -> None:
         jobs = read(chosen.traces / case.file)
         for policy in ("fifo", "las"):
             runners: dict[str, Simulate] = {"artist": artist}
+            packages = {"artist": ROOT}
             if chosen.compiled:
+                packages["compiled"] = chosen.compiled.resolve()
                 runners["compiled"] = partial(artist, package=chosen.compiled)
             if chosen.tiresias:
                 runners["Tiresias"] = tiresias(chosen.tiresias, chosen.tiresias_python)
             if chosen.gavel and len(jobs) <= chosen.most_gavel_jobs:
                 runners["Gavel"] = gavel(chosen.gavel, chosen.gavel_python)
-            runs = measure(runners, jobs, case, policy, chosen.repeats)
+            loops = {
+                name: partial(_loop_s, package, chosen.traces / case.file, case.racks, policy)
+                for name, package in packages.items()
+            }
+            runs = measure(runners, loops, jobs, case, policy, chosen.repeats)
             ours = runs["artist"]
             for name, run in runs.items():
                 rows.append(_row(case, policy, name, run, ours))
                 print(*rows[-1], flush=True, file=sys.stderr)
     columns = ("trace", "policy", "simulator", "CPU s", "simulating s", "jobs per simulating s",
-               "whole / artist", "simulating / artist", "mean JCT s")  # fmt: skip
+               "whole / artist", "simulating / artist", "loop s", "mean JCT s")  # fmt: skip
     print_table(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", columns, rows)
     if chosen.csv:
         with chosen.csv.open("w", newline="") as file:
@@ -116,6 +129,7 @@ def _row(case: Case, policy: str, name: str, run: Run, ours: Run) -> tuple[objec
         f"{case.jobs / run.simulating_s:,.0f}",
         f"{run.cpu_s / ours.cpu_s:.2f}",
         f"{run.simulating_s / ours.simulating_s:.1f}",
+        "" if isnan(run.loop_s) else f"{run.loop_s:.3f}",
         f"{run.jct_mean_s:,.0f}",
     )
 
@@ -129,7 +143,12 @@ def read(path: Path) -> list[Job]:
 
 
 def measure(
-    runners: dict[str, Simulate], jobs: Sequence[Job], case: Case, policy: str, repeats: int
+    runners: dict[str, Simulate],
+    loops: Mapping[str, Callable[[], float]],
+    jobs: Sequence[Job],
+    case: Case,
+    policy: str,
+    repeats: int,
 ) -> dict[str, Run]:
     """Run the simulators in turn, so that other load on the machine hits all of them.
 
@@ -137,6 +156,7 @@ def measure(
     """
     whole: dict[str, list[float]] = {name: [] for name in runners}
     start: dict[str, list[float]] = {name: [] for name in runners}
+    loop: dict[str, list[float]] = {name: [] for name in runners}
     jct: dict[str, float] = {}
     for simulate in runners.values():
         with tempfile.TemporaryDirectory() as folder:
@@ -150,7 +170,18 @@ def measure(
                     times.append(cpu_s() - before)
                 if part is jobs:
                     jct[name] = mean
-    return {name: Run(min(whole[name]), min(start[name]), jct[name]) for name in runners}
+            if name in loops:
+                loop[name].append(loops[name]())
+    return {
+        name: Run(min(whole[name]), min(start[name]), jct[name], min(loop[name], default=nan))
+        for name in runners
+    }
+
+
+def _loop_s(package: Path, trace: Path, racks: int, policy: str) -> float:
+    """CPU seconds of a package's simulation loop, in a fresh process."""
+    told = measured(package, trace, racks, policy)
+    return float(told["loop_cpu_s"])
 
 
 def artist(

@@ -51,15 +51,16 @@ class FreeGpus:
         return twin
 
     def counts(self, level: int) -> Counts:
-        """Free GPUs per unit of a level, read-only."""
-        view = np.frombuffer(self._levels[level].counts, dtype=np.int32)
-        view.flags.writeable = False
-        return view
+        """Free GPUs per unit of a level as they are now, read-only."""
+        counts = np.asarray(self._levels[level].counts, dtype=np.int32)
+        counts.flags.writeable = False
+        return counts
 
     @property
     def leaves(self) -> Sequence[int]:
-        """Free GPUs per leaf, read-only."""
-        return memoryview(self._levels[0].counts).toreadonly()
+        """Free GPUs per leaf as they are now, read-only."""
+        counts = self._levels[0].counts
+        return tuple(counts) if isinstance(counts, list) else memoryview(counts).toreadonly()
 
     def index_is_true(self, level: int) -> bool:
         """Whether the bit sets of a level (machine or outer) agree with its counts."""
@@ -77,7 +78,7 @@ class FreeGpus:
         visited = self._order.sorted(level - 1, inside)
         free = self._levels[level - 1].counts
         if visited is inside:
-            return inside, free[inside.start : inside.stop].tolist()
+            return inside, list(free[inside.start : inside.stop])
         return visited, [free[child] for child in visited]
 
     def everything(self, level: int, unit: int) -> dict[int, int]:

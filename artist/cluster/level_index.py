@@ -13,12 +13,20 @@ Bit sets find the first unit with room in a few machine words of work, however m
 from __future__ import annotations
 
 from array import array
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
+
+Counts: TypeAlias = "list[int] | array[int]"
+"""The free GPUs of each unit: a list is read and written faster, an array copied faster."""
+
+# Measured under `las` and `dally`, whose contests copy the counts: on 32 leaves lists spare 4 % of
+# the compiled loop, on 128 nothing, on 256 they cost 5 %.
+_FEW_UNITS: Final = 64
 
 
 class LevelIndex:
@@ -31,7 +39,7 @@ class LevelIndex:
 
     def __init__(
         self,
-        counts: array[int],
+        counts: Counts,
         buckets: list[int],
         sizes: int,
         outer: tuple[int, ...],
@@ -46,7 +54,8 @@ class LevelIndex:
     @classmethod
     def of_empty(cls, tree: ClusterTree, order: VisitingOrder, level: int) -> LevelIndex:
         """The index of a level whose GPUs are all free."""
-        counts = array("i", tree.levels[level].gpus)
+        gpus = tree.levels[level].gpus
+        counts: Counts = list(gpus) if len(gpus) <= _FEW_UNITS else array("i", gpus)
         buckets = []
         if tree.machine <= level < tree.root:
             buckets = _sorted_by_count(order, level, counts, tree.largest(level))
@@ -88,10 +97,10 @@ def lowest(bits: int) -> int:
 
 
 def _sorted_by_count(
-    order: VisitingOrder, level: int, counts: array[int], largest: int
+    order: VisitingOrder, level: int, counts: Counts, largest: int
 ) -> list[int]:
     """Bit sets of the units with exactly 0, 1, 2, ... `largest` free GPUs."""
-    per_unit = np.frombuffer(counts, dtype=np.int32)
+    per_unit = np.asarray(counts, dtype=np.int32)
     buckets = [0] * (largest + 1)
     for size in np.flatnonzero(np.bincount(per_unit)).tolist():  # `unique` imports numpy.ma
         buckets[size] = _bits(order.as_visited(level, per_unit == size))
