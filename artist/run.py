@@ -26,13 +26,6 @@ from artist.contract import EventSource, Options, Policy, RateFunction
 from artist.engine.simulator import Simulator
 from artist.errors import ArtistError, ConfigError, PolicyError, shortened
 from artist.estimates.backends import BACKENDS
-from artist.estimates.calibration import (
-    AUTO,
-    NONE,
-    CalibratedModels,
-    Calibration,
-    choose_calibration,
-)
 from artist.estimates.no_communication import NoCommunication
 from artist.garbage_collector import many_objects
 from artist.io.digests import sha256
@@ -44,7 +37,7 @@ from artist.policies.own_file import cannot_be_made, entry_in_file, in_a_sentenc
 from artist.policies.table import POLICIES
 from artist.registry import Entry
 from artist.results.alone import alone_seconds
-from artist.results.failures.tables import NOTHING_TOLD, told_of_failures
+from artist.results.failures.told import NOTHING_TOLD
 from artist.results.lazy_tables import LazyTables
 from artist.results.metrics import (
     Table,
@@ -56,8 +49,7 @@ from artist.results.metrics import (
 from artist.results.named_files import file_digests
 from artist.results.result import Result
 from artist.results.tenants.accounts import accounts
-from artist.results.waiting.stays import facts
-from artist.results.waiting.waits import wait_table
+from artist.results.waiting.stays import Facts, facts
 from artist.rng import FIRST_DRAWS, Draws, stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.named import Given, open_trace
@@ -75,6 +67,7 @@ if TYPE_CHECKING:
     from artist.cluster.cluster_file import Cluster
     from artist.data.data import Data
     from artist.data.gate import DataGate
+    from artist.estimates.calibration import Calibration
     from artist.estimates.latency_service import EstimateStore, LatencyService
     from artist.estimates.query import LatencyBackend
     from artist.failures.failures import Failures
@@ -239,6 +232,8 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     job_ids = [job.id for job in trace.jobs]
     told = NOTHING_TOLD
     if prepared.failures is not None:
+        from artist.results.failures.tables import told_of_failures
+
         told = told_of_failures(rows, prepared.failures.hazard, job_ids)
     jobs |= told.job_columns
     own_tables = tables_of(prepared.policy, scenario.policy)
@@ -248,7 +243,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     summary = {
         "policy": scenario.policy,
         "trace": trace.name,
-        "calibration": calibration.name if calibration else NONE,
+        "calibration": calibration.name if calibration else "none",
         "models_not_calibrated": " ".join(_models_not_calibrated(prepared)),
         **_fabric_changes(scenario),
         **({"contention": scenario.contention} if contended else {}),
@@ -287,7 +282,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     return Result(
         scenario,
         summary,
-        LazyTables(tables, {"waits": partial(wait_table, run_facts)}),
+        LazyTables(tables, {"waits": partial(_waits, run_facts)}),
         {
             "trace": trace.digest,
             **_link_digests(prepared.fabric, calibration),
@@ -298,6 +293,13 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         trace.dropped,
         trace.mapped,
     )
+
+
+def _waits(run_facts: Facts) -> Table:
+    """Why jobs waited. Only runs that are asked for it load it."""
+    from artist.results.waiting.waits import wait_table
+
+    return wait_table(run_facts)
 
 
 def link_digests(scenario: Scenario) -> Mapping[str, str]:
@@ -390,8 +392,10 @@ def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:
     """
     kind = scenario.backend.partition(":")[0]
     # A recorded table holds answers from elsewhere, about compute times of their own.
-    if scenario.calibration == AUTO and kind in ("none", "recorded"):
+    if scenario.calibration == "auto" and kind in ("none", "recorded"):
         return None
+    from artist.estimates.calibration import choose_calibration
+
     return choose_calibration(scenario.calibration, fabric)
 
 
@@ -582,6 +586,7 @@ def build_latency(
     """Who answers the engine's questions about speed."""
     if scenario.backend == "none":
         return NoCommunication()
+    from artist.estimates.calibration import CalibratedModels
     from artist.estimates.latency_service import LatencyService
 
     backend = open_backend(scenario.backend, scenario.fallback)

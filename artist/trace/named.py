@@ -19,10 +19,8 @@ from artist.trace.native.file_bytes import read_data
 from artist.trace.native.mapping import mapping_for
 from artist.trace.native.trace import Trace, content_digest
 from artist.trace.read import read_trace
-from artist.trace.synthetic.families import BATCH, WEEK
-from artist.trace.synthetic.generate import family_trace, synth
 
-DEFAULT_TRACE = BATCH.id
+DEFAULT_TRACE = "sensetime-batch-500"
 SYNTH = "synth"
 """The trace that takes an argument, as in `synth:256:32:0.9`."""
 
@@ -31,13 +29,13 @@ builtin_traces = Registry(
     "artist list traces, or give a file",
     [
         Entry(
-            BATCH.id,
+            DEFAULT_TRACE,
             "artist.trace.named:generated_batch",
             "500 jobs at time 0, shaped like Dally's batch workload (the default)",
             "Dally, section V-A",
         ),
         Entry(
-            WEEK.id,
+            "sensetime-poisson-week",
             "artist.trace.named:generated_week",
             "411 Poisson arrivals in a week, shaped like Dally's Poisson workload",
             "Dally, section V-A",
@@ -152,11 +150,17 @@ def is_trace_file(name: str) -> bool:
 
 def generated_batch(*, seed: int) -> Trace:
     """The `sensetime-batch-500` trace."""
+    from artist.trace.synthetic.families import BATCH
+    from artist.trace.synthetic.generate import family_trace
+
     return family_trace(BATCH, seed)
 
 
 def generated_week(*, seed: int) -> Trace:
     """The `sensetime-poisson-week` trace."""
+    from artist.trace.synthetic.families import WEEK
+    from artist.trace.synthetic.generate import family_trace
+
     return family_trace(WEEK, seed)
 
 
@@ -166,6 +170,8 @@ def drawn(*, seed: int, argument: str = "256:32:0.9") -> Trace:
     Raises:
         ConfigError: not three numbers, or some that no trace has.
     """
+    from artist.trace.synthetic.generate import synth
+
     parts = argument.split(":")
     try:
         jobs, gpus, load = int(parts[0]), int(parts[1]), float(parts[2])

@@ -78,7 +78,7 @@ def test_waits_are_computed_when_they_are_asked_for(monkeypatch: pytest.MonkeyPa
         computed.append(facts)
         return {"job_id": ["a"]}
 
-    monkeypatch.setattr("artist.run.wait_table", counted)
+    monkeypatch.setattr("artist.results.waiting.waits.wait_table", counted)
     result = artist.simulate(artist.Scenario(**SETTINGS), cache=False)  # type: ignore[arg-type]
     assert "waits" in result.tables
     assert list(result.tables) == ["jobs", "placements", "timeline", "autotuner", "waits"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from artist.cluster.placement import Placement
 from artist.contract import Outage
 from artist.engine.rows import FAILED, PlacementRow, Rows
+from artist.results.failures.told import ToldOfFailures
 from artist.results.gpu_time import lost_ticks
 from artist.results.metrics import Table, seconds_column
 from artist.units import TICKS_PER_S, Tick
@@ -60,19 +60,6 @@ class _Told(NamedTuple):
     gpus: int
     handles: tuple[int, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class ToldOfFailures:
-    """What failures and checkpoints add to a result."""
-
-    summary: Mapping[str, Any] = field(default_factory=dict)
-    job_columns: Table = field(default_factory=dict)
-    placement_columns: Table = field(default_factory=dict)
-    tables: Mapping[str, Table] = field(default_factory=dict)
-
-
-NOTHING_TOLD = ToldOfFailures()
-"""Where nothing fails and no job writes checkpoints."""
 
 
 def told_of_failures(rows: Rows, hazard: Hazard, job_ids: Sequence[str]) -> ToldOfFailures:
