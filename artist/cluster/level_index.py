@@ -96,9 +96,7 @@ def lowest(bits: int) -> int:
     return (bits & -bits).bit_length() - 1
 
 
-def _sorted_by_count(
-    order: VisitingOrder, level: int, counts: Counts, largest: int
-) -> list[int]:
+def _sorted_by_count(order: VisitingOrder, level: int, counts: Counts, largest: int) -> list[int]:
     """Bit sets of the units with exactly 0, 1, 2, ... `largest` free GPUs."""
     per_unit = np.asarray(counts, dtype=np.int32)
     buckets = [0] * (largest + 1)

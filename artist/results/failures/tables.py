@@ -61,7 +61,6 @@ class _Told(NamedTuple):
     handles: tuple[int, ...]
 
 
-
 def told_of_failures(rows: Rows, hazard: Hazard, job_ids: Sequence[str]) -> ToldOfFailures:
     """All that the rows of a run tell of failures."""
     costs = job_costs(rows, hazard)
