@@ -1,8 +1,7 @@
 """Which GPUs are free, and an index that finds units with at least k free GPUs.
 
-Free GPUs are counted in flat arrays, one per level, and every level from machines outward except
-the cluster itself has bit sets (`level_index.py`). A change updates them from the leaves to the
-root.
+Free GPUs are counted per level, and every level from machines outward except the cluster itself has
+bit sets (`level_index.py`). A change updates them from the leaves to the root.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ class FreeGpus:
         return twin
 
     def counts(self, level: int) -> Counts:
-        """Free GPUs per unit of a level as they are now, read-only."""
+        """Free GPUs per unit of a level now, read-only. Ask again after a change."""
         counts = np.asarray(self._levels[level].counts, dtype=np.int32)
         counts.flags.writeable = False
         return counts
 
     @property
     def leaves(self) -> Sequence[int]:
-        """Free GPUs per leaf as they are now, read-only."""
+        """Free GPUs per leaf now, read-only. Ask again after a change."""
         counts = self._levels[0].counts
         return tuple(counts) if isinstance(counts, list) else memoryview(counts).toreadonly()
 

@@ -43,9 +43,11 @@ def check_rate(rate: Any) -> None:
     """Refuse a rate that no job can run at. It is `Any`: what it promises is yet to be seen.
 
     Raises:
-        InvariantError: an iteration takes no time, or for ever, or is worth nothing; or the point
-            at which the rate function wants to be asked again is none.
+        InvariantError: it is no rate; an iteration takes no time, or for ever, or is worth nothing;
+            or the point at which the rate function wants to be asked again is none.
     """
+    if not issubclass(type(rate), Rate):
+        raise InvariantError(f"the rate function gave {rate!r}, expected a Rate")
     if not (
         0 < rate.iteration_s < math.inf
         and 0 < rate.alone_iteration_s < math.inf

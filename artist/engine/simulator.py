@@ -18,6 +18,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree
@@ -487,7 +488,8 @@ class Simulator:
         # Whatever happened to a job at this instant, it is told once.
         changed, self._changed = list(self._changed.values()), {}
         running = self._holdings.running
-        for handle, rate in self._rates(self.now, MappingProxyType(running), changed).items():
+        rates: Mapping[int, Any] = self._rates(self.now, MappingProxyType(running), changed)
+        for handle, rate in rates.items():  # `Any`: `check_rate` sees what somebody else made
             if handle not in running:
                 raise InvariantError(
                     f"a rate for {self._holdings.name(handle)}, which does not run"

@@ -15,6 +15,9 @@ from artist.cluster.tree import ClusterTree, nested
 from artist.cluster.visiting_order import VisitingOrder
 from artist.errors import PolicyError
 
+# More units than are counted in lists (`level_index.py`).
+MANY_LEAVES = nested(("socket", "machine", "rack", "network"), [[[4, 2]] * 12, [[4, 4]] * 24])
+
 
 class AgainstCounting(RuleBasedStateMachine):
     """Any history of claims and releases, beside a dictionary of free GPUs per leaf."""
@@ -25,7 +28,7 @@ class AgainstCounting(RuleBasedStateMachine):
     naive: dict[int, int]
     held: list[Placement]
 
-    @initialize(tree=trees(), permutation=st.integers(0, 3))
+    @initialize(tree=trees() | st.just(MANY_LEAVES), permutation=st.integers(0, 3))
     def build(self, tree: ClusterTree, permutation: int) -> None:
         self.tree = tree
         self.visits = VisitingOrder(tree, permutation)
@@ -157,8 +160,9 @@ def test_best_fit_takes_the_fullest_unit_with_room_and_the_first_among_equals() 
     assert [free.first_fit(0, gpus) for gpus in (1, 4, 6, 9)] == [0, 0, 0, None]
 
 
-def test_counts_are_read_only() -> None:
-    free = FreeGpus(cluster([8]))
+@pytest.mark.parametrize("tree", [cluster([8]), MANY_LEAVES])
+def test_counts_are_read_only(tree: ClusterTree) -> None:
+    free = FreeGpus(tree)
     with pytest.raises(ValueError, match="read-only"):
         free.counts(0)[0] = 3
 
@@ -174,8 +178,9 @@ def test_a_cluster_of_thousands_of_machines_is_indexed_by_unit() -> None:
     assert not free.fits_one(2, 9)
 
 
-def test_counts_of_leaves_are_read_only() -> None:
-    free = FreeGpus(nested(("machine", "network"), [4, 4]))
+@pytest.mark.parametrize("tree", [nested(("machine", "network"), [4, 4]), MANY_LEAVES])
+def test_counts_of_leaves_are_read_only(tree: ClusterTree) -> None:
+    free = FreeGpus(tree)
     with pytest.raises(TypeError):
         free.leaves[0] = 0  # type: ignore[index]
-    assert list(free.leaves) == [4, 4]
+    assert list(free.leaves) == list(tree.levels[0].gpus)

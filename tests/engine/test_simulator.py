@@ -801,6 +801,16 @@ def test_a_rate_that_no_job_can_run_at_is_a_broken_law(changes, words) -> None:
         run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), wild)
 
 
+def test_what_is_no_rate_is_a_broken_law() -> None:
+    class Curt(Speeds):
+        def __call__(self, now, running, changed):
+            return {0: 1.5}
+
+    with pytest.raises(InvariantError, match=r"gave 1\.5, expected a Rate"):
+        curt = Curt(lambda now, handle: 1.0)
+        run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), curt)
+
+
 def test_an_iteration_takes_its_compute_time_and_the_networks_share() -> None:
     tree = cluster([4, 4], [4])
     rates = AloneRates(tree, EstimateByLevel(tree, rack=0.25, network=1.0))
