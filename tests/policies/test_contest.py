@@ -79,6 +79,7 @@ def test_free_gpus_are_those_of_the_pool_beyond_those_of_jobs_yet_to_come(
     for job in coming:
         decided = len(contest.decisions)
         served = contest.offer(job)
+        total = contest.free_total  # before anything else is read, which settles the last claim
         if job in to_come:
             to_come.remove(job)
         if len(contest.decisions) == decided:
@@ -93,6 +94,7 @@ def test_free_gpus_are_those_of_the_pool_beyond_those_of_jobs_yet_to_come(
             left = count + all_gpus[leaf] - taken[leaf]
             assert contest.pool.leaves[leaf] == left
             assert contest.free.leaves[leaf] == max(0, left - held[leaf])
+        assert total == sum(contest.free.leaves) == contest.free_total
     assert list(free.leaves) == before
 
 

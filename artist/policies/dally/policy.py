@@ -150,7 +150,7 @@ class Dally(BasePolicy):
                 longest[view.running[decision.handle].job.gpus] = (view.now, decision.handle)
         # Jobs that waited before have waited longer than those that were preempted just now.
         longest |= {gpus: entered[0] for gpus, entered in self._entered.items()}
-        wakes = self._next_wake(contest.free, longest)
+        wakes = self._next_wake(contest, longest)
         for placement, waited in accepted:
             self._timers.record(view.cluster, placement, waited)
         return [*decisions, *wakes]
@@ -256,7 +256,9 @@ class Dally(BasePolicy):
         freed = view.free.total != self._free
         return arrived or due or freed or bool(view.finished or view.lease_ended)
 
-    def _next_wake(self, free: FreeGpus, longest: Mapping[int, tuple[Tick, int]]) -> list[Decision]:
+    def _next_wake(
+        self, contest: Contest, longest: Mapping[int, tuple[Tick, int]]
+    ) -> list[Decision]:
         """A wake-up for the tick at which the first waiting job accepts free GPUs.
 
         `longest` holds per GPU demand the job with the longest wait: when it entered the queue, and
@@ -265,8 +267,9 @@ class Dally(BasePolicy):
         """
         answer: list[Decision] = []
         self._expiry = None
+        self._free = contest.free_total
         for gpus, (entered, handle) in longest.items():
-            wait = self._wait_for_room(free, gpus) if gpus <= free.total else None
+            wait = self._wait_for_room(contest.free, gpus) if gpus <= self._free else None
             if wait is None or entered + wait <= self._now:
                 continue
             expiry = entered + wait
@@ -274,8 +277,7 @@ class Dally(BasePolicy):
                 self._expiry = expiry
             if self._told.get(gpus) != (handle, entered, expiry):
                 self._told[gpus] = handle, entered, expiry
-                answer.append(Wait(handle, _holding_out(free, gpus, expiry)))
-        self._free = free.total
+                answer.append(Wait(handle, _holding_out(contest.free, gpus, expiry)))
         if self._expiry is not None and not self._now < self._wake <= self._expiry:
             self._wake = self._expiry
             answer.append(Wake(self._wake))

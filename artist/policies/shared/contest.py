@@ -110,6 +110,12 @@ class Contest:
         return self._free
 
     @property
+    def free_total(self) -> int:
+        """How many GPUs are free, after all decisions so far. Reading it copies nothing."""
+        unclaimed = self._unclaimed
+        return self._free.total - (unclaimed.gpus if unclaimed is not None else 0)
+
+    @property
     def pool(self) -> FreeGpus:
         """The GPUs that a job can still get in this round."""
         if self._unclaimed is not None:
