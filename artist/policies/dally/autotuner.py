@@ -16,19 +16,18 @@ import math
 from array import array
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from operator import truediv
+from typing import Any, Final, NamedTuple, overload
 
 from artist.cluster.tree import ClusterTree
 from artist.units import Tick, seconds
 
 # Relative rounding error that two ways to compute one timer may differ by: 16 half units in the
 # last place of a float.
-_ROUNDING = 16 * 2.0**-53
+_ROUNDING: Final = 16 * 2.0**-53
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     """Floors and caps of tuned timers. Algorithm 2 has none; they are options for ablations.
 
     Each is a pair: the machine's timer, and the timers of all levels further out.
@@ -92,7 +91,7 @@ class AutoTuner:
     def bounded(self, tree: ClusterTree, level: int, gpus: int, now: Tick) -> Tick | None:
         """The tuned timer within its bounds; None if the window holds no wait."""
         timer = self.timer(level, gpus, now)
-        return timer if timer is None else self._bounds.held(timer, level - tree.machine)
+        return None if timer is None else self._bounds.held(timer, level - tree.machine)
 
     def _tuned(self, waits: _Waits) -> Tick:
         """Mean plus deviations, rounded to the nearest tick.
@@ -100,11 +99,12 @@ class AutoTuner:
         The result is that of a sum over the list, but mostly only running sums are used.
         """
         count = len(waits.samples)
-        mean = waits.sum / count
+        # Not `/`, which a compiled module may round twice (decision 29).
+        mean: float = truediv(waits.sum, count)
         if count < 2:
             return round(mean)
         divisor = count if self._population else count - 1
-        squares = (count * waits.sum_of_squares - waits.sum**2) / count
+        squares: float = truediv(count * waits.sum_of_squares - waits.sum * waits.sum, count)
         timer = mean + self._deviations * math.sqrt(squares / divisor)
         # The running sums are exact integers. The sum over the list adds rounded squares, so it
         # may differ a little. Go through the list only where that could change the nearest tick.
