@@ -21,9 +21,9 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# Writes docs/manual and the index of decisions from the code.
+# Writes the manual to build/manual: commands, files, results, names, policies, glossary.
 docs: $(STAMP)
-	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/generate.py build/manual
 
 # Writes a wheel with a compiled core, for this Python and machine, to dist/. Needs a C compiler.
 wheel: $(READY)

@@ -1,6 +1,6 @@
-"""Writes the pages of `docs/manual` and the index of decisions from the code: `make docs`.
+"""Writes the manual from the code: `make docs`, or `python docs/generate.py FOLDER`.
 
-`--check` writes nothing. It names the pages that differ and exits with 1 if there are any.
+The pages are not committed: `artist --help`, `list`, `explain` and `schema` print the same facts.
 """
 
 from __future__ import annotations
@@ -19,23 +19,17 @@ from pydantic import BaseModel
 
 from artist.cluster.fabric import Fabric
 
-DOCS = Path(__file__).parent
-NOTE = "<!-- Written by `make docs` from the code; change the code instead. -->\n"
 
-
-def pages() -> dict[Path, str]:
-    """Every generated page with its text."""
-    manual = DOCS / "manual"
-    made = {
-        manual / "commands.md": commands(),
-        manual / "files.md": files(),
-        manual / "results.md": results(),
-        manual / "names.md": names(),
-        manual / "policies.md": policies(),
-        manual / "glossary.md": glossary(),
-        DOCS / "decisions" / "README.md": decisions(),
+def pages() -> dict[str, str]:
+    """Every page of the manual with its text."""
+    return {
+        "commands.md": commands(),
+        "files.md": files(),
+        "results.md": results(),
+        "names.md": names(),
+        "policies.md": policies(),
+        "glossary.md": glossary(),
     }
-    return {path: f"{text.strip()}\n\n{NOTE}" for path, text in made.items()}
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -315,31 +309,16 @@ def policies() -> str:
     return text
 
 
-def decisions() -> str:
-    """The index of the decision records."""
-    rows = []
-    for path in sorted((DOCS / "decisions").glob("[0-9]*.md")):
-        title = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
-        rows.append((f"[{path.stem[:4]}]({path.name})", title))
-    text = "# Decisions\n\nWhat was chosen, what was rejected, and why.\n\n"
-    return text + table(("number", "decision"), rows)
-
-
 def main(arguments: Sequence[str]) -> int:
-    """Write the pages, or name the stale ones."""
-    stale = [path for path, text in pages().items() if not _same(path, text)]
-    if "--check" in arguments:
-        for path in stale:
-            sys.stderr.write(f"{path.relative_to(DOCS.parent)} is stale: make docs\n")
-        return int(bool(stale))
-    for path, text in pages().items():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    """Write the pages to the folder that the arguments name."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python docs/generate.py FOLDER\n")
+        return 2
+    folder = Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (folder / name).write_text(f"{text.strip()}\n", encoding="utf-8")
     return 0
-
-
-def _same(path: Path, text: str) -> bool:
-    return path.is_file() and path.read_text(encoding="utf-8") == text
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def policy_facts(name: str) -> dict[str, str]:
         "starts from": ", ".join(f"{key}={value}" for key, value in entry.preset.items()),
         "options": ", ".join(f"policy.{key}" for key in _options(entry)),
         "options of the host": _options_of_host(entry),
-        "more": f"docs/manual/policies.md; artist sim --policy {entry.usage}",
+        "more": f"artist sim --policy {entry.usage}",
     }
     return {key: value for key, value in facts.items() if value}
 

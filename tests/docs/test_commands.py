@@ -39,7 +39,7 @@ NOT_RUN = {
     "make sim": "sets up an environment from a registry; `artist sim` is run instead",
     "make test": "runs this very test",
     ". .venv/bin/activate": "`make sim` makes that environment",
-    "make docs": "test_manual.py compares what it writes",
+    "make docs": "test_manual.py runs what it runs",
     "make slow": "runs this test, among others",
     "make docker-batch": "builds an image as root; tests/docker/test_batch.py runs what it runs",
     "docker/batch.sh": "needs that image; tests/docker/test_batch.py runs it",

@@ -43,7 +43,7 @@ def explain(
     if not (entry or is_fabric or policy or setting):
         known = [*glossary.names(), *columns.names(), *fabric_names(), *explained_names.names()]
         known = list(dict.fromkeys(known))
-        remedy = f"{closest_three(asked, known)}; artist list metrics and docs/manual have all"
+        remedy = f"{closest_three(asked, known)}; artist list metrics has all"
         raise UnknownNameError("term", asked, known, remedy)
 
 
