@@ -1,15 +1,17 @@
 """Do the tests notice mistakes? Makes those of `mutations.yaml` one by one, in copies.
 
-    python tests/mutations/mutate.py        # exit code 0: every mutation made its test fail
+    python tests/mutations/mutate.py                      # all; exit code 0: every test noticed
+    python tests/mutations/mutate.py sites FILE:NAME      # what each rule does to a definition
 
-Nothing is changed but copies in a temporary folder, one per processor. The named tests must pass
-without a mutation; then, for each mutation, the one test named must fail (not merely break on
-import). A mutation whose text no longer stands exactly once in its file is a failure too: move its
-anchor.
+Only copies in a temporary folder change, one for each processor. The named tests must pass without
+a mutation. Then each mutation must make its test fail, not merely break on import. A mutation
+changes the syntax tree of one definition by a rule of `rules.py`. A definition that no longer
+exists is a failure too.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import queue
@@ -21,11 +23,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
+from rules import RULES, mutants
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("artist", "tests", "astra_configs", "templates", "traces", "pyproject.toml")
@@ -36,35 +40,45 @@ _T = TypeVar("_T")
 
 
 class Mutation(BaseModel):
-    """One mistake: `edits` of `file`, each text -> text, and the test that must notice."""
+    """One mistake: a rule applied at one position of a definition, and the test that must notice.
+
+    `place` is FILE:NAME. `site` counts the positions of the rule in the definition, from 0.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    mistake: str
+    place: str
     rule: str
-    file: str
-    edits: tuple[tuple[str, str], ...] = Field(min_length=1)
+    site: int = Field(default=0, ge=0)
     test: str
 
+    @property
+    def file(self) -> str:
+        """The file that is changed, relative to the repository."""
+        return self.place.partition(":")[0]
 
-def mutated(text: str, edits: Sequence[tuple[str, str]]) -> str:
-    """The text with every edit made.
+
+def mutated(root: Path, mutation: Mutation) -> str:
+    """The source of the mutation's file with its mistake.
 
     Raises:
-        ValueError: an edit's text does not stand there exactly once.
+        LookupError: the definition no longer exists, or the rule has fewer sites there.
     """
-    for old, new in edits:
-        if (times := text.count(old)) != 1:
-            raise ValueError(f"{old!r} stands there {times} times, expected once")
-        text = text.replace(old, new)
-    return text
+    text = (root / mutation.file).read_text()
+    found = mutants(text, mutation.place.partition(":")[2], mutation.rule)
+    changed = next(islice(found, mutation.site, None), None)
+    if changed is None:
+        raise LookupError(f"{mutation.rule} has no site {mutation.site} in {mutation.place}")
+    return changed
 
 
 def complaint(copy: Path, mutation: Mutation) -> str | None:
     """What is wrong with a mutation; None if its test failed, as it must."""
     file = copy / mutation.file
     try:
-        text = mutated(file.read_text(), mutation.edits)
-    except ValueError as cause:
+        text = mutated(copy, mutation)
+    except (LookupError, FileNotFoundError) as cause:
         return f"no longer applies: {cause}"
     with _instead(file, text):
         code, output = _pytest(copy, [mutation.test])
@@ -102,7 +116,7 @@ def check(root: Path, mutations: Sequence[Mutation]) -> Iterator[str]:
             told = pool.map(ask, [partial(complaint, mutation=x) for x in mutations])
             for mutation, words in zip(mutations, told, strict=True):
                 if words is not None:
-                    yield f"{mutation.file}: {mutation.rule}: {words}"
+                    yield f"{mutation.place}: {mutation.mistake}: {words}"
 
 
 def read(path: Path) -> list[Mutation]:
@@ -110,8 +124,23 @@ def read(path: Path) -> list[Mutation]:
     return [Mutation.model_validate(entry) for entry in yaml.safe_load(path.read_text())]
 
 
-def main() -> int:
-    """Check all mutations of `mutations.yaml`."""
+def sites(place: str) -> Iterator[str]:
+    """What each rule would change in a definition, as lines `rule site: before -> after`."""
+    file, _, name = place.partition(":")
+    text = (ROOT / file).read_text()
+    before = ast.unparse(ast.parse(text)).splitlines()
+    for rule in RULES:
+        for site, changed in enumerate(mutants(text, name, rule)):
+            pairs = zip(before, changed.splitlines(), strict=False)
+            old, new = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
+            yield f"{rule} {site}: {old.strip()} -> {new.strip()}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check all mutations of `mutations.yaml`, or print the sites of a definition."""
+    if arguments:
+        sys.stdout.writelines(f"{line}\n" for line in sites(arguments[-1]))
+        return 0
     mutations = read(Path(__file__).with_name("mutations.yaml"))
     complaints = 0
     for words in check(ROOT, mutations):
@@ -157,4 +186,4 @@ def _pytest(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
