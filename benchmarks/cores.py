@@ -87,7 +87,7 @@ def point(trace: str, racks: int, policy: str) -> dict[str, Any]:
     import time
 
     from artist.config import Scenario
-    from artist.engine.core import core
+    from artist.engine.compiled_core import core
     from artist.garbage_collector import search_rarely
     from artist.run import prepare
 

@@ -81,7 +81,7 @@ def main() -> None:
 def point(trace: Path, racks: int, policy: str) -> dict[str, Any]:
     """One row of the table: simulate in this process and measure it."""
     from artist.config import Scenario
-    from artist.engine.core import core
+    from artist.engine.compiled_core import core
     from artist.results.run_directory import write_run
     from artist.run import simulate
 

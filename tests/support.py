@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from artist.cluster.placement import Placement
-from artist.cluster.shape import Shape, depth
+from artist.cluster.placement_shape import Shape, depth
 from artist.cluster.tree import ClusterTree, Nested, nested
 from artist.contract import (
     NO_SHARED_LINKS,

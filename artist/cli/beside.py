@@ -184,7 +184,7 @@ def _facts(
     contention: ContentionModel,
     calibration: str,
 ) -> dict[str, Any]:
-    from artist.cluster.shape import signature
+    from artist.cluster.placement_shape import signature
 
     rows = [
         {

@@ -1,6 +1,7 @@
 """From text to placements: `8/8@0,8` is 8 GPUs on leaf 0 and 8 on leaf 8.
 
-Text before `@` is a signature (`shape.py`), numbers after it are leaves, `0-3` stands for four.
+Text before `@` is a signature (`placement_shape.py`). Numbers after it are leaves, and `0-3` stands
+for four of them.
 Without leaves, a placement takes the first units, in their order, that have room for its parts. So
 placements written one after the other lie beside each other in the same racks.
 """
@@ -11,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from artist.cluster.placement import Placement
-from artist.cluster.shape import (
+from artist.cluster.placement_shape import (
     Shape,
     depth,
     leaf_counts,

@@ -1,6 +1,6 @@
 """Where a job's GPUs lie: leaves of the cluster tree, and how many GPUs of each.
 
-`shape.py` describes a placement without labels. ASTRA-sim can distinguish no more than that.
+`placement_shape.py` describes a placement without labels; ASTRA-sim cannot tell more apart.
 """
 
 from __future__ import annotations

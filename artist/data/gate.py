@@ -29,13 +29,13 @@ from artist.contract import (
     WrapperPolicy,
     policy_name,
 )
+from artist.contract.gates import without
 from artist.data.homes import Homes
 from artist.data.options import DataOptions
 from artist.data.placed import regions_of
 from artist.data.store import Store
 from artist.data.wide_area import Copies, Copy
 from artist.errors import PolicyError, one_line, shortened
-from artist.refusal import without
 from artist.units import Tick, seconds, size_text
 from artist.workload.job import Job
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from artist.cluster.fabric import Fabric, FabricSystem
-from artist.cluster.shape import Shape
+from artist.cluster.placement_shape import Shape
 from artist.errors import DivisionError
 from artist.estimates.dimensions import asked_shapes, dimensions, system_settings
 from artist.estimates.query import Dimension, Estimate, LatencyQuery

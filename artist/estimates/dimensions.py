@@ -41,7 +41,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from artist.cluster.fabric import Fabric, FabricLevel
-from artist.cluster.shape import (
+from artist.cluster.placement_shape import (
     Shape,
     depth,
     gpus_of,

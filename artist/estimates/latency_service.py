@@ -12,7 +12,7 @@ from functools import partial
 from typing import ClassVar, NamedTuple, Protocol
 
 from artist.cluster.fabric import Fabric
-from artist.cluster.shape import Shape, gpus_of, shape_text
+from artist.cluster.placement_shape import Shape, gpus_of, shape_text
 from artist.errors import BackendError
 from artist.estimates.asked import as_sent, asked_dimensions, query, slowest
 from artist.estimates.calibration import with_constant_share

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from artist.cluster.shape import Shape
+from artist.cluster.placement_shape import Shape
 from artist.errors import ConfigError
 from artist.estimates.query import Estimate, LatencyBackend
 

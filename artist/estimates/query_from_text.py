@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from artist.cluster.fabric import Fabric, with_system
-from artist.cluster.shape import parse_signature, shape_text
+from artist.cluster.placement_shape import parse_signature, shape_text
 from artist.errors import ConfigError
 from artist.estimates.asked import Slowest, as_sent, slowest
 from artist.estimates.dimensions import asked_shapes, dimensions, system_settings

@@ -2,7 +2,7 @@
 
 The engine refuses such decisions. A policy that reads `ClusterView.on_notice` makes none. One that
 does not may give a job the GPUs of another job there, in one answer. Then a job that would start
-waits, and enters the queue again at the next question (`artist/refusal.py`).
+waits, and enters the queue again at the next question (`artist/contract/gates.py`).
 
 Leases of jobs on such units are renewed without a question: nobody could get these GPUs.
 """
@@ -25,7 +25,7 @@ from artist.contract import (
     WrapperPolicy,
     policy_name,
 )
-from artist.refusal import without
+from artist.contract.gates import without
 from artist.units import Tick
 
 TOLD = "the GPUs that it would get are about to leave service"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from artist.cluster.fabric import Fabric
 from artist.cluster.links import Link
 from artist.cluster.placement import Placement
-from artist.cluster.shape import shape
+from artist.cluster.placement_shape import shape
 from artist.cluster.tree import ClusterTree
 from artist.network.demand.curves import Curves
 from artist.network.demand.ways import bytes_on_links, ways

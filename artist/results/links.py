@@ -20,7 +20,7 @@ import numpy as np
 
 from artist.cluster.links import Link
 from artist.cluster.placement import Placement
-from artist.cluster.shape import shape
+from artist.cluster.placement_shape import shape
 from artist.engine.rows import Rows
 from artist.network.demand.curves import Curves
 from artist.network.demand.ways import bytes_on_links, efficiency, ways

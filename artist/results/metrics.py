@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.cluster.placement import Placement, machine_counts
-from artist.cluster.shape import signature
+from artist.cluster.placement_shape import signature
 from artist.cluster.tree import ClusterTree
 from artist.engine.rows import EndReason, PlacementRow, Rows
 from artist.results.fragmentation import fragmented_gpus

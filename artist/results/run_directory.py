@@ -18,7 +18,7 @@ import numpy
 import pydantic
 
 from artist import __version__
-from artist.engine.core import core
+from artist.engine.compiled_core import core
 from artist.io.folders import check_folder, whole_folder
 from artist.io.partials import remove_leftovers
 from artist.results.arrow_tables import arrow_table

@@ -9,7 +9,7 @@ import pytest
 
 from artist.cli.run_remarks import remarks
 from artist.config import Scenario
-from artist.engine.core import core
+from artist.engine.compiled_core import core
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "reference" / "golden_astra1.csv"
 

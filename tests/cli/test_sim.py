@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from artist.cli.commands.sim import communication_sentence
-from artist.engine.core import core
+from artist.engine.compiled_core import core
 from artist.results.terms.glossary import METRICS
 
 SUMMARY_KEYS = [

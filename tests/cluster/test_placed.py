@@ -10,7 +10,7 @@ from support import cluster
 from artist.cluster.fabric import load_fabric
 from artist.cluster.placed import Room
 from artist.cluster.placement import Placement
-from artist.cluster.shape import signature
+from artist.cluster.placement_shape import signature
 from artist.errors import ConfigError
 
 TREE = cluster([8, 8], [8, 8])

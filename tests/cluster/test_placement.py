@@ -9,7 +9,14 @@ from strategies import LEVELS, SIX_LEVELS, placements_on, regular_trees, trees
 from support import cluster, on
 
 from artist.cluster.placement import Placement, machine_counts, tier
-from artist.cluster.shape import Shape, gpus_of, parse_signature, shape, shape_text, signature
+from artist.cluster.placement_shape import (
+    Shape,
+    gpus_of,
+    parse_signature,
+    shape,
+    shape_text,
+    signature,
+)
 from artist.cluster.tree import nested, regular
 from artist.errors import ConfigError
 

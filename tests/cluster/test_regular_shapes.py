@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.cluster.shape import (
+from artist.cluster.placement_shape import (
     Shape,
     is_regular,
     parse_signature,

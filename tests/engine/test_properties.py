@@ -16,7 +16,7 @@ from support import SELF_SUFFICIENT, EstimateByLevel, intervals, make_policy, ru
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.cluster.shape import Shape, gpus_of
+from artist.cluster.placement_shape import Shape, gpus_of
 from artist.cluster.tree import ClusterTree
 from artist.contract import (
     NO_SHARED_LINKS,

@@ -10,7 +10,13 @@ import pytest
 
 import artist
 from artist.cluster.fabric import FabricSystem, load_fabric, with_system
-from artist.cluster.shape import Shape, gpus_of, leaf_counts, parse_signature, regular_around
+from artist.cluster.placement_shape import (
+    Shape,
+    gpus_of,
+    leaf_counts,
+    parse_signature,
+    regular_around,
+)
 from artist.errors import BackendSettingError, ConfigError
 from artist.estimates.dimensions import asked_shapes, dimensions
 from artist.estimates.latency_service import LatencyService

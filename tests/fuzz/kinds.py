@@ -21,7 +21,7 @@ from artist.cluster.cluster_file import load_cluster
 from artist.cluster.fabric import load_fabric
 from artist.cluster.outline import lines, outline
 from artist.cluster.placement import Placement
-from artist.cluster.shape import parse_signature
+from artist.cluster.placement_shape import parse_signature
 from artist.config import Scenario, load_scenario
 from artist.data.catalogue import load_catalogue
 from artist.estimates.calibration import load_calibration

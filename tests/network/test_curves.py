@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from artist.cluster.fabric import load_fabric, with_system
-from artist.cluster.shape import Shape, parse_signature
+from artist.cluster.placement_shape import Shape, parse_signature
 from artist.errors import ConfigError
 from artist.estimates.calibration import CalibratedModels, Calibration, choose_calibration
 from artist.estimates.latency_service import LatencyService

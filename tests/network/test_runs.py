@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runs import job, network, rates, renamed, run
 from support import Script, intervals, make_policy, on, simulator
 
-from artist.cluster.shape import shape
+from artist.cluster.placement_shape import shape
 from artist.contract import Hold, JobView, Start
 from artist.engine.rows import Rows
 from artist.errors import ConfigError

@@ -7,7 +7,7 @@ from support import on
 
 from artist.cluster.fabric import Fabric, load_fabric
 from artist.cluster.links import Link
-from artist.cluster.shape import shape
+from artist.cluster.placement_shape import shape
 from artist.network.demand.curves import Curve, Curves
 from artist.network.demand.traffic import Traffic
 from artist.network.demand.ways import Way, ways

@@ -15,7 +15,7 @@ from artist.astra.messages.groups import algorithm_of
 from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.cluster.links import links
 from artist.cluster.placement import Placement
-from artist.cluster.shape import shape
+from artist.cluster.placement_shape import shape
 from artist.errors import ConfigError
 from artist.estimates.query import Dimension, Topology
 from artist.network.demand.curves import Curves

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from artist.cluster.shape import Shape, depth
+from artist.cluster.placement_shape import Shape, depth
 from artist.cluster.tree import nested
 from artist.contract import Policy
 from artist.engine.rows import Rows

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from artist.cluster.shape import Shape, depth
+from artist.cluster.placement_shape import Shape, depth
 from artist.cluster.tree import nested
 from artist.contract import Policy
 from artist.engine.rows import Rows

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from paper_cases import count, job, leaves, random_traces, run, simulator, times
 
 from artist.cluster.placement import Placement
-from artist.cluster.shape import signature
+from artist.cluster.placement_shape import signature
 from artist.contract import ClusterView
 from artist.policies.shared.placers import PackPlacer
 from artist.policies.themis import auction as module

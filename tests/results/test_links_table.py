@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "network"))
 from runs import job, network, rates, run
 from support import on
 
-from artist.cluster.shape import shape
+from artist.cluster.placement_shape import shape
 from artist.network.demand.ways import bytes_on_links, ways
 from artist.network.models.queues import ETA
 from artist.results.links import link_table

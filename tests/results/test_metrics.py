@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from artist.cluster.shape import depth
+from artist.cluster.placement_shape import depth
 from artist.cluster.tree import nested
 from artist.contract import Rate
 from artist.engine.simulator import Simulator

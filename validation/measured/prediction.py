@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from artist.cluster.fabric import Fabric, with_system
-from artist.cluster.shape import parse_signature
+from artist.cluster.placement_shape import parse_signature
 from artist.estimates.calibration import ModelCalibration
 from artist.estimates.latency_service import LatencyService, single_gpu_ns
 from artist.run import open_backend

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
-from artist.cluster.shape import signature
+from artist.cluster.placement_shape import signature
 from artist.cluster.tree import ClusterTree
 from artist.policies.original.accounts import Account
 from artist.policies.original.hash_order import HashOrder

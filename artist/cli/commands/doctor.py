@@ -39,7 +39,7 @@ def _try(name: str, check: Callable[[], str]) -> tuple[str, bool, str]:
 
 
 def _core() -> str:
-    from artist.engine.core import core
+    from artist.engine.compiled_core import core
 
     return core()
 

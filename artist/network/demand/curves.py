@@ -19,7 +19,7 @@ from functools import partial
 from typing import NamedTuple
 
 from artist.cluster.fabric import Fabric
-from artist.cluster.shape import Shape, gpus_of
+from artist.cluster.placement_shape import Shape, gpus_of
 from artist.errors import BackendError, ConfigError
 from artist.estimates.asked import as_sent, asked_dimensions, query, slowest
 from artist.estimates.calibration import with_constant_share

@@ -17,7 +17,7 @@ from operator import truediv
 from typing import ClassVar
 
 from artist.cluster.placement import Placement
-from artist.cluster.shape import Shape, shape
+from artist.cluster.placement_shape import Shape, shape
 from artist.cluster.tree import ClusterTree
 from artist.contract import NO_SHARED_LINKS, JobView, Rate, SharedLinks
 from artist.estimates.query import Estimate

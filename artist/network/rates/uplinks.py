@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from artist.cluster.links import Link, both_directions
 from artist.cluster.placement import Placement
-from artist.cluster.shape import shape
+from artist.cluster.placement_shape import shape
 from artist.cluster.tree import ClusterTree
 from artist.contract import LinkPattern, Uplink, UpPhase
 from artist.network.demand.curves import Curves, Sent

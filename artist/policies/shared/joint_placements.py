@@ -12,7 +12,7 @@ from itertools import combinations, islice
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
-from artist.cluster.shape import Shape, shape
+from artist.cluster.placement_shape import Shape, shape
 from artist.contract import ClusterView
 from artist.policies.shared.packing import best_level, pack_in_unit
 from artist.policies.shared.sharing import Busy, Sharing

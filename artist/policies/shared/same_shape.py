@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
-from artist.cluster.shape import Shape, shape
+from artist.cluster.placement_shape import Shape, shape
 from artist.cluster.tree import ClusterTree
 from artist.policies.shared.packing import pack_in_unit
 

@@ -1,0 +1,74 @@
+"""What the engine, policies and rate functions agree on.
+
+    engine --ClusterView--> policy        --Decision-->     engine    at a question
+    engine --JobView-->     rate function --Rate-->         engine    when jobs change
+                            event source  --OutsideEvent--> engine    what no trace tells
+
+The engine owns time and GPUs. A policy never moves a GPU and never sees the future. The engine
+asks it at most once per instant, after everything of that instant has happened. It applies the
+decisions of one answer together: first it releases GPUs, then it claims GPUs.
+
+A job is addressed by its **handle**: its position in the order of arrival. Policies and rate
+functions get no other name of a job, so a name cannot influence a result.
+
+Each part has a file; all names can be imported from here.
+"""
+
+from artist.contract.decisions import (
+    MOST_WORDS,
+    Decision,
+    Hold,
+    Migrate,
+    Preempt,
+    Start,
+    Turn,
+    Wait,
+    Wake,
+)
+from artist.contract.links import (
+    NO_SHARED_LINKS,
+    LinkPattern,
+    LinksNow,
+    Moves,
+    NoSharedLinks,
+    PatternsUnknown,
+    SharedLinks,
+    Slowdowns,
+    Uplink,
+    UpPhase,
+)
+from artist.contract.outside_events import (
+    EventSource,
+    Notice,
+    Outage,
+    OutsideEvent,
+    Restore,
+    Withdraw,
+)
+from artist.contract.policy import (
+    CORE_TABLES,
+    BasePolicy,
+    Options,
+    Policy,
+    WrapperPolicy,
+    policy_name,
+)
+from artist.contract.rates import NO_CHECKPOINT, Checkpoint, CheckpointRule, Rate, RateFunction
+from artist.contract.views import (
+    NOBODY_ON_NOTICE,
+    ClusterView,
+    DataView,
+    JobView,
+    WhatIf,
+    nothing_to_try,
+)
+
+__all__ = [
+    "CORE_TABLES", "MOST_WORDS", "NOBODY_ON_NOTICE", "NO_CHECKPOINT", "NO_SHARED_LINKS",
+    "BasePolicy", "Checkpoint", "CheckpointRule", "ClusterView", "DataView", "Decision",
+    "EventSource", "Hold", "JobView", "LinkPattern", "LinksNow", "Migrate", "Moves",
+    "NoSharedLinks", "Notice", "Options", "Outage", "OutsideEvent", "PatternsUnknown", "Policy",
+    "Preempt", "Rate", "RateFunction", "Restore", "SharedLinks", "Slowdowns", "Start", "Turn",
+    "UpPhase", "Uplink", "Wait", "Wake", "WhatIf", "Withdraw", "WrapperPolicy",
+    "nothing_to_try", "policy_name",
+]  # fmt: skip

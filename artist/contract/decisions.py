@@ -1,0 +1,103 @@
+"""What a policy may answer: start, preempt, migrate or hold a job, wake up later, give a reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from artist.cluster.placement import Placement
+from artist.units import Tick
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Give a waiting job these GPUs."""
+
+    handle: int
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """Take a running job's GPUs. It waits again and keeps its whole iterations.
+
+    `reason`, if given, is written beside the end of the job's interval.
+    """
+
+    handle: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Migrate:
+    """Move a running job to other GPUs. It keeps its whole iterations; `reason` as in `Preempt`."""
+
+    handle: int
+    placement: Placement
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """When a job's iterations are to start, so that jobs of one group send in turn (time-shifts).
+
+    At `start`, and then every `period`. Only the differences between jobs of a group count: where
+    one falls behind, the others wait for it. A job is made to wait once it is ahead by more than
+    `slack`; with None never, so that the jobs drift apart.
+    """
+
+    group: int
+    start: Tick
+    period: Tick
+    slack: Tick | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Let a job keep its GPUs and stand still until a tick; `reason` as in `Preempt`.
+
+    With `turn`, the job takes turns with others from then on, as long as it keeps its GPUs. A hold
+    without one ends that. Rate functions that know phases take turns into account.
+
+    The job must run once the answer is applied: it runs already, or the same answer starts it. The
+    iteration in progress goes on afterwards where it stopped; a restart goes on during the hold. A
+    shorter hold does not end a longer one.
+
+    A lease keeps its due tick. If that falls into the hold, the lease ends at the first end of an
+    iteration after it. A hold in the answer that starts its job ends no interval, so its reason is
+    not written.
+    """
+
+    handle: int
+    until: Tick
+    reason: str = ""
+    turn: Turn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """Ask again at this tick even if nothing happens until then.
+
+    Waking up for ever without deciding anything is an error (`engine/livelock.py`).
+    """
+
+    at: Tick
+
+
+MOST_WORDS = 200
+"""A reason is a sentence of this many characters at most; there may be one per job and question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Tell why a job waits, in at most `MOST_WORDS` characters. It changes nothing else.
+
+    The job must wait once the answer is applied. The words stand until the policy tells others or
+    the job gets GPUs, so telling the same again writes no row.
+    """
+
+    handle: int
+    reason: str
+
+
+Decision: TypeAlias = Start | Preempt | Migrate | Hold | Wake | Wait

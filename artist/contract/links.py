@@ -1,0 +1,121 @@
+"""What a rate function says about links that jobs share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol, TypeAlias
+
+from artist.cluster.placement import Placement
+from artist.workload.job import Job
+
+Uplink: TypeAlias = "tuple[int, int]"
+"""Level of the tree, and unit of this level: its links to and from the rest."""
+
+Moves: TypeAlias = "Mapping[int, tuple[Job, Placement] | None]"
+"""By handle: where a job would be; None if it would have no GPUs."""
+
+
+class Slowdowns(NamedTuple):
+    """How much longer iterations take than without others, on average: 0.1 is 10 % longer."""
+
+    own: float
+    """Of the job that was asked about."""
+    beside: Mapping[int, float]
+    """By handle: of every job that shares a link with it which binds."""
+
+    @property
+    def most(self) -> float:
+        """The largest of them."""
+        return max(self.own, *self.beside.values(), 0.0)
+
+
+class UpPhase(NamedTuple):
+    """What a job sends over an uplink, alone: from `up_s` before the end of its iteration on."""
+
+    up_s: float
+    out_bytes_per_s: float
+    in_bytes_per_s: float
+
+
+class LinkPattern(NamedTuple):
+    """What a job does on links in every iteration, alone. Down comes first, then Up, once."""
+
+    iteration_s: float
+    up: Mapping[Uplink, UpPhase]
+    """By uplink on which the job sends."""
+
+
+class SharedLinks(Protocol):
+    """What a rate function says about links before jobs are on them.
+
+    `moves` change where jobs are. An answer depends on no name.
+    """
+
+    @property
+    def phases_count(self) -> bool:
+        """Whether speeds depend on when jobs send: `Turn` has an effect."""
+        ...
+
+    def pattern(self, job: Job, placement: Placement) -> LinkPattern:
+        """What a job on these GPUs sends on which uplinks; nothing if that is not known."""
+        ...
+
+    def capacity(self, uplink: Uplink) -> float:
+        """Bytes per second that an uplink carries in one direction."""
+        ...
+
+    def busy(self, moves: Moves) -> Mapping[Uplink, float]:
+        """How busy uplinks are; 0 for those that are missing. Larger is busier."""
+        ...
+
+    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+        """What a job on these GPUs would lose, and who is beside it. A lone job loses nothing."""
+        ...
+
+
+class PatternsUnknown:
+    """What jobs send on links is not known. A base of `SharedLinks` that know no bytes."""
+
+    phases_count = False
+
+    def pattern(self, job: Job, placement: Placement) -> LinkPattern:
+        """A job that sends nothing."""
+        return LinkPattern(math.inf, {})
+
+    def capacity(self, uplink: Uplink) -> float:
+        """Whatever is sent."""
+        return math.inf
+
+
+class NoSharedLinks(PatternsUnknown):
+    """Jobs do not meet on links: nothing is busy, and nobody loses anything."""
+
+    def busy(self, moves: Moves) -> Mapping[Uplink, float]:
+        """Nothing is busy."""
+        return {}
+
+    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+        """Nobody is slowed down."""
+        return Slowdowns(0.0, {})
+
+
+NO_SHARED_LINKS = NoSharedLinks()
+
+
+class LinksNow:
+    """Links at a question: of a rate function that has not heard yet who has just lost GPUs."""
+
+    def __init__(self, links: SharedLinks, gone: Moves) -> None:
+        self._links, self._gone = links, gone
+        self.phases_count = links.phases_count
+        self.pattern = links.pattern
+        self.capacity = links.capacity
+
+    def busy(self, moves: Moves) -> Mapping[Uplink, float]:
+        """As `SharedLinks.busy`."""
+        return self._links.busy({**self._gone, **moves})
+
+    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+        """As `SharedLinks.slowdowns`."""
+        return self._links.slowdowns(job, placement, {**self._gone, **moves})

@@ -1,0 +1,108 @@
+"""A scheduler: its interface, and the bases that policies and wrappers extend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.contract.decisions import Decision
+from artist.contract.views import ClusterView, JobView
+from artist.io.documents import Document
+from artist.units import Tick
+
+CORE_TABLES = (
+    "jobs", "placements", "timeline", "waits", "links", "turns", "outages", "failure_sizes",
+    "tenants", "tenant_use", "priorities",
+)  # fmt: skip
+"""The tables that a run itself may have; no policy may give tables of these names."""
+
+
+class Policy(Protocol):
+    """A scheduler. State that it keeps must survive pickling and deep copies.
+
+    It is made from its options; a wrapper also from its host. If the constructor has a parameter
+    `draws`, it gets the run's random numbers (`artist.rng.Draws`). A policy takes chance from
+    nowhere else.
+    """
+
+    lease: Tick | None
+    """How long a job keeps its GPUs before it competes again; None for ever. The simulator is given
+    it once, at the start."""
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """Answer one question."""
+        ...
+
+    def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
+        """Whether leases that end matter, at an instant at which nothing else asks a question.
+
+        It is not asked where a job arrives, finishes or was preempted, or a wake-up is due: there
+        `decide` is. A rate that changes asks no question.
+
+        The answer False spares the question: the jobs keep their GPUs for another lease. Return
+        False only if `decide` would return no decisions and would not change the policy's state.
+        """
+        ...
+
+    def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Extra result tables by name, written to NAME.parquet when all jobs have finished.
+
+        A table is a list of rows, dicts with the same keys. None of `CORE_TABLES` may be a name.
+        """
+        ...
+
+
+class Options(Document):
+    """Base of a policy's options. Every field has help text and a default with its source."""
+
+
+class BasePolicy:
+    """What most policies share: no lease, every end of a lease is a question, no extra tables."""
+
+    lease: Tick | None = None
+    remembers_placements = False
+    """Whether it keeps books of its own of who has which GPUs. Then no wrapper may give a job other
+    GPUs than it does."""
+
+    reads_gpu_kinds = False
+    """Whether it gives jobs GPUs of the kinds that they accept only (`Job.gpu_kinds`)."""
+
+    def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
+        """True. Override it to save questions (`Policy.contests`)."""
+        return True
+
+    def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """No extra tables."""
+        return {}
+
+
+class WrapperPolicy:
+    """Base of a policy that takes another one inside and forwards what it does not change."""
+
+    def __init__(self, host: Policy) -> None:
+        self.host = host
+        self.lease = host.lease
+        self.remembers_placements = getattr(host, "remembers_placements", False)
+
+    @property
+    def called(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """The answer of the policy inside."""
+        return self.host.decide(view)
+
+    def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
+        """What the policy inside says."""
+        return self.host.contests(ended, free, now)
+
+    def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """The tables of the policy inside."""
+        return self.host.tables()
+
+
+def policy_name(policy: Policy) -> str:
+    """What messages call a policy: its class, unless it says otherwise."""
+    return str(getattr(policy, "called", type(policy).__name__))

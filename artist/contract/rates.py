@@ -1,0 +1,90 @@
+"""How fast jobs run, and the checkpoints that cost them time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+from artist.cluster.placement import Placement
+from artist.contract.links import SharedLinks
+from artist.contract.views import JobView
+from artist.units import TICKS_PER_S, Tick
+from artist.workload.job import Job
+
+
+class Rate(NamedTuple):
+    """How fast a job runs on its GPUs until the engine is told otherwise.
+
+    An iteration takes `iteration_s` seconds and is worth `worth` iterations of the job as
+    submitted: 1 on the GPUs that it asked for, 0.5 on half of them. `alone_iteration_s` is what
+    an iteration would take by the estimate: no other job, and no limit of the job's own uplinks.
+    The rate function is asked again when the job has done `until_iteration` submitted iterations in
+    all, or at the tick `until`. A point that does not lie after now and before the job's finish is
+    ignored. The engine refuses rates that no job can run at (`engine/progress.py`).
+    """
+
+    iteration_s: float
+    worth: float
+    source: str
+    alone_iteration_s: float
+    until_iteration: float | None = None
+    until: Tick | None = None
+
+    def same_speed(self, other: Rate) -> bool:
+        """Whether the rates are equal apart from `until` and `until_iteration`."""
+        return (
+            self.iteration_s == other.iteration_s
+            and self.worth == other.worth
+            and self.source == other.source
+            and self.alone_iteration_s == other.alone_iteration_s
+        )
+
+    @property
+    def submitted_iteration_s(self) -> float:
+        """Seconds per iteration of the job as submitted."""
+        return self.iteration_s / self.worth
+
+
+class RateFunction(Protocol):
+    """How fast jobs run: the one source of speed."""
+
+    @property
+    def links(self) -> SharedLinks:
+        """What it knows of links; `NO_SHARED_LINKS` if jobs do not meet there."""
+        ...
+
+    def __call__(
+        self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
+    ) -> Mapping[int, Rate]:
+        """Rates by handle.
+
+        `changed` holds the jobs that started, moved, were held, lost their GPUs or finished at
+        this instant, and those whose rate has come to its `until`. The answer must name every one
+        of them that runs, and may name any other running job. `JobView.former_placement` tells
+        which GPUs a job has left: at this instant if it waits, finished or `started` now.
+        """
+        ...
+
+    def alone(self, job: Job, placement: Placement) -> Rate:
+        """The rate of a job on some GPUs by the estimate, without any links. A policy may ask."""
+        ...
+
+
+class Checkpoint(NamedTuple):
+    """A job writes its state after every `interval` of work, and stands still for `cost` meanwhile.
+
+    Both are ticks. Without an interval it never does.
+    """
+
+    interval: Tick | None
+    cost: Tick
+
+    def per_iteration_s(self, every: int) -> float:
+        """What it adds to an iteration if it is written after `every` of them, seconds."""
+        return self.cost / every / TICKS_PER_S
+
+
+NO_CHECKPOINT = Checkpoint(None, 0)
+
+CheckpointRule: TypeAlias = "Callable[[Job, Placement], Checkpoint]"
+"""When a job on some GPUs writes checkpoints; asked at the start of each stay."""

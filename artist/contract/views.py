@@ -1,0 +1,162 @@
+"""What policies and rate functions see: a job, the cluster at a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
+from artist.contract.decisions import Decision, Turn
+from artist.contract.links import SharedLinks
+from artist.errors import InvariantError
+from artist.units import Tick
+from artist.workload.job import Job
+
+if TYPE_CHECKING:
+    from artist.contract.policy import Policy
+    from artist.contract.rates import Rate
+
+
+class JobView(Protocol):
+    """What a policy or rate function may know of a job that has arrived.
+
+    A policy gets jobs that have not finished; a rate function also those that finish now.
+    """
+
+    @property
+    def job(self) -> Job:
+        """The job as submitted."""
+
+    @property
+    def handle(self) -> int:
+        """Position in the order of arrival: how decisions and mappings name the job."""
+
+    @property
+    def entered(self) -> Tick:
+        """When it last entered the queue (arrival, or loss of its GPUs)."""
+
+    @property
+    def started(self) -> Tick:
+        """When it got its present GPUs. Without meaning for a waiting job."""
+
+    @property
+    def placement(self) -> Placement | None:
+        """Its GPUs; None while it waits."""
+
+    @property
+    def former_placement(self) -> Placement | None:
+        """The GPUs of its stay before this one, or of its last stay if it waits; else None."""
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs it holds; 0 while it waits."""
+
+    @property
+    def tier(self) -> int:
+        """Index of the outermost level that its placement spans; -1 while it waits."""
+
+    def run_ticks(self, now: Tick) -> Tick:
+        """Time for which it has held GPUs."""
+
+    def service_gpu_ticks(self, now: Tick) -> int:
+        """Attained service: GPUs x time held, exactly."""
+
+    def service_gpu_s(self, now: Tick) -> float:
+        """Attained service in GPU-seconds, rounded. Compare `service_gpu_ticks` instead."""
+
+    def iterations_done(self, now: Tick) -> int:
+        """Whole iterations completed."""
+
+    def phase(self, now: Tick) -> float:
+        """The part of the iteration in progress that is done, from 0 to below 1."""
+
+    @property
+    def rate(self) -> Rate | None:
+        """How fast it has run since the last question; None while it waits."""
+
+    @property
+    def productive_from(self) -> Tick:
+        """When its last restart or hold ends: before, it stands still."""
+
+    @property
+    def turn(self) -> Turn | None:
+        """When its iterations are to start, if it takes turns with others."""
+
+
+class DataView(Protocol):
+    """Which tables are where, as a policy may know it. Regions are units of the level `region`."""
+
+    def regions_holding(self, job: Job) -> tuple[int, ...]:
+        """The regions that hold every table of a job, ascending; all if it names no table."""
+        ...
+
+    def missing_bytes(self, job: Job, region: int) -> int:
+        """Bytes of the job's tables that a region does not hold yet."""
+        ...
+
+
+class WhatIf(Protocol):
+    """Tries an answer on a copy of the run, in which no job arrives any more and nothing fails."""
+
+    def __call__(self, answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
+        """When each job in the system would finish, by handle.
+
+        The copy is given the answer, and from then on asks a copy of `policy`. Neither the run nor
+        the policy changes.
+
+        Raises:
+            PolicyError: the answer is unlawful, or jobs are left over.
+        """
+        ...
+
+
+def nothing_to_try(answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
+    """Where there is no run: of a view that was made by hand."""
+    raise InvariantError("this view is of no run, so nothing can be tried")
+
+
+NOBODY_ON_NOTICE: Mapping[int, Tick] = MappingProxyType({})
+
+
+class ClusterView(NamedTuple):
+    """The state of the cluster at a question; valid until the question is answered."""
+
+    now: Tick
+    free: FreeGpus
+    """Read it. Take a `copy()` to try placements on."""
+    waiting: Mapping[int, JobView]
+    """By handle, in the order in which the jobs entered the queue."""
+    running: Mapping[int, JobView]
+    """By handle."""
+    entered: Sequence[JobView]
+    """Jobs that entered the queue since the last question. They arrived or lost their GPUs."""
+    lease_ended: Sequence[JobView]
+    """Running jobs whose lease ends now. A job that is neither preempted nor migrated keeps its
+    GPUs for another lease, at no cost."""
+    finished: Sequence[int]
+    """Handles of the jobs that finished since the last question."""
+    alone: Callable[[Job, Placement], Rate]
+    """The rate of a job on some GPUs by the estimate, without any links (`RateFunction.alone`)."""
+    links: SharedLinks
+    """How busy links are, and what a job would lose on them (`RateFunction.links`)."""
+    what_if: WhatIf = nothing_to_try
+    """What an answer would lead to if nobody came any more. It costs a run of the jobs here."""
+    data: DataView | None = None
+    """Which tables are where; None in a run without data (`artist/data`)."""
+    on_notice: Mapping[int, Tick] = NOBODY_ON_NOTICE
+    """Leaves that will leave service, and when. Jobs there may stay until then, or leave. None of
+    these GPUs is free, and none becomes free: no job may start on them or move to them."""
+
+    @property
+    def cluster(self) -> ClusterTree:
+        """The tree of levels."""
+        return self.free.tree
+
+    def frees(self, job: JobView) -> bool:
+        """Whether others could get the GPUs of a running job: none of them is on notice."""
+        if not self.on_notice or job.placement is None:
+            return True
+        return not any(leaf in self.on_notice for leaf in job.placement.leaves)
