@@ -504,12 +504,6 @@ def _made(
 
 def _refuse_former_options(chosen: Mapping[str, Any], options: type[Options]) -> None:
     """Say what has become of options that policies once had."""
-    if "rules" in chosen and "rules" not in options.model_fields:
-        known = ", ".join(entry.id for entry in POLICIES if entry.id.endswith("-original"))
-        raise ConfigError(
-            f"policy.rules={chosen['rules']}: the original simulator's schedulers are policies of "
-            f"their own: {known}"
-        )
     if "seed" in chosen and "seed" not in options.model_fields:
         raise ConfigError(
             f"policy.seed={shortened(chosen['seed'])}: policies draw from the scenario's seed and "

@@ -20,12 +20,9 @@ from artist.trace.synthetic.generate import synth_jobs
 TRACES = Path(os.environ.get("TRACES", Path(__file__).parents[2] / "shared" / "traces"))
 LOAD, SEED = 0.9, 7
 
-# The original simulator's schedulers are there to be compared with, not to be fast. A wrapper
-# needs another policy, and `learned` a file.
+# A wrapper needs another policy, and `learned` a file.
 POLICY_NAMES = [
-    entry.id
-    for entry in POLICIES
-    if not (entry.wraps or entry.host or entry.id.endswith("-original") or entry.id == "learned")
+    entry.id for entry in POLICIES if not (entry.wraps or entry.host or entry.id == "learned")
 ]
 
 

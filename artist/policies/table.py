@@ -12,7 +12,6 @@ TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
 CASSINI = "Rajasekaran et al., CASSINI, NSDI 2024"
 MAST = "Choudhury et al., MAST, OSDI 2024"
 RL = "Ryu and Eo, Network contention-aware cluster scheduling with reinforcement learning, 2023"
-ORIGINAL = "the simulator of Dally's authors; docs/original-simulator.md"
 
 APART = {"placement": "least-contended", "most_slowdown": 2 / 3}
 """What the baselines to learned policies add: idle links first, and no start where a job would keep
@@ -226,44 +225,6 @@ POLICIES = Registry(
             {"network": "rl-hybrid", "on_none": "greedy", "caution": 0.2},
             everyday=False,
             knows_run_times=True,
-        ),
-        Entry(
-            "dally-original",
-            "artist.policies.original.dally:OriginalDally",
-            "Dally as the original simulator has it",
-            ORIGINAL,
-            everyday=False,
-        ),
-        Entry(
-            "dally-manual-original",
-            "artist.policies.original.dally:OriginalDally",
-            "dally-manual as the original simulator has it",
-            ORIGINAL,
-            {"timers": "manual"},
-            everyday=False,
-        ),
-        Entry(
-            "dally-no-wait-original",
-            "artist.policies.original.dally:OriginalDally",
-            "dally-no-wait as the original simulator has it",
-            ORIGINAL,
-            {"timers": "none"},
-            everyday=False,
-        ),
-        Entry(
-            "dally-fully-consolidated-original",
-            "artist.policies.original.dally:OriginalDally",
-            "dally-fully-consolidated as the original simulator has it",
-            ORIGINAL,
-            {"timers": "unbounded"},
-            everyday=False,
-        ),
-        Entry(
-            "tiresias-original",
-            "artist.policies.original.tiresias:OriginalTiresias",
-            "Tiresias as the original simulator has it",
-            ORIGINAL,
-            everyday=False,
         ),
     ],
 )

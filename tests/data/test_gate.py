@@ -169,8 +169,7 @@ def test_a_policy_that_waits_for_nothing_is_told_why_its_job_waits(run: Run) -> 
         )
 
 
-# The schedulers of the original simulator know no job that loses its GPUs at once.
-@pytest.mark.parametrize("policy", [x for x in SELF_SUFFICIENT if not x.endswith("-original")])
+@pytest.mark.parametrize("policy", SELF_SUFFICIENT)
 def test_every_policy_finishes_its_jobs_beside_their_data(run: Run, policy: str) -> None:
     tables = ("", "ads", "user", "logs", "ads logs")
     rows = [f"j{i},{i},{1 + i % 4},vgg11,{50 + 30 * i},1.0,{tables[i % 5]}" for i in range(12)]

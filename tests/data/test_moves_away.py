@@ -42,8 +42,14 @@ def test_a_move_away_from_data_costs_the_job_its_gpus_only_if_others_get_them(
     assert result.summary["preemptions"] == int(takes)
 
 
-KNOWN = [x for x in SELF_SUFFICIENT if not x.endswith("-original")]
-POLICIES = [*KNOWN, "rl-base", "rl-hybrid", "quota(srsf)", "lookahead(srsf)", "cassini(las)"]
+POLICIES = [
+    *SELF_SUFFICIENT,
+    "rl-base",
+    "rl-hybrid",
+    "quota(srsf)",
+    "lookahead(srsf)",
+    "cassini(las)",
+]
 
 
 def finished(run: Run, folder: Path, policy: str, seed: int) -> int:

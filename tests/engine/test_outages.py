@@ -11,7 +11,6 @@ from support import (
     finishes,
     intervals,
     job,
-    make_policy,
     on,
     simulator,
 )
@@ -151,11 +150,3 @@ def test_victims_enter_the_queue_in_order_of_arrival() -> None:
     view = engine.next_question()
     assert view is not None
     assert list(view.waiting) == [state.handle for state in view.entered] == [0, 1, 2]
-
-
-def test_the_original_simulators_schedulers_say_that_they_know_no_outages() -> None:
-    events = Outage(Withdraw(100 * S, on({0: 8})), Restore(200 * S, on({0: 8})))
-    jobs = [job("a", gpus=8, iterations=1000)]
-    engine = simulator(cluster([8]), jobs, events=events)
-    with pytest.raises(PolicyError, match="job 'a' lost its GPUs in an outage; the original"):
-        engine.run(make_policy("dally-original"))

@@ -16,7 +16,6 @@ from failures.made import exponential, run_with_failures
 from artist.cluster.tree import ClusterTree, nested
 from artist.contract import Policy
 from artist.engine.rows import FAILED, FINISHED, Rows
-from artist.errors import PolicyError
 from artist.policies.learned.policy import SHIPPED
 from artist.policies.table import POLICIES as TABLE
 from artist.results.failures.tables import job_costs
@@ -27,14 +26,11 @@ from artist.units import TICKS_PER_S, ticks
 from artist.workload.job import Job
 from artist.workload.tenants import Tenant
 
-KNOW_NO_OUTAGES = [entry.id for entry in TABLE if entry.id.endswith("-original")]
-"""The original simulator's schedulers, which say so once a job is hit."""
-
 HOSTS = ("fifo", "srsf", "dally")
 """Policies inside wrappers: one that never preempts, one that preempts at once, one with leases."""
 
 POLICIES = [
-    *(x.id for x in TABLE if not x.wraps and x.id not in KNOW_NO_OUTAGES),
+    *(x.id for x in TABLE if not x.wraps),
     *(f"{x.id}({HOSTS[0]})" for x in TABLE if x.wraps),
 ]
 
@@ -178,22 +174,8 @@ def test_the_laws_hold_under_failures(policy: str) -> None:
     assert sum(assert_lawful(policy, seed) for seed in range(4)) > 0
 
 
-@pytest.mark.parametrize("policy", KNOW_NO_OUTAGES)
-def test_ports_of_code_without_outages_keep_the_laws_until_they_say_that_a_job_was_hit(
-    policy: str,
-) -> None:
-    said = 0
-    for seed in range(8):
-        try:
-            assert_lawful(policy, seed)
-        except PolicyError as refusal:
-            assert "lost its GPUs in an outage; the original simulator has no" in str(refusal)
-            said += 1
-    assert said
-
-
 def test_every_policy_of_the_table_is_among_them() -> None:
-    tested = {name.partition("(")[0] for name in POLICIES} | {*KNOW_NO_OUTAGES}
+    tested = {name.partition("(")[0] for name in POLICIES}
     assert tested == {entry.id for entry in TABLE}
 
 

@@ -12,23 +12,16 @@ import yaml
 
 from artist.cluster.placement_shape import Shape, depth
 from artist.cluster.tree import nested
-from artist.contract import Policy
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.estimates.query import Estimate
 from artist.network.rates.iteration_time_alone import AloneRates
-from artist.policies.table import POLICIES
+from artist.run import open_policy
 from artist.units import seconds
 from artist.workload.job import Job
 
 CASES = sorted((Path(__file__).parent / "handworked").glob("*.yaml"))
 COMPUTE_NS = 1_000_000
-
-
-def make_policy(name: str, options: dict[str, object]) -> Policy:
-    entry = POLICIES[name]
-    policy = entry.load()
-    return policy(policy.Options.model_validate({**entry.preset, **options}))
 
 
 def run_case(case: dict) -> Rows:
@@ -51,7 +44,7 @@ def run_case(case: dict) -> Rows:
         for name, arrival, gpus, iterations, *_ in case["jobs"]
     ]
     tree = nested(("machine", "rack", "network"), case["cluster"])
-    policy = make_policy(case["policy"], case.get("options", {}))
+    policy = open_policy(case["policy"], case.get("options", {}))
     simulator = Simulator(tree, jobs, AloneRates(tree, estimate), lease=policy.lease, check=True)
     return simulator.run(policy)
 

@@ -7,8 +7,6 @@ import pytest
 from artist.cluster.tree import nested
 from artist.config import Scenario
 from artist.engine.simulator import Simulator
-from artist.errors import ConfigError
-from artist.policies.table import POLICIES
 from artist.run import open_policy, simulate
 from artist.testing import LevelRates, check_policy
 from artist.workload.job import Job
@@ -42,9 +40,3 @@ def test_draws_follow_from_the_seed() -> None:
         return simulate(scenario).table("placements").signature.tolist()
 
     assert where(1) == where(1) != where(2)
-
-
-def test_a_host_with_books_of_its_own_is_refused() -> None:
-    with pytest.raises(ConfigError, match="keeps books of its own"):
-        open_policy("random-placement(dally-original)", {})
-    assert POLICIES["random-placement"].wraps

@@ -8,10 +8,6 @@
   Leases, arrivals and periods are such that no iteration is ever cut. So the jobs stay equal at
   every question, and every row keeps its GPUs and times.
 
-The schedulers of the original simulator (`*-original`) are left out, of all three. Their
-clock and priorities are sums of floats, in the order of the original program. Later times are
-rounded otherwise, and its decisions follow from that rounding (`policies/original/accounts.py`).
-They also have two constants in seconds: the delays of an offer (`policies/original/scheduler.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +33,6 @@ from artist.testing import LevelRates
 from artist.units import ticks
 from artist.workload.job import Job
 
-NAMES = [name for name in SELF_SUFFICIENT if not name.endswith("-original")]
 AUTO_TIMERS = {"dally", "dally-within-level"}
 ROUNDED = 100
 """Their timers are means and deviations, rounded to ticks. Four times a rounded timer may differ by
@@ -53,7 +48,7 @@ VARIANTS: dict[str, Sequence[Mapping[str, Any]]] = {
     "themis": [{"fairness_knob": 0.0}, {"fairness_knob": 0.7, "leftover": "worst-first"}, {}],
     "gandiva": [{"fragmented_share": 0.5}, {"migrate": False}],
 }
-CASES = [(name, options) for name in NAMES for options in VARIANTS.get(name, [{}])]
+CASES = [(name, options) for name in SELF_SUFFICIENT for options in VARIANTS.get(name, [{}])]
 IDS = [f"{name}-{index}" for index, (name, _) in enumerate(CASES)]
 
 # Times of the options that are made short, so that they matter in short traces; seconds.

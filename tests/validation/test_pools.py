@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from artist.errors import TraceError
-from artist.policies.original.scheduler import POOL
 from validation.original.files import RecordedTrace, read_run, read_trace
 from validation.original.pools import read_totals, with_pools
+from validation.original.scheduler import POOL
 
 TRACE = """job_id,arrival_s,gpus,model,iterations,compute_s,user
 1,0.0,2,BERT,3000,0.001,u

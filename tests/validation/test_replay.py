@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from artist.errors import TraceError
-from artist.policies.original.hash_order import HashOrder
 from validation.original.files import read_run, read_trace, trace_of
+from validation.original.hash_order import HashOrder
 from validation.original.replay import Agreement, Replay
 from validation.original.runs import cluster
 from validation.original.schemes import GRANULARITY, scheduler

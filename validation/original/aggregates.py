@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from artist.engine.rows import Rows
 from artist.units import seconds
 from validation.original.runs import run
-from validation.original.schemes import registered
+from validation.original.schemes import SCHEMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def cells(results: Iterable[Mapping[str, str]], traces: Iterable[str]) -> list[C
             float(row["makespan_s"]),
         )
         for row in results
-        if row["trace"] in known and registered(row["scheme"])
+        if row["trace"] in known and row["scheme"] in SCHEMES
     ]
 
 

@@ -17,9 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from artist.errors import TraceError
-from artist.policies.original.scheduler import POOL
 from artist.workload.job import Job
 from validation.original.files import RecordedRun, RecordedTrace
+from validation.original.scheduler import POOL
 
 
 def pool_of(job: Job, remaining: int, granularity: int) -> int:

@@ -1,7 +1,7 @@
 """Decision by decision: would our policy have decided as the original did?
 
 Before each recorded allocation, the state of cluster and jobs is rebuilt from the rows before it.
-Then the policy's round (`artist/policies/original/queue.py`) names the next grant. It agrees if it
+Then the policy's round (`bids.py`) names the next grant. It agrees if it
 names the same job, the same tier and the same shape. It may name another of several equal machines;
 how often even the GPUs are the same is counted too. A grant to another job whose priority differs
 by at most 1e-9 is counted as a tie.
@@ -16,11 +16,10 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
 from artist.cluster.placement_shape import signature
 from artist.cluster.tree import ClusterTree
-from artist.policies.original.accounts import Account
-from artist.policies.original.hash_order import HashOrder
-from artist.policies.original.queue import Bid, BidQueue, Grant
-from artist.policies.original.rules import OriginalRule
+from validation.original.accounts import Account
+from validation.original.bids import Bid, BidQueue, Grant, OriginalRule
 from validation.original.files import Allocation, RecordedRun, RecordedTrace
+from validation.original.hash_order import HashOrder
 from validation.original.pools import pool_of
 
 # Smaller differences of priorities can be rounding.

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from artist.errors import TraceError
 from artist.io.writing import write_whole
-from artist.policies.original.hash_order import HashOrder
 from validation.original.aggregates import cells, compare
 from validation.original.files import (
     RecordedRun,
@@ -21,6 +20,7 @@ from validation.original.files import (
     trace_of,
 )
 from validation.original.finishes import compare_jobs, jobs_trace, read_jobs
+from validation.original.hash_order import HashOrder
 from validation.original.pools import read_totals, with_pools
 from validation.original.replay import Agreement, Replay
 from validation.original.runs import Latencies, cluster, workers

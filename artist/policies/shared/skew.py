@@ -15,15 +15,12 @@ from __future__ import annotations
 from functools import cache
 
 from artist.registry import UnknownNameError
-from artist.workload.models import canonical, workload
+from artist.workload.models import workload
 
 # A value between ResNet-18 (0.202, "low" in Dally's Table I) and MobileNetV3 (0.234, "high").
 # With it the layer tables give the classes of that table. Tiresias fits its PACKLIMIT to the job
 # history of a cluster and gives no number.
 SKEW_THRESHOLD = 0.22
-
-ORIGINAL_UNSKEWED = frozenset({"resnet50", "resnet18", "bert-large"})
-"""Models that the original simulator does not consolidate: a fixed list."""
 
 
 @cache
@@ -35,12 +32,3 @@ def skew(model: str) -> float:
         return 0.0
     sizes = [layer.weight_grad.comm_bytes for layer in layers]
     return max(sizes) / sum(sizes)
-
-
-@cache
-def original_skewed(model: str) -> bool:
-    """Whether the original simulator consolidates jobs of a model: its list does not have it."""
-    try:
-        return canonical(model) not in ORIGINAL_UNSKEWED
-    except UnknownNameError:
-        return True

@@ -47,9 +47,15 @@ LAST = ("last_job_slowdown", "last_job_level", "last_job_even")
 
 PLACE = ("study", "trace", "racks", "policy", "options", "seed", "permutation")
 Place: TypeAlias = tuple[str, str, int, str, str, int, int]
-# The policies with the original program's rules have this suffix. The study's name tells the rules,
-# so the rows leave the suffix out and stay comparable with the policies by the paper's rules.
-ORIGINAL_RULES = "-original"
+ORIGINAL_RULES = {
+    "validation/original/policies.py:Dally": "dally",
+    "validation/original/policies.py:DallyFullyConsolidated": "dally-fully-consolidated",
+    "validation/original/policies.py:Tiresias": "tiresias",
+}
+"""Policies with the original program's rules -> those with the paper's.
+
+The study's name tells the rules. So a row has the latter name, and rows stay comparable.
+"""
 COLUMNS = (*PLACE, *SECONDS, *SHARES, *COUNTS, *LAST)
 
 
@@ -93,7 +99,7 @@ def place(study: str, run: Run) -> Place:
         study,
         Path(scenario.trace).stem,
         scenario.racks,
-        scenario.policy.removesuffix(ORIGINAL_RULES),
+        ORIGINAL_RULES.get(scenario.policy, scenario.policy),
         " ".join(others),
         scenario.seed,
         scenario.permutation,

@@ -1,4 +1,4 @@
-"""Dally as in the original simulator: timers, levels, priority, batches."""
+"""The rules of the original simulator: timers, levels, priority, batches, placements."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ import pytest
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.cluster.tree import regular
-from artist.policies.original.accounts import Account, after, lease_batches, summed
-from artist.policies.original.dally import DallyRule
-from artist.policies.original.hash_order import HashOrder
-from artist.policies.original.placement import fits, place
-from artist.policies.original.tiresias import TiresiasRule
-from artist.policies.original.tuner import MACHINE, RACK, OriginalTuner
+from artist.cluster.tree import nested, regular
+from validation.original.accounts import Account, after, lease_batches, summed
+from validation.original.bids import fits, place
+from validation.original.hash_order import HashOrder
+from validation.original.policies import (
+    MACHINE,
+    RACK,
+    DallyRule,
+    OriginalTuner,
+    TiresiasRule,
+    skewed,
+)
 
 TREE = regular(racks=2, machines_per_rack=2, gpus_per_machine=8, gpus_per_socket=4)
 SOCKET_LEVEL, MACHINE_LEVEL, RACK_LEVEL, NETWORK_LEVEL = range(4)
@@ -152,3 +157,62 @@ def test_gang_goes_to_a_socket_then_a_machine_then_the_first_free_gpus_of_a_rack
     assert fits(free, (0, 1), 8)
     assert not fits(free, (0, 1), 9)
     assert not fits(free, (0, 1, 2, 3), 30)
+
+
+def free_gpus(free: list[int]) -> FreeGpus:
+    state = FreeGpus(nested(("machine", "rack", "network"), [[4, 4], [4, 4]]))
+    taken = {unit: 4 - left for unit, left in enumerate(free) if left < 4}
+    if taken:
+        state.claim(Placement.of(taken))
+    return state
+
+
+def test_models_on_a_fixed_list_are_not_consolidated() -> None:
+    models = {"alexnet", "VGG", "MobileNetV3", "whatever"}
+    assert all(skewed(model) for model in models)
+    assert not any(skewed(model) for model in ("ResNet50", "resnet18", "BERT"))
+
+
+@pytest.mark.parametrize(
+    ("free", "gpus", "kind", "open_to"),
+    [
+        ([0, 0, 0, 3], 2, True, [0]),
+        ([0, 0, 1, 3], 2, True, [0, 1]),  # as many GPUs are free as a machine has
+        ([0, 0, 0, 3], 9, True, [0, 2]),  # larger than a rack
+        ([0, 0, 0, 3], 8, True, [0]),  # as large as a rack: the rack is closed all the same
+        ([0, 0, 0, 3], 2, False, [0, 1, 2]),
+    ],
+)
+def test_tiresias_opens_levels_by_the_number_of_free_gpus(free, gpus, kind, open_to) -> None:
+    assert list(TiresiasRule().levels(free_gpus(free), gpus, kind, 1e9)) == open_to
+
+
+@pytest.mark.parametrize(
+    ("free", "gpus", "kind", "expected"),
+    [
+        ([0, 3, 0, 2], 2, True, {1: 2}),  # visited before the other, though it fits less well
+        ([3, 3, 3, 3], 4, True, {0: 3, 1: 1}),
+        ([1, 2, 0, 0], 3, True, None),
+        ([1, 2, 0, 0], 3, False, {0: 1, 1: 2}),
+        ([3, 0, 3, 0], 4, True, None),  # no rack has four; the network is not for skewed jobs
+        ([3, 0, 3, 0], 4, False, {0: 3, 2: 1}),
+        ([3, 2, 4, 0], 9, True, {0: 3, 1: 2, 2: 4}),
+        ([1, 1, 1, 1], 5, False, None),
+    ],
+)
+def test_tiresias_takes_the_first_fit_in_the_first_open_level_with_room(
+    free, gpus, kind, expected
+) -> None:
+    state = free_gpus(free)
+    placed = place(
+        state, TiresiasRule().levels(state, gpus, kind, 0.0), gpus, HashOrder(state.tree)
+    )
+    assert (placed and placed[1]) == (None if expected is None else Placement.of(expected))
+
+
+def test_tiresias_does_not_prefer_sockets() -> None:
+    state = FreeGpus(regular(racks=1, machines_per_rack=1, gpus_per_machine=8, gpus_per_socket=4))
+    state.claim(Placement.of({0: 3}))
+    levels = TiresiasRule().levels(state, 2, True, 0.0)
+    placed = place(state, levels, 2, HashOrder(state.tree))
+    assert placed == (state.tree.machine, Placement.of({0: 1, 1: 1}))

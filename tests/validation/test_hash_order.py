@@ -7,7 +7,7 @@ import pytest
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import regular
-from artist.policies.original.hash_order import HashOrder, hash_order, machine_numbers, unit_hashes
+from validation.original.hash_order import HashOrder, hash_order, machine_numbers, unit_hashes
 
 TREE = regular(racks=2, machines_per_rack=8, gpus_per_machine=8, gpus_per_socket=4)
 SOCKET, MACHINE = 0, TREE.machine

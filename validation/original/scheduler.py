@@ -1,6 +1,6 @@
-"""The original simulator's allocator, run by artist's engine (policies `*-original`).
+"""The original simulator's allocator, run by artist's engine (the policies of `policies.py`).
 
-`dally.py` and `tiresias.py` have its rules, `placement.py` how it places a gang. The rest is here.
+`policies.py` has its rules, `bids.py` how it serves jobs and places a gang. The rest is here.
 
 1. Jobs advance by batches of G iterations (`granularity`).
 2. A lease ends at the end of a batch: the first one at which it has expired, or whose next batch
@@ -29,6 +29,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import (
@@ -42,13 +44,12 @@ from artist.contract import (
     Wake,
 )
 from artist.errors import PolicyError
-from artist.policies.original.accounts import Account, after, lease_batches, summed
-from artist.policies.original.hash_order import HashOrder
-from artist.policies.original.options import OriginalOptions
-from artist.policies.original.queue import Bid, BidQueue
-from artist.policies.original.rules import OriginalRule
+from artist.policies.shared.options import LeaseOptions
 from artist.units import Tick, seconds, ticks
 from artist.workload.job import Job
+from validation.original.accounts import Account, after, lease_batches, summed
+from validation.original.bids import Bid, BidQueue, OriginalRule
+from validation.original.hash_order import HashOrder
 
 POOL = "hint_pool_iterations"
 """Hint of a job: the iterations of all its GPUs together, if they are not iterations x GPUs."""
@@ -64,7 +65,19 @@ DRIFT_S = 1e-3
 END, OFFER = 0, 1
 
 
-class Entry(NamedTuple):
+class OriginalOptions(LeaseOptions):
+    """Options that all schedulers of the original simulator have."""
+
+    # That of the recorded runs of the original simulator.
+    granularity: int = Field(default=1000, ge=1, description="iterations per GPU in a batch")
+    machine_order_seed: int | None = Field(
+        default=None,
+        ge=0,
+        description="seed of random numbers of the machines; if not given, their own numbers",
+    )
+
+
+class AgendaEntry(NamedTuple):
     """An entry of the agenda: the end of a job's lease, or an offer of the free GPUs."""
 
     time_s: float
@@ -108,7 +121,7 @@ class OriginalScheduler(BasePolicy):
         self._accounts: dict[int, Account] = {}
         self._leases: dict[int, Lease] = {}
         self._finished: set[int] = set()
-        self._agenda: list[Entry] = []
+        self._agenda: list[AgendaEntry] = []
         self._wake: Tick = -1
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
@@ -123,7 +136,7 @@ class OriginalScheduler(BasePolicy):
                 self._arrived(job, view)
         for handle in view.finished:
             self._finished.add(handle)
-            self._plan(Entry(self._end_s(handle, view.now), END, handle, view.now))
+            self._plan(AgendaEntry(self._end_s(handle, view.now), END, handle, view.now))
         answer = Answer(view, self._free(view.free))
         while self._agenda and self._agenda[0].tick <= view.now:
             entry = heapq.heappop(self._agenda)
@@ -147,9 +160,9 @@ class OriginalScheduler(BasePolicy):
         self._accounts[handle] = Account(iterations, job.compute_s, job.gpus, entered_s)
         self._enter(handle, entered_s)
         if view.free.total:
-            self._plan(Entry(entered_s, OFFER, -1, view.now))
+            self._plan(AgendaEntry(entered_s, OFFER, -1, view.now))
 
-    def _ended(self, entry: Entry, answer: Answer) -> None:
+    def _ended(self, entry: AgendaEntry, answer: Answer) -> None:
         """A job has finished, or its lease has ended and it bids again."""
         handle, lease = entry.handle, self._leases.pop(entry.handle)
         account = self._accounts[handle]
@@ -164,7 +177,7 @@ class OriginalScheduler(BasePolicy):
             self._enter(handle, entry.time_s)
             delayed = lease.expires
         time_s = entry.time_s + (OVERHEAD_S * account.gpus if delayed else 0.0)
-        self._plan(Entry(time_s, OFFER, -1, max(answer.view.now, ticks(time_s))))
+        self._plan(AgendaEntry(time_s, OFFER, -1, max(answer.view.now, ticks(time_s))))
 
     def _enter(self, handle: int, time_s: float) -> None:
         """A job enters the queue."""
@@ -174,7 +187,7 @@ class OriginalScheduler(BasePolicy):
         measure = self.rule.measure(account)
         self._queue.add(Bid(handle, account.gpus, kind, measure, time_s))
 
-    def _plan(self, entry: Entry) -> None:
+    def _plan(self, entry: AgendaEntry) -> None:
         heapq.heappush(self._agenda, entry)
 
     def _end_s(self, handle: int, now: Tick) -> float:
@@ -187,7 +200,7 @@ class OriginalScheduler(BasePolicy):
 
     def _next_question(self, now: Tick) -> list[Decision]:
         if not self._agenda and self._queue and not self._leases:
-            self._plan(Entry(seconds(now) + IDLE_S, OFFER, -1, now + ticks(IDLE_S)))
+            self._plan(AgendaEntry(seconds(now) + IDLE_S, OFFER, -1, now + ticks(IDLE_S)))
         if not self._agenda or now < self._wake <= self._agenda[0].tick:
             return []
         self._wake = self._agenda[0].tick
@@ -240,7 +253,7 @@ class OriginalScheduler(BasePolicy):
         if batches < left:
             # Never before the next tick, or this question would be asked again at once.
             end = after(anchor, (before + batches) * self._granularity, iteration_s)
-            self._plan(Entry(end_s, END, handle, max(end, ticks(end_s), view.now + 1)))
+            self._plan(AgendaEntry(end_s, END, handle, max(end, ticks(end_s), view.now + 1)))
 
 
 @dataclass(slots=True)

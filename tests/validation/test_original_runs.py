@@ -4,36 +4,39 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
+from support import Outage, S, cluster, on, simulator
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import regular
+from artist.contract import Restore, Withdraw
 from artist.engine.simulator import Simulator
+from artist.errors import ConfigError, PolicyError
 from artist.estimates.query import Estimate
 from artist.network.rates.iteration_time_alone import AloneRates
-from artist.policies.original.dally import OriginalDally
-from artist.policies.original.options import OriginalOptions
-from artist.policies.original.tiresias import OriginalTiresias
-from artist.policies.table import POLICIES
+from artist.run import open_policy
 from artist.testing import check_policy
 from artist.units import seconds
 from artist.workload.job import Job
+from validation.original.scheduler import OriginalScheduler
 
-DALLY = [entry.id for entry in POLICIES if entry.target.endswith(":OriginalDally")]
+FILE = Path(__file__).parents[2] / "validation" / "original" / "policies.py"
 OPTIONS = {"lease_s": 100.0, "granularity": 10}
+NAMES = ("Dally", "DallyManual", "DallyNoWait", "DallyFullyConsolidated", "Tiresias")
 
 
-def dally(name: str = "dally-original", **options: object) -> OriginalDally:
-    preset = POLICIES[name].preset
-    return OriginalDally(OriginalDally.Options.model_validate({**preset, **OPTIONS, **options}))
+def original(name: str = "Dally", **options: object) -> OriginalScheduler:
+    """A policy by its name on the command line."""
+    return open_policy(f"{FILE}:{name}", {**OPTIONS, **options})
 
 
-def run(jobs: list[Job], gpus: int, policy: OriginalDally | None = None) -> Mapping[str, tuple]:
+def run(jobs: list[Job], gpus: int, policy: OriginalScheduler | None = None) -> Mapping[str, tuple]:
     """Name to (start, finish, preemptions) on one machine, in seconds."""
     tree = regular(racks=1, machines_per_rack=1, gpus_per_machine=gpus, gpus_per_socket=4)
     rates = AloneRates(tree, lambda model, shape: Estimate(1000, 1000, "hand"))
-    rows = Simulator(tree, jobs, rates, check=True).run(policy or dally())
+    rows = Simulator(tree, jobs, rates, check=True).run(policy or original())
     return {
         row.job.id: (seconds(row.start), seconds(row.finish), row.preemptions) for row in rows.jobs
     }
@@ -43,22 +46,8 @@ def job(name: str, gpus: int, iterations: int, compute_s: float = 1.0, arrival_s
     return Job(name, arrival_s, gpus, "any", iterations, compute_s)
 
 
-def test_expired_lease_frees_gpus_that_are_offered_a_second_per_gpu_later() -> None:
-    # Batches of 10 s: a's lease expires at 100 s; 8 s later b, which never ran, comes first;
-    # b finishes at 208 s, and 8 s later a goes on.
-    times = run([job("a", 8, 200), job("b", 8, 100)], gpus=8)
-    assert times == {"a": (0, 316, 1), "b": (108, 208, 0)}
-
-
 def test_job_alone_waits_for_the_offer_of_its_own_gpus() -> None:
     assert run([job("a", 8, 200)], gpus=8) == {"a": (0, 208, 1)}
-
-
-def test_lease_cut_short_is_offered_at_once() -> None:
-    # Batches of 30 s: a fourth would end at 120 s, after the lease; the GPU goes to b at 90 s.
-    # b finishes at 120 s and the GPU is offered at 121 s.
-    times = run([job("a", 1, 60, 3.0), job("b", 1, 10, 3.0)], gpus=1)
-    assert times == {"a": (0, 211, 1), "b": (90, 120, 0)}
 
 
 def test_job_that_gets_its_own_gpus_back_at_once_does_not_stop() -> None:
@@ -85,7 +74,7 @@ def test_timer_is_looked_at_only_when_something_is_offered() -> None:
     tree = regular(racks=1, machines_per_rack=2, gpus_per_machine=8, gpus_per_socket=8)
     rates = AloneRates(tree, lambda model, shape: Estimate(1000, 1000, "hand"))
     jobs = [job("a", 5, 600), job("b", 5, 600), job("e", 6, 10)]
-    policy = dally("dally-manual-original", machine_timer_s=150.0, rack_timer_s=1e6)
+    policy = original("DallyManual", machine_timer_s=150.0, rack_timer_s=1e6)
     rows = Simulator(tree, jobs, rates, check=True).run(policy)
     started = {row.job.id: seconds(row.start) for row in rows.jobs}
     assert started["e"] == 105.0  # a's machine is free from 100 s, and offered at 105 s
@@ -96,29 +85,38 @@ def test_own_machine_order_or_a_seeded_one_decides_among_machines() -> None:
     def first(seed: int | None) -> Placement:
         tree = regular(racks=2, machines_per_rack=8, gpus_per_machine=8, gpus_per_socket=4)
         rates = AloneRates(tree, lambda model, shape: Estimate(1000, 1000, "hand"))
-        rows = Simulator(tree, [job("a", 8, 10)], rates).run(dally(machine_order_seed=seed))
+        rows = Simulator(tree, [job("a", 8, 10)], rates).run(original(machine_order_seed=seed))
         return rows.placements[0].placement
 
     assert first(None) == first(None)
     assert len({first(seed) for seed in range(8)}) > 1
 
 
-@pytest.mark.slow  # with leases; test_contract.py has all without
-@pytest.mark.parametrize("name", DALLY)
-def test_variants_keep_the_policy_contract(name: str) -> None:
-    check_policy(lambda: dally(name, lease_s=1000.0))
+@pytest.mark.parametrize("name", NAMES)
+def test_policies_keep_the_contract(name: str) -> None:
+    check_policy(lambda: original(name, lease_s=1000.0))
 
 
-def test_tiresias_keeps_the_policy_contract() -> None:
-    check_policy(lambda: OriginalTiresias(OriginalOptions(lease_s=1000.0, granularity=10)))
+@pytest.mark.parametrize("name", NAMES)
+def test_a_job_that_an_outage_hits_is_refused(name: str) -> None:
+    policy = original(name)
+    events = Outage(Withdraw(100 * S, on({0: 8})), Restore(200 * S, on({0: 8})))
+    engine = simulator(cluster([8]), [job("a", 8, 1000)], events=events)
+    with pytest.raises(PolicyError, match="job 'a' lost its GPUs in an outage; the original"):
+        engine.run(policy)
+
+
+def test_a_wrapper_that_draws_placements_refuses_them() -> None:
+    with pytest.raises(ConfigError, match="keeps books of its own"):
+        open_policy(f"random-placement({FILE}:Dally)", {})
 
 
 def test_copy_at_a_question_goes_on_to_the_same_rows() -> None:
     jobs = [job(str(i), 1 + i % 8, 10 * (1 + i % 7), arrival_s=5.0 * i) for i in range(30)]
     tree = regular(racks=1, machines_per_rack=2, gpus_per_machine=8, gpus_per_socket=4)
     rates = AloneRates(tree, lambda model, shape: Estimate(1000, 1000, "hand"))
-    simulator, policy = Simulator(tree, jobs, rates, check=True), dally()
+    engine, policy = Simulator(tree, jobs, rates, check=True), original()
     for _ in range(20):
-        simulator.answer(policy.decide(simulator.next_question()))
-    twin, its_policy = copy.deepcopy((simulator, policy))
-    assert twin.run(its_policy) == simulator.run(policy)
+        engine.answer(policy.decide(engine.next_question()))
+    twin, its_policy = copy.deepcopy((engine, policy))
+    assert twin.run(its_policy) == engine.run(policy)
