@@ -114,23 +114,24 @@ SEEDS ?= 20
 OUT ?= ref.json
 WITHOUT ?=
 AGAIN ?=
-PAGE ?=
 
 reference: $(STAMP)
 	$(BIN)/python -m validation.original --reference $(REFERENCE) --workloads $(WORKLOADS) \
-	  --job-files $(JOB_FILES) --jobs "$(JOBS)" --page "$(PAGE)" --without "$(WITHOUT)" --again "$(AGAIN)" \
+	  --job-files $(JOB_FILES) --jobs "$(JOBS)" --without "$(WITHOUT)" --again "$(AGAIN)" \
 	  --allocations "$(ALLOCATIONS)" --trace "$(TRACE)" --trace-name "$(TRACE_NAME)" \
 	  --results "$(RESULTS)" --seeds $(SEEDS) --out "$(OUT)"
 
 # Predicts step times measured on real machines (docs/fidelity.md). FABRICS is a folder of fabrics
-# HARDWARE.yaml that come before the shipped ones. OUT is the input with a column predicted_s.
+# HARDWARE.yaml that come before the shipped ones. OUT is the input with a column predicted_s. With
+# PICTURE it also compares configurations of ASTRA-sim, and draws the errors.
 STEPS ?= ../shared/fidelity/measured/step_times.csv
 FABRICS ?=
+PICTURE ?=
 
 measured: OUT = measured.csv
 measured: $(STAMP)
 	$(BIN)/python -m validation.measured --steps "$(STEPS)" --fabrics "$(FABRICS)" \
-	  --out "$(OUT)" --page "$(PAGE)"
+	  --out "$(OUT)" --picture "$(PICTURE)"
 
 # Jobs that share links, against packets and a fluid simulator (docs/contention.md). MODEL is phase,
 # fluid or mean. Without TRUTH the results beside CASES count. OUT has columns case,job,ours,truth.
@@ -141,7 +142,7 @@ contention: CASES = ../shared/groundwork/contention/cases.jsonl
 contention: OUT = contention.csv
 contention: $(STAMP)
 	$(BIN)/python -m validation.contention --cases "$(CASES)" --truth "$(TRUTH)" --model "$(MODEL)" \
-	  --out "$(OUT)" --page "$(PAGE)"
+	  --out "$(OUT)"
 
 # Repeats the 1,680 runs behind studies/contention/README.md and writes the page and its pictures.
 # A quarter of an hour of CPU time. Runs that are done are kept in build/ until `make clean`.

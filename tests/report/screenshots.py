@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from browser import Browser
 
 DOCS = Path(__file__).parents[2] / "docs"
-DESKTOP, PHONE = (1280, 1380), (390, 1500)
+DESKTOP = (1280, 1380)
 # 256 GPUs, where all levels are used, coloured by level.
 FOUR_RACKS = """
 const s = document.getElementById("setting");
@@ -33,22 +33,19 @@ return Math.max(...[...document.querySelectorAll("h2")].map(top).filter((y) => y
 
 
 def take(browser: Browser, page: Path) -> None:
-    """The overview, the cluster timeline and the job table, wide and narrow, light and dark."""
-    for name, size, dark, part in (
-        ("report-desktop-light", DESKTOP, False, ""),
-        ("report-desktop-dark", DESKTOP, True, "#timeline"),
-        ("report-phone-light", PHONE, False, "[id^=fig-utilization]"),
-        ("report-phone-dark", PHONE, True, ""),
-        ("report-jobs-light", DESKTOP, False, "#jobs-table"),
-        ("report-jobs-phone-dark", PHONE, True, "#jobs-table"),
+    """The overview, the cluster timeline and the job table, light and dark."""
+    for name, dark, part in (
+        ("report-desktop-light", False, ""),
+        ("report-desktop-dark", True, "#timeline"),
+        ("report-jobs-light", False, "#jobs-table"),
     ):
-        browser.open(page, *size, dark=dark, phone=size == PHONE)
+        browser.open(page, *DESKTOP, dark=dark)
         browser.run(FOUR_RACKS)
         time.sleep(1)  # the page inflates its data
         browser.run(WORST_JOB)
         time.sleep(1)
         top = browser.run(HEADING_ABOVE.replace("PART", part)) if part else 0
-        browser.screenshot(DOCS / f"{name}.png", int(top), *size)
+        browser.screenshot(DOCS / f"{name}.png", int(top), *DESKTOP)
         assert browser.errors() == []
 
 

@@ -133,27 +133,6 @@ def test_a_trace_can_be_chosen_by_its_name_alone(tmp_path: Path) -> None:
     assert document["replay"][0]["agree"] == 2
 
 
-def test_tables_are_written_into_a_page(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    names = ("replay", "jobs", "aggregates", "causes", "without")
-    places = "".join(f"<!-- {name} -->\nold\n<!-- end {name} -->\n" for name in names)
-    page.write_text(f"before\n{places}after\n")
-    arguments = [*write_small(tmp_path), "--page", str(page)]
-    assert main([*arguments, "--without", "bert:8"]) == 0
-    text = page.read_text()
-    assert text.startswith("before\n")
-    assert text.endswith("after\n")
-    assert "old" not in text
-    assert "| Tiresias | 1 | `small` | 1.0000 | 1.00 (1.00 to 1.00) | 0 % | 0.5000 |" in text
-    assert "**0.50** (0.50 to 0.50)" in text
-    assert "| makespan 0.50 | number 3 of 3 | rules or rounding: 0.5000 in the own order |" in text
-    assert "`small without bert-large on more than 8 GPUs`" in text
-    page.write_text(f"before\n{places}after\n")
-    out = ["--out", str(tmp_path / "again.json"), "--again", str(tmp_path / "ref.json")]
-    assert main([*arguments, *out]) == 0
-    assert page.read_text() == text
-
-
 def test_an_experiment_leaves_jobs_out_and_compares_with_the_own_order(tmp_path: Path) -> None:
     arguments = write_small(tmp_path)
     assert main([*arguments, "--without", "bert:0"]) == 3  # nothing would be left
@@ -185,5 +164,3 @@ def test_command_names_what_is_wrong(tmp_path: Path, capsys) -> None:
         assert value.removesuffix(":8") in capsys.readouterr().err
     assert main([*write_small(tmp_path), "--again", str(tmp_path / "small.csv")]) == 3
     assert "small.csv" in capsys.readouterr().err
-    assert main([*write_small(tmp_path), "--page", str(tmp_path / "small.csv")]) == 3
-    assert "replay" in capsys.readouterr().err

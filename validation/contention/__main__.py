@@ -12,7 +12,6 @@ from artist.io.writing import check_file, write_whole
 from validation.contention.answers import MODELS
 from validation.contention.cases import Case, Truth, read_cases, read_truth
 from validation.contention.report import Row, csv_text, errors_table
-from validation.page import refresh
 
 # A fluid is compared with the fluid simulator, everything else with packets.
 TRUTHS = {"fluid": "simgrid_results.csv", "phase": "ns3_results.csv", "mean": "ns3_results.csv"}
@@ -31,8 +30,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows = compared(read_cases(options.cases), read_truth(truth), options.model)
         write_whole(options.out, csv_text(rows))
         table = errors_table(rows)
-        if options.page:
-            refresh(options.page, {f"contention-{options.model}": table})
     except (ArtistError, OSError) as cause:
         sys.stderr.write(f"error: {cause}\n")
         return cause.exit_code if isinstance(cause, ArtistError) else 3
@@ -59,7 +56,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--truth", type=_path, help="answers of another simulator, CSV")
     parser.add_argument("--model", choices=sorted(MODELS), required=True, help="who answers")
     parser.add_argument("--out", type=Path, required=True, help="slowdowns: ours and theirs, CSV")
-    parser.add_argument("--page", type=_path, help="also refresh the model's table in this page")
     return parser
 
 

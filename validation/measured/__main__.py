@@ -21,7 +21,6 @@ from validation.measured.report import (
     summary_table,
 )
 from validation.measured.steps import Step, read_steps, write_steps
-from validation.page import refresh
 
 AS_SHIPPED: Mapping[str, str] = {}
 CHOICES: Sequence[Mapping[str, str]] = (
@@ -59,20 +58,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_file(options.out, "OUT")
         outcome = predicted(read_steps(options.steps), options.fabrics)
         write_steps(options.steps, options.out, outcome.predicted_s)
-        parts = {
-            "measured-numbers": numbers_table(outcome.fitted),
-            "measured-summary": summary_table(outcome.several),
-            "measured-errors": errors_table(outcome.several),
-        }
-        if options.page:
-            parts["measured-choices"] = choices_table(_by_choice(outcome.steps, options.fabrics))
-            refresh(options.page, parts)
-            draw(outcome.several, options.page.parent / "measured.svg")
+        parts = [
+            numbers_table(outcome.fitted),
+            summary_table(outcome.several),
+            errors_table(outcome.several),
+        ]
+        if options.picture:
+            parts.append(choices_table(_by_choice(outcome.steps, options.fabrics)))
+            draw(outcome.several, options.picture)
     except (ArtistError, OSError) as cause:
         sys.stderr.write(f"error: {cause}\n")
         return cause.exit_code if isinstance(cause, ArtistError) else 3
     without = sum(value is None for value in outcome.predicted_s)
-    sys.stdout.write("\n".join(parts.values()))
+    sys.stdout.write("\n".join(parts))
     sys.stdout.write(f"\n{options.out}: {len(outcome.steps)} rows, {without} without prediction\n")
     return 0
 
@@ -123,13 +121,15 @@ def _fabric(hardware: str, folder: Path | None) -> Fabric:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make measured", description=__doc__)
     parser.add_argument("--steps", type=Path, required=True, help="measured steps, CSV")
-    parser.add_argument("--fabrics", type=_folder, help="folder of fabrics, HARDWARE.yaml")
+    parser.add_argument("--fabrics", type=_path, help="folder of fabrics, HARDWARE.yaml")
     parser.add_argument("--out", type=Path, required=True, help="the same with predicted_s, CSV")
-    parser.add_argument("--page", type=_folder, help="also refresh the tables of this page")
+    parser.add_argument(
+        "--picture", type=_path, help="also compare configurations of ASTRA-sim, and draw this SVG"
+    )
     return parser
 
 
-def _folder(text: str) -> Path | None:
+def _path(text: str) -> Path | None:
     return Path(text) if text else None
 
 

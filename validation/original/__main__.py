@@ -16,8 +16,7 @@ from artist.io.writing import check_file
 from artist.workload.models import canonical
 from validation.original.report import Inputs, Without, report, write
 from validation.original.runs import Latencies
-from validation.original.tables import as_text, tables
-from validation.page import refresh
+from validation.original.tables import as_text
 
 NAMES: Mapping[str, str] = {
     "trace_batch_effective": "sensetime_500_batch",
@@ -34,8 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_file(options.out, "--out")
         document = _document(options)
         write(document, options.out)
-        if options.page:
-            refresh(Path(options.page), tables(document))
     except (ArtistError, OSError) as cause:
         sys.stderr.write(f"error: {cause}\n")
         return 3
@@ -134,7 +131,6 @@ def _parser() -> argparse.ArgumentParser:
         "--without", default="", help="MODEL:GPUS: compare medians again without such jobs"
     )
     parser.add_argument("--again", default="", help="take the results from an earlier document")
-    parser.add_argument("--page", default="", help="page to write the tables into")
     return parser
 
 

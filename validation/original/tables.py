@@ -1,11 +1,9 @@
-"""Shows the document: as text in the terminal, and as tables in `docs/original-simulator.md`."""
+"""Shows the document as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-
-from validation.page import markdown_table
 
 NEAR = 0.1
 """A median ratio that differs from 1 by more is outside."""
@@ -54,77 +52,9 @@ def cell_line(row: Mapping[str, Any]) -> str:
     return "  ".join(parts)
 
 
-def tables(document: Mapping[str, Any]) -> Mapping[str, str]:
-    """The tables in Markdown, by the names of their places in the page."""
-    orders = document["seeds"]
-    replay = [
-        [_code(row["file"]), row["decisions"], row["agree"], row["ties"], row["same_gpus"]]
-        for row in document["replay"]
-    ]
-    jobs = [
-        [_code(row["file"]), row["jobs"], row["agree"], f"{row['largest_difference_s']:.4f} s"]
-        for row in document["jobs"]
-    ]
-    markdown = {
-        "replay": markdown_table(
-            ["file", "decisions", "agree", "ties", "also the same GPUs"], replay
-        ),
-        "jobs": markdown_table(
-            ["file", "jobs", "same start and finish", "largest difference"], jobs
-        ),
-        "aggregates": _cells(document["aggregates"], orders),
-        "causes": markdown_table(
-            ["scheme", "racks", "trace", "median", "recorded run among the orders", "cause"],
-            [line for row in document["aggregates"] for line in _causes(row, orders)],
-        ),
-    }
-    if "without" in document:
-        markdown["without"] = _cells(document["without"], orders)
-    return markdown
-
-
 def cause(row: Mapping[str, Any], name: str) -> str:
     """Why a median is outside: machine numbers, if our run in the original's order is the same."""
     own = row[f"{name}_own_order"]
     if abs(own - 1) < SAME:
         return "machine numbers"
     return f"rules or rounding: {own:.4f} in the own order"
-
-
-def _cells(rows: Iterable[Mapping[str, Any]], orders: int) -> str:
-    header = ["scheme", "racks", "trace"]
-    for title in RATIOS.values():
-        header += [f"{title}: own order", f"median of {orders} (min to max)", "orders below"]
-    return markdown_table(
-        header,
-        [
-            [row["scheme"], row["racks"], _code(row["trace"]), *_spreads(row, orders)]
-            for row in rows
-        ],
-    )
-
-
-def _causes(row: Mapping[str, Any], orders: int) -> Iterable[Sequence[object]]:
-    for name in outside(row):
-        below = row[f"{name}_smaller"]
-        yield (
-            row["scheme"],
-            row["racks"],
-            _code(row["trace"]),
-            f"{RATIOS[name]} {row[name]:.2f}",
-            f"number {below + 1} of {orders + 1}",
-            cause(row, name),
-        )
-
-
-def _spreads(row: Mapping[str, Any], orders: int) -> Iterable[str]:
-    for name in RATIOS:
-        median = f"{row[name]:.2f}"
-        strong = f"**{median}**" if name in outside(row) else median
-        yield f"{row[f'{name}_own_order']:.4f}"
-        yield f"{strong} ({row[f'{name}_min']:.2f} to {row[f'{name}_max']:.2f})"
-        yield f"{100 * row[f'{name}_smaller'] / orders:.0f} %"
-
-
-def _code(text: str) -> str:
-    return f"`{text}`"
