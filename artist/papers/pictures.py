@@ -18,10 +18,11 @@ from artist.papers.comparing import Judged
 from artist.papers.definition import SUBJECT, Item
 from artist.papers.running import Values
 from artist.report.drawing import draw, style
-from artist.report.figure import Axis, Figure, Kind, Series, time_unit
+from artist.report.figure import Axis, Figure, FigureKind, Series
 from artist.report.grouping import group
 from artist.report.page import figures
 from artist.report.paper_figures import STYLE, WIDTH_IN
+from artist.report.quantities import time_unit
 from artist.report.reader import read_runs
 from artist.results.statistics.verdict_words import metric_name
 
@@ -94,7 +95,7 @@ def _bars(item: Item, metric: str, values: Values) -> Figure:
         series.append(Series(policy, f"s{order}", means, low=ends[0], high=ends[1]))
     return Figure(
         name=metric,
-        kind=Kind.BARS,
+        kind=FigureKind.BARS,
         title=item.shows,
         section="",
         x=Axis("racks"),

@@ -2,8 +2,7 @@
 
 Each pair is a replicate (a seed and a permutation) that both policies have.
 `artist.results.statistics.compare_values` judges the pairs, as in `artist compare`. The verdicts of
-a setting, on all metrics and policies of both its tables, hold together (Holm). `tables.py` turns
-the numbers into HTML.
+a setting, on all metrics and policies of both its tables, hold together (Holm).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from artist.report.grouping import Replicate, Setting
+from artist.report.grouping import Setting
 from artist.report.quantities import Unit
 from artist.results.statistics.compare_values import (
     EQUIVALENCE,
@@ -158,7 +157,7 @@ def _table(setting: Setting, baseline: str, terms: Sequence[Term]) -> Table:
 
 def _pair(setting: Setting, policy: str, baseline: str, metric: str) -> Pair:
     """The values on the replicates that both policies have."""
-    ours, theirs = (_values(setting, one, metric) for one in (policy, baseline))
+    ours, theirs = (setting.values(one, metric) for one in (policy, baseline))
     shared = [key for key in sorted(ours) if key in theirs]
     return Pair([theirs[key] for key in shared], [ours[key] for key in shared], shared)
 
@@ -170,7 +169,7 @@ def _cell(
     difference: ComparedValues | None,
     pairs: Mapping[tuple[str, str], Pair],
 ) -> Cell:
-    values = list(_values(setting, policy, term.name).values())
+    values = list(setting.values(policy, term.name).values())
     pair = pairs.get((term.name, policy))
     kind = kind_of(pair.replicates) if pair else "replicates"
     mean = float(np.mean(values))
@@ -181,10 +180,6 @@ def family(*tables: Table) -> int:
     """How many comparisons of some tables are judged together."""
     cells = [cell for table in tables for _, row in table for cell in row.values()]
     return judged_together(cell.difference for cell in cells if cell.difference is not None)
-
-
-def _values(setting: Setting, policy: str, metric: str) -> Mapping[Replicate, float]:
-    return {key: run.metric(metric) for key, run in setting.runs.get(policy, {}).items()}
 
 
 def relative(difference: float) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from artist.report.figure import MARKED_LOSS, Axis, Figure, Kind, Series
+from artist.report.figure import MARKED_LOSS, Axis, Figure, FigureKind, Series
 from artist.report.quantities import Unit
 from artist.report.reader import Run
 from artist.report.timeline_lanes import machines, strips_of
@@ -54,38 +54,20 @@ def style(tone: str) -> tuple[str, bool]:
 
 def draw(figure: Figure, canvas: Canvas) -> None:
     """Draw a figure without its title: a paper has captions."""
-    if figure.kind is Kind.ROWS:
-        _rows(figure, canvas)
-        return
-    if figure.kind is Kind.WATERFALL:
-        _waterfall(figure, canvas)
-        return
-    if figure.kind is Kind.HEAT:
-        _heat(figure, canvas)
-        return
-    if figure.kind is Kind.CIRCLES:
-        from artist.report.drawing_circles import circles
-
-        circles(figure, canvas)
-        return
     if figure.panels:
         _panels(figure, canvas)
-        return
-    axes = canvas.add_subplot()
-    if figure.kind is Kind.BARS:
-        _bars(figure, axes)
-    elif figure.kind is Kind.STACK:
-        _stack(figure, axes)
-    elif figure.kind is Kind.RANGES:
-        canvas.set_figheight(max(2.3, 0.8 + _lanes(figure) * 0.09))
-        _ranges(figure, axes)
+    elif figure.kind in _CANVASES:
+        _CANVASES[figure.kind](figure, canvas)
     else:
-        _lines(figure, axes)
-    if len(figure.series) > 1:
-        columns = min(3, len(figure.series))
-        canvas.legend(
-            loc="outside upper center", ncols=columns, handlelength=1.2, columnspacing=1.2
-        )
+        if figure.kind is FigureKind.RANGES:
+            lanes = len(figure.categories) * (len(figure.series) + 1)
+            canvas.set_figheight(max(2.3, 0.8 + lanes * 0.09))
+        _AXES[figure.kind](figure, canvas.add_subplot())
+        if len(figure.series) > 1:
+            columns = min(3, len(figure.series))
+            canvas.legend(
+                loc="outside upper center", ncols=columns, handlelength=1.2, columnspacing=1.2
+            )
 
 
 def _lines(figure: Figure, axes: Axes) -> None:
@@ -149,6 +131,14 @@ def _panels(figure: Figure, canvas: Canvas) -> None:
     canvas.supylabel(figure.y.title, fontsize=8)
 
 
+def _categories(axes: Axes, places: Any, figure: Figure) -> None:
+    """The names of the categories from top to bottom."""
+    axes.set_yticks(places, list(figure.categories))
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=True, axis="x")
+
+
 def _waterfall(figure: Figure, canvas: Canvas) -> None:
     """Steps from 0, one below the other, to their sum."""
     count, places = len(figure.series), np.arange(len(figure.categories))
@@ -163,10 +153,7 @@ def _waterfall(figure: Figure, canvas: Canvas) -> None:
             words = f" {step:+.3g}" if step else " 0"
             axes.text(max(start, start + step), place, words, va="center", fontsize=6)
         axes.axvline(0, color="black", linewidth=0.6)
-        axes.set_yticks(places, list(figure.categories))
-        axes.invert_yaxis()
-        axes.tick_params(axis="y", length=0)
-        axes.grid(visible=True, axis="x")
+        _categories(axes, places, figure)
         axes.set_title(series.name, loc="left", fontsize=7, pad=1.5)
     ends = np.concatenate([np.cumsum(series.y[:-1]) for series in figure.series])
     low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
@@ -207,10 +194,6 @@ def _heat(figure: Figure, canvas: Canvas) -> None:
                   loc="outside upper center")  # fmt: skip
 
 
-def _lanes(figure: Figure) -> int:
-    return len(figure.categories) * (len(figure.series) + 1)
-
-
 def _ranges(figure: Figure, axes: Axes) -> None:
     """A dot, and a line from low to high, per series in each category."""
     each = len(figure.series) + 1
@@ -221,12 +204,9 @@ def _ranges(figure: Figure, axes: Axes) -> None:
         axes.hlines(y, series.low, series.high, colors=colour, linewidth=1.1)
         axes.plot(series.y, y, "o", color=colour, markersize=3, label=series.name,
                   markerfacecolor="white" if again else colour)  # fmt: skip
-    axes.set_yticks(places + (len(figure.series) - 1) / 2, list(figure.categories))
-    axes.invert_yaxis()
-    axes.tick_params(axis="y", length=0)
+    _categories(axes, places + (len(figure.series) - 1) / 2, figure)
     if figure.y.log:
         _log_axis(axes, figure.y)
-    axes.grid(visible=True, axis="x")
     axes.set_xlabel(figure.y.title)
 
 
@@ -260,10 +240,7 @@ def _stack(figure: Figure, axes: Axes) -> None:
         axes.barh(places, series.y, 0.6, left=left, color=style(series.tone)[0],
                   label=series.name)  # fmt: skip
         left += np.array(series.y)
-    axes.set_yticks(places, list(figure.categories))
-    axes.invert_yaxis()
-    axes.tick_params(axis="y", length=0)
-    axes.grid(visible=True, axis="x")
+    _categories(axes, places, figure)
     axes.set_xlabel(figure.x.title)
 
 
@@ -296,6 +273,52 @@ def _legend_of_parts(figure: Figure, canvas: Canvas, shades: Sequence[float]) ->
             for name, shade in zip(figure.parts, shades, strict=True)
         ]
         canvas.legend(handles=patches, loc="outside upper center", ncols=len(patches))
+
+
+def _circles(figure: Figure, canvas: Canvas) -> None:
+    """A ring per job, and around them where jobs together want more than the link carries."""
+    from matplotlib.patches import Patch
+
+    canvas.set_figheight(2.3 + 0.15 * len(figure.series))
+    rings = len(figure.series) + 1
+    each = [[series.y for series in figure.series], [series.parts[0] for series in figure.series]]
+    for place, (title, values) in enumerate(zip(figure.parts, each, strict=True)):
+        axes: Any = canvas.add_subplot(1, 2, place + 1, projection="polar")
+        axes.set_theta_zero_location("N")
+        axes.set_theta_direction(-1)
+        axes.set_axis_off()
+        axes.set_title(title, fontsize=7)
+        excess = np.sum(values, axis=0) > (figure.y.top or 0.0)
+        shown = [*zip(values, (style(x.tone)[0] for x in figure.series), strict=True),
+                 (excess, palette()["l2"])]  # fmt: skip
+        for ring, (own, colour) in enumerate(shown):
+            edges = np.diff(np.array(own) > 0, prepend=False, append=False)
+            ends = np.flatnonzero(edges) * 2 * np.pi / len(own)
+            bottom = rings / 2 + ring
+            axes.bar(0.0, 0.85, 2 * np.pi, bottom, align="edge", color="0.93", linewidth=0)
+            axes.bar(ends[::2], 0.85, ends[1::2] - ends[::2], bottom, align="edge", color=colour,
+                     linewidth=0)  # fmt: skip
+        axes.set_ylim(0, 1.5 * rings)
+    names = [(x.name, style(x.tone)[0]) for x in figure.series]
+    handles = [Patch(color=colour, label=name) for name, colour in names]
+    handles.append(Patch(color=palette()["l2"], label=f"above {figure.y.top:.4g} {figure.y.unit}"))
+    canvas.legend(handles=handles, loc="outside upper center", ncols=3)
+
+
+_CANVASES = {
+    FigureKind.ROWS: _rows,
+    FigureKind.WATERFALL: _waterfall,
+    FigureKind.HEAT: _heat,
+    FigureKind.CIRCLES: _circles,
+}
+"""How a figure of several panels is drawn."""
+_AXES = {
+    FigureKind.BARS: _bars,
+    FigureKind.STACK: _stack,
+    FigureKind.RANGES: _ranges,
+    FigureKind.LINES: _lines,
+}
+"""How a figure of one panel is drawn."""
 
 
 def cluster_timeline(run: Run, unit: Unit, canvas: Canvas) -> None:

@@ -7,35 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from artist.report.figure import Axis, Figure, Kind, Series, named, rounded
+from artist.report.figure import Figure, Series, described, rounded
 from artist.report.grouping import CLUSTER, Replicate, Setting, Study, slugs
-from artist.report.quantities import Quantity
+from artist.report.quantities import metric_unit
 from artist.results.statistics.compare_values import LEAST_REPLICATES, clusters_of, mean_interval
 
-
-class _Bars(NamedTuple):
-    """Bars of one metric of the summary."""
-
-    metric: str
-    title: str
-    section: str
-    label: str
-    quantity: Quantity
-
-
-_BARS = (
-    _Bars("makespan_s", "Makespan", "completion", "First arrival to last finish", Quantity.TIME),
-    _Bars("jct_mean_s", "Average job completion time", "completion", "Mean JCT", Quantity.JCT),
-    _Bars("queue_delay_p95_s", "Queueing delay, 95th percentile", "waiting",
-          "P95 queueing delay", Quantity.WAITING),
-    _Bars("queue_delay_p99_s", "Queueing delay, 99th percentile", "waiting",
-          "P99 queueing delay", Quantity.WAITING),
-    _Bars("comm_time_mean_s", "Communication latency", "communication",
-          "Mean exposed communication", Quantity.COMMUNICATION),
+_METRICS = (
+    "makespan_s", "jct_mean_s", "queue_delay_p95_s", "queue_delay_p99_s", "comm_time_mean_s",
 )  # fmt: skip
 
 
@@ -45,8 +26,8 @@ def overview(study: Study) -> Iterator[Figure]:
         return
     facets = _facets(study.settings)
     for (words, settings), slug in zip(facets.items(), slugs(facets), strict=True):
-        for bars in _BARS:
-            yield _bars(study, settings, bars, words, slug)
+        for metric in _METRICS:
+            yield _bars(study, settings, metric, words, slug)
 
 
 def _facets(settings: Sequence[Setting]) -> Mapping[str, list[Setting]]:
@@ -69,35 +50,26 @@ def _axis(setting: Setting) -> str:
     return next(iter((*sizes, *setting.differs)), "")
 
 
-def _bars(study: Study, settings: Sequence[Setting], bars: _Bars, words: str, slug: str) -> Figure:
+def _bars(study: Study, settings: Sequence[Setting], metric: str, words: str, slug: str) -> Figure:
+    """The bars of a metric in one facet."""
     present = [p for p in study.policies if any(p in s.runs for s in settings)]
-    values = {policy: [_values(s, policy, bars.metric) for s in settings] for policy in present}
+    values = {policy: [s.values(policy, metric) for s in settings] for policy in present}
     cells = [cell for of_policy in values.values() for cell in of_policy if cell]
-    scale, unit = study.units[bars.quantity]
     few = any(_independent(cell) < LEAST_REPLICATES for cell in cells)
-    axis = _axis(settings[0])
-    name = bars.metric.removesuffix("_s").replace("_", "-")
-    return Figure(
-        name=named(name, slug) if words else name,
-        kind=Kind.BARS,
-        title=f"{bars.title} · {words}" if words else bars.title,
-        section=bars.section,
-        x=Axis(axis.replace("_", " ")),
-        y=Axis(bars.label, unit),
-        series=[_series(p, study.tone(p), values[p], scale, few=few) for p in present],
-        categories=[s.differs.get(axis, s.label) for s in settings],
-        source=f"summary.json: {bars.metric}",
-        note=_note(few=few) if any(len(cell) > 1 for cell in cells) else "",
-    )
-
-
-def _note(*, few: bool) -> str:
     whiskers = "the smallest and the largest" if few else "Student's 95 % interval of the mean"
-    return f"Mean over replicates; whiskers: {whiskers}."
-
-
-def _values(setting: Setting, policy: str, metric: str) -> Mapping[Replicate, float]:
-    return {key: run.metric(metric) for key, run in setting.runs.get(policy, {}).items()}
+    scale = metric_unit(study, metric, "s").seconds
+    axis = _axis(settings[0])
+    key = metric.removesuffix("_s").replace("_", "-")
+    return described(
+        key, study, None,
+        [_series(p, study.tone(p), values[p], scale, few=few) for p in present],
+        measure=f"{key}_{slug}" if words else key,
+        categories=[s.differs.get(axis, s.label) for s in settings],
+        facet=f" · {words}" if words else "",
+        axis=axis.replace("_", " "),
+        whiskers=f"Mean over replicates; whiskers: {whiskers}."
+        if any(len(cell) > 1 for cell in cells) else "",
+    )  # fmt: skip
 
 
 def _independent(values: Mapping[Replicate, float]) -> int:
@@ -109,13 +81,9 @@ def _series(
     policy: str, tone: str, cells: Sequence[Mapping[Replicate, float]], scale: float, *, few: bool
 ) -> Series:
     middle = [float(np.mean(list(cell.values()))) if cell else math.nan for cell in cells]
-    bounds = [_whiskers(cell, few=few) for cell in cells]
+    low, high = np.array([_whiskers(cell, few=few) for cell in cells]).T / scale
     return Series(
-        policy,
-        tone,
-        rounded(np.array(middle) / scale),
-        low=rounded(np.array([low for low, _ in bounds]) / scale),
-        high=rounded(np.array([high for _, high in bounds]) / scale),
+        policy, tone, rounded(np.array(middle) / scale), low=rounded(low), high=rounded(high)
     )
 
 

@@ -10,23 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from artist.report.figure import Axis, Figure, Kind, Series, named, rounded
+from artist.report.curves import Indices, job_tones, weighted
+from artist.report.figure import Figure, Series, described, rounded
 from artist.report.grouping import Setting, Study, slugs
-from artist.report.job_tones import job_tones
-from artist.report.pooled_jobs import pooled_note, weighted
 from artist.report.reader import Numbers, Rows, Run
-from artist.report.thinning import Indices
 
 BINS = 180
 """Of a turn: 2 degrees each."""
 MOST_CIRCLES = 4
 _MS, _GBIT = 1e3, 1e9 / 8
-
-_PAPER = (
-    "The paper's gains over Themis on its testbed: 1.2 to 1.6 x in the mean, 1.6 to 2.2 x in the "
-    "99th percentile (CASSINI, Figs. 11 to 16)."
-)
-_MEAN, _P99 = "mean", "P99"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +34,14 @@ class Aligned:
 
 def on_circles(study: Study, setting: Setting) -> Iterator[Figure]:
     """Circles of the most contended links per policy, and the iteration times of all policies."""
-    runs = {policy: setting.first(policy) for policy in setting.runs}
+    runs = setting.firsts
     if all(run.circles is None for run in runs.values()):
         return
-    several = any(len(replicates) > 1 for replicates in setting.runs.values())
     for policy, run in runs.items():
         if run.circles is not None:
             shown = most_contended(run, run.circles)[:MOST_CIRCLES]
             for one, slug in zip(shown, slugs([one.link for one in shown]), strict=True):
-                name = named(f"circle-{slug}", setting.slug, study.policy_slug(policy))
-                place = setting.index, study.policies.index(policy)
-                yield _circle(name, place, policy, run, run.circles, one, several)
+                yield _circle(study, setting, policy, one, f"circle-{slug}")
     yield _iterations(study, setting)
 
 
@@ -80,57 +69,36 @@ def most_contended(run: Run, circles: Rows) -> list[Aligned]:
     return sorted(worst, key=lambda one: -one.contended_s)
 
 
-def _circle(
-    name: str,
-    place: tuple[int, int],
-    policy: str,
-    run: Run,
-    circles: Rows,
-    one: Aligned,
-    several: bool,
-) -> Figure:
+def _circle(study: Study, setting: Setting, policy: str, one: Aligned, measure: str) -> Figure:
     """A ring per job, in step and shifted."""
-    first = int(one.rows[0])
+    run = setting.firsts[policy]
+    circles, first = run.circles, int(one.rows[0])
+    assert circles is not None  # there are rows
     capacity = float(circles["capacity_bytes_per_s"][first]) / _GBIT
     turn_ms = _MS * float(circles["turn_s"][first])
-    edges = np.linspace(0.0, turn_ms, BINS + 1)
+    edges = rounded(np.linspace(0.0, turn_ms, BINS + 1))
     tones = job_tones(run.jobs)
     series, totals = [], np.zeros((2, BINS))
     for row in one.rows.tolist():
         before, after = (demand(circles, row, shifted) / _GBIT for shifted in (False, True))
         totals += (before, after)
         job = circles.text["job_id"][row]
-        times = (circles[x][row] for x in ("iteration_s", "up_s", "shift_s"))
+        times = np.array([circles[x][row] for x in ("iteration_s", "up_s", "shift_s")])
+        parts = [rounded(after), rounded(_MS * times)]
         series.append(
-            Series(
-                f"job {job}", tones.get(job, "j0"), rounded(before), rounded(edges),
-                parts=[rounded(after), rounded(_MS * np.array([*times]))],
-            )
-        )  # fmt: skip
+            Series(f"job {job}", tones.get(job, "j0"), rounded(before), edges, parts=parts)
+        )
     scores = [1.0 - float(np.maximum(x - capacity, 0.0).mean()) / capacity for x in totals]
-    at_random = float(circles["score_at_random"][first])
-    at_s = float(circles["time_s"][first])
-    note = (
-        f"From {at_s:,.0f} s on. A turn is {turn_ms:,.4g} ms, clockwise from the top; the link "
-        f"carries {capacity:.4g} Gbit/s. The score of random phases is {at_random:.2f}."
-    )
-    return Figure(
-        name=name,
-        kind=Kind.CIRCLES,
-        title=f"Jobs that take turns on {one.link} · {policy}",
-        section="links",
-        x=Axis("Time", "ms"),
-        y=Axis("Wanted together", "Gbit/s", top=capacity),
-        series=series,
-        parts=tuple(
-            f"{words}: score {score:.2f}"
-            for words, score in zip(("in step", "shifted"), scores, strict=True)
-        ),
-        setting=place[0],
-        policy=place[1],
-        source="circles.parquet: on_circle_s, up_s over iteration_s, bytes_per_s, shift_s",
-        note=f"{note} The first replicate." if several else note,
-    )
+    return described(
+        "circle", study, setting, series, measure=measure, policy=policy, top=capacity,
+        link=one.link,
+        in_step=f"{scores[0]:.2f}",
+        shifted=f"{scores[1]:.2f}",
+        at_s=f"{float(circles['time_s'][first]):,.0f}",
+        turn_ms=f"{turn_ms:,.4g}",
+        capacity=f"{capacity:.4g}",
+        at_random=f"{float(circles['score_at_random'][first]):.2f}",
+    )  # fmt: skip
 
 
 def demand(circles: Rows, row: int, shifted: bool) -> Numbers:
@@ -147,24 +115,11 @@ def demand(circles: Rows, row: int, shifted: bool) -> Numbers:
 def _iterations(study: Study, setting: Setting) -> Figure:
     """Which share of the iterations takes up to how long."""
     times = {policy: _times(list(runs.values())) for policy, runs in setting.runs.items()}
-    notes = (*_gains(times), _PAPER, pooled_note(setting))
-    return Figure(
-        name=named("iteration-times", setting.slug),
-        kind=Kind.LINES,
-        title="Iteration times, cumulative",
-        section="links",
-        x=Axis("Iteration time", "s", log=True),
-        y=Axis("Share of iterations", "%", top=100.0),
-        series=[
-            weighted(policy, study.tone(policy), took_s, counts, np.inf)
-            for policy, (took_s, counts) in times.items()
-        ],
-        setting=setting.index,
-        source="placements.parquet: iteration_s, weighted by iterations",
-        note=" ".join(note for note in notes if note),
-        step=True,
-        wide=True,
-    )
+    series = [
+        weighted(policy, study.tone(policy), took_s, counts, np.inf)
+        for policy, (took_s, counts) in times.items()
+    ]
+    return described("iteration-times", study, setting, series, gains=" ".join(_gains(times)))
 
 
 def _times(runs: Sequence[Run]) -> tuple[Numbers, Numbers]:
@@ -178,14 +133,13 @@ def _times(runs: Sequence[Run]) -> tuple[Numbers, Numbers]:
 
 
 def _gains(times: Mapping[str, tuple[Numbers, Numbers]]) -> Iterator[str]:
-    """What CASSINI gains over each policy that it is around."""
+    """What CASSINI gains over each policy that it wraps."""
     for policy, of_both in times.items():
         host = _host(policy)
         if host in times:
-            before, after = _mean_and_p99(*times[host]), _mean_and_p99(*of_both)
-            gains = [f"{x / y:.2f} x in the {name}" for name, x, y in zip(
-                (_MEAN, _P99), before, after, strict=True)]  # fmt: skip
-            yield f"{policy} over {host}: {', '.join(gains)}."
+            (mean, p99), (our_mean, our_p99) = map(_mean_and_p99, (times[host], of_both))
+            gains = f"{mean / our_mean:.2f} x in the mean, {p99 / our_p99:.2f} x in the P99"
+            yield f"{policy} over {host}: {gains}."
 
 
 def _host(policy: str) -> str:
@@ -194,7 +148,8 @@ def _host(policy: str) -> str:
     return policy.removesuffix("-cassini") if policy.endswith("-cassini") else ""
 
 
-def _mean_and_p99(took_s: Numbers, counts: Numbers) -> tuple[float, float]:
+def _mean_and_p99(of: tuple[Numbers, Numbers]) -> tuple[float, float]:
+    took_s, counts = of
     order = np.argsort(took_s, kind="stable")
     below = np.cumsum(counts[order])
     place = min(int(np.searchsorted(below, 0.99 * below[-1])), len(order) - 1)

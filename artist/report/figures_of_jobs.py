@@ -2,6 +2,10 @@
 
 A figure pools the jobs of all replicates of a policy. The cumulative distributions and the
 histogram correspond to figures 9 and 10 of the Dally paper.
+
+`finish_time_fairness` is a job's completion time over its run time without waiting, restarts and
+communication. The waterfall says what a difference of mean completion times is made of
+(`results.jct_parts`).
 """
 
 from __future__ import annotations
@@ -10,88 +14,65 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from artist.report.figure import Axis, Figure, Kind, Series, named, rounded
-from artist.report.figures_by_size import jct_by_size
-from artist.report.figures_of_differences import differences
-from artist.report.figures_of_fairness import fairness
+from artist.report.curves import cumulative, pool
+from artist.report.figure import MOST_TOGETHER, Figure, Series, described, rounded
 from artist.report.grouping import Setting, Study
-from artist.report.pooled_jobs import cumulative, pool, pooled_note
-from artist.report.quantities import Quantity
+from artist.report.quantities import HOUR, Quantity
 from artist.report.reader import Numbers, Run
+from artist.results.jct_parts import PARTS
 from artist.results.terms.number_text import counted
+
+ROUNDING = 1e-6
+"""What exceeds a whole number by less is that number: finishes are rounded to nanoseconds."""
 
 _BINS = 30
 _LEVELS = ("machine", "rack", "network")
+_QUANTILES = (10, 50, 90)
+_ABOVE = (1, 2, 5, 10)
+_DIGITS = 5
+_MOST_NAMED = 3
+"""Policies that a note names one by one."""
 
 
 def distributions(study: Study, setting: Setting) -> Iterator[Figure]:
     """All figures about the jobs of one setting."""
-    pooled = pooled_note(setting)
-    jct = pool(setting, "jct_s")
-    yield _cdf(study, setting, "jct", Quantity.JCT, pooled)
-    yield _histogram(study, setting, jct, pooled)
+    yield _cdf(study, setting, "jct", Quantity.JCT)
+    yield _histogram(study, setting)
     yield jct_by_size(study, setting)
     made_of = differences(study, setting)
     if made_of:
         yield made_of
     yield from fairness(study, setting)
-    yield _cdf(study, setting, "queue_delay", Quantity.WAITING, pooled)
-    by_model = _by_model(study, setting, pooled)
+    yield _cdf(study, setting, "queue_delay", Quantity.WAITING)
+    by_model = _by_model(study, setting)
     if by_model:
         yield by_model
-    yield from _levels(setting, pooled)
+    yield from _levels(study, setting)
 
 
-def _cdf(study: Study, setting: Setting, measure: str, quantity: Quantity, note: str) -> Figure:
-    scale, unit = study.units[quantity]
-    is_jct = quantity is Quantity.JCT
-    label = "Job completion time" if is_jct else "Queueing delay"
-    return Figure(
-        name=named(f"{measure.replace('_', '-')}-cdf", setting.slug),
-        kind=Kind.LINES,
-        title=f"{label}, cumulative",
-        section="completion" if is_jct else "waiting",
-        # Completion times span several powers of ten. Delays may be zero, which a logarithmic axis
-        # cannot show.
-        x=Axis(label, unit, log=is_jct),
-        y=Axis("Share of jobs", "%", top=100.0),
-        series=[
-            cumulative(policy, study.tone(policy), values / scale)
-            for policy, values in pool(setting, f"{measure}_s").items()
-        ],
-        setting=setting.index,
-        source=f"jobs.parquet: {measure}_s",
-        note=note,
-        step=True,
-    )
+def _cdf(study: Study, setting: Setting, measure: str, quantity: Quantity) -> Figure:
+    scale = study.units[quantity].seconds
+    series = [
+        cumulative(policy, study.tone(policy), values / scale)
+        for policy, values in pool(setting, f"{measure}_s").items()
+    ]
+    return described(f"{measure.replace('_', '-')}-cdf", study, setting, series)
 
 
-def _histogram(study: Study, setting: Setting, values: Mapping[str, Numbers], note: str) -> Figure:
+def _histogram(study: Study, setting: Setting) -> Figure:
+    """Shares of the jobs by completion time, without the longest jobs."""
+    values = pool(setting, "jct_s")
     # A few very long jobs would squeeze all others into the first bins.
     end = max(float(np.percentile(v, 95)) for v in values.values())
-    scale, unit = study.units[Quantity.JCT]
     edges = np.linspace(0.0, end, _BINS + 1)
-    series = []
-    for policy, times in values.items():
-        share = 100.0 * np.histogram(times, edges)[0] / len(times)
-        series.append(Series(policy, study.tone(policy), rounded(share), rounded(edges / scale)))
-    return Figure(
-        name=named("jct-histogram", setting.slug),
-        kind=Kind.ROWS,
-        title="Job completion time, histogram",
-        section="completion",
-        x=Axis("Job completion time", unit),
-        y=Axis("Share of jobs", "%"),
-        series=series,
-        setting=setting.index,
-        source="jobs.parquet: jct_s",
-        note=f"Up to the largest 95th percentile, in {_BINS} bins. "
-        f"{_beyond(values, end)} {note}".strip(),
+    x = rounded(edges / study.units[Quantity.JCT].seconds)
+    series = [
+        Series(p, study.tone(p), rounded(100.0 * np.histogram(v, edges)[0] / len(v)), x)
+        for p, v in values.items()
+    ]
+    return described(
+        "jct-histogram", study, setting, series, bins=str(_BINS), beyond=_beyond(values, end)
     )
-
-
-_MOST_NAMED = 3
-"""Policies that a note names one by one."""
 
 
 def _beyond(values: Mapping[str, Numbers], end: float) -> str:
@@ -105,7 +86,146 @@ def _beyond(values: Mapping[str, Numbers], end: float) -> str:
     return f"Beyond it: {', '.join(jobs)}."
 
 
-def _by_model(study: Study, setting: Setting, note: str) -> Figure | None:
+# -- by the number of GPUs ----------------------------------------------------------
+
+
+def jct_by_size(study: Study, setting: Setting) -> Figure:
+    """The median, and the 10th and 90th percentile, of the jobs of each class of sizes."""
+    jct, gpus = pool(setting, "jct_s"), pool(setting, "gpus")
+    classes = {policy: size_class(values) for policy, values in gpus.items()}
+    present = sorted(set(np.concatenate(list(classes.values())).tolist()))
+    scale = study.units[Quantity.JCT].seconds
+    series = [
+        _quantiles(policy, study.tone(policy), values / scale, classes[policy], present)
+        for policy, values in jct.items()
+    ]
+    categories = [_class_name(one, list(classes.values())) for one in present]
+    return described("jct-by-size", study, setting, series, categories=categories)
+
+
+def size_class(gpus: Numbers) -> Numbers:
+    """The classes 1, 2-4, 5-8, 9-16, 17-32 ... GPUs, as 0, 2, 3, 4, 5 ...: the powers of two."""
+    power = np.ceil(np.log2(gpus))
+    classes: Numbers = np.where(power == 1, 2.0, power)
+    return classes
+
+
+def _class_name(one: float, classes: Sequence[Numbers]) -> str:
+    """The sizes of a class, and its number of jobs if that is the same under all policies."""
+    most = int(2**one)
+    least = 2 if most == 4 else most // 2 + 1
+    size = "1 GPU" if most == 1 else f"{least} to {most} GPUs"
+    counts = {int(np.sum(values == one)) for values in classes}
+    if len(counts) > 1:
+        return size
+    count = counts.pop()
+    return f"{size} · {count} {'job' if count == 1 else 'jobs'}"
+
+
+def _quantiles(
+    policy: str, tone: str, jct: Numbers, classes: Numbers, present: Sequence[float]
+) -> Series:
+    nothing = np.full(len(_QUANTILES), np.nan)
+    low, middle, high = np.array([
+        np.percentile(jct[classes == one], _QUANTILES) if (classes == one).any() else nothing
+        for one in present
+    ]).T  # fmt: skip
+    return Series(policy, tone, rounded(middle), low=rounded(low), high=rounded(high))
+
+
+# -- what differences are made of ---------------------------------------------------
+
+
+def differences(study: Study, setting: Setting) -> Figure | None:
+    """The difference of each policy to the baseline; None if there is nothing to compare."""
+    baseline = study.baseline(setting)
+    compared = {}
+    for policy in setting.runs:
+        shared = [key for key in setting.runs[policy] if key in setting.runs[baseline]]
+        if policy != baseline and shared:
+            ours, theirs = ([setting.runs[p][key] for key in shared] for p in (policy, baseline))
+            compared[policy] = difference(ours, theirs)
+    if not compared:
+        return None
+    scale = study.units[Quantity.JCT].seconds
+    steps = whole_steps([[part / scale for part in parts] for parts in compared.values()])
+    return described(
+        "jct-difference", study, setting,
+        [Series(p, study.tone(p), row) for p, row in zip(compared, steps, strict=True)],
+        categories=[*PARTS, "difference"],
+        baseline=baseline,
+        metrics=", ".join(PARTS.values()),
+        shared=f"Over the replicates that {baseline} has too." if setting.replicated else "",
+    )  # fmt: skip
+
+
+def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> list[float]:
+    """Our mean completion time less theirs, in parts."""
+    pairs = zip(mean_parts(ours), mean_parts(theirs), strict=True)
+    return [our - their for our, their in pairs]
+
+
+def mean_parts(runs: Sequence[Run]) -> list[float]:
+    """The parts of the mean completion time in seconds, mean over runs, in the order of `PARTS`."""
+    return [float(np.mean([run.metric(metric) for run in runs])) for metric in PARTS.values()]
+
+
+def whole_steps(rows: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Each row's steps and their sum, rounded so that the steps still add up to the sum.
+
+    What is rounded is where each step ends, to multiples of one power of ten that leaves five
+    digits to the largest. A step lies between two such ends.
+    """
+    ends = np.cumsum(np.array(rows, np.float64), axis=1)
+    largest = float(np.abs(ends).max())
+    decimals = _DIGITS - 1 - int(np.floor(np.log10(largest))) if largest else 0
+    rounded_ends = np.round(ends, decimals)
+    steps = np.diff(rounded_ends, prepend=0.0, axis=1)
+    return [
+        [round(value, decimals) for value in (*row.tolist(), end)]
+        for row, end in zip(steps, rounded_ends[:, -1].tolist(), strict=True)
+    ]
+
+
+# -- fairness -----------------------------------------------------------------------
+
+
+def fairness(study: Study, setting: Setting) -> Iterator[Figure]:
+    """The distribution, and the shares of jobs that take longer than some multiples of their work.
+
+    Above 1 are all jobs that waited, restarted or communicated.
+    """
+    ratios = pool(setting, "finish_time_fairness")
+    curves = [cumulative(p, study.tone(p), values) for p, values in ratios.items()]
+    yield described("fairness-cdf", study, setting, curves, jain=_jain(setting))
+    yield described(
+        "fairness-above", study, setting,
+        [Series(p, study.tone(p), rounded(_shares_above(v))) for p, v in ratios.items()],
+        categories=[f"above {multiple}" for multiple in _ABOVE],
+        wide=len(ratios) > MOST_TOGETHER,
+    )  # fmt: skip
+
+
+def _shares_above(ratios: Numbers) -> Numbers:
+    """The share of jobs above each multiple, in percent."""
+    return np.array([100.0 * np.mean(ratios > multiple + ROUNDING) for multiple in _ABOVE])
+
+
+def _jain(setting: Setting) -> str:
+    """Jain's index of each policy as a sentence; earlier versions did not write it."""
+    runs = [run for replicates in setting.runs.values() for run in replicates.values()]
+    if any("jain_index" not in run.summary for run in runs):
+        return ""
+    means = {p: np.mean(list(setting.values(p, "jain_index").values())) for p in setting.runs}
+    values = ", ".join(f"{policy} {value:.2f}" for policy, value in means.items())
+    return f"Jain's index (1: all jobs alike): {values}."
+
+
+# -- by model and by level ----------------------------------------------------------
+
+
+def _by_model(study: Study, setting: Setting) -> Figure | None:
+    """Mean communication of the jobs of each model, the most first; None if there is none."""
     means_of = {p: _mean_by_model(list(runs.values())) for p, runs in setting.runs.items()}
     totals: dict[str, float] = {}
     for means in means_of.values():
@@ -114,23 +234,12 @@ def _by_model(study: Study, setting: Setting, note: str) -> Figure | None:
     models = sorted((m for m in totals if totals[m] > 0), key=lambda m: (-totals[m], m))
     if not models:
         return None
-    scale, unit = study.units[Quantity.COMMUNICATION]
-    return Figure(
-        name=named("communication-by-model", setting.slug),
-        kind=Kind.BARS,
-        title="Communication latency by model",
-        section="communication",
-        x=Axis("model"),
-        y=Axis("Mean exposed communication per job", unit),
-        series=[
-            Series(p, study.tone(p), rounded(np.array([m.get(x, 0.0) for x in models]) / scale))
-            for p, m in means_of.items()
-        ],
-        categories=models,
-        setting=setting.index,
-        source="jobs.parquet: comm_s by model",
-        note=note,
-    )
+    scale = study.units[Quantity.COMMUNICATION].seconds
+    series = [
+        Series(p, study.tone(p), rounded(np.array([m.get(x, 0.0) for x in models]) / scale))
+        for p, m in means_of.items()
+    ]
+    return described("communication-by-model", study, setting, series, categories=models)
 
 
 def _mean_by_model(runs: Sequence[Run]) -> Mapping[str, float]:
@@ -141,16 +250,20 @@ def _mean_by_model(runs: Sequence[Run]) -> Mapping[str, float]:
     return {model: float(np.mean(values)) for model, values in sums.items()}
 
 
-def _levels(setting: Setting, note: str) -> Iterator[Figure]:
+def _levels(study: Study, setting: Setting) -> Iterator[Figure]:
     """Two figures: placements per level, and GPU time per level."""
-    counts = {p: [_level_counts(r) for r in runs.values()] for p, runs in setting.runs.items()}
-    held = {p: [_level_hours(r) for r in runs.values()] for p, runs in setting.runs.items()}
-    source = "summary.json: " + ", ".join(f"placements_{level}" for level in level_names(setting))
-    yield _stack(setting, counts, "placements", "Placements per level", ("Placements", ""), source,
-                 note and "Mean over replicates.")  # fmt: skip
-    yield _stack(setting, held, "gpu-time", "GPU time per level", ("GPU time", "GPU-hours"),
-                 "placements.parquet: gpus x (end_s - start_s) by level",
-                 note and "Mean over replicates.")  # fmt: skip
+    levels = level_names(setting)
+    for key, of_run in (("placements", _level_counts), ("gpu-time", _level_hours)):
+        values = {p: [of_run(run) for run in runs.values()] for p, runs in setting.runs.items()}
+        series = [
+            Series(level, f"l{i}", rounded(np.array([_mean(v, level) for v in values.values()])))
+            for i, level in enumerate(levels)
+        ]
+        yield described(
+            f"{key}-by-level", study, setting, series, categories=list(values),
+            metrics=", ".join(f"placements_{level}" for level in levels),
+            means="Mean over replicates." if setting.replicated else "",
+        )  # fmt: skip
 
 
 def level_names(setting: Setting) -> list[str]:
@@ -168,35 +281,11 @@ def _level_counts(run: Run) -> Mapping[str, float]:
 
 def _level_hours(run: Run) -> Mapping[str, float]:
     rows = run.placements
-    hours = rows["gpus"] * (rows["end_s"] - rows["start_s"]) / 3600.0
+    hours = rows["gpus"] * (rows["end_s"] - rows["start_s"]) / HOUR
     totals: dict[str, float] = {}
     for level, value in zip(rows.text["level"], hours.tolist(), strict=True):
         totals[level] = totals.get(level, 0.0) + value
     return totals
-
-
-def _stack(
-    setting: Setting, values: Mapping[str, Sequence[Mapping[str, float]]], name: str, title: str,
-    axis: tuple[str, str], source: str, note: str,
-) -> Figure:  # fmt: skip
-    return Figure(
-        name=named(f"{name}-by-level", setting.slug),
-        kind=Kind.STACK,
-        title=title,
-        section="placement",
-        x=Axis(*axis),
-        y=Axis("policy"),
-        series=[
-            Series(
-                level, f"l{index}", rounded(np.array([_mean(v, level) for v in values.values()]))
-            )
-            for index, level in enumerate(level_names(setting))
-        ],
-        categories=list(values),
-        setting=setting.index,
-        source=source,
-        note=note,
-    )
 
 
 def _mean(replicates: Sequence[Mapping[str, float]], level: str) -> float:

@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artist.report.figure import Axis, Figure, Kind, Series, named, rounded
+from artist.report.curves import Indices, weighted
+from artist.report.figure import Figure, Series, described, rounded
 from artist.report.grouping import Setting, Study
 from artist.report.losses import lost_on_links
-from artist.report.pooled_jobs import pooled_note, weighted
 from artist.report.quantities import Quantity
 from artist.report.reader import Numbers, Rows, Run
-from artist.report.thinning import Indices
 
 BINS = 160
 _MOST_LINKS = 32
@@ -42,7 +41,7 @@ class _Cells(NamedTuple):
 
 def on_links(study: Study, setting: Setting) -> Iterator[Figure]:
     """A map of links for each policy that kept them, and how much longer iterations took."""
-    runs = {policy: setting.first(policy) for policy in setting.runs}
+    runs = setting.firsts
     for policy, run in runs.items():
         if run.links is not None and run.links.count:
             yield _map(study, setting, policy, run, run.links)
@@ -51,39 +50,22 @@ def on_links(study: Study, setting: Setting) -> Iterator[Figure]:
 
 
 def _map(study: Study, setting: Setting, policy: str, run: Run, links: Rows) -> Figure:
-    scale, unit = study.units[Quantity.TIME]
+    """How busy the links were that cost their jobs most."""
     edges = np.linspace(0.0, max(float(links["end_s"].max()), 1e-9), BINS + 1)
     maps = sum(len(one.runs) for one in study.settings)
     most = max(_FEWEST_LINKS, min(_MOST_LINKS, _LINKS_ON_PAGE // maps))
     every = _where_jobs_meet(_uplinks(run, links, edges))
     shown = _worst(every, most)
-    several = any(len(replicates) > 1 for replicates in setting.runs.values())
-    notes = (
-        f"Time-weighted mean of {BINS} equal intervals, of the busier direction.",
-        f"{len(shown)} of {len(every)} uplinks: those whose jobs lost most, then the "
-        "busiest." if len(shown) < len(every) else "",
-        "The first replicate." if several else "",
-    )  # fmt: skip
-    return Figure(
-        name=named("links-over-time", setting.slug, study.policy_slug(policy)),
-        kind=Kind.HEAT,
-        title=f"Links over time · {policy}",
-        section="links",
-        x=Axis("Time", unit),
-        y=Axis("Utilisation", "%", top=100.0),
-        series=[
-            Series(
-                cells.name, "o5", cells.utilisation.round().tolist(), rounded(edges / scale),
-                parts=[cells.jobs.tolist(), cells.lost.round().tolist()],
-            )
-            for cells in shown
-        ],
-        setting=setting.index,
-        policy=study.policies.index(policy),
-        source="links.parquet: utilisation, jobs, job_ids, demand; placements.parquet: "
-        "alone_iteration_s over iteration_s",
-        note=" ".join(note for note in notes if note),
-        wide=True,
+    chosen = f"{len(shown)} of {len(every)} uplinks: those whose jobs lost most, then the busiest."
+    x = rounded(edges / study.units[Quantity.TIME].seconds)
+    series = [
+        Series(cells.name, "o5", cells.utilisation.round().tolist(), x,
+               parts=[cells.jobs.tolist(), cells.lost.round().tolist()])
+        for cells in shown
+    ]  # fmt: skip
+    return described(
+        "links-over-time", study, setting, series, policy=policy, bins=str(BINS),
+        chosen=chosen if len(shown) < len(every) else "",
     )  # fmt: skip
 
 
@@ -124,7 +106,7 @@ def _level(uplink: str) -> str:
 
 
 def _mean(links: Rows, rows: Indices, values: Numbers, edges: Numbers) -> Numbers:
-    """The mean over time in each bin; 0 while nobody sends."""
+    """The mean over time in each bin; 0 while no job sends."""
     start, end = links["start_s"][rows], links["end_s"][rows]
     area = np.cumsum(np.ravel([np.zeros(len(rows)), values[rows] * (end - start)], order="F"))
     at = np.interp(edges, np.ravel([start, end], order="F"), area)
@@ -167,28 +149,12 @@ def _longer(study: Study, setting: Setting) -> Figure:
     end = max(_percentile(values, weights, 0.99) for values, weights in above.values())
     largest = max(float(values.max()) for values, _ in above.values())
     beyond = f"Up to the largest 99th percentile; the largest is {largest:,.0f} %."
-    notes = (
-        "Weighted by running time, not by iterations.",
-        beyond if largest > end else "",
-        pooled_note(setting),
-    )
-    return Figure(
-        name=named("iterations-beside-others", setting.slug),
-        kind=Kind.LINES,
-        title="Iterations beside other jobs, cumulative",
-        section="links",
-        x=Axis("Iteration time above that alone", "%"),
-        y=Axis("Share of the jobs' running time", "%", top=100.0),
-        series=[
-            weighted(policy, study.tone(policy), values, weights, end)
-            for policy, (values, weights) in above.items()
-        ],
-        setting=setting.index,
-        source="placements.parquet: iteration_s over alone_iteration_s, weighted by "
-        "end_s - start_s - stalled_s",
-        note=" ".join(note for note in notes if note),
-        step=True,
-        wide=True,
+    series = [
+        weighted(policy, study.tone(policy), values, weights, end)
+        for policy, (values, weights) in above.items()
+    ]
+    return described(
+        "iterations-beside-others", study, setting, series, beyond=beyond if largest > end else ""
     )
 
 

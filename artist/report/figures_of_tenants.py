@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from artist.report.figure import HOUR, Axis, Figure, Kind, Series, named, rounded
+from artist.report.figure import Figure, Series, described, rounded
 from artist.report.grouping import Setting, Study
-from artist.report.quantities import Quantity
+from artist.report.quantities import HOUR, Quantity
 from artist.report.reader import Rows
 
 _MOST = 6
@@ -17,68 +17,42 @@ _MOST = 6
 
 def of_tenants(study: Study, setting: Setting) -> Iterator[Figure]:
     """How much of what tenants are entitled to they use, and how long priorities wait."""
-    runs = {policy: setting.first(policy) for policy in setting.runs}
-    several = any(len(replicates) > 1 for replicates in setting.runs.values())
-    note = "The first replicate of each policy." if several else ""
+    runs = setting.firsts
     waits = {p: run.priorities for p, run in runs.items() if run.priorities is not None}
     if waits:
-        yield _waits(study, setting, waits, note)
+        yield _waits(study, setting, waits)
     for policy, run in runs.items():
         if run.tenant_use is not None and run.tenant_use.count:
             yield _use(study, setting, policy, run.tenant_use)
 
 
-def _waits(study: Study, setting: Setting, waits: dict[str, Rows], note: str) -> Figure:
-    values = sorted(
-        {int(x) for rows in waits.values() for x in rows["priority"]}, key=lambda x: (x == 0, x)
-    )
+def _waits(study: Study, setting: Setting, waits: dict[str, Rows]) -> Figure:
+    """Mean waits by priority; jobs without one come last."""
+    given = {int(x) for rows in waits.values() for x in rows["priority"]}
+    priorities = sorted(given, key=lambda x: (x == 0, x))
     series = []
     for policy, rows in waits.items():
         means = dict(zip(rows["priority"].astype(int), rows["queue_delay_mean_s"], strict=True))
-        hours = np.array([means.get(value, 0.0) / HOUR for value in values])
+        hours = np.array([means.get(value, 0.0) / HOUR for value in priorities])
         series.append(Series(policy, study.tone(policy), rounded(hours)))
-    return Figure(
-        name=named("waits-by-priority", setting.slug),
-        kind=Kind.BARS,
-        title="Queueing delay by priority",
-        section="waiting",
-        x=Axis("Priority, 1 is the highest"),
-        y=Axis("Mean queueing delay", "h"),
-        series=series,
-        categories=[str(value) if value else "none" for value in values],
-        setting=setting.index,
-        source="priorities.parquet: queue_delay_mean_s",
-        note=note,
-    )
+    categories = [str(value) if value else "none" for value in priorities]
+    return described("waits-by-priority", study, setting, series, categories=categories)
 
 
 def _use(study: Study, setting: Setting, policy: str, rows: Rows) -> Figure:
-    scale, unit = study.units[Quantity.TIME]
+    """What tenants hold of what they are entitled to, over time."""
+    scale = study.units[Quantity.TIME].seconds
     names = np.array(rows.text["tenant"])
-    ranked = sorted(
-        dict.fromkeys(names.tolist()), key=lambda x: -rows["gpus_held_mean"][names == x].sum()
-    )
-    shown = [x for x in ranked if rows["entitled_gpus"][names == x][0] > 0][:_MOST]
+    own = {name: names == name for name in dict.fromkeys(names.tolist())}
+    ranked = sorted(own, key=lambda name: -rows["gpus_held_mean"][own[name]].sum())
+    shown = [name for name in ranked if rows["entitled_gpus"][own[name]][0] > 0][:_MOST]
     series = []
     for number, name in enumerate(shown):
-        own = names == name
-        share = 100.0 * rows["gpus_held_mean"][own] / rows["entitled_gpus"][own]
-        series.append(
-            Series(name, f"j{number}", rounded(share), rounded(rows["start_s"][own] / scale))
-        )
+        share = 100.0 * rows["gpus_held_mean"][own[name]] / rows["entitled_gpus"][own[name]]
+        start = rows["start_s"][own[name]] / scale
+        series.append(Series(name, f"j{number}", rounded(share), rounded(start)))
     left = len(ranked) - len(shown)
-    return Figure(
-        name=named("tenants-use", setting.slug, study.policy_slug(policy)),
-        kind=Kind.LINES,
-        title=f"GPUs held by tenants, of those that they are entitled to \u00b7 {policy}",
-        section="run",
-        x=Axis("Time", unit),
-        y=Axis("GPUs held / GPUs entitled to", "%"),
-        series=series,
-        setting=setting.index,
-        policy=study.policies.index(policy),
-        source="tenant_use.parquet: gpus_held_mean / entitled_gpus",
-        note=f"Means of equal intervals. {f'{left} tenants are left out.' if left else ''}".strip(),
-        step=True,
-        apart=True,
-    )
+    return described(
+        "tenants-use", study, setting, series, policy=policy,
+        left_out=f"{left} tenants are left out." if left else "",
+    )  # fmt: skip

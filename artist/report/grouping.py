@@ -72,9 +72,19 @@ class Setting:
             left = [policy for policy in left if policy not in most]
         return together
 
-    def first(self, policy: str) -> Run:
-        """The first replicate of a policy, for figures that can show only one."""
-        return next(iter(self.runs[policy].values()))
+    def values(self, policy: str, metric: str) -> dict[Replicate, float]:
+        """A metric of each replicate of a policy; none if the policy did not run here."""
+        return {key: run.metric(metric) for key, run in self.runs.get(policy, {}).items()}
+
+    @property
+    def replicated(self) -> bool:
+        """Whether a policy has several replicates."""
+        return any(len(replicates) > 1 for replicates in self.runs.values())
+
+    @property
+    def firsts(self) -> dict[str, Run]:
+        """The first replicate of each policy, for figures that can show only one."""
+        return {policy: next(iter(runs.values())) for policy, runs in self.runs.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from artist.report.curves import Indices
 from artist.report.reader import Numbers, Rows, Run
-from artist.report.thinning import Indices
 
 Spans = list[tuple[float, float]]
 

@@ -1,7 +1,7 @@
 """The HTML page about some runs: one file that loads nothing else.
 
-The same runs give the same bytes. `page_sections.py` makes the text of the page, the modules
-`figures_...` make its figures, and `assets/` holds the script and the style sheet.
+The same runs give the same bytes. The templates hold the markup and the sentences, the modules
+`figures_...` make the figures, and `assets/` holds the script and the style sheet.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from artist import __version__
 from artist.report.data_section import data_section
 from artist.report.failures_section import failures_section
-from artist.report.figure import Figure, Kind
-from artist.report.figure_json import script_json
+from artist.report.figure import Figure, FigureKind, script_json
 from artist.report.figures_across_settings import overview
 from artist.report.figures_of_circles import on_circles
 from artist.report.figures_of_jobs import distributions
@@ -24,11 +24,14 @@ from artist.report.figures_of_tenants import of_tenants
 from artist.report.figures_over_time import of_one_run, over_time
 from artist.report.grouping import Study
 from artist.report.links_section import links_section
-from artist.report.markup import Html, join, tag
 from artist.report.page_data import page_data
-from artist.report.page_sections import contents, details, header, numbers, opening
-from artist.report.page_text import title
-from artist.report.verdict_text import verdict_section
+from artist.report.page_header import headlines, lede, title, warnings
+from artist.report.page_tables import commands, comparisons, configuration, provenance, versions
+from artist.report.templating import document, section
+from artist.report.verdict import verdict_section
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 PAGE_BYTES = 2_900_000
 """The largest page. Beyond it job tables, stays and waits are left out, from the last run on."""
@@ -59,25 +62,40 @@ def page(study: Study, heading: str | None = None) -> bytes:
     """The whole page as bytes. `heading` replaces the title that the runs would give."""
     shown = figures(study)
     name = heading or title(study)
-    verdict = verdict_section(study)
+    more = []
+    if any(run.contended for run in study.runs):
+        more.append(_LINKS)
+    if any(figure.kind is FigureKind.CIRCLES for figure in shown):
+        more.append(_CIRCLES)
+    body = _body(study, name, shown)
+    used = len(_document(name, body, "", more))
+    return _document(name, body, script_json(page_data(study, shown, PAGE_BYTES - used)), more)
+
+
+def _body(study: Study, name: str, shown: Sequence[Figure]) -> Markup:
+    """All text of the page; figures have empty slots, which the script fills."""
     contended = any(run.contended for run in study.runs)
-    links = links_section(study) if contended else Html("")
     failing = any(run.outages is not None for run in study.runs)
-    failures = failures_section(study) if failing else Html("")
     with_data = any(run.data_use is not None for run in study.runs)
-    data_texts = data_section(study) if with_data else Html("")
-    parts = [opening(study), details(study, shown, links, failures, data_texts), numbers(study)]
-    body = tag("div", header(study, name), verdict, contents(join(parts)), *parts, class_="page")
-    circles = any(figure.kind is Kind.CIRCLES for figure in shown)
-    more = [asset for asset, there in ((_LINKS, contended), (_CIRCLES, circles)) if there]
-    used = len(_bytes(_document(name, body, "", more)))
-    data = page_data(study, shown, PAGE_BYTES - used)
-    return _bytes(_document(name, body, script_json(data), more))
-
-
-def _bytes(text: str) -> bytes:
-    # JSON may hold one half of a surrogate pair, which UTF-8 cannot encode.
-    return text.encode(errors="replace")
+    return section(
+        "body.html",
+        study=study,
+        version=__version__,
+        title=name,
+        lede=lede(study),
+        warnings=list(warnings(study)),
+        verdict=verdict_section(study),
+        headlines=headlines(study),
+        drawn={figure.section for figure in shown if figure.setting is not None},
+        links=links_section(study) if contended else "",
+        failures=failures_section(study) if failing else "",
+        data_texts=data_section(study) if with_data else "",
+        comparisons=list(comparisons(study)),
+        configuration=list(configuration(study)),
+        provenance=list(provenance(study)),
+        commands=commands(study),
+        versions=versions(study),
+    )
 
 
 def _asset(name: str) -> str:
@@ -101,19 +119,13 @@ def _style(more: Sequence[str]) -> str:
     return page_css + "".join(_asset(f"{name}.css") for name in more)
 
 
-def _document(name: str, body: Html, data: str, more: Sequence[str]) -> str:
+def _document(name: str, body: Markup, data: str, more: Sequence[str]) -> bytes:
     script = _script(more)
+    # The page allows only its own script, and loads nothing, whatever names a trace contains.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # With this policy only our script runs and nothing is loaded, whatever names a trace contains.
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    head = join([
-        Html('<meta charset="utf-8">'),
-        Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        Html(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
-        Html(f'<meta name="generator" content="artist {__version__}">'),
-        tag("title", name), Html(f"<style>{_style(more)}</style>"),
-    ])  # fmt: skip
-    data_element = Html(f'<script type="application/json" id="data">{data}</script>')
-    scripts = join([data_element, Html(f"<script>{script}</script>")])
-    top = f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n'
-    return f"{top}<body>{body}{scripts}</body></html>\n"
+    text = document(
+        "page.html", version=__version__, title=name, digest=digest, style=_style(more), body=body,
+        data=data, script=script,
+    )  # fmt: skip
+    # JSON may hold one half of a surrogate pair, which UTF-8 cannot encode.
+    return text.encode(errors="replace")

@@ -9,20 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from artist.report.figure import Figure
-from artist.report.figure_json import figure_data, script_json
+from artist.report.figure import Figure, figure_data, script_json
 from artist.report.figures_of_jobs import level_names
 from artist.report.grouping import Study
-from artist.report.job_packing import pack_jobs, pack_waits, pack_work
-from artist.report.packing import packed
+from artist.report.packing import pack_jobs, pack_timeline, pack_waits, pack_work, packed
 from artist.report.reader import Run
-from artist.report.timeline_packing import pack
 
 _OVERHEAD = 16
 """Bytes of a key, quotes, colon and comma."""
 
 
-class Place(NamedTuple):
+class PlacedRun(NamedTuple):
     """Where a run is in the study."""
 
     number: int
@@ -34,16 +31,16 @@ class Place(NamedTuple):
     run: Run
 
 
-def places(study: Study) -> Iterator[Place]:
+def places(study: Study) -> Iterator[PlacedRun]:
     """All runs by setting, policy and replicate."""
     number = 0
     for setting in study.settings:
         for policy, replicates in setting.runs.items():
             for (seed, permutation), run in replicates.items():
                 words = f"seed {seed}, permutation {permutation}"
-                first = run is setting.first(policy)
+                first = run is setting.firsts[policy]
                 which = study.policies.index(policy)
-                yield Place(number, setting.index, which, first, words, run)
+                yield PlacedRun(number, setting.index, which, first, words, run)
                 number += 1
 
 
@@ -54,7 +51,7 @@ def page_data(study: Study, shown: Sequence[Figure], budget: int) -> Mapping[str
     for figure in shown:
         if figure.setting is not None:
             of_settings.setdefault(str(figure.setting), []).append(figure_data(figure))
-    several = any(len(runs) > 1 for s in study.settings for runs in s.runs.values())
+    several = any(setting.replicated for setting in study.settings)
     data: dict[str, Any] = {
         "policies": list(study.policies),
         "settings": [
@@ -77,7 +74,7 @@ def page_data(study: Study, shown: Sequence[Figure], budget: int) -> Mapping[str
     return {**data, **_parcels(list(places(study)), budget - len(script_json(data)))}
 
 
-def _parcels(runs: Sequence[Place], budget: int) -> Mapping[str, Any]:
+def _parcels(runs: Sequence[PlacedRun], budget: int) -> Mapping[str, Any]:
     """Job tables of first replicates, then their timelines, then the other job tables, then waits.
 
     What does not fit is left out, with all that comes after it. Runs share the room for waits.
@@ -93,7 +90,7 @@ def _parcels(runs: Sequence[Place], budget: int) -> Mapping[str, Any]:
         room -= need if need <= room else room + 1  # what comes later is left out, too
         return room >= 0
 
-    def add_jobs(place: Place) -> None:
+    def add_jobs(place: PlacedRun) -> None:
         shared, own = pack_work(place.run), pack_jobs(place.run)
         if fits(own, *([] if shared in work else [shared])):
             if shared not in work:
@@ -104,7 +101,7 @@ def _parcels(runs: Sequence[Place], budget: int) -> Mapping[str, Any]:
     for place in firsts:
         add_jobs(place)
     for place in firsts:
-        timeline = pack(place.run)
+        timeline = pack_timeline(place.run)
         if fits(timeline):
             packs[f"{place.setting}-{place.policy}"] = timeline
     for place in runs:
@@ -114,7 +111,7 @@ def _parcels(runs: Sequence[Place], budget: int) -> Mapping[str, Any]:
     return {"packs": packs, "work": work, "jobs": jobs, "waits": _waits(detailed, room)}
 
 
-def _waits(runs: Sequence[Place], room: int) -> Mapping[str, str]:
+def _waits(runs: Sequence[PlacedRun], room: int) -> Mapping[str, str]:
     """The waits of runs. Those that need less than an equal share leave the rest to the others."""
     texts = {place.number: pack_waits(place.run) for place in runs}
     for done, place in enumerate(sorted(runs, key=lambda place: len(texts[place.number]))):

@@ -106,5 +106,5 @@ def _drawn(study: Study) -> Iterator[tuple[str, Canvas]]:
         for setting in study.settings:
             for policy in setting.runs:
                 canvas = Canvas(figsize=(2 * WIDTH_IN, 3.0), layout="constrained")
-                cluster_timeline(setting.first(policy), study.units[Quantity.TIME], canvas)
+                cluster_timeline(setting.firsts[policy], study.units[Quantity.TIME], canvas)
                 yield named("cluster-timeline", setting.slug, study.policy_slug(policy)), canvas

@@ -1,18 +1,25 @@
 """One unit per quantity: every chart of a page shows completion times, say, in the same unit.
 
-The unit of a quantity suits the largest value that a chart of the page shows of it.
+The unit of a quantity suits the largest value that a chart of the page shows of it. The page's
+words and tables show a metric in the unit of its quantity.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from artist.report.figure import time_unit
 from artist.report.reader import Numbers, Run
+from artist.results.terms.number_text import plain, short
+
+if TYPE_CHECKING:
+    from artist.report.grouping import Study
+
+HOUR = 3600.0
+DAY = 24 * HOUR
 
 
 class Quantity(StrEnum):
@@ -26,10 +33,30 @@ class Quantity(StrEnum):
 
 
 class Unit(NamedTuple):
-    """A unit of time: its length in seconds, and its name."""
+    """A unit that numbers are shown in: its size in the unit of the files, and its name."""
 
     seconds: float
     name: str
+
+
+_TIMES = (Unit(DAY, "d"), Unit(HOUR, "h"), Unit(60.0, "min"), Unit(1.0, "s"))
+_MILLISECONDS = Unit(1e-3, "ms")
+_GPU_HOURS = Unit(HOUR, "GPU-hours")
+
+# By the beginning of the metric's name.
+_QUANTITIES = {
+    "makespan_": Quantity.TIME,
+    "jct_": Quantity.JCT,
+    "compute_": Quantity.JCT,
+    "preemption_time_": Quantity.JCT,
+    "queue_delay_": Quantity.WAITING,
+    "comm_": Quantity.COMMUNICATION,
+}
+
+
+def time_unit(largest_s: float) -> Unit:
+    """A unit that suits times up to `largest_s`: at least 3 of it, but for seconds."""
+    return next((unit for unit in _TIMES if largest_s >= 3 * unit.seconds), _TIMES[-1])
 
 
 def units_of(runs: Sequence[Run]) -> Mapping[Quantity, Unit]:
@@ -48,7 +75,33 @@ def units_of(runs: Sequence[Run]) -> Mapping[Quantity, Unit]:
             if run.autotuner is not None and run.autotuner.count
         ),
     }
-    return {quantity: Unit(*time_unit(value)) for quantity, value in largest.items()}
+    return {quantity: time_unit(value) for quantity, value in largest.items()}
+
+
+def metric_unit(study: Study, metric: str, written: str) -> Unit:
+    """The unit of a metric whose unit in `summary.json` is `written`."""
+    if written == "s":
+        for start, quantity in _QUANTITIES.items():
+            if metric.startswith(start):
+                return study.units[quantity]
+    if metric.startswith("iteration_time_"):
+        return _MILLISECONDS
+    return _GPU_HOURS if written == "GPU-s" else Unit(1.0, written)
+
+
+def in_words(study: Study, metric: str, value: float) -> str:
+    """A metric with its unit, e.g. `3.5 h`, `81.3 %` or `1,234`.
+
+    A time that is less than a tenth of the page's unit has a smaller one: 1.6 h, not 0.067 d.
+    """
+    if metric.endswith("_share"):
+        return f"{100 * value:.1f} %"
+    if not metric.endswith("_s"):
+        return plain(value)
+    seconds, name = metric_unit(study, metric, "s")
+    if 0 < value < 0.1 * seconds:
+        seconds, name = next((unit for unit in _TIMES if unit.seconds <= value), _TIMES[-1])
+    return f"{short(value / seconds)} {name}"
 
 
 def _largest(values: Iterable[float]) -> float:

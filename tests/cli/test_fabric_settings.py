@@ -15,7 +15,7 @@ from artist.experiments.experiment import Experiment
 from artist.experiments.same_inputs import Inputs
 from artist.experiments.sweep import sweep
 from artist.report.grouping import group
-from artist.report.page_text import lede
+from artist.report.page import page
 from artist.report.reader import read_runs
 
 SLOW = "fabric.network.bandwidth=1Gbit/s"
@@ -175,7 +175,7 @@ def test_a_sweep_tells_its_fabrics_apart(trace: Path, tmp_path: Path) -> None:
         "fabric: network bandwidth 1 Gbit/s", "fabric: network bandwidth 400 Gbit/s",
     }  # fmt: skip
     alone = group(read_runs([out / "runs" / rows[0]["run"]]))
-    assert "Fabric dally2025, changed: network bandwidth 1 Gbit/s." in lede(alone)
+    assert "Fabric dally2025, changed: network bandwidth 1 Gbit/s." in page(alone).decode()
 
 
 def test_inputs_of_a_changed_fabric_are_its_own() -> None:

@@ -12,10 +12,10 @@ from run_making import damage, make_run, replace
 from artist.errors import TraceError
 from artist.report import page as page_module
 from artist.report.grouping import group
-from artist.report.job_packing import pack_jobs, pack_waits, pack_work
-from artist.report.metric_units import in_words
+from artist.report.packing import pack_jobs, pack_waits, pack_work
 from artist.report.page import page
 from artist.report.page_data import places
+from artist.report.quantities import in_words
 from artist.report.reader import read_run, read_runs
 
 

@@ -17,17 +17,21 @@ from hypothesis.extra import numpy as arrays
 from run_making import damage, make_run
 from run_making import replace as replaced
 
-from artist.report.figure import Axis, Figure, Kind, Series
-from artist.report.figure_json import figure_data, script_json
-from artist.report.figures_by_size import jct_by_size, size_class
-from artist.report.figures_of_differences import difference, differences, mean_parts, whole_steps
-from artist.report.figures_of_fairness import fairness
+from artist.report.curves import extremes, job_tones
+from artist.report.figure import Axis, Figure, FigureKind, Series, figure_data, script_json
+from artist.report.figures_of_jobs import (
+    difference,
+    differences,
+    fairness,
+    jct_by_size,
+    mean_parts,
+    size_class,
+    whole_steps,
+)
 from artist.report.grouping import Setting, Study, group, slugs
-from artist.report.job_tones import job_tones
 from artist.report.page import figures
 from artist.report.quantities import Quantity, Unit
 from artist.report.reader import Rows, Run, read_runs
-from artist.report.thinning import extremes
 from artist.results.jct_parts import PARTS
 
 SECONDS = dict.fromkeys(Quantity, Unit(1.0, "s"))
@@ -164,10 +168,12 @@ def test_few_steps_are_all_kept_and_gaps_too() -> None:
 )
 def test_more_than_four_lines_get_panels(count: int, apart: bool, expected: bool) -> None:
     lines = [Series(str(i), f"s{i}", [1.0], [1.0]) for i in range(count)]
-    figure = Figure("a", Kind.LINES, "a", "cluster", Axis("x"), Axis("y"), lines, "", apart=apart)
+    figure = Figure(
+        "a", FigureKind.LINES, "a", "cluster", Axis("x"), Axis("y"), lines, "", apart=apart
+    )
     assert figure.panels is expected
     assert figure_data(figure).get("panels", False) is expected
-    assert not replace(figure, kind=Kind.ROWS).panels
+    assert not replace(figure, kind=FigureKind.ROWS).panels
 
 
 # Beginnings of names -> which axis has the quantity.
@@ -295,7 +301,7 @@ def test_a_policy_keeps_its_colour_where_others_are_missing(tmp_path: Path) -> N
     tones = {
         (series.name, series.tone)
         for figure in shown
-        if figure.policy is None and figure.kind is not Kind.STACK
+        if figure.policy is None and figure.kind is not FigureKind.STACK
         for series in figure.series
     }
     assert tones == {("dally", "s0"), ("fifo", "s1")}
@@ -303,7 +309,7 @@ def test_a_policy_keeps_its_colour_where_others_are_missing(tmp_path: Path) -> N
 
 def test_a_job_has_its_own_colour_under_every_policy(runs: Path) -> None:
     study = group(read_runs([runs]))
-    dally, gandiva = (study.settings[0].first(policy) for policy in ("dally", "gandiva"))
+    dally, gandiva = (study.settings[0].firsts[policy] for policy in ("dally", "gandiva"))
     tones = job_tones(dally.jobs)
     assert tones == job_tones(gandiva.jobs)
     assert len(set(list(tones.values())[:10])) == 10  # neighbours in the trace differ
@@ -337,7 +343,7 @@ def test_panels_and_waterfalls_for_papers() -> None:
     from artist.report.drawing import draw, style
 
     lines = [Series(f"p{i}", f"s{i}", [1.0, i], [1.0, 2.0]) for i in range(5)]
-    figure = Figure("a", Kind.LINES, "a", "cluster", Axis("x"), Axis("y"), lines, "")
+    figure = Figure("a", FigureKind.LINES, "a", "cluster", Axis("x"), Axis("y"), lines, "")
     canvas = canvas_of(figsize=(3.5, 2.3))
     draw(figure, canvas)
     assert [axes.get_title(loc="left") for axes in canvas.axes] == ["p0", "p1", "p2", "p3", "p4"]

@@ -15,17 +15,16 @@ from page_reading import unpack
 from run_making import edit_json, make_run
 
 from artist.report.comparison_table import compare_setting, family
-from artist.report.figure import time_unit
+from artist.report.curves import thinned
 from artist.report.figures_across_settings import overview
 from artist.report.figures_over_time import binned
 from artist.report.grouping import Setting, Study, group
+from artist.report.packing import STEPS, pack_timeline, step_s
 from artist.report.page import figures
 from artist.report.perfetto import perfetto_trace
-from artist.report.quantities import Quantity, Unit
+from artist.report.quantities import Quantity, Unit, time_unit
 from artist.report.reader import read_run, read_runs
-from artist.report.thinning import thinned
 from artist.report.timeline_lanes import machines, parse_placement, strips_of
-from artist.report.timeline_packing import STEPS, pack, step_s
 from artist.results.statistics.compare_values import compare_values
 from artist.results.waiting.job_story import ended_words
 
@@ -220,7 +219,7 @@ def test_whiskers_are_an_interval_from_five_replicates_on(
 
 def test_packed_rows_are_the_rows(one: Path) -> None:
     run = read_run(one)
-    data = unpack(pack(run))
+    data = unpack(pack_timeline(run))
     rows = run.placements
     ends = np.cumsum(data["end"]) * data["step"]
     assert np.abs(ends - rows["end_s"]).max() <= data["step"] / 2 + 1e-9

@@ -17,9 +17,8 @@ from run_making import EVIL, make_run
 from artist.errors import ConfigError
 from artist.report import page as page_module
 from artist.report import paper_figures
-from artist.report.figure_json import script_json
+from artist.report.figure import script_json
 from artist.report.grouping import group
-from artist.report.markup import Html, join, tag
 from artist.report.page import figures, page
 from artist.report.paper_figures import check_folder, write_figures
 from artist.report.reader import Run, read_runs
@@ -142,12 +141,6 @@ def test_text_in_script_json_cannot_end_the_script() -> None:
     text = script_json({"a": "</script><!--&"})
     assert not set("<>&") & set(text)
     assert json.loads(text) == {"a": "</script><!--&"}
-
-
-def test_markup_escapes_all_but_html() -> None:
-    assert tag("p", "<b>", Html("<i>")) == "<p>&lt;b&gt;<i></p>"
-    assert tag("p", title='"<') == '<p title="&quot;&lt;"></p>'
-    assert join(["&", Html("&amp;")]) == "&amp;&amp;"
 
 
 def test_every_figure_for_papers(one: Path, tmp_path: Path) -> None:

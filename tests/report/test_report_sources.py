@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from artist.report.figure import Figure, Kind, Series
+from artist.report.figure import Figure, FigureKind, Series
 from artist.report.grouping import group
 from artist.report.page import figures, page
 from artist.report.reader import read_runs
@@ -170,21 +170,21 @@ def check_communication(source: Source, figure: Figure, series: Series) -> None:
 
 def check(folder: Path, figure: Figure) -> None:
     file, _, columns = figure.source.partition(": ")
-    if figure.kind is Kind.BARS and file == "summary.json":
+    if figure.kind is FigureKind.BARS and file == "summary.json":
         return check_bars(folder, figure, columns)
     for series in figure.series:
         assert figure.setting is not None
-        if figure.kind is Kind.STACK:
+        if figure.kind is FigureKind.STACK:
             check_levels(folder, figure, series)
             continue
         policy = series.name if figure.policy is None else ("dally", "gandiva")[figure.policy]
         source = Source(folder, figure.setting, policy)
         if columns in ("jct_s", "queue_delay_s", "finish_time_fairness"):
-            check_times = check_histogram if figure.kind is Kind.ROWS else check_cdf
+            check_times = check_histogram if figure.kind is FigureKind.ROWS else check_cdf
             check_times(source, figure, series, columns)
-        elif figure.kind is Kind.WATERFALL:
+        elif figure.kind is FigureKind.WATERFALL:
             check_difference(folder, figure, series)
-        elif figure.kind is Kind.RANGES:
+        elif figure.kind is FigureKind.RANGES:
             check_sizes(source, figure, series)
         elif columns == "finish_time_fairness above 1, 2, 5, 10":
             check_fairness(source, figure, series)

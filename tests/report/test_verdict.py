@@ -13,12 +13,11 @@ import pytest
 from run_making import damage, make_run, replace
 
 from artist.report.grouping import Setting, Study, group
-from artist.report.job_packing import waited_by_cause
-from artist.report.metric_units import in_words, metric_unit
+from artist.report.packing import waited_by_cause
 from artist.report.page import page
-from artist.report.quantities import Quantity, Unit
+from artist.report.quantities import Quantity, Unit, in_words, metric_unit
 from artist.report.reader import Rows, Run, read_run, read_runs
-from artist.report.verdict_text import verdict_section
+from artist.report.verdict import verdict_section
 from artist.results.caveats import times_as_long
 from artist.results.terms.chief_metrics import HEADLINES
 

@@ -1,0 +1,214 @@
+"""The section that opens the page: the verdict on several policies, or what one run was like.
+
+The sentences are in `templates/verdict.html.j2`; here are the facts that they state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from artist.report.grouping import Replicate, Setting, Study
+from artist.report.packing import alone_column, slowdowns, waited_by_cause
+from artist.report.quantities import Quantity, in_words
+from artist.report.reader import Run
+from artist.report.templating import section
+from artist.results.caveats import is_most_of_the_makespan, times_as_long
+from artist.results.statistics.best_policy import Best, Measured, bests
+from artist.results.statistics.compare_values import (
+    LEAST_REPLICATES,
+    MORE,
+    NO_DIFFERENCE,
+    TOO_FEW,
+    family_words,
+)
+from artist.results.statistics.verdict_words import best_sentence, listed
+from artist.results.terms.chief_metrics import HEADLINES
+from artist.results.terms.number_text import short
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+_AS_LONG = 1.005
+"""A slowdown below it is 1 where three digits are shown."""
+
+
+class _Compared(NamedTuple):
+    """Policies of a setting that share replicates."""
+
+    setting: Setting
+    policies: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The setting, and the policies where they are not all."""
+        all_ = len(self.policies) == len(self.setting.runs)
+        return self.setting.label + ("" if all_ else f" ({listed(self.policies)})")
+
+    @property
+    def replicates(self) -> list[Replicate]:
+        """Those that all of the policies have."""
+        return self.setting.shared_by(self.policies)
+
+
+def verdict_section(study: Study) -> Markup:
+    """Heading and sentences."""
+    if len(study.runs) == 1:
+        return section("verdict.html", kind="one run", **_one_run(study, study.runs[0]))
+    compared = [
+        _Compared(setting, policies)
+        for setting in study.settings
+        for policies in setting.comparable()
+    ]
+    if not compared:
+        ranges = list(_ranges(study))
+        return section(
+            "verdict.html", kind="nothing to compare", policies=study.policies, ranges=ranges
+        )
+    return section("verdict.html", kind="several", **_several(study, compared))
+
+
+def _several(study: Study, compared: Sequence[_Compared]) -> dict[str, Any]:
+    """Which policy is best, in each metric, and how sure that is."""
+    judged = bests([_measured(one, metric) for metric in HEADLINES for one in compared])
+    several = len({one.setting.index for one in compared}) < len(compared)
+    sentences = [best_sentence(best, in_words(study, best.metric, best.value)) for best in judged]
+    labels = [one.label for _ in HEADLINES for one in compared]
+    counts = [len(one.replicates) for one in compared]
+    pairs = "all pairs of policies, on these metrics, in all settings"
+    return {
+        "noun": "groups that share replicates" if several else "settings",
+        "chief": [
+            (name, _of_metric([best for best in judged if best.metric == metric], sentences[place]))
+            for place, (metric, name) in enumerate(HEADLINES.items())
+        ],
+        "each": list(zip(labels, sentences, strict=True))
+        if len(labels) > len(HEADLINES) or len(study.settings) > 1
+        else [],
+        "known": any(best.with_verdict(MORE, NO_DIFFERENCE) for best in judged),
+        "certainty": _certainty(judged),
+        "replicates": sorted({min(counts), max(counts)}),
+        "least": LEAST_REPLICATES,
+        "family": family_words(max(best.family for best in judged), pairs),
+        "apart": list(_apart(study)),
+    }
+
+
+def _measured(one: _Compared, metric: str) -> Measured:
+    shared, runs = one.replicates, one.setting.runs
+    values = {
+        policy: [runs[policy][key].metric(metric) for key in shared] for policy in one.policies
+    }
+    return Measured(metric, values, shared)
+
+
+def _certainty(judged: Sequence[Best]) -> str:
+    """What the replicates allow to say of the best policies."""
+    if all(len(best.exactly) == len(best.others) for best in judged):
+        return "exact"
+    if all(best.with_verdict(TOO_FEW) or not best.others for best in judged):
+        return "too few"
+    return "replicates"
+
+
+def _of_metric(judged: Sequence[Best], sentence: str) -> dict[str, Any]:
+    """Which policies are best in how many settings; `only` is the sentence of a single one."""
+    if len(judged) == 1:
+        return {"only": sentence}
+    few = all(best.with_verdict(TOO_FEW) or not best.others for best in judged)
+    surely = Counter(best.policies[0] for best in judged if best.surely)
+    return {
+        "only": "",
+        "count": len(judged),
+        "wins": Counter(p for best in judged for p in best.policies if best.others).most_common(),
+        "ties": any(len(best.policies) > 1 for best in judged),
+        "surely": None if few else surely.most_common(),
+    }
+
+
+def _apart(study: Study) -> Iterator[dict[str, Any]]:
+    """The settings in which not all policies share replicates."""
+    for setting in study.settings:
+        groups = setting.comparable()
+        alone = [policy for policy in setting.runs if not any(policy in some for some in groups)]
+        if groups and (alone or len(groups) > 1):
+            yield {"setting": setting.label, "groups": groups, "alone": alone}
+
+
+def _ranges(study: Study) -> Iterator[tuple[str, list[str]]]:
+    """The range of each metric over all runs."""
+    for metric, name in HEADLINES.items():
+        values = [run.metric(metric) for run in study.runs]
+        ends = (in_words(study, metric, value) for value in (min(values), max(values)))
+        yield name, list(dict.fromkeys(ends))
+
+
+def _one_run(study: Study, run: Run) -> dict[str, Any]:
+    waits = run.jobs["queue_delay_s"]
+    return {
+        "run": run,
+        "policy": study.policies[0],
+        "words": partial(in_words, study),
+        "summary": lambda metric: in_words(study, metric, run.metric(metric)),
+        "against": "alone" if alone_column(run) == "alone_s" else "without communication",
+        "last": _last(run),
+        "waited": {
+            "jobs": int(np.count_nonzero(waits > 0)),
+            "mean_s": float(waits.mean()),
+            "jct_s": float(run.jobs["jct_s"].mean()),
+            "causes": _causes(run),
+        },
+        "worst": _worst(study, run),
+    }
+
+
+def _last(run: Run) -> dict[str, Any]:
+    """The job that ends the makespan, and its share of it if it sets it nearly alone."""
+    row = int(np.argmax(run.jobs["finish_s"]))
+    ran_s, makespan_s = float(run.jobs["run_s"][row]), run.metric("makespan_s")
+    times = times_as_long(ran_s / float(run.jobs[alone_column(run)][row]))
+    share = ran_s / makespan_s if is_most_of_the_makespan(ran_s, makespan_s) else 0.0
+    return {"row": row, "ran_s": ran_s, "times": times, "share": share}
+
+
+def _causes(run: Run) -> list[tuple[str, float]]:
+    """The shares of the time waited, the largest first, without those that would be 0 %."""
+    causes = waited_by_cause(run)
+    total = sum(causes.values())
+    return [
+        (cause, value / total) for cause, value in causes.most_common() if value >= total / 200 > 0
+    ]
+
+
+def _worst(study: Study, run: Run) -> dict[str, Any] | None:
+    """The job with the largest slowdown; None if no job took longer than isolated."""
+    ratios = slowdowns(run)
+    row = int(np.argmax(ratios))
+    if ratios[row] < _AS_LONG:
+        return None
+    return {
+        "row": row,
+        "slowdown": ratios[row],
+        "jct_s": float(run.jobs["jct_s"][row]),
+        "wait_s": float(run.jobs["queue_delay_s"][row]),
+        "longest": _longest_wait(study, run, run.jobs.text["job_id"][row]),
+    }
+
+
+def _longest_wait(study: Study, run: Run, job: str) -> dict[str, Any] | None:
+    """When a job waited longest, and why; None if the run did not record it."""
+    waits = run.waits
+    rows = [i for i, name in enumerate(waits.text["job_id"]) if name == job] if waits else []
+    if waits is None or not rows:
+        return None
+    row = max(rows, key=lambda index: float(waits["wait_s"][index]))
+    seconds, unit = study.units[Quantity.TIME]
+    return {
+        "start": f"{short(float(waits['start_s'][row]) / seconds)} {unit}",
+        "wait_s": float(waits["wait_s"][row]),
+        "reason": waits.text["reason"][row].rstrip("."),
+    }
