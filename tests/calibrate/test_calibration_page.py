@@ -10,15 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from artist.astra.model.analytical import AnalyticalBackend
-from artist.calibrate.communication_shares import ShareModel
-from artist.calibrate.fit_scales import Target, with_constant
-from artist.calibrate.measurements import default_measurements
-from artist.cluster.fabric import load_fabric
-from artist.workload.models import workload
-
 PAGE = (Path(__file__).parents[2] / "docs" / "calibration.md").read_text(encoding="utf-8")
-BACKEND = AnalyticalBackend()
 _FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -60,35 +52,12 @@ def test_the_page_runs_from_log_to_what_if(tmp_path: Path) -> None:
     assert comm_s("calibrated") > comm_s("uncalibrated")
 
 
-def test_the_tables_are_the_commands(tmp_path: Path) -> None:
+def test_the_table_is_the_commands(tmp_path: Path) -> None:
     printed = json.loads(_artist(tmp_path, "calibrate", "--all", "--format", "json"))
     for model in printed["models"]:
-        after, before = [model["model"]], [model["model"]]
+        after = [model["model"]]
         for level in model["levels"]:
             deviation = level["deviation"]
             shown = "" if level["role"] == "fitted" else f" ({100 * deviation:+.0f} %)"
             after.append(f"{level['measured_percent']:g}, {level['simulated_percent']:.4g}{shown}")
-            stages = (
-                f"{level[f'{stage}_percent']:.4g} ({100 * level[f'{stage}_deviation']:+.0f} %)"
-                for stage in ("uncalibrated", "one_level")
-            )
-            before.append(", ".join(stages))
         assert f"| {' | '.join(after)} |" in PAGE
-        assert f"| {' | '.join(before)} |" in PAGE
-
-
-def test_the_table_of_usable_columns_is_the_fit() -> None:
-    table, fabric = default_measurements(), load_fabric("dally2025")
-    for model in table.models():
-        rows = table.of(model)
-        targets = [
-            Target(r.placement, r.share, ShareModel(workload(model), r.placement, fabric, BACKEND))
-            for r in rows
-        ]
-        scales = with_constant(targets)
-        cells = [model, f"{100 * scales.constant:.4g}"]
-        for target in targets:
-            share = target.model.exact(scales)
-            cells.append(f"{100 * share:.4g} ({100 * (share / target.share - 1):+.0f} %)")
-        cells.append("all" if all(row.fitted for row in rows) else "machine")
-        assert f"| {' | '.join(cells)} |" in PAGE
