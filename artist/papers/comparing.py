@@ -10,10 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeAlias
 
 from artist.papers.definition import SUBJECT, Claim, Item
-from artist.papers.running import Values
 from artist.results.statistics.compare_values import (
     LESS,
     MORE,
@@ -22,6 +21,9 @@ from artist.results.statistics.compare_values import (
     compare_values,
     holm,
 )
+
+Values: TypeAlias = Mapping[tuple[int, str, str], tuple[float, ...]]
+"""(racks, policy, metric) -> value on each seed."""
 
 HOLDS, OPPOSITE = "holds", "opposite"
 

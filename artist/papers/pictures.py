@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from artist.io.figures import draw_to
 from artist.io.writing import whole_file
-from artist.papers.comparing import Judged
+from artist.papers.comparing import Judged, Values
 from artist.papers.definition import SUBJECT, Item
-from artist.papers.running import Values
 from artist.report.drawing import draw, style
 from artist.report.figure import Axis, Figure, FigureKind, Series
 from artist.report.grouping import group

@@ -1,4 +1,7 @@
-"""Reproduces an item of a paper: runs what is missing, compares, writes tables and pictures."""
+"""Reproduces an item of a paper: runs what is missing, compares, writes tables and pictures.
+
+All items of a paper share one sweep per output folder.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,29 @@ from pathlib import Path
 from typing import Any
 
 from artist.errors import ConfigError
-from artist.experiments.sweep import SweepResult
+from artist.experiments.experiment import Experiment, runs
+from artist.experiments.sweep import SweepResult, sweep
 from artist.experiments.task import Outcome
 from artist.io.folders import check_parent
 from artist.papers import pictures
-from artist.papers.comparing import claim_rows, judge, latency_rows, own_rows, value_rows
+from artist.papers.comparing import (
+    Values,
+    claim_rows,
+    judge,
+    latency_rows,
+    own_rows,
+    value_rows,
+)  # fmt: skip
 from artist.papers.definition import Item, Paper
-from artist.papers.running import experiment_of, run_folders, run_missing, values_of
 from artist.results.table_files import write_table
 
 Rows = Sequence[Mapping[str, Any]]
+
+PERMUTATION = 1
+"""Every replicate has its own seed and this permutation, as in `studies/dally-paper`."""
+
+FULL = 5
+"""Seeds of a full reproduction: the fewest that give a verdict (`compare_values`)."""
 
 
 @dataclass(slots=True)
@@ -76,7 +92,8 @@ def reproduce(
             made.beside, "level", "model", unit, out / item.slug))  # fmt: skip
         return made
     experiment = experiment_of(paper, item, seeds)
-    result = run_missing(experiment, out, command, workers=workers, on_done=on_done)
+    folder = out / "sweep"
+    result = sweep(experiment, folder, command, workers=workers, resume=True, on_done=on_done)
     if result.failures:
         made.failures = result.failures
         return made
@@ -86,7 +103,7 @@ def reproduce(
     made.beside = value_rows(item, values) or claim_rows(judged)
     _write(made, out)
     if item.drawn:
-        folders = run_folders(experiment, out)
+        folders = [folder / "runs" / run.id for run in runs(experiment)]
         _draw(made, lambda: pictures.draw_of_report(item, folders, out))
     elif item.values:
         stem = out / item.slug
@@ -94,6 +111,33 @@ def reproduce(
     else:
         _draw(made, lambda: pictures.draw_bars(item, values, judged, out))
     return made
+
+
+def experiment_of(paper: Paper, item: Item, seeds: int) -> Experiment:
+    """The runs of an item. All items of a paper have the same settings, so they share runs."""
+    return Experiment(
+        name=f"{paper.name}-figures",
+        version=1,
+        summary=f"{paper.source}: {item.id}",
+        base=dict(paper.base),
+        grid={
+            "trace": [item.trace],
+            "racks": list(item.racks),
+            "policy": list(item.policies),
+            "permutation": [PERMUTATION],
+            "seed": list(range(seeds)),
+        },
+    )
+
+
+def values_of(result: SweepResult, metrics: Sequence[str]) -> Values:
+    """The metrics of a sweep's rows, seed by seed."""
+    columns: dict[tuple[int, str, str], list[float]] = {}
+    for row in result.rows:
+        for metric in metrics:
+            key = (int(row["racks"]), str(row["policy"]), metric)
+            columns.setdefault(key, []).append(float(row[metric]))
+    return {key: tuple(column) for key, column in columns.items()}
 
 
 def _write(made: Reproduced, out: Path) -> None:

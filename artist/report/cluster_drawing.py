@@ -7,11 +7,12 @@ drawn as one box for the units of a larger one, with their number on it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
+from typing import Any
 
 from artist.cluster.cluster_file import Cluster
 from artist.cluster.tree import ONE_KIND, ClusterTree
 from artist.report.drawing import palette
+from artist.report.templating import document
 
 WIDTH, ROW, LEFT, GAP = 960, 34, 110, 4
 """Pixels: of the boxes, of a row, of the names of levels, between rows."""
@@ -26,32 +27,44 @@ _KINDS = 8
 
 def cluster_svg(tree: ClusterTree, cluster: Cluster | None = None) -> str:
     """The picture as the text of an SVG file. With the cluster file, boxes have names."""
-    rows = list(range(tree.root, tree.machine - 1, -1))
-    height = len(rows) * (ROW + GAP) + GAP + (26 if _kinds(tree) else 0)
-    body = "".join(
-        part
-        for row, level in enumerate(rows)
-        for part in _row(tree, cluster, level, GAP + row * (ROW + GAP))
-    )
-    legend = "".join(_legend(tree, len(rows) * (ROW + GAP) + GAP))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + GAP}" height="{height}" '
-        f'viewBox="0 0 {LEFT + WIDTH + GAP} {height}" font-family="sans-serif" font-size="12">\n'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>\n{body}{legend}</svg>\n'
+    levels = range(tree.root, tree.machine - 1, -1)
+    legend_top = len(levels) * (ROW + GAP) + GAP
+    return document(
+        "cluster.svg",
+        width=LEFT + WIDTH + GAP,
+        height=legend_top + (26 if _kinds(tree) else 0),
+        row_height=ROW,
+        gap=GAP,
+        rows=[
+            {
+                "top": GAP + row * (ROW + GAP),
+                "name": tree.level_names[level],
+                "boxes": list(_boxes(tree, cluster, level)),
+            }
+            for row, level in enumerate(levels)
+        ],
+        legend_top=legend_top,
+        legend=list(_legend(tree)),
     )
 
 
-def _row(tree: ClusterTree, cluster: Cluster | None, level: int, top: int) -> Iterator[str]:
-    name = tree.level_names[level]
-    yield f'<text x="{GAP}" y="{top + 22}" fill="#333333">{escape(name)}</text>\n'
+def _boxes(tree: ClusterTree, cluster: Cluster | None, level: int) -> Iterator[dict[str, Any]]:
+    """The boxes of a level from left to right."""
     scale, at = WIDTH / tree.gpus, 0
     outer = _seen(tree, level)
     for unit, gpus in enumerate(tree.levels[outer].gpus):
         inside = tree.units_inside(outer, unit, level)
         label = _label(tree, cluster, level, inside)
-        title = label if level == tree.root else f"{label}: {gpus:,} GPUs"
-        colour = _colour(tree, level, inside.start)
-        yield _box(at * scale, gpus * scale, top, colour, label, title)
+        left, width = LEFT + at * scale, gpus * scale
+        yield {
+            "left": left,
+            "width": max(width - 0.8, 0.4),
+            "middle": left + width / 2,
+            "colour": _colour(tree, level, inside.start),
+            "label": label,
+            "shown": len(label) * _LETTER + 6 <= width,
+            "title": label if level == tree.root else f"{label}: {gpus:,} GPUs",
+        }
         at += gpus
 
 
@@ -73,20 +86,6 @@ def _label(tree: ClusterTree, cluster: Cluster | None, level: int, units: range)
     return named[units.start] if named else f"{name}-{units.start}"
 
 
-def _box(left: float, width: float, top: int, colour: str, label: str, title: str) -> str:
-    shown = label if len(label) * _LETTER + 6 <= width else ""
-    text = (
-        f'<text x="{LEFT + left + width / 2:.2f}" y="{top + 22}" text-anchor="middle" '
-        f'fill="#111111">{escape(shown)}</text>'
-        if shown
-        else ""
-    )
-    return (
-        f'<g><title>{escape(title)}</title><rect x="{LEFT + left:.2f}" y="{top}" '
-        f'width="{max(width - 0.8, 0.4):.2f}" height="{ROW}" fill="{colour}"/>{text}</g>\n'
-    )
-
-
 def _kinds(tree: ClusterTree) -> list[str]:
     """The kinds that the cluster tells apart, in their order; none if there is but the default."""
     kinds = list(dict.fromkeys(tree.kinds))
@@ -101,10 +100,9 @@ def _colour(tree: ClusterTree, level: int, unit: int) -> str:
     return f"#{shade:02x}{shade:02x}{shade:02x}"
 
 
-def _legend(tree: ClusterTree, top: int) -> Iterator[str]:
+def _legend(tree: ClusterTree) -> Iterator[dict[str, Any]]:
+    """The colours of kinds, one beside the other."""
     left = LEFT
     for index, kind in enumerate(_kinds(tree)):
-        colour = palette()[f"s{index % _KINDS}"]
-        yield f'<rect x="{left}" y="{top + 4}" width="12" height="12" fill="{colour}"/>'
-        yield f'<text x="{left + 18}" y="{top + 14}" fill="#333333">{escape(kind)}</text>\n'
+        yield {"left": left, "name": kind, "colour": palette()[f"s{index % _KINDS}"]}
         left += int(30 + len(kind) * _LETTER)

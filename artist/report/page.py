@@ -13,8 +13,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from artist import __version__
-from artist.report.data_section import data_section
-from artist.report.failures_section import failures_section
 from artist.report.figure import Figure, FigureKind, script_json
 from artist.report.figures_across_settings import overview
 from artist.report.figures_of_circles import on_circles
@@ -23,10 +21,19 @@ from artist.report.figures_of_links import on_links
 from artist.report.figures_of_tenants import of_tenants
 from artist.report.figures_over_time import of_one_run, over_time
 from artist.report.grouping import Study
-from artist.report.links_section import links_section
 from artist.report.page_data import page_data
-from artist.report.page_header import headlines, lede, title, warnings
-from artist.report.page_tables import commands, comparisons, configuration, provenance, versions
+from artist.report.page_facts import (
+    commands,
+    comparisons,
+    configuration,
+    headlines,
+    lede,
+    provenance,
+    title,
+    versions,
+    warnings,
+)  # fmt: skip
+from artist.report.sections import data_section, failures_section, links_section
 from artist.report.templating import document, section
 from artist.report.verdict import verdict_section
 

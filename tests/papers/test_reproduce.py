@@ -16,8 +16,7 @@ from artist.errors import ConfigError
 from artist.experiments.experiment import runs
 from artist.papers.comparing import Judged, claim_rows, judge, latency_rows, value_rows
 from artist.papers.definition import Claim, Item, load_paper, paper_names
-from artist.papers.reproduce import check_out, reproduce
-from artist.papers.running import experiment_of
+from artist.papers.reproduce import check_out, experiment_of, reproduce
 from artist.policies.table import POLICIES
 from artist.report.page import figures
 from artist.results.statistics.compare_values import ComparedValues

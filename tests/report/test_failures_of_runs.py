@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from report.run_making import make_run
 
-from artist.report.failures_section import failures_section
 from artist.report.grouping import group
 from artist.report.reader import read_runs
+from artist.report.sections import failures_section
 
 MODEL = """machine: {distribution: exponential, mtbf_s: 2.0e4, repair_s: 60}
 maintenance:

@@ -46,8 +46,7 @@ def reproduce(
     """Reproduce a figure or table of a paper, with the paper's values beside ours."""
     from artist.errors import ConfigError
     from artist.papers.definition import load_paper
-    from artist.papers.reproduce import check_out
-    from artist.papers.running import FULL
+    from artist.papers.reproduce import FULL, check_out
 
     if paper is None:
         _list_papers(format_)
@@ -127,7 +126,7 @@ def _list_papers(format_: Format) -> None:
 
 
 def _list_items(paper: Paper, format_: Format) -> None:
-    from artist.papers.running import FULL, PERMUTATION
+    from artist.papers.reproduce import FULL, PERMUTATION
 
     rows = [
         {
@@ -161,7 +160,7 @@ def _seeds(count: int) -> str:
 
 
 def _print(paper: Paper, made: Reproduced, seeds: int) -> None:
-    from artist.papers.running import PERMUTATION
+    from artist.papers.reproduce import PERMUTATION
 
     item = made.item
     how = f"; {_seeds(seeds)}, permutation {PERMUTATION}" if item.runs else ""
