@@ -6,7 +6,7 @@ remaining service first" of that section. FIFO and SJF have no paper.
 A classic policy is an order, a rule of preemption and a placer (`shared/placers.py`).
 
 **Order.** The job with the smallest key comes forward first; among equals, the one that arrived
-first. The keys are in `shared/orders.py`.
+first. The keys are in `shared/ranking.py`.
 
 | option `order` | key | policies |
 | --- | --- | --- |
@@ -43,12 +43,11 @@ from typing import ClassVar
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start
-from artist.policies.classic_options import ClassicOptions
+from artist.policies.options import ClassicOptions
 from artist.policies.shared.contest import Contest, run_contest
-from artist.policies.shared.orders import ORDERS
 from artist.policies.shared.packing import best_level
 from artist.policies.shared.placers import placer
-from artist.policies.shared.ranking import LastRanked, Rank, RankedQueue, behind, gpus_held
+from artist.policies.shared.ranking import ORDERS, LastRanked, Rank, RankedQueue, behind, gpus_held
 from artist.policies.shared.sharing import Sharing
 from artist.units import Tick, ticks
 

@@ -298,7 +298,7 @@ _SYSTEM = {
 
 def read_services(path: Path) -> None:
     """Past service for Tiresias' Gittins index."""
-    from artist.policies.tiresias.gittins import read_services as read
+    from artist.policies.tiresias.queues import read_services as read
 
     read(path, "gpu_s")
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artist.cluster.tree import regular
-from artist.policies.dally.autotuner import AutoTuner
+from artist.policies.dally.timers import AutoTuner
 from artist.units import ticks
 
 TREE = regular(racks=2, machines_per_rack=2, gpus_per_machine=4)

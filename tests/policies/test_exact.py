@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from artist.policies.shared.exact import exact_key
+from artist.policies.shared.ratios import exact_key
 from artist.units import exact_ticks
 
 WHOLE = st.integers(-(10**25), 10**25)

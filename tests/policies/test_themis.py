@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from paper_cases import count, job, leaves, random_traces, run, simulator, times
+from paper_cases import count, job, random_traces, run, simulator, times
 
-from artist.cluster.placement import Placement
-from artist.cluster.placement_shape import signature
-from artist.contract import ClusterView
+from artist.policies.options import ThemisOptions
 from artist.policies.shared.placers import PackPlacer
 from artist.policies.themis import auction as module
-from artist.policies.themis import greedy
 from artist.policies.themis.auction import auction, winners
-from artist.policies.themis.bid import Bid
-from artist.policies.themis.options import ThemisOptions
 from artist.policies.themis.policy import Themis
+from artist.policies.themis.winners import Bid, greedy_winners
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import TICKS_PER_S as S
 from artist.units import seconds
@@ -216,7 +211,7 @@ def best(bids: list[Bid], gpus: int) -> float:
 @given(bids_to_share())
 def test_the_greedy_search_has_at_least_half_of_the_best_sum_of_gains(case) -> None:
     bids, gpus = case
-    won = greedy.winners(bids, gpus)
+    won = greedy_winners(bids, gpus)
     assert sum(won.values()) <= gpus
     total = sum(dict(bid.options)[won[bid.job]] for bid in bids if bid.job in won)
     assert total >= best(bids, gpus) / 2 - 1e-9
@@ -233,58 +228,15 @@ def test_every_winner_keeps_gpus_and_nobody_gets_more_than_it_won(largest_exact,
     assert all(kept[handle] <= won[handle] for handle in won)
 
 
-# -- candidates ----------------------------------------------------------------------
+# -- joint placements ------------------------------------------------------------------
 
 
-def first_question(cluster: list[list[int]], *demands: int) -> ClusterView:
-    jobs = [job(f"j{i}", 0, gpus, 5) for i, gpus in enumerate(demands)]
-    view = simulator(themis(), cluster, jobs).next_question()
+def test_jobs_are_placed_together_the_largest_first() -> None:
+    jobs = [job(f"j{i}", 0, gpus, 5) for i, gpus in enumerate((1, 2, 4))]
+    view = simulator(themis(), [[2, 2], [2, 2]], jobs).next_question()
     assert view is not None
-    return view
-
-
-def test_candidates_come_in_a_fixed_order() -> None:
-    view = first_question([[2, 2], [2, 2]], 2, 2, 1)
-    candidates = PackPlacer().candidates(view, {0: 2, 1: 2, 2: 1}, 20)
-    machines = [[placed[handle].leaves for handle in (0, 1, 2)] for placed in candidates]
-    assert machines == [
-        [(0,), (1,), (2,)],
-        [(3,), (1,), (2,)],  # moves: j0, j1 and j2 to machine 3
-        [(0,), (3,), (2,)],
-        [(0,), (1,), (3,)],
-        [(1,), (0,), (2,)],  # the only swap of equal shapes
-    ]
-
-
-def test_candidates_are_limited_and_equally_fair() -> None:
-    view = first_question([[2, 2, 2], [2, 2], [2, 2]], 4, 2, 1)
-    counts = {0: 4, 1: 2, 2: 1}
-    placer = PackPlacer()
-    assert len(list(placer.candidates(view, counts, 3))) == 3
-    first, *others = placer.candidates(view, counts, 100)
-    for placed in (first, *others):
-        free = view.free.copy()
-        for handle, placement in placed.items():
-            free.claim(placement)  # raises if two jobs share a GPU
-            assert signature(view.cluster, placement) == signature(view.cluster, first[handle])
-    assert len({str(placed) for placed in (first, *others)}) == 1 + len(others) > 3
-
-
-class Second(PackPlacer):
-    """Chooses the second candidate."""
-
-    def candidates(
-        self, view: ClusterView, counts: Mapping[int, int], n: int
-    ) -> Iterator[Mapping[int, Placement]]:
-        return iter(list(super().candidates(view, counts, 2))[-1:])
-
-
-def test_another_placer_may_choose_among_the_candidates() -> None:
-    jobs = [job("a", 0, 2, 5)]
-    plain, other = themis(), themis()
-    other.placer = Second()
-    assert leaves(run(plain, [[2, 2]], jobs), jobs) == {"a": [(0,)]}
-    assert leaves(run(other, [[2, 2]], jobs), jobs) == {"a": [(1,)]}
+    placed = PackPlacer().joint(view, {0: 1, 1: 2, 2: 4})
+    assert {handle: x.leaves for handle, x in placed.items()} == {2: (0, 1), 1: (2,), 0: (3,)}
 
 
 # -- everything together -----------------------------------------------------------------

@@ -12,9 +12,9 @@ from paper_cases import count, job, leaves, random_traces, run, times
 from pydantic import ValidationError
 
 from artist.errors import ConfigError
-from artist.policies.shared.skew import SKEW_THRESHOLD, skew
-from artist.policies.tiresias.gittins import GittinsIndex, read_services
+from artist.policies.tiresias.placement import skew
 from artist.policies.tiresias.policy import Tiresias, TiresiasOptions
+from artist.policies.tiresias.queues import GittinsIndex, read_services
 from artist.units import TICKS_PER_S, seconds, ticks
 
 SKEWED, UNSKEWED = "vgg11", "resnet50"
@@ -259,8 +259,8 @@ def test_no_job_is_preempted_while_free_gpus_suffice() -> None:
 def test_skew_of_the_catalogue_gives_the_classes_of_dallys_table() -> None:
     high = {"vgg11", "alexnet", "mobilenetv3"}
     low = {"resnet18", "resnet50", "bert-large"}
-    assert all(skew(model) > SKEW_THRESHOLD for model in high)
-    assert all(skew(model) < SKEW_THRESHOLD for model in low)
+    assert all(skew(model) > TiresiasOptions().skew_threshold for model in high)
+    assert all(skew(model) < TiresiasOptions().skew_threshold for model in low)
     # VGG11's first fully connected layer: 25,088 x 4,096 weights and 4,096 biases, fp32.
     assert skew("VGG") == (25_088 * 4_096 + 4_096) * 4 / 531_453_344
     assert skew("not-a-model") == 0.0

@@ -15,7 +15,7 @@ from random import Random
 import pytest
 
 from artist.policies.themis.auction import auction, winners
-from artist.policies.themis.bid import Bid
+from artist.policies.themis.winners import Bid
 
 Valuation = tuple[int, Fraction]
 """GPUs, and the valuation of so many over the valuation of none."""

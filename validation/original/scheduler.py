@@ -44,7 +44,7 @@ from artist.contract import (
     Wake,
 )
 from artist.errors import PolicyError
-from artist.policies.shared.options import LeaseOptions
+from artist.policies.options import LeaseOptions
 from artist.units import Tick, seconds, ticks
 from artist.workload.job import Job
 from validation.original.accounts import Account, after, lease_batches, summed

@@ -6,8 +6,8 @@ learning*, IEEE Big Data 2025.
 **What is where.**
 
 - Section IV-B1, network-sensitive priority `Nw_sens`: `sensitivity`.
-- Section IV-B2 and Algorithm 1, on resource offer: `Dally._accept`, delay timers: `timers.py`.
-- Algorithm 2, get tuned timers: `autotuner.py`.
+- Section IV-B2 and Algorithm 1, on resource offer: `Dally._accept`.
+- Section IV-B2, delay timers, and Algorithm 2, get tuned timers: `timers.py`.
 - Section V-C, the baselines Dally-manual, -noWait and -fullyConsolidated: option `timers`.
 
 **The rule.**
@@ -35,7 +35,7 @@ learning*, IEEE Big Data 2025.
 free GPUs that suffice. It is packed into as few machines as possible (`shared/packing.py`).
 
 **Deviations.** None on purpose. Decision 4 (docs/decisions/0004-dally-rules.md) compares these
-rules with those of the original simulator, which `dally-original` and its variants follow.
+rules with those of the original simulator (`validation/original/policies.py`).
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ from artist.contract import (
     Wait,
     Wake,
 )
-from artist.policies.dally.options import DallyOptions
 from artist.policies.dally.timers import DelayTimers
+from artist.policies.options import DallyOptions
 from artist.policies.shared.contest import Contest, run_contest
-from artist.policies.shared.exact import ZERO, ExactKey, exact_key
 from artist.policies.shared.packing import best_level, pack_in_level
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held
+from artist.policies.shared.ratios import ZERO, ExactKey, exact_key
 from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
 from artist.units import Tick, exact_ticks, seconds_text, ticks
 

@@ -5,8 +5,8 @@ Source: Xiao et al., *Gandiva: Introspective cluster scheduling for deep learnin
 **What is where.**
 
 - Section 4.1, mechanisms: suspend-resume and time slicing: `Gandiva.decide`.
-- Section 4.2, reactive mode, getting nodes for a job: `affinity.py`.
-- Section 4.2, introspective mode, migration: `migration.py`.
+- Section 4.2, reactive mode, getting nodes for a job, and introspective mode, migration:
+  `placement.py`.
 
 **Admission.** First come, first served: jobs come forward in the order in which they entered the
 queue (they arrived or were suspended); equal ones in order of arrival. A job that does not fit is
@@ -85,9 +85,8 @@ from artist.contract import (
     Start,
     Wake,
 )
-from artist.policies.gandiva.affinity import Affinity
-from artist.policies.gandiva.migration import Consolidation
-from artist.policies.gandiva.options import GandivaOptions
+from artist.policies.gandiva.placement import Affinity, Consolidation
+from artist.policies.options import GandivaOptions
 from artist.policies.shared.clock import Clock
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.placers import placer

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 from artist.contract import Options
-from artist.policies.shared.orders import OrderName
 from artist.policies.shared.placers import PlacerName
+from artist.policies.shared.ranking import OrderName
 
 TaskName: TypeAlias = Literal["schedule", "place"]
 ObservationName: TypeAlias = Literal["sensitivity", "grid", "graph"]

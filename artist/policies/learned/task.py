@@ -22,8 +22,7 @@ from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, JobView, Migrate, Preempt, Start
 from artist.policies.learned.options import TaskOptions
 from artist.policies.shared.contest import Contest
-from artist.policies.shared.orders import ORDERS
-from artist.policies.shared.ranking import Rank, RankedQueue
+from artist.policies.shared.ranking import ORDERS, Rank, RankedQueue
 from artist.policies.shared.sharing import Sharing
 from artist.workload.job import Job
 

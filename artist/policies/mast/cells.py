@@ -23,10 +23,9 @@ from collections.abc import Iterator, Sequence
 from artist.cluster.free_gpus import FreeGpus, Unit
 from artist.cluster.kinds import gpus_of_kinds
 from artist.policies.mast.books import Books
-from artist.policies.mast.joint import most_started
-from artist.policies.mast.plans import Plan, best, free_plan, preempting_plan
+from artist.policies.mast.plans import Plan, best, free_plan, most_started, preempting_plan
 from artist.policies.mast.queue import Where
-from artist.policies.shared.exact import ExactKey, exact_key
+from artist.policies.shared.ratios import ExactKey, exact_key
 
 
 class Cells:

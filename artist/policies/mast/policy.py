@@ -9,7 +9,7 @@ Datacenters at Hyperscale*, OSDI 2024, section 4.
 - RMS, section 4.3: who holds what: `books.py`; plans, scores and victims: `plans.py`. A job that
   names kinds of GPUs gets a plan in every cluster of these kinds; the score decides among kinds.
 - CM: gangs in racks: `plans.placed`.
-- Table 1: `cells.py`; joint placement of several jobs in cell (9): `joint.py`.
+- Table 1: `cells.py`; joint placement of several jobs in cell (9): `plans.py`.
 
 **How a job goes through it.**
 
@@ -38,11 +38,10 @@ from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt,
 from artist.errors import ConfigError, PolicyError
 from artist.policies.mast.books import Books
 from artist.policies.mast.cells import Cells
-from artist.policies.mast.options import FederatedOptions, MastOptions
 from artist.policies.mast.plans import Plan, placed
 from artist.policies.mast.queue import Queue, Where
-from artist.policies.quota.ledger import LAST_CLASS, Ledger
-from artist.policies.quota.tables import queue_table
+from artist.policies.options import FederatedOptions, MastOptions
+from artist.policies.quota.ledger import LAST_CLASS, Ledger, queue_table
 from artist.policies.shared.clock import Clock
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, seconds, ticks

@@ -21,14 +21,55 @@ much is known from the last pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from artist.policies.quota.options import QueueOptions
-from artist.policies.quota.window import UsageWindow
-from artist.units import TICKS_PER_S, Tick, ticks
+from artist.policies.options import QueueOptions
+from artist.units import TICKS_PER_S, Tick, seconds, ticks
 from artist.workload.job import LOWEST_PRIORITY, Job
 from artist.workload.tenants import Tenant
+
+
+class UsageWindow:
+    """GPUs in use over time as a step function, of which only the window is kept."""
+
+    __slots__ = ("_gpus", "_length", "_steps")
+
+    def __init__(self, length: Tick) -> None:
+        self._length = length
+        self._gpus = 0
+        # (tick, GPU-ticks used up to it, GPUs in use from it on), by tick.
+        self._steps: deque[tuple[Tick, int, int]] = deque([(0, 0, 0)])
+
+    @property
+    def gpus(self) -> int:
+        """GPUs in use now."""
+        return self._gpus
+
+    def change(self, now: Tick, gpus: int) -> None:
+        """So many GPUs more are in use from now on (fewer, if below 0)."""
+        tick, used, before = self._steps[-1]
+        self._gpus += gpus
+        if tick == now:
+            self._steps[-1] = (tick, used, self._gpus)
+        else:
+            self._steps.append((now, used + (now - tick) * before, self._gpus))
+        self._forget(now)
+
+    def gpu_ticks(self, now: Tick) -> int:
+        """GPU-ticks that were used in the window that ends now. Before the run nothing was."""
+        self._forget(now)
+        tick, used, gpus = self._steps[-1]
+        start, used_before, gpus_before = self._steps[0]
+        begin = max(now - self._length, start)
+        return used + (now - tick) * gpus - (used_before + (begin - start) * gpus_before)
+
+    def _forget(self, now: Tick) -> None:
+        steps, begin = self._steps, now - self._length
+        while len(steps) > 1 and steps[1][0] <= begin:
+            steps.popleft()
+
 
 NO_PRIORITY = LOWEST_PRIORITY + 1
 """The class of jobs without a priority, within quota."""
@@ -242,3 +283,47 @@ class Ledger:
     def _window(self, tenant: str | None) -> None:
         if tenant is not None and tenant not in self._windows:
             self._windows[tenant] = UsageWindow(self._length)
+
+
+def queue_table(ledger: Ledger, options: QueueOptions) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """`queue`: a row for every wait within quota that ended; none where there are no quotas."""
+    late = ticks(options.slo_s)
+    rows = [
+        {
+            "time_s": seconds(row.tick),
+            "job": row.handle,
+            "priority": row.priority,
+            "wait_s": seconds(row.wait),
+            "late": row.wait > late,
+            "started": row.started,
+        }
+        for row in ledger.waited
+    ]
+    return {"queue": rows} if rows else {}
+
+
+def fewest(jobs: Iterable[tuple[int, int]], lacking: int) -> tuple[int, ...] | None:
+    """Of (handle, GPUs) in the order in which they would fall, those that fall.
+
+    The first ones until it is enough; of these, the largest until it is enough. Of equally large
+    ones, the first. None if all together are too few.
+
+    >>> fewest([(1, 4), (2, 5), (3, 12)], 10)
+    (3,)
+    """
+    chosen: list[tuple[int, int]] = []
+    missing = lacking
+    for job in jobs:
+        chosen.append(job)
+        missing -= job[1]
+        if missing <= 0:
+            break
+    else:
+        return None
+    victims = []
+    for handle, gpus in sorted(chosen, key=lambda x: -x[1]):
+        victims.append(handle)
+        lacking -= gpus
+        if lacking <= 0:
+            break
+    return tuple(victims)

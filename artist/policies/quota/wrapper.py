@@ -38,11 +38,9 @@ from artist.contract import (
     Wake,
     WrapperPolicy,
 )
+from artist.policies.options import QueueOptions
 from artist.policies.quota.host_answers import readable
-from artist.policies.quota.ledger import Ledger
-from artist.policies.quota.options import QueueOptions
-from artist.policies.quota.tables import queue_table
-from artist.policies.quota.victims import fewest
+from artist.policies.quota.ledger import Ledger, fewest, queue_table
 from artist.policies.shared.clock import Clock
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks

@@ -8,15 +8,14 @@ the speed of the network. A latency backend tells how fast a job runs on a place
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.placement import Placement
+from artist.cluster.placement import Placement, tier
 from artist.contract import ClusterView
-from artist.policies.shared.joint_placements import joint_placements
 from artist.policies.shared.packing import best_level, pack_in_level, pack_in_unit
-from artist.policies.shared.sharing import Busy, nothing_busy, pack_least_contended
+from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
 
 PlacerName: TypeAlias = Literal["any", "pack", "consolidate-or-wait", "least-contended"]
 
@@ -35,15 +34,49 @@ class Placer(ABC):
         `busy` tells how busy uplinks are (`Sharing.busy`). Most placers do not ask.
         """
 
-    def candidates(
-        self, view: ClusterView, counts: Mapping[int, int], n: int
-    ) -> Iterator[Mapping[int, Placement]]:
-        """Up to `n` joint placements of several jobs, in a fixed order.
+    def joint(self, view: ClusterView, counts: Mapping[int, int]) -> Mapping[int, Placement]:
+        """Placements of several jobs by handle. A job that cannot be placed is missing.
 
-        `counts` holds the number of GPUs of each job, by handle; 0 takes a running job's GPUs.
-        All candidates give a job the same shape. `joint_placements` has the rule.
+        `counts` holds the number of GPUs of each job, by handle; 0 takes a running job's GPUs. The
+        pool holds the free GPUs and those of the running jobs in `counts`.
+
+        A running job whose count does not change keeps its GPUs if no placement of so many GPUs can
+        have a better level. Then the other jobs are placed: the largest first, equal ones by
+        handle. Among these, a running job whose count does not change and whose GPUs are still in
+        the pool moves only to a better level.
         """
-        return joint_placements(self.place, view, counts, n)
+        tree, pool = view.cluster, view.free.copy()
+        sharing = Sharing(view)
+        placed: dict[int, Placement] = {}
+        unchanged: dict[int, Placement] = {}
+        for handle, gpus in counts.items():
+            if handle in view.running:
+                current = view.running[handle].placement
+                assert current is not None  # running jobs have GPUs
+                pool.release(current)
+                if current.gpus == gpus:
+                    unchanged[handle] = current
+        for handle, current in sorted(unchanged.items()):
+            if tier(tree, current) <= best_level(tree, current.gpus):
+                pool.claim(current)
+                placed[handle] = current
+        rest = [handle for handle in counts if handle not in placed]
+        for handle in sorted(rest):
+            if handle in view.running:
+                sharing.move(handle, None)
+        for handle in sorted(rest, key=lambda handle: (-counts[handle], handle)):
+            if not counts[handle]:
+                continue
+            placement = self.place(pool, counts[handle], sharing.busy)
+            present = unchanged.get(handle)
+            if present is not None and pool.has(present):
+                better = placement is not None and tier(tree, placement) < tier(tree, present)
+                placement = placement if better else present
+            if placement is not None:
+                pool.claim(placement)
+                placed[handle] = placement
+                sharing.move(handle, placement)
+        return placed
 
 
 class AnyPlacer(Placer):

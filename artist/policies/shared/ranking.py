@@ -1,9 +1,12 @@
 """Jobs in rank order: a queue that is cheap to walk, and running jobs from the back.
 
-A *rank* is a tuple of exact numbers (`exact.py`); the smaller one comes first. Jobs of equal rank
+A *rank* is a tuple of exact numbers (`ratios.py`); the smaller one comes first. Jobs of equal rank
 come in order of arrival, which is the order of their handles. `RankedQueue` groups waiting jobs by
 GPU demand and sorts each group by rank. So a walk drops a whole group as soon as its demand cannot
 be met.
+
+`ORDERS` has the orders in which jobs come forward: the job with the smallest key is first. Keys are
+compared without rounding: 3 iterations of 0.1 s are as long as 1 of 0.3 s.
 """
 
 from __future__ import annotations
@@ -11,10 +14,11 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from artist.contract import JobView
-from artist.policies.shared.exact import Ratio
+from artist.policies.shared.ratios import Ratio, exact_key
+from artist.units import Tick, exact_ticks
 
 Rank: TypeAlias = "tuple[int | float | Ratio, ...]"
 """Smaller comes first. A rank may not change while its job waits."""
@@ -150,3 +154,44 @@ class LastRanked:
     def _put(self, handle: int, rank: Rank) -> None:
         self._bounds[handle] = rank
         heapq.heappush(self._heap, (tuple(-value for value in rank), handle))
+
+
+OrderName: TypeAlias = Literal["arrival", "length", "remaining", "area", "service"]
+
+
+def _by_arrival(job: JobView, now: Tick) -> Rank:
+    return ()
+
+
+def _by_length(job: JobView, now: Tick) -> Rank:
+    num, den = exact_ticks(job.job.compute_s)
+    return exact_key(job.job.iterations * num, den)
+
+
+def _by_remaining(job: JobView, now: Tick) -> Rank:
+    num, den = exact_ticks(job.job.compute_s)
+    return exact_key(_left(job, now) * num, den)
+
+
+def _by_area(job: JobView, now: Tick) -> Rank:
+    num, den = exact_ticks(job.job.compute_s)
+    return exact_key(_left(job, now) * num * job.job.gpus, den)
+
+
+def _left(job: JobView, now: Tick) -> int:
+    """Iterations that are not done."""
+    return job.job.iterations - job.iterations_done(now)
+
+
+def _by_service(job: JobView, now: Tick) -> Rank:
+    return (job.service_gpu_ticks(now),)
+
+
+ORDERS: Mapping[OrderName, Callable[[JobView, Tick], Rank]] = {
+    "arrival": _by_arrival,
+    "length": _by_length,
+    "remaining": _by_remaining,
+    "area": _by_area,
+    "service": _by_service,
+}
+"""By name: the key of a job at a tick."""

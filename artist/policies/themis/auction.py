@@ -15,7 +15,7 @@ second bid, and so on. Bids come in the order of rho, so the job that is worse o
 Values that differ by less than 1e-9 of themselves count as equal (`SAME`): that is rounding.
 
 **Search.** The maximum is a knapsack problem. It is solved exactly as long as bids x GPUs is at
-most `LARGEST_EXACT` (`exact.py`), else to at least half of the largest sum of gains (`greedy.py`).
+most `LARGEST_EXACT`, else to at least half of the largest sum of gains (`winners.py`).
 
 **Gangs.** GPUs are whole, and a gang cannot run on fewer GPUs than its least option. So a winner
 keeps the largest option within `c_i k_i`, but at least its least option. A job with one option
@@ -28,8 +28,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from artist.policies.themis import exact, greedy
-from artist.policies.themis.bid import Bid, useful
+from artist.policies.themis.winners import (
+    Bid,
+    best_sums,
+    exact_winners,
+    greedy_winners,
+    sums_without,
+    useful,
+)
 
 # Our choice: such an auction takes some 50 ms and 80 MB. A fifth of 500 jobs bidding for 1,024 GPUs
 # are a hundredth of it. On random small auctions the greedy search misses the maximum in 13 of 100.
@@ -61,12 +67,12 @@ def _search(bids: Sequence[Bid], gpus: int) -> tuple[dict[int, int], list[float]
     gpus = min(gpus, sum(bid.options[-1][0] for bid in bids if bid.options))
     pays = [len(bid.options) > 1 for bid in bids]
     if len(bids) * gpus <= LARGEST_EXACT:
-        best = exact.tables(bids, gpus)
-        without = exact.sums_without(bids, best) if any(pays) else [0.0] * len(bids)
-        return exact.winners(bids, best), without
+        best = best_sums(bids, gpus)
+        without = sums_without(bids, best) if any(pays) else [0.0] * len(bids)
+        return exact_winners(bids, best), without
     others = [[other for other in bids if other is not bid] for bid in bids]
-    return greedy.winners(bids, gpus), [
-        _sum(rest, greedy.winners(rest, gpus)) if pay else 0.0
+    return greedy_winners(bids, gpus), [
+        _sum(rest, greedy_winners(rest, gpus)) if pay else 0.0
         for rest, pay in zip(others, pays, strict=True)
     ]
 

@@ -22,9 +22,9 @@ from operator import truediv
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import ClusterView, JobView
-from artist.policies.shared.exact import ExactKey, exact_key
 from artist.policies.shared.placers import PackPlacer
-from artist.policies.themis.bid import Bid
+from artist.policies.shared.ratios import ExactKey, exact_key
+from artist.policies.themis.winners import Bid
 from artist.units import Tick, exact_ticks
 
 Ticks = tuple[int, int]

@@ -5,9 +5,10 @@ Source: Mahajan et al., *Themis: Fair and efficient GPU cluster scheduling*, NSD
 **What is where.**
 
 - Section 3.2, finish-time fairness rho: `fairness.py`.
-- Section 3.3, partial-allocation auction, hidden payments: `auction.py`; its search: `exact.py`.
+- Section 3.3, partial-allocation auction, hidden payments: `auction.py`;
+  the search for winners: `winners.py`.
 - Section 3.3, rounds, fairness knob f, leftover allocation: `Themis.decide`.
-- Where the GPUs lie: `shared/joint_placements.py`.
+- Where the GPUs lie: `Placer.joint` (`shared/placers.py`).
 
 **The rule.** rho = T_shared / T_ideal. T_shared is the time from the arrival of a job to the
 finish that it would see. T_ideal is its run time alone on its own number of GPUs, placed as close
@@ -31,7 +32,7 @@ on. With no GPUs, the job first waits one more lease.
    `leftover=worst-first`, by rho. Then they go to the bidders that lost and to elastic winners,
    by rho. Each job gets as many as it can run on, until no job can use them. An order is drawn
    for every auction.
-5. *Placement.* The first candidate of the placer is taken. A running job whose GPUs were on offer
+5. *Placement.* The placer places all jobs together. A running job whose GPUs were on offer
    and that got none is preempted.
 6. If no job on offer or waiting could use more GPUs than it has, or none can run on so few, there
    is no auction, and leases renew in place.
@@ -66,12 +67,12 @@ from artist.contract import (
     Start,
     Wake,
 )
+from artist.policies.options import ThemisOptions
 from artist.policies.shared.clock import Clock
 from artist.policies.shared.placers import placer
 from artist.policies.shared.sharing import Sharing
 from artist.policies.themis.auction import auction
 from artist.policies.themis.fairness import FinishTimes
-from artist.policies.themis.options import ThemisOptions
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 
@@ -84,8 +85,7 @@ class Themis(BasePolicy):
     def __init__(self, options: ThemisOptions, draws: Draws | None = None) -> None:
         draws = draws or FIRST_DRAWS
         self.options = options
-        self.placer = placer(options.placement)
-        """Chooses placements for the numbers of GPUs of an auction. A wrapper may replace it."""
+        self._placer = placer(options.placement)
         self._lease_ticks = ticks(options.lease_s)
         self._period = ticks(options.period_s or options.lease_s)
         self._periods = Clock(self._period, draws.phase(self._period))
@@ -150,7 +150,7 @@ class Themis(BasePolicy):
     ) -> list[Decision]:
         """The decisions that give each job its number of GPUs. Offered jobs without one get 0."""
         wanted = {job.handle: 0 for job in offered} | dict(counts)
-        placements = next(self.placer.candidates(view, wanted, 1))
+        placements = self._placer.joint(view, wanted)
         decisions: list[Decision] = []
         for job in offered:
             placement = placements.get(job.handle)

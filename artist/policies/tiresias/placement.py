@@ -1,18 +1,38 @@
-"""Tiresias' placement of skewed jobs: into the fewest machines.
+"""Tiresias' placement: skewed jobs go on the fewest machines.
 
-Source: Gu et al., *Tiresias* (NSDI 2019), section 3.3.2. The other jobs take the first free GPUs
-(`AnyPlacer` in `shared/placers.py`).
+Source: Gu et al., *Tiresias* (NSDI 2019), section 3.3.
+
+    skew = bytes of the largest layer's gradients / bytes of all layers' gradients
+
+A job whose largest tensor dominates the model suffers most from lying on several machines. Dally
+(section I) calls skew "the ratio of the largest tensor size to the overall model size". The sizes
+come from the model's layer table. A layer's weight and bias count as one tensor, because one
+message carries both. The other jobs take the first free GPUs (`AnyPlacer`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.policies.shared.packing import best_level, pack_in_level, pack_in_unit
 from artist.policies.shared.placers import Placer
 from artist.policies.shared.sharing import Busy, nothing_busy
+from artist.registry import UnknownNameError
+from artist.workload.models import workload
+
+
+@cache
+def skew(model: str) -> float:
+    """Skew of a model, from 0 to 1; 0 for a model that the catalogue does not know."""
+    try:
+        layers = workload(model).layers
+    except UnknownNameError:
+        return 0.0
+    sizes = [layer.weight_grad.comm_bytes for layer in layers]
+    return max(sizes) / sum(sizes)
 
 
 class FewestMachines(Placer):

@@ -4,8 +4,8 @@ Source: Gu et al., *Tiresias: A GPU cluster manager for distributed deep learnin
 
 **What is where.**
 
-- Section 3.2, 2D-LAS, priority queues, promotion: `queues.py`; 2D-Gittins index: `gittins.py`.
-- Section 3.3, skew: `shared/skew.py`; placement: `placement.py`.
+- Section 3.2, 2D-LAS, priority queues, promotion, 2D-Gittins index: `queues.py`.
+- Section 3.3, skew and placement: `placement.py`.
 
 **The rule.**
 
@@ -65,15 +65,13 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wake
 from artist.errors import ConfigError
+from artist.policies.options import TiresiasOptions
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.placers import AnyPlacer, Placer, placer
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, by_rank, gpus_held
 from artist.policies.shared.sharing import Sharing
-from artist.policies.shared.skew import skew
-from artist.policies.tiresias.gittins import GittinsIndex, read_services
-from artist.policies.tiresias.options import TiresiasOptions
-from artist.policies.tiresias.placement import FewestMachines
-from artist.policies.tiresias.queues import ServiceQueues
+from artist.policies.tiresias.placement import FewestMachines, skew
+from artist.policies.tiresias.queues import GittinsIndex, ServiceQueues, read_services
 from artist.units import Tick, ticks
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from support import S, job
 
-from artist.policies.quota.ledger import LAST_CLASS, NO_PRIORITY, Ledger
-from artist.policies.quota.options import QueueOptions
-from artist.policies.quota.window import UsageWindow
+from artist.policies.options import QueueOptions
+from artist.policies.quota.ledger import LAST_CLASS, NO_PRIORITY, Ledger, UsageWindow
 from artist.workload.tenants import Tenant
 
 
