@@ -1,26 +1,56 @@
-"""Calibrates a fabric: fits the numbers of one level to a log and makes a new fabric of them.
+"""Calibrates a fabric: fits the latency and bandwidth of one level to a log's alpha and beta.
 
-`fit_line.py` fits a line to the log, and `fit_bandwidth_and_latency.py` turns the line into numbers
-of the level.
+`fit_line.py` fits a line to the log. ASTRA-sim's collective over the log's GPUs must take the
+fitted time alpha + beta S. It uses the base fabric's inner levels, and the level's topology,
+algorithm, endpoint delays and chunks. Its time grows with the latency and falls with the
+bandwidth. So the smallest size fixes the latency and the largest size fixes the bandwidth; the two
+are solved in turns until both hold.
+
+For one level and a ring of n GPUs, with k = 2 (n - 1) messages, h hops, p chunks and endpoint
+delay e, these equations give both:
+
+    alpha = p (k h latency + (k + 1) e)        beta = k / n / bandwidth + reductions
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from artist.calibrate.fit_bandwidth_and_latency import FittedLevel, fit_level, with_level
-from artist.calibrate.fit_line import CONFIDENCE, Line, fit_line
-from artist.calibrate.nccl_log_reader import Log
+from artist.calibrate.fit_line import CONFIDENCE, FittedValue, Line, fit_line
+from artist.calibrate.nccl_log import OPERATIONS, NcclLog
 from artist.cluster.fabric import Fabric
-from artist.errors import ConfigError, did_you_mean
+from artist.errors import ConfigError, TraceError, did_you_mean
 from artist.estimates.query import LatencyBackend
+from artist.estimates.query_from_text import on_placement
+from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
+
+FASTEST_GIB_PER_S = 1e5
+"""100 times what NVLink 5 gives a GPU. A log that needs more contradicts the base fabric."""
+
+_SLOWEST_GIB_PER_S = 1e-6
+_LONGEST_NS = 1e10
+
+
+@dataclass(frozen=True, slots=True)
+class FittedLevel:
+    """The numbers of a level that follow from a log, and the placement that the log measured."""
+
+    level: str
+    placement: str
+    bandwidth_gib_per_s: FittedValue
+    latency_ns: FittedValue
+    smallest_error: float
+    """Simulated time of the log's smallest size over the fitted time, minus one. It is above 0 if
+    the inner levels and endpoint delays alone take longer than the log reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class FabricFit:
     """A log, the line fitted to it, the level that follows from the line, and the new fabric."""
 
-    log: Log
+    log: NcclLog
     line: Line
     level: FittedLevel
     fabric: Fabric
@@ -57,7 +87,7 @@ class FabricFit:
 
 
 def calibrate_fabric(
-    log: Log, name: str, base: Fabric, level: str, backend: LatencyBackend
+    log: NcclLog, name: str, base: Fabric, level: str, backend: LatencyBackend
 ) -> FabricFit:
     """Fit one level of the fabric `base` to a log. The new fabric is called `name`.
 
@@ -69,23 +99,20 @@ def calibrate_fabric(
         hint = did_you_mean(level, base.level_names)
         raise ConfigError(f"--level {level!r}: fabric {base.name!r} has no such level; {hint}")
     line = fit_line(log.points(), str(log.path))
-    fitted = fit_level(log, line, base, level, backend)
+    fitted = _fit_level(log, line, base, level, backend)
     changed = with_level(
         base,
         level,
-        _six_digits(fitted.latency_ns.value),
-        _six_digits(fitted.bandwidth_gib_per_s.value),
-    )
-    levels = tuple(
-        one.model_copy(update={"source": _source(log, line, fitted)}) if one.name == level else one
-        for one in changed.levels
+        latency_ns=_six_digits(fitted.latency_ns.value),
+        bandwidth_gib_per_s=_six_digits(fitted.bandwidth_gib_per_s.value),
+        source=_source(log, line, fitted),
     )
     # The base's calibration was fitted on the base's links.
-    update = {"name": name, "levels": levels, "calibration": None}
-    return FabricFit(log, line, fitted, changed.model_copy(update=update))
+    named = changed.model_copy(update={"name": name, "calibration": None})
+    return FabricFit(log, line, fitted, named)
 
 
-def _source(log: Log, line: Line, fitted: FittedLevel) -> str:
+def _source(log: NcclLog, line: Line, fitted: FittedLevel) -> str:
     bandwidth, latency = fitted.bandwidth_gib_per_s, fitted.latency_ns
     return (
         f"{log.operation} of nccl-tests on {len(log.hosts)} host(s) of {log.hosts[0]} GPUs, "
@@ -98,3 +125,162 @@ def _source(log: Log, line: Line, fitted: FittedLevel) -> str:
 
 def _six_digits(value: float) -> float:
     return float(f"{value:.6g}")
+
+
+def placement_of(log: NcclLog, fabric: Fabric, level: str) -> str:
+    """The signature of the log's GPUs, if its hosts lie in different units of that level.
+
+    Example: two hosts with 8 GPUs are `8,8` on the level `rack` and `8/8` on `network`.
+
+    Raises:
+        TraceError: the log has one host but the level needs several, or the reverse; or it has
+            more GPUs than a socket.
+    """
+    names = fabric.level_names
+    machine, index = names.index("machine"), names.index(level)
+    each = str(log.hosts[0])
+    many = len(log.hosts) > 1
+    if many != (index > machine):
+        wanted = "one host" if index <= machine else "two or more hosts"
+        raise TraceError(
+            f"{log.path}:1: {len(log.hosts)} host(s) with {each} GPUs each, but level {level!r} is "
+            f"measured on {wanted}; choose the level that the log spans"
+        )
+    socket = fabric.gpus_per_socket
+    if index < machine and socket and log.hosts[0] > socket:
+        raise TraceError(
+            f"{log.path}:1: {each} GPUs, but a {level} has {socket}; measure within one"
+        )
+    if index <= machine:
+        return each
+    return ("," if index == machine + 1 else "/" * (index - machine - 1)).join(
+        [each] * len(log.hosts)
+    )
+
+
+def _fit_level(
+    log: NcclLog, line: Line, fabric: Fabric, level: str, backend: LatencyBackend
+) -> FittedLevel:
+    """The numbers of the level, with the intervals that follow from those of the line.
+
+    Raises:
+        TraceError: no bandwidth makes the level as fast as the log reports.
+    """
+    placement = placement_of(log, fabric, level)
+    sizes = [row.size_bytes for row in log.rows]
+    solver = _Solver(log, fabric, level, placement, backend)
+    ends = (sizes[0], sizes[-1])
+
+    def solved(alpha_us: float, beta: float) -> tuple[float, float]:
+        # The interval of alpha may reach below zero, but a time may not.
+        targets = [(size, 1000 * (max(alpha_us, 0.0) + beta * size)) for size in ends]
+        return solver.solve(targets[0], targets[1], str(log.path))
+
+    alpha, beta = line.alpha_us, line.beta_us_per_byte
+    latency, bandwidth = solved(alpha.value, beta.value)
+    # The interval of beta may reach below zero, but a bandwidth needs a slope above zero.
+    fast = solved(alpha.low, max(beta.low, beta.value * 1e-3))
+    slow = solved(alpha.high, beta.high)
+    return FittedLevel(
+        level,
+        placement,
+        FittedValue(bandwidth, slow[1], fast[1]),
+        FittedValue(latency, fast[0], slow[0]),
+        solver.time_ns(ends[0], latency, bandwidth) / (1000 * line.time_us(ends[0])) - 1,
+    )
+
+
+class _Solver:
+    """Simulated time of the log's collective as a function of one level's numbers."""
+
+    def __init__(
+        self, log: NcclLog, fabric: Fabric, level: str, placement: str, backend: LatencyBackend
+    ) -> None:
+        self._fabric = fabric
+        self._level = level
+        self._placement = placement
+        self._collective = OPERATIONS[log.operation]
+        # The size of an all-gather is what a GPU ends with in nccl-tests. In ASTRA-sim it is what a
+        # GPU begins with.
+        self._parts = log.ranks if self._collective is Collective.ALL_GATHER else 1
+        self._backend = backend
+
+    def solve(
+        self, small: tuple[int, float], large: tuple[int, float], where: str
+    ) -> tuple[float, float]:
+        """(latency in ns, bandwidth in GiB/s) that take the times of a small and a large size.
+
+        `small` and `large` are (bytes, nanoseconds).
+
+        Raises:
+            TraceError: no bandwidth is fast enough for `large`.
+        """
+        latency, bandwidth = 0.0, FASTEST_GIB_PER_S
+        if self.time_ns(large[0], latency, bandwidth) > large[1]:
+            raise TraceError(
+                f"{where}:1: {large[0]} bytes took {large[1] / 1000:.1f} us, less than ASTRA-sim's "
+                "reductions and the base fabric's inner levels alone; correct --base, its system "
+                "settings or --level"
+            )
+        for _ in range(50):
+            before = (latency, bandwidth)
+            bandwidth = self._bandwidth(large, latency)
+            latency = self._latency(small, bandwidth)
+            if all(
+                math.isclose(old, new, rel_tol=1e-6, abs_tol=1e-3)
+                for old, new in zip(before, (latency, bandwidth), strict=True)
+            ):
+                break
+        return latency, bandwidth
+
+    def _bandwidth(self, target: tuple[int, float], latency: float) -> float:
+        """The bandwidth that takes the target's time, by bisection in its logarithm."""
+
+        def too_slow(logarithm: float) -> bool:
+            return self.time_ns(target[0], latency, math.exp(logarithm)) > target[1]
+
+        low, high = math.log(_SLOWEST_GIB_PER_S), math.log(FASTEST_GIB_PER_S)
+        return math.exp(_bisect(too_slow, low, high))
+
+    def _latency(self, target: tuple[int, float], bandwidth: float) -> float:
+        """The latency that takes the target's time; 0 if even that takes longer."""
+
+        def too_fast(latency: float) -> bool:
+            return self.time_ns(target[0], latency, bandwidth) < target[1]
+
+        return _bisect(too_fast, 0.0, _LONGEST_NS) if too_fast(0.0) else 0.0
+
+    def time_ns(self, size_bytes: int, latency: float, bandwidth: float) -> int:
+        """Simulated time of the log's collective."""
+        fabric = with_level(
+            self._fabric, self._level, latency_ns=latency, bandwidth_gib_per_s=bandwidth
+        )
+        size = max(size_bytes // self._parts, fabric.system.preferred_dataset_splits)
+        question = on_placement(_micro(self._collective, size), self._placement, fabric, {})
+        return question.answer(self._backend).estimate.finish_ns
+
+
+def with_level(fabric: Fabric, level: str, **changes: object) -> Fabric:
+    """A copy of the fabric with these changes of one level."""
+    levels = tuple(
+        one.model_copy(update=changes) if one.name == level else one for one in fabric.levels
+    )
+    return fabric.model_copy(update={"levels": levels})
+
+
+def _bisect(low_side: Callable[[float], bool], low: float, high: float) -> float:
+    """The point where `low_side` changes from true to false."""
+    for _ in range(200):
+        middle = (low + high) / 2
+        if high - low <= 1e-8 * max(1.0, abs(middle)):
+            break
+        if low_side(middle):
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _micro(collective: Collective, size_bytes: int) -> Workload:
+    phase = Phase(0.0, collective, size_bytes)
+    return Workload("nccl-tests", Parallelism.MICRO, (Layer("one", Phase(), Phase(), phase),))

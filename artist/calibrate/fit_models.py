@@ -11,14 +11,22 @@ from dataclasses import dataclass, replace
 from artist import __version__
 from artist.calibrate.communication_shares import Scales, ShareModel
 from artist.calibrate.fit_scales import Target, fit
-from artist.calibrate.measurements import Measurement, MeasurementSet
-from artist.cluster.fabric import Fabric
+from artist.calibrate.measurements import DEFAULT, Measurement, MeasurementSet
+from artist.cluster.fabric import Fabric, fabric_names, load_fabric
+from artist.errors import ConfigError
 from artist.estimates.calibration import Calibration, ModelCalibration
 from artist.estimates.query import LatencyBackend
 from artist.io.digests import sha256
 from artist.workload.astra_text import to_text
 from artist.workload.layers import Parallelism, Workload
 from artist.workload.models import canonical, workload
+
+MISSED = 0.20
+"""A measured share that was only compared, and is missed by more, is named. Our choice."""
+
+SMALLEST_USUAL = 0.001
+"""A smaller measured share is rather a fraction written as a percentage. Our choice: the smallest
+share of Table I is 1 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,50 @@ def calibration_of(
         inputs=inputs,
         models={one.model: one.calibration for one in fitted},
     )
+
+
+def fabric_for(measured: MeasurementSet, name: str) -> Fabric:
+    """The fabric of this name, if it has the placements of the measurements.
+
+    Raises:
+        ConfigError: Table I, which the user did not name, on a fabric without sockets.
+    """
+    fabric = load_fabric(name)
+    if measured.name != DEFAULT or fabric.gpus_per_socket is not None:
+        return fabric
+    fit = [one for one in fabric_names() if load_fabric(one).gpus_per_socket is not None]
+    raise ConfigError(
+        f"fabric {fabric.name!r} has no socket level, but placements of the default measurements, "
+        "Table I of the Dally paper, have sockets (4+4); give your own measurements with "
+        f"--measured FILE.csv, or a fabric with sockets ({', '.join(fit)})"
+    )
+
+
+def warnings(measurements: MeasurementSet, fitted: Sequence[FittedModel]) -> list[str]:
+    """What is suspicious about measurements and their fit, in sentences.
+
+    A row with a note has its explanation already.
+    """
+    models = {one.model.partition("@")[0] for one in fitted}
+    sentences = [
+        f"{row.model} on {row.placement} communicates {100 * row.share:g} % of its compute "
+        "time, below 0.1 %: is comm_percent a percentage (4.5), not a fraction (0.045)?"
+        for row in measurements.rows
+        if row.model.partition("@")[0] in models and 0 < row.share < SMALLEST_USUAL
+    ]
+    missed = [
+        f"{one.model} on {level.placement} ({100 * level.deviation:+.0f} %)"
+        for one in fitted
+        for level in one.levels
+        if level.role == "predicted" and not level.note
+        if level.deviation is not None and abs(level.deviation) > MISSED
+    ]
+    if missed:
+        sentences.append(
+            f"rows that were only compared are missed by more than {100 * MISSED:.0f} %: "
+            f"{', '.join(missed)}; check the links of the fabric, or fit these rows too"
+        )
+    return sentences
 
 
 def _placement_result(

@@ -4,7 +4,7 @@
     # hardware: 8 x NVIDIA A100, NVSwitch
     # who: names
     # when: 2025
-    # kind: measured (default), or paper: a paper's table, which nobody here measured
+    # kind: measured (default), or paper: a paper's table, which was not measured here
     model,placement,comm_percent,use,note
     resnet50,4+4,12,fit,
     resnet50,4/4,38,compare,why the simulation may differ
@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artist.errors import ConfigError, TraceError
-from artist.io.data_files import decode, read_bytes
+from artist.io.data_files import as_float, decode, read_bytes
 from artist.io.digests import sha256
 from artist.io.shipped import resource
 from artist.workload.models import canonical
@@ -108,7 +108,7 @@ def from_trace(path: Path, digest: str, model: str, placement: str, share: float
 def default_measurements() -> MeasurementSet:
     """Table I of the Dally paper. The models are fitted to its machine column.
 
-    Nobody measured its rack and network columns (docs/calibration.md, section 4).
+    Its rack and network columns were not measured (docs/calibration.md, section 4).
     """
     table = read_measurements(resource("astra_configs", "calibrations", f"{DEFAULT}.csv"))
     return replace(table, kind="paper")
@@ -218,10 +218,7 @@ def _share(where: str, cells: dict[str, str]) -> float:
 
 
 def _number(where: str, column: str, text: str, above: float | None) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = as_float(text)
     if not 0 <= value < math.inf or value == above:
         wanted = "zero or more" if above is None else f"above {above:g}"
         raise TraceError(f"{where}: {column} is {text!r}, expected a number {wanted}")

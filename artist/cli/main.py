@@ -33,7 +33,7 @@ COMMANDS = {
     "reproduce": "reproduce:reproduce",
     "train": "train:train",
     "place-data": "place_data:place_data",
-    "calibrate": "calibrate:calibrate",
+    "calibrate": "calibrate:app",
     "measure": "measure:measure",
     "why": "why:why",
     "report": "report:report",

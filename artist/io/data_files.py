@@ -5,6 +5,7 @@ YAML settings are read by `documents.py`.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from artist.errors import TraceError
@@ -48,3 +49,13 @@ def decode(path: Path, data: bytes) -> str:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise TraceError(f"{path}:{line}: a zero byte, expected text; give a text file")
     return text
+
+
+def as_float(cell: object) -> float:
+    """A number, or NaN for a cell that is none. Python would accept `1_000` and True: we do not."""
+    if isinstance(cell, bool) or (isinstance(cell, str) and "_" in cell):
+        return math.nan
+    try:
+        return float(cell)  # type: ignore[arg-type]  # what float refuses is caught
+    except (TypeError, ValueError, OverflowError):
+        return math.nan

@@ -1,6 +1,6 @@
 """Measures all-reduces of growing size and writes their times as a log of nccl-tests.
 
-So `artist calibrate --nccl-tests` can read them.
+So `artist calibrate fabric` can read them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 measured.csv     for `artist calibrate --measured`
 layers.csv       forward and backward times and gradient bytes by layer
-all_reduce.log   for `artist calibrate --nccl-tests`
+all_reduce.log   for `artist calibrate fabric`
 """
 
 from __future__ import annotations

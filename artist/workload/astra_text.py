@@ -11,7 +11,6 @@ time, collective and bytes each, and the update time. Times are microseconds.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from artist.errors import ConfigError, TraceError
-from artist.io.data_files import decode, read_bytes
+from artist.io.data_files import as_float, decode, read_bytes
 from artist.units import MAX_TIME_S
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
 
@@ -121,10 +120,7 @@ class _Line:
         )
 
     def microseconds(self, index: int, name: str) -> float:
-        try:
-            value = float(self.tokens[index])
-        except ValueError:
-            value = math.nan
+        value = as_float(self.tokens[index])
         if not 0 <= value <= MAX_TIME_S * 1e6:
             raise self.error(index, name, "microseconds, zero or more")
         return value

@@ -62,7 +62,7 @@ def test_a_calibration_is_used_and_named_in_the_manifest(artist: Run, tmp_path: 
 
 def test_a_fabric_from_a_log(artist: Run, write_log: Callable[..., Path]) -> None:
     log = write_log(alpha_us=60.0, beta_us_per_byte=4e-5, hosts=(8, 8))
-    new = ("calibrate", "--fabric", "ours", "--level", "rack", "--nccl-tests", log)
+    new = ("calibrate", "fabric", "ours", "--level", "rack", "--nccl-tests", log)
     done = artist(*new)
     assert done.returncode == 2
     assert "say with --base" in done.stderr
@@ -92,7 +92,7 @@ def test_a_fabric_gets_another_level_unasked_but_no_other_base(
     artist: Run, write_log: Callable[..., Path]
 ) -> None:
     log = write_log(alpha_us=60.0, beta_us_per_byte=4e-5, hosts=(8, 8))
-    new = ("calibrate", "--fabric", "ours", "--level", "rack", "--nccl-tests", log)
+    new = ("calibrate", "fabric", "ours", "--level", "rack", "--nccl-tests", log)
     based = (*new, "--base", "h100-quantum2-spectrum4")
     assert artist(*based).returncode == 0
     assert artist(*new).returncode == 0
@@ -104,7 +104,7 @@ def test_a_fabric_gets_another_level_unasked_but_no_other_base(
 
 def test_a_bad_log_ends_with_exit_code_3(artist: Run, write_log: Callable[..., Path]) -> None:
     log = write_log(lambda text: text[:3000])
-    done = artist("calibrate", "--fabric", "dally2025", "--level", "machine", "--nccl-tests", log)
+    done = artist("calibrate", "fabric", "dally2025", "--level", "machine", "--nccl-tests", log)
     assert done.returncode == 3
     assert done.stderr.startswith("artist: error: ")
     assert "run.log:" in done.stderr
@@ -116,10 +116,8 @@ def test_a_bad_log_ends_with_exit_code_3(artist: Run, write_log: Callable[..., P
     [
         ((), "give either --model NAME or --all"),
         (("--all", "--model", "vgg11"), "give either --model NAME or --all"),
-        (("--model", "vgg11", "--level", "rack"), "--level does not go with"),
-        (("--all", "--nccl-tests", "x.log"), "--all does not go with"),
-        (("--nccl-tests", "x.log"), "needs --fabric NAME"),
-        (("--model", "vgg11", "--kineto", "x.json"), "goes with --model and --placement"),
+        (("models", "--all", "--model", "vgg11"), "give either --model NAME or --all"),
+        (("profile", "x.json", "--model", "vgg11"), "--model and --placement belong together"),
         (("--all", "--name", "../x"), "give a plain file name"),
         (("--model", "vgg12"), "unknown model 'vgg12'"),
     ],

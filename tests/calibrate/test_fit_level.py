@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from artist.astra.model.analytical import AnalyticalBackend
-from artist.calibrate.fit_bandwidth_and_latency import placement_of, with_level
-from artist.calibrate.fit_fabric import calibrate_fabric
-from artist.calibrate.nccl_log_reader import OPERATIONS, read_log
+from artist.calibrate.fit_fabric import calibrate_fabric, placement_of, with_level
+from artist.calibrate.nccl_log import OPERATIONS, read_log
 from artist.cluster.fabric import Fabric, load_fabric
 from artist.errors import ConfigError, TraceError
 from artist.estimates.query_from_text import on_placement
@@ -69,7 +68,7 @@ def test_the_simulation_of_a_fitted_level_takes_the_logs_time(
 
 
 def test_the_interval_covers_the_level_it_was_made_from(write_log: Callable[..., Path]) -> None:
-    truth = with_level(H100, "machine", 600.0, 200.0)
+    truth = with_level(H100, "machine", latency_ns=600.0, bandwidth_gib_per_s=200.0)
     sizes = (2**12, 2**30)
     low, high = (_time_us(truth, "8", "all_reduce", size) for size in sizes)
     beta = (high - low) / (sizes[1] - sizes[0])
@@ -141,7 +140,7 @@ def test_a_log_that_the_inner_levels_contradict_says_so(write_log: Callable[...,
 
 def test_a_plot_is_drawn(write_log: Callable[..., Path], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (artist-sim[plot])")
-    from artist.calibrate.plots import plot_fabric
+    from artist.calibrate.output_files import plot_fabric
 
     fit = calibrate_fabric(read_log(write_log()), "x", H100, "machine", BACKEND)
     for name in ("fit.png", "fit.svg"):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from artist.calibrate.fit_line import fit_line, student
-from artist.calibrate.nccl_log_reader import read_log
+from artist.calibrate.nccl_log import read_log
 from artist.errors import TraceError
 
 SIZES = [2**power for power in range(10, 31)]

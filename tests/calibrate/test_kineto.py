@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.calibrate.kineto import read_kineto
-from artist.calibrate.time_spans import length, minus, union
+from artist.calibrate.kineto import length, minus, read_kineto, union
 from artist.errors import TraceError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from artist.calibrate.nccl_log_reader import read_log
+from artist.calibrate.nccl_log import read_log
 from artist.errors import TraceError
 
 # An older format: no root, an error instead of a count.
@@ -146,6 +146,6 @@ def test_bad_logs_are_refused_with_line_and_reason(
         read_log(write_log(change))
 
 
-def test_the_operation_told_must_be_the_logs(write_log: Callable[..., Path]) -> None:
+def test_the_operation_given_must_be_that_of_the_log(write_log: Callable[..., Path]) -> None:
     with pytest.raises(TraceError, match=r"operation is 'all_reduce', expected alltoall"):
         read_log(write_log(), "alltoall")

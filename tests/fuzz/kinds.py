@@ -315,7 +315,7 @@ def read_measured(path: Path) -> None:
 
 def read_log(path: Path) -> None:
     """A log of nccl-tests."""
-    from artist.calibrate.nccl_log_reader import read_log as read
+    from artist.calibrate.nccl_log import read_log as read
 
     read(path)
 

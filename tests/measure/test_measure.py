@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from artist.calibrate.measurements import read_measurements
-from artist.calibrate.nccl_log_reader import read_log
+from artist.calibrate.nccl_log import read_log
 from artist.measure.all_reduces import AllReduceTimes, log_text
 from artist.workload.models import workload
 
@@ -63,7 +63,7 @@ def test_two_processes_measure_what_calibrate_reads(tmp_path: Path) -> None:
     assert read_log(tmp_path / "m/all_reduce.log").ranks == 2
 
     base = ("--base", "h100-quantum2-spectrum4", "--nccl-tests", "m/all_reduce.log")
-    done = _artist(tmp_path, "calibrate", "--fabric", "here", "--level", "machine", *base)
+    done = _artist(tmp_path, "calibrate", "fabric", "here", "--level", "machine", *base)
     assert done.returncode == 0, done.stderr
     options = ("--model", "graphsage@batch=16", "--measured", "m/measured.csv", "--fabric", "here")
     done = _artist(tmp_path, "calibrate", *options)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from artist.errors import TraceError
+from artist.io.data_files import as_float
 from artist.trace.foreign.fill_options import Rules
 from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
 from artist.trace.native.time_units import moment_s
@@ -75,11 +76,7 @@ class Row:
     def number(self, name: str, low: float, high: float, expected: str) -> float:
         """A finite number from `low` to `high`; `expected` says in words what it must be."""
         cell = self.table.columns[name][self.index]
-        text = "" if isinstance(cell, bool | list | dict) else str(cell).strip()
-        try:
-            value = math.nan if "_" in text else float(text)
-        except ValueError:
-            value = math.nan
+        value = as_float(cell)
         if not low <= value <= high:
             raise self.error(name, expected)
         return value

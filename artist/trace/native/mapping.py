@@ -24,6 +24,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from artist.errors import ArtistError, ConfigError, TraceError, did_you_mean, one_line, shortened
+from artist.io.data_files import as_float
 from artist.io.documents import Document, load_yaml, validate
 from artist.io.reading import is_file
 from artist.trace.native.alike import unit_called
@@ -34,7 +35,7 @@ from artist.trace.native.formats import (
     unit_of,
     units_text,
 )
-from artist.trace.native.table import HINT_PREFIX, Source, Table, as_float
+from artist.trace.native.table import HINT_PREFIX, Source, Table
 from artist.trace.native.time_units import ARRIVALS, DATE, UNITS, Unit, reader_of_dates, scaled
 
 SUFFIX = ".columns.yaml"

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import TraceError, shortened
+from artist.io.data_files import as_float
 from artist.trace.native.time_units import time_remedy
 from artist.units import MAX_TIME_S
 
@@ -204,16 +205,6 @@ def _floats(cells: Sequence[object] | npt.NDArray[np.float64]) -> npt.NDArray[np
     if isinstance(cells, np.ndarray):
         return cells
     return np.fromiter(map(as_float, cells), np.float64, len(cells))
-
-
-def as_float(cell: object) -> float:
-    """A number, or NaN for a cell that is none. Python would accept `1_000` and True: we do not."""
-    if isinstance(cell, bool) or (isinstance(cell, str) and "_" in cell):
-        return np.nan
-    try:
-        return float(cell)  # type: ignore[arg-type]  # what float refuses is caught
-    except (TypeError, ValueError, OverflowError):
-        return np.nan
 
 
 def place(file: object, unit: str, number: int) -> str:
