@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from artist import __version__
 from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.cluster.fabric_options import changes_text, with_options
-from artist.cluster.kinds import gpus_by_kind
-from artist.cluster.tree import ClusterTree, nested
+from artist.cluster.tree import ClusterTree, gpus_by_kind, nested
 from artist.cluster.visiting_order import VisitingOrder
 from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.contract import EventSource, Options, Policy, RateFunction

@@ -90,7 +90,7 @@ def _exit_codes() -> list[tuple[str, str]]:
 
 def files() -> str:
     """The fields of every YAML file."""
-    from artist.cluster.cluster_file import ClusterFile, Unit
+    from artist.cluster.cluster_file import ClusterFile, UnitEntry
     from artist.config import Scenario
     from artist.data.options import DataOptions
     from artist.estimates.calibration import Calibration
@@ -103,7 +103,7 @@ def files() -> str:
         ("Experiment", Experiment),
         ("Fabric", Fabric),
         ("Cluster", ClusterFile),
-        ("Unit of a cluster's tree", Unit),
+        ("Unit of a cluster's tree", UnitEntry),
         ("Options of data (data.KEY)", DataOptions),
         ("Calibration", Calibration),
         ("Columns of a trace (FILE.columns.yaml)", TraceMapping),

@@ -98,7 +98,7 @@ class ClusterFile(Document):
     def _end_at_machines(cls, levels: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(levels)) != len(levels) or levels[-1] != MACHINE:
             raise ValueError(f"names must differ and the last one must be '{MACHINE}'")
-        reserved = sorted(set(levels) & (Unit.model_fields.keys() | {"socket", "network", ""}))
+        reserved = sorted(set(levels) & (UnitEntry.model_fields.keys() | {"socket", "network", ""}))
         if reserved:
             raise ValueError(f"{reserved[0]!r} cannot be the name of a level; choose another")
         return levels
@@ -115,7 +115,7 @@ class ClusterFile(Document):
         return self
 
 
-class Unit(WithUnits):
+class UnitEntry(WithUnits):
     """One description in a tree: what a unit is, without the units inside it."""
 
     TAKE_UNITS: ClassVar[tuple[str, ...]] = ("storage",)
@@ -176,7 +176,7 @@ def load_cluster(name: str) -> Cluster:
         raise UnknownNameError("cluster", name, cluster_names(), "artist list clusters")
     file = load_yaml(path, ClusterFile)
     try:
-        return _Reader(file).cluster()
+        return _UnitsReader(file).cluster()
     except _MisfitError as misfit:
         line = line_in(path, misfit.location)
         raise ConfigError(f"{path}:{line}: {misfit}") from misfit.__cause__
@@ -191,7 +191,7 @@ class _MisfitError(Exception):
 
 
 @dataclass
-class _Reader:
+class _UnitsReader:
     """Reads the units of a file, from the outside in."""
 
     file: ClusterFile
@@ -200,7 +200,7 @@ class _Reader:
     storage: dict[str, list[int | None]] = field(default_factory=dict)
     kinds: list[str] = field(default_factory=list)
     gpus: int = 0
-    read: dict[Location, Unit] = field(default_factory=dict)
+    read: dict[Location, UnitEntry] = field(default_factory=dict)
     """Descriptions, by their place: one inside many units is checked once."""
 
     def cluster(self) -> Cluster:
@@ -253,9 +253,9 @@ class _Reader:
 
     def _unit(
         self, given: Mapping[Any, Any], level: str, inner: tuple[str, ...], where: Location
-    ) -> Unit:
+    ) -> UnitEntry:
         """What a description says of the unit itself."""
-        known = [name for name in Unit.model_fields if inner or name not in _NOT_OF_MACHINES]
+        known = [name for name in UnitEntry.model_fields if inner or name not in _NOT_OF_MACHINES]
         known = [*inner, *(name for name in known if not inner or name != "gpus")]
         for key in given:
             if key not in known:
@@ -267,17 +267,17 @@ class _Reader:
                 raise _MisfitError(where, f"a {level} without '{key}'; say what is inside it")
         own = {key: value for key, value in given.items() if key not in inner}
         try:
-            return Unit.model_validate(own)
+            return UnitEntry.model_validate(own)
         except ValidationError as cause:
             at = (*where, *cause.errors()[0]["loc"])
-            raise _MisfitError(at, f"a {level}: {explain(cause, Unit)}") from cause
+            raise _MisfitError(at, f"a {level}: {explain(cause, UnitEntry)}") from cause
 
     def _count(self, gpus: int, where: Location) -> None:
         self.gpus += gpus
         if self.gpus > MAX_GPUS:
             raise _MisfitError(where, f"more than {MAX_GPUS} GPUs; make the cluster smaller")
 
-    def _note(self, level: str, unit: Unit, number: int, where: Location) -> None:
+    def _note(self, level: str, unit: UnitEntry, number: int, where: Location) -> None:
         """Write down a unit's name and storage; those of one description are numbered."""
         name = unit.name
         if name is not None and unit.count > 1:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from artist.cluster.tree import ClusterTree
 
@@ -51,3 +51,31 @@ def machine_counts(tree: ClusterTree, placement: Placement) -> dict[int, int]:
         machine = machine_of[leaf]
         counts[machine] = counts.get(machine, 0) + count
     return counts
+
+
+def placement_flaw(placement: Any) -> str:
+    """What is wrong with a placement, whatever cluster it is for; empty if nothing is.
+
+    Policies and event sources make placements, so one may hold anything. It stays `Any` here: after
+    `isinstance` mypyc would believe that it holds what its class promises.
+    """
+    if not issubclass(type(placement), Placement):
+        return "is no placement"
+    leaves, counts = placement.leaves, placement.counts
+    if type(leaves) is not tuple or type(counts) is not tuple:
+        return "holds something else than two tuples"
+    if not leaves:
+        return "has no GPUs"
+    # Other kinds of numbers (numpy's, booleans) would compare equal and hash alike, and then
+    # print differently in the rows.
+    for number in leaves + counts:
+        if type(number) is not int:
+            return "holds other numbers than Python's integers"
+    if len(leaves) != len(counts):
+        return "lists leaves twice or out of order"
+    before = leaves[0]
+    for leaf in leaves[1:]:
+        if leaf <= before:
+            return "lists leaves twice or out of order"
+        before = leaf
+    return ""

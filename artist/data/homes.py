@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from artist.cluster.kinds import gpus_of_kinds
-from artist.cluster.tree import ClusterTree
+from artist.cluster.tree import ClusterTree, gpus_of_kinds
 from artist.data.store import Store
 from artist.errors import TraceError, shortened
 from artist.units import size_text

@@ -1,7 +1,7 @@
 """A policy's answer: checked before anything changes, then its GPUs change hands together.
 
 An unlawful decision is an error that names the job and the value. It is never repaired.
-`readable_answer.py` has looked at what can be said without the jobs and the cluster.
+`artist.contract.readable_answer` has checked what needs neither the jobs nor the cluster.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from artist.units import LAST_TICK, Tick
 from artist.workload.job import Job
 
 
-class Answer:
+class CheckedAnswer:
     """The decisions of one answer by kind, filled while they are checked.
 
     A job that migrates is in `moved` and in `placed`. `reasons` hold, by handle, why a job is
     preempted or migrated.
     """
 
-    __slots__ = ("holds", "moved", "placed", "preempted", "reasons", "told", "wakes")
+    __slots__ = ("holds", "moved", "placed", "preempted", "reasons", "wait_reasons", "wakes")
 
     def __init__(self) -> None:
         self.preempted: list[JobState] = []
@@ -33,20 +33,20 @@ class Answer:
         self.placed: list[tuple[JobState, Placement]] = []
         self.holds: list[tuple[JobState, Hold]] = []
         self.wakes: list[Tick] = []
-        self.told: list[tuple[JobState, str]] = []
+        self.wait_reasons: list[tuple[JobState, str]] = []
         self.reasons: dict[int, str] = {}
 
 
-def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Answer:
+def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> CheckedAnswer:
     """Check everything about decisions except whether their GPUs are free.
 
     Raises:
         PolicyError: naming the job and the value that is wrong.
     """
-    answer = Answer()
+    answer = CheckedAnswer()
     decided: set[int] = set()
     holds: list[Hold] = []
-    told: list[Wait] = []
+    waits: list[Wait] = []
     for decision in decisions:
         match decision:
             case Start(handle, placement):
@@ -73,15 +73,15 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Ans
                 holds.append(decision)
                 continue
             case Wait():
-                told.append(decision)
+                waits.append(decision)
                 continue
         if handle in decided:
             raise PolicyError(f"{holdings.name(handle)} is decided upon twice")
         decided.add(handle)
     if holds:
         _check_holds(holds, answer, holdings, now)
-    if told:
-        _check_told(told, answer, holdings)
+    if waits:
+        _check_waits(waits, answer, holdings)
     return answer
 
 
@@ -101,7 +101,9 @@ def _check_placement(job: Job, placement: Placement, holdings: Holdings) -> None
                 )
 
 
-def _check_holds(holds: Sequence[Hold], answer: Answer, holdings: Holdings, now: Tick) -> None:
+def _check_holds(
+    holds: Sequence[Hold], answer: CheckedAnswer, holdings: Holdings, now: Tick
+) -> None:
     """Check that each held job runs once the other decisions are applied."""
     placed = {state.handle: state for state, _ in answer.placed}
     preempted = {state.handle for state in answer.preempted}
@@ -118,18 +120,18 @@ def _check_holds(holds: Sequence[Hold], answer: Answer, holdings: Holdings, now:
         answer.holds.append((state, hold))
 
 
-def _check_told(told: Sequence[Wait], answer: Answer, holdings: Holdings) -> None:
+def _check_waits(waits: Sequence[Wait], answer: CheckedAnswer, holdings: Holdings) -> None:
     """Check that each job waits once the other decisions are applied."""
     placed = {state.handle for state, _ in answer.placed}
     preempted = {state.handle: state for state in answer.preempted}
-    for wait in told:
+    for wait in waits:
         state = preempted.get(wait.handle) or holdings.waiting_job(wait.handle)
         if wait.handle in placed:
             raise PolicyError(f"{holdings.name(wait.handle)} starts and is told to wait")
-        answer.told.append((state, wait.reason))
+        answer.wait_reasons.append((state, wait.reason))
 
 
-def exchange(free: FreeGpus, answer: Answer) -> None:
+def exchange(free: FreeGpus, answer: CheckedAnswer) -> None:
     """Release the GPUs that the answer takes from jobs, then claim those that it gives to jobs.
 
     Raises:

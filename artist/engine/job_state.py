@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from artist.cluster.placement import Placement
 from artist.contract import NO_CHECKPOINT, Hold, Rate, Turn
+from artist.engine.events import FINISH, LEASE_END, RATE_END, EventQueue
 from artist.engine.progress import Progress
 from artist.engine.rows import FAILED, HELD, RE_RATED, EndReason, JobRow, PlacementRow
 from artist.units import Tick, seconds
@@ -18,42 +19,19 @@ class JobState:
     - `epoch` counts how often its events were scheduled. Events of an older epoch are stale.
     - `gpus` is how many GPUs it holds; `finish` is when its last iteration ends at its rate.
     - `interval_start` is when the interval of constant rate began, `started` when the stay did.
-    - `told` is why it waits, in the policy's words; empty if the policy has told nothing.
+    - `wait_reason` is why it waits, in the policy's words; empty if the policy gave no reason.
     - `checkpoint` says when it writes its state, `checkpoint_s` what that adds to an iteration.
-    - `in_vain` is how many failures in a row have stopped it since it last saved any work.
+    - `failures_in_a_row` counts the failures that stopped it since it last saved any work.
     - `productive_from` is when a restart or a hold ends. Time before it counts as stalled.
     """
 
     __slots__ = (
-        "_gpu_ticks",
-        "_run_ticks",
-        "_saved",
-        "arrival",
-        "checkpoint",
-        "checkpoint_s",
-        "entered",
-        "epoch",
-        "failures",
-        "finish",
-        "first_start",
-        "former_placement",
-        "gpus",
-        "handle",
-        "in_vain",
-        "interval_start",
-        "job",
-        "lease_due",
-        "migrations",
-        "placement",
-        "preemptions",
-        "productive_from",
-        "progress",
-        "rate",
-        "started",
-        "tier",
-        "told",
-        "turn",
-    )
+        "_gpu_ticks", "_run_ticks", "_saved", "arrival", "checkpoint", "checkpoint_s", "entered",
+        "epoch", "failures", "failures_in_a_row", "finish", "first_start", "former_placement",
+        "gpus", "handle", "interval_start", "job", "lease_due", "migrations", "placement",
+        "preemptions", "productive_from", "progress", "rate", "started", "tier", "turn",
+        "wait_reason",
+    )  # fmt: skip
 
     def __init__(self, job: Job, handle: int, arrival: Tick) -> None:
         self.job = job
@@ -70,14 +48,14 @@ class JobState:
         self.former_placement: Placement | None = None
         self.gpus = 0
         self.tier = -1
-        self.told = ""
+        self.wait_reason = ""
         self.turn: Turn | None = None
         self.rate: Rate | None = None
         self.epoch = 0
         self.preemptions = 0
         self.migrations = 0
         self.failures = 0
-        self.in_vain = 0
+        self.failures_in_a_row = 0
         self._saved = 0
         self.checkpoint = NO_CHECKPOINT
         self.checkpoint_s = 0.0
@@ -109,7 +87,7 @@ class JobState:
     def place(self, placement: Placement, tier: int, now: Tick, restart: Tick) -> None:
         """Take GPUs and stand still for `restart` ticks."""
         self.placement = placement
-        self.told = ""
+        self.wait_reason = ""
         self.gpus = placement.gpus
         self.tier = tier
         self.started = self.interval_start = now
@@ -135,7 +113,7 @@ class JobState:
         """Count a failure; the interval's row is already written."""
         self.failures += 1
         saved = self.progress.saved
-        self.in_vain = self.in_vain + 1 if saved == self._saved else 1
+        self.failures_in_a_row = self.failures_in_a_row + 1 if saved == self._saved else 1
         self._saved = saved
 
     def set_rate(self, rate: Rate) -> None:
@@ -183,6 +161,32 @@ class JobState:
             note,
             self.checkpoint_s,
         )
+
+    def schedule(self, queue: EventQueue, now: Tick, *, leased: bool) -> None:
+        """Put the events of the present rate into the queue; older ones become stale.
+
+        All of them are computed from the progress, never found by looping over iterations. A lease
+        or a rate that would end at the finish or later needs no event of its own.
+        """
+        assert self.rate is not None  # a job without a rate has no events
+        self.epoch += 1
+        progress, handle, epoch, rate = self.progress, self.handle, self.epoch, self.rate
+        self.finish = finish = progress.finish()
+        queue.push(finish, FINISH, handle, epoch)
+        if leased:
+            self.schedule_lease(queue)
+        if rate.until_iteration is not None:
+            until = progress.reach(rate.until_iteration)
+            if now < until < finish:
+                queue.push(until, RATE_END, handle, epoch)
+        if rate.until is not None and now < rate.until < finish:
+            queue.push(rate.until, RATE_END, handle, epoch)
+
+    def schedule_lease(self, queue: EventQueue) -> None:
+        """A lease ends at the first iteration boundary at or after it is due."""
+        end = self.progress.boundary(self.lease_due)
+        if end < self.finish:
+            queue.push(end, LEASE_END, self.handle, self.epoch)
 
     def row(self, finish: Tick) -> JobRow:
         """The row of a job that has finished."""

@@ -187,7 +187,7 @@ class Rows:
     jobs: list[JobRow] = field(default_factory=list)
     placements: list[PlacementRow] = field(default_factory=list)
     timeline: Timeline = field(default_factory=Timeline)
-    told: list[WaitRow] = field(default_factory=list)
+    wait_reasons: list[WaitRow] = field(default_factory=list)
     withdrawn: list[WithdrawnRow] = field(default_factory=list)
     outages: list[OutageRow] = field(default_factory=list)
     notices: list[NoticeRow] = field(default_factory=list)

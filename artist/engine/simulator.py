@@ -39,7 +39,8 @@ from artist.contract import (
     Withdraw,
     policy_name,
 )
-from artist.engine import checks, job_events, notices, outages
+from artist.contract.readable_answer import readable
+from artist.engine import invariants, outages
 from artist.engine.answers import checked, exchange
 from artist.engine.events import (
     ARRIVAL,
@@ -54,7 +55,6 @@ from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.engine.livelock import Livelock
 from artist.engine.progress import check_rate
-from artist.engine.readable_answer import readable
 from artist.engine.rows import (
     FAILED,
     FINISHED,
@@ -74,8 +74,8 @@ from artist.garbage_collector import many_objects
 from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, ticks
 from artist.workload.job import Job
 
-# So often may failures in a row stop a job that has saved nothing between them.
-MOST_IN_VAIN = 10_000
+# How many failures in a row may stop a job that has saved nothing between them.
+MOST_FAILURES_IN_A_ROW = 10_000
 # A policy needs one wake-up, the next. Each takes 150 bytes until it comes.
 MAX_WAKES = 1_000_000
 
@@ -145,10 +145,11 @@ class Simulator:
                     on_question(self)
         if self.jobs_waiting:
             state = next(iter(self._holdings.waiting.values()))
-            first, told = state.job, f"; it waits as {state.told}" if state.told else ""
+            first = state.job
+            reason = f"; it waits as {state.wait_reason}" if state.wait_reason else ""
             raise PolicyError(
                 f"{name} left {self.jobs_waiting} jobs waiting with nothing to wait for (the first "
-                f"is job {first.id!r}, {first.gpus} GPUs, {self._holdings.free.total} free{told})"
+                f"is job {first.id!r}, {first.gpus} GPUs, {self._holdings.free.total} free{reason})"
             )
         return self.rows
 
@@ -162,7 +163,7 @@ class Simulator:
             heap = self._queue.next_events()
             if not heap:
                 if self._check and not self._holdings.waiting:
-                    checks.check_rows(self.rows)
+                    invariants.check_rows(self.rows)
                 return None
             tick = heap[0][0]
             if tick < self.now:
@@ -172,7 +173,7 @@ class Simulator:
             while heap and heap[0][0] == tick:
                 self._handle(self._queue.pop())
                 if self._check:
-                    checks.check(self._holdings)
+                    invariants.check(self._holdings)
             if self._lease_ended and not self._asking:
                 self._ask_about_leases(policy)
             if self._changed and not self._asking:
@@ -242,7 +243,7 @@ class Simulator:
         self.rows.timeline.note(self.now, held, running, waiting)
         self.rows.questions += 1
         if self._check:
-            checks.check(self._holdings)
+            invariants.check(self._holdings)
 
     def _idle(self, decisions: Sequence[Decision]) -> bool:
         """Whether only outages can happen from now on, and the cluster is whole."""
@@ -326,9 +327,9 @@ class Simulator:
 
     def _never_done(self, state: JobState) -> TraceError:
         return TraceError(
-            f"job {state.job.id!r} was stopped by {state.in_vain:,} failures in a row before it "
-            "had saved anything; let it write checkpoints more often, restart faster, or let less "
-            "fail"
+            f"job {state.job.id!r} was stopped by {state.failures_in_a_row:,} failures in a row "
+            "before it had saved anything; let it write checkpoints more often, restart faster, or "
+            "let less fail"
         )
 
     def _arrive(self, handle: int) -> None:
@@ -359,10 +360,10 @@ class Simulator:
     def _apply_outage(self) -> None:
         """GPUs leave or enter service."""
         event, holdings = self._outages.take(), self._holdings
-        notices.expire(holdings, self.now)
+        outages.expire_notices(holdings, self.now)
         match event:
             case Withdraw(_, placement, outage, position):
-                notices.give_up(holdings, self.rows, placement, self.now)
+                outages.end_notice(holdings, self.rows, placement, self.now)
                 # They enter the queue in order of arrival, as after any other loss of GPUs.
                 stopped = outages.victims(holdings, placement, position)[::-1]
                 for state in stopped:
@@ -383,7 +384,7 @@ class Simulator:
                 self.rows.outages.append(OutageRow(self.now, placement, back=True))
                 self._keep_out(placement)
             case Notice():
-                notices.give(holdings, self.rows, event)
+                outages.put_on_notice(holdings, self.rows, event)
         self.rows.note_withdrawn(self.now, sum(holdings.withdrawn.values()))
         self._asking = True
         self._outages.schedule(self.now, self._queue)
@@ -393,7 +394,7 @@ class Simulator:
         if self._holdings.on_notice:
             for placement in left:
                 if placement is not None:
-                    notices.keep_out(self._holdings, self.rows, placement.leaves, self.now)
+                    outages.keep_out(self._holdings, self.rows, placement.leaves, self.now)
 
     # -- decisions ---------------------------------------------------------------
 
@@ -425,7 +426,7 @@ class Simulator:
             self._place(state, placement)
         for state, hold in answer.holds:
             self._hold(state, hold)
-        for state, words in answer.told:
+        for state, words in answer.wait_reasons:
             self._tell(state, words)
         if self._holdings.on_notice:
             gone = [*answer.preempted, *answer.moved]
@@ -454,7 +455,7 @@ class Simulator:
             state.preemptions += 1
             if reason is FAILED:
                 state.note_failure()
-                if state.in_vain > MOST_IN_VAIN:
+                if state.failures_in_a_row > MOST_FAILURES_IN_A_ROW:
                     raise self._never_done(state)
         self._changed[state.handle] = state
 
@@ -465,10 +466,10 @@ class Simulator:
         self._entered.append(state)
 
     def _tell(self, state: JobState, words: str) -> None:
-        """Write down why a job waits, unless that was the last thing told of it."""
-        if words != state.told:
-            state.told = words
-            self.rows.told.append(WaitRow(self.now, state.handle, words))
+        """Write down why a job waits, unless that is the reason on record."""
+        if words != state.wait_reason:
+            state.wait_reason = words
+            self.rows.wait_reasons.append(WaitRow(self.now, state.handle, words))
 
     def _hold(self, state: JobState, hold: Hold) -> None:
         """Let a running job stand still, with its GPUs, until a tick; the phase is kept."""
@@ -485,7 +486,7 @@ class Simulator:
 
     def _rate_changed(self) -> None:
         """Ask the rate function once, and reschedule the jobs that run at another rate."""
-        # Whatever happened to a job at this instant, it is told once.
+        # Whatever happened to a job at this instant, the rate function hears of it once.
         changed, self._changed = list(self._changed.values()), {}
         running = self._holdings.running
         rates: Mapping[int, Any] = self._rates(self.now, MappingProxyType(running), changed)
@@ -508,7 +509,7 @@ class Simulator:
                 raise InvariantError(f"job {state.job.id!r} runs, but was given no rate")
 
     def _reschedule(self, state: JobState) -> None:
-        job_events.schedule(self._queue, state, self.now, leased=self.lease is not None)
+        state.schedule(self._queue, self.now, leased=self.lease is not None)
 
     def _end_lease(self, state: JobState) -> None:
         """Leases are counted from the start of the stay: the next is due a whole number later."""
@@ -521,7 +522,7 @@ class Simulator:
         ended, self._lease_ended = self._lease_ended, []
         for state in ended:
             if state.gpus and state.started < self.now:  # else it lost its GPUs, or moved just now
-                job_events.schedule_lease(self._queue, state)
+                state.schedule_lease(self._queue)
 
     def _close_interval(self, state: JobState, reason: EndReason, note: str = "") -> None:
         row = state.close_interval(self.now, reason, note)

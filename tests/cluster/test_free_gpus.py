@@ -15,7 +15,7 @@ from artist.cluster.tree import ClusterTree, nested
 from artist.cluster.visiting_order import VisitingOrder
 from artist.errors import PolicyError
 
-# More units than are counted in lists (`level_index.py`).
+# More units than are counted in lists.
 MANY_LEAVES = nested(("socket", "machine", "rack", "network"), [[[4, 2]] * 12, [[4, 4]] * 24])
 
 

@@ -8,7 +8,7 @@ import pytest
 from support import S, Script, cluster, job, on, run, simulator
 
 from artist.contract import Start, Wake
-from artist.engine.checks import check_rows
+from artist.engine.invariants import check_rows
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import InvariantError

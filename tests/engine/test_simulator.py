@@ -890,7 +890,7 @@ def test_what_is_told_of_a_wait_is_written_when_it_changes() -> None:
         6: [Start(0, on({0: 1}))],
     }
     rows = run(cluster([1]), jobs, Script(script))
-    assert [(seconds(row.tick), row.handle, row.reason) for row in rows.told] == [
+    assert [(seconds(row.tick), row.handle, row.reason) for row in rows.wait_reasons] == [
         (0.0, 1, "one"),
         (2.0, 1, "two"),
         (2.0, 1, "three"),
@@ -906,7 +906,7 @@ def test_a_job_that_waits_again_is_told_anew() -> None:
         3: [Start(0, on({0: 1}))],
     }
     rows = run(cluster([1]), [job("a")], Script(script))
-    assert [row.tick for row in rows.told] == [0, 2 * S]
+    assert [row.tick for row in rows.wait_reasons] == [0, 2 * S]
 
 
 def test_telling_why_jobs_wait_changes_nothing_else() -> None:
@@ -921,7 +921,7 @@ def test_telling_why_jobs_wait_changes_nothing_else() -> None:
     options = ClassicOptions(order="service", preemption="lease", lease_s=7)
     quiet = run(cluster([2, 2]), jobs, Classic(options), lease_s=7.0)
     talking = run(cluster([2, 2]), jobs, Talker(options), lease_s=7.0)
-    assert talking.told
+    assert talking.wait_reasons
     assert (talking.placements, talking.jobs, talking.timeline) == (
         quiet.placements,
         quiet.jobs,

@@ -200,13 +200,13 @@ def test_a_failing_gpu_stops_the_job_that_holds_it(position: int, stopped: list[
     assert [list(row.stopped) for row in rows.outages if not row.back] == [stopped]
 
 
-def test_failures_count_as_in_vain_until_the_job_saves() -> None:
+def test_failures_in_a_row_are_counted_until_the_job_saves() -> None:
     """A job whose stays end before its first checkpoint, then one that ends after it."""
     counts = []
 
     class Looking(Script):
         def decide(self, view: ClusterView) -> Sequence[Decision]:
-            counts.extend(state.in_vain for state in view.waiting.values())
+            counts.extend(state.failures_in_a_row for state in view.waiting.values())
             return [Start(handle, on({1: 2})) for handle in view.waiting] if view.now else (
                 [Start(0, on({0: 2}))]
             )  # fmt: skip

@@ -55,7 +55,7 @@ def _row(
     least = jobs[handle].gpus_min
     ends = [*inside[1:], end]
     left = sum(ends[i] - tick for i, tick in enumerate(inside) if after[i] >= least)
-    told = [row for row in rows.told if row.handle == handle and begin <= row.tick < end]
+    told = [row for row in rows.wait_reasons if row.handle == handle and begin <= row.tick < end]
     cause = "left-free" if left else "order" if most >= least else "gpus"
     held = {other: _gpu_time(own, begin, end) for other, own in enumerate(stays)}
     started = sorted(

@@ -189,7 +189,7 @@ def test_the_last_words_of_a_wait_are_its_reason() -> None:
     }
     tree = cluster([1])
     rows = run(tree, jobs, Script(answers))
-    assert [(row.tick, row.reason) for row in rows.told] == [
+    assert [(row.tick, row.reason) for row in rows.wait_reasons] == [
         (0, "first words"),
         (2 * S, "last words"),
     ]

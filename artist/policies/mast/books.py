@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.kinds import kind_of_units
 from artist.cluster.placement import Placement
-from artist.cluster.tree import ClusterTree
+from artist.cluster.tree import ClusterTree, kind_of_units
 from artist.policies.quota.ledger import LAST_CLASS
 from artist.units import Tick
 

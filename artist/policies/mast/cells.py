@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from artist.cluster.free_gpus import FreeGpus, Unit
-from artist.cluster.kinds import gpus_of_kinds
+from artist.cluster.tree import gpus_of_kinds
 from artist.policies.mast.books import Books
 from artist.policies.mast.plans import Plan, best, free_plan, most_started, preempting_plan
 from artist.policies.mast.queue import Where

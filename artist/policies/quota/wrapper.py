@@ -39,7 +39,7 @@ from artist.contract import (
     WrapperPolicy,
 )
 from artist.policies.options import QueueOptions
-from artist.policies.quota.host_answers import readable
+from artist.policies.quota.host_answers import usable
 from artist.policies.quota.ledger import Ledger, fewest, queue_table
 from artist.policies.shared.clock import Clock
 from artist.rng import FIRST_DRAWS, Draws
@@ -84,7 +84,7 @@ class Quota(WrapperPolicy):
         # A list of its own: the host must not lose jobs that start while it looks.
         owed, self._promised = self._promised, set()
         decisions = list(self.host.decide(shown))
-        if decisions and not readable(decisions, view):
+        if decisions and not usable(decisions, view):
             return decisions  # the engine says what is wrong
         free = self._free_after(view, decisions)
         self._note_choices(decisions, free, owed)

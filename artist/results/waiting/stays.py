@@ -57,7 +57,7 @@ def facts(rows: Rows, gpus: int, jobs: Sequence[Job]) -> Facts:
         arrival,
         _stays(rows.placements),
         np.array(rows.withdrawn, dtype=np.int64).reshape(-1, 2),
-        rows.told,
+        rows.wait_reasons,
     )
 
 

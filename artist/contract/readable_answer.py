@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from artist.cluster.placement_flaw import flaw
+from artist.cluster.placement import placement_flaw
 from artist.contract import MOST_WORDS, Decision, Hold, Migrate, Preempt, Start, Turn, Wait, Wake
 from artist.errors import PolicyError, shortened
 
@@ -38,7 +38,7 @@ def readable(answer: Any, name: Callable[[int], str]) -> Sequence[Decision]:
         if type(decision.handle) is not int:
             # 0.0 and False equal 0 and would pass for that job.
             raise PolicyError(f"{shortened(decision)} names no job, expected a handle")
-        if issubclass(kind, _ON_GPUS) and (wrong := flaw(decision.placement)):
+        if issubclass(kind, _ON_GPUS) and (wrong := placement_flaw(decision.placement)):
             raise PolicyError(f"{name(decision.handle)}: {decision.placement} {wrong}")
         if not issubclass(kind, Start):
             _check_words(decision, kind, name)
