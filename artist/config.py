@@ -25,8 +25,7 @@ from artist.cluster.fabric_options import LevelOptions, normal_form
 from artist.cluster.with_units import other_spelling
 from artist.errors import ConfigError, did_you_mean, shortened
 from artist.failures.options import CheckpointOptions
-from artist.io.documents import Document, explain, load_yaml, validate
-from artist.io.fields import NonNegative
+from artist.io.documents import Document, NonNegative, explain, load_yaml, validate
 from artist.io.safe_yaml import parse_yaml
 from artist.workload.tenants import Tenant
 

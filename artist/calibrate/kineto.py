@@ -29,8 +29,8 @@ from statistics import median
 from typing import Any, TypeGuard
 
 from artist.errors import TraceError
-from artist.io.data_files import read_bytes
 from artist.io.digests import sha256
+from artist.io.reading import read_bytes
 
 Span = tuple[float, float]
 

@@ -25,8 +25,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from artist.errors import ConfigError, TraceError
-from artist.io.data_files import as_float, decode, read_bytes
 from artist.io.digests import sha256
+from artist.io.reading import as_float, decode, read_bytes
 from artist.io.shipped import resource
 from artist.workload.models import canonical
 

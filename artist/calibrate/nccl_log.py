@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from artist.errors import TraceError
-from artist.io.data_files import as_float, decode, read_bytes
 from artist.io.digests import sha256
+from artist.io.reading import as_float, decode, read_bytes
 from artist.workload.layers import Collective
 
 OPERATIONS = {

@@ -33,8 +33,7 @@ from artist.cluster.with_units import (
 )
 from artist.errors import ConfigError, shortened
 from artist.io.digests import sha256
-from artist.io.documents import Document, load_yaml, validate
-from artist.io.fields import Positive
+from artist.io.documents import Document, Positive, load_yaml, validate
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
 

@@ -27,8 +27,7 @@ from artist.cluster.with_units import (
     with_unit,
 )
 from artist.errors import ConfigError, nearest, shortened
-from artist.io.documents import validate
-from artist.io.fields import Positive
+from artist.io.documents import Positive, validate
 from artist.units import bandwidth_texts, latency_text, ratio_text
 
 UPLINK = ("oversubscription", "eta")

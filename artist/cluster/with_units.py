@@ -14,8 +14,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from artist.io.documents import Document
-from artist.io.fields import NonNegative, Positive
+from artist.io.documents import Document, NonNegative, Positive
 from artist.units import (
     BANDWIDTH_UNITS,
     LATENCY_UNITS,

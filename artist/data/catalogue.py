@@ -19,7 +19,7 @@ from pathlib import Path
 
 from artist.cluster.cluster_file import Cluster
 from artist.errors import TraceError, did_you_mean, shortened
-from artist.io.data_files import decode, read_bytes
+from artist.io.reading import decode, read_bytes
 from artist.units import SIZE_UNITS, quantity, size_text
 
 COLUMNS = ("table", "partition", "size", "regions")

@@ -22,8 +22,7 @@ from pydantic import Field
 from artist.cluster.fabric import Fabric
 from artist.errors import ConfigError
 from artist.estimates.query import Estimate, LatencyQuery
-from artist.io.documents import Document, load_yaml
-from artist.io.fields import NonNegative, Positive
+from artist.io.documents import Document, NonNegative, Positive, load_yaml
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from artist.errors import ArtistError, BackendError, ConfigError, TraceError, shortened
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
-from artist.io.data_files import decode, read_bytes
 from artist.io.digests import PREFIX, sha256
+from artist.io.reading import decode, read_bytes
 from artist.workload.models import canonical
 
 KEY_COLUMNS = ("model", "topologies", "dim_types", "units", "bw_GBps", "latency_ns")

@@ -20,10 +20,9 @@ from pydantic import Field, model_validator
 from artist.cluster.tree import MACHINE
 from artist.errors import ConfigError
 from artist.failures.options import CheckpointOptions
-from artist.io.data_files import read_bytes
 from artist.io.digests import sha256
-from artist.io.documents import Document, line_in, load_yaml
-from artist.io.fields import Duration, NonNegative
+from artist.io.documents import Document, Duration, NonNegative, line_in, load_yaml
+from artist.io.reading import read_bytes
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
 

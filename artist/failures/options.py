@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from artist.io.documents import Document
-from artist.io.fields import Duration, NonNegative
+from artist.io.documents import Document, Duration, NonNegative
 
 BEST = ("auto", "daly", "young")
 """Words for the best interval."""

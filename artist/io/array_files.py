@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import ConfigError
-from artist.io.data_files import read_bytes
+from artist.io.reading import read_bytes
 from artist.io.writing import write_whole
 
 MOST_BYTES = 256 * 2**20

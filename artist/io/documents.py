@@ -10,18 +10,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar, get_args
+from typing import Annotated, Any, Self, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from artist.errors import ConfigError, did_you_mean, one_line, shortened
 from artist.io.reading import read_text
 from artist.io.safe_yaml import parse_yaml
-from artist.units import MAX_TIME_S
+from artist.units import MAX_TIME_S, SHORTEST_LEASE_S
 
 Model = TypeVar("Model", bound=BaseModel)
+
+# Types of fields that several documents have, with their bounds.
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+Duration = Annotated[float, Field(ge=1e-9, allow_inf_nan=False)]
+"""A length of time in seconds, at least one tick of the engine's clock."""
+
+MOST_GPU_S = 1.6e16
+"""The longest time (`units.MAX_TIME_S`) on the most GPUs of a cluster (4 million)."""
+
+GpuSeconds = Annotated[float, Field(ge=1e-9, le=MOST_GPU_S, allow_inf_nan=False)]
+"""Attained service, GPUs x seconds."""
+
+Lease = Annotated[float, Field(ge=SHORTEST_LEASE_S, allow_inf_nan=False)]
+"""How long a job keeps its GPUs, in seconds."""
 
 
 class Document(BaseModel):

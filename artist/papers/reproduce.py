@@ -14,7 +14,7 @@ from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment, runs
 from artist.experiments.sweep import SweepResult, sweep
 from artist.experiments.task import Outcome
-from artist.io.folders import check_parent
+from artist.io.writing import check_parent
 from artist.papers import pictures
 from artist.papers.comparing import (
     Values,

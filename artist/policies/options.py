@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from artist.contract import Options
-from artist.io.fields import Duration, GpuSeconds, Lease, NonNegative, Positive
+from artist.io.documents import Duration, GpuSeconds, Lease, NonNegative, Positive
 from artist.policies.shared.placers import PlacerName
 from artist.policies.shared.ranking import OrderName
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from artist.errors import ConfigError
 from artist.io.figures import draw_to
-from artist.io.folders import scratch_folder
 from artist.io.partials import remove_leftovers
-from artist.io.writing import refuse_special, sync
+from artist.io.writing import refuse_special, scratch_folder, sync
 from artist.report.figure import named
 from artist.report.grouping import Study
 from artist.report.page import figures

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from artist.config import Scenario
-from artist.io.data_files import read_bytes
 from artist.io.digests import sha256
-from artist.io.reading import is_file
+from artist.io.reading import is_file, read_bytes
 from artist.io.shipped import document_path
 from artist.trace.named import is_trace_file
 from artist.trace.native.mapping import beside

@@ -1,6 +1,6 @@
 """Run directories: each is written whole, or not at all.
 
-`artist.io.folders` does that for any folder, and says when one is replaced.
+`artist.io.writing` does that for any folder, and says when one is replaced.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import pydantic
 
 from artist import __version__
 from artist.engine.compiled_core import core
-from artist.io.folders import check_folder, whole_folder
 from artist.io.partials import remove_leftovers
+from artist.io.writing import check_folder, whole_folder
 from artist.results.arrow_tables import arrow_table
 from artist.results.metrics import Table
 

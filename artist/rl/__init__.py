@@ -6,7 +6,7 @@
 It needs the extra: `pip install 'artist-sim[rl]'`.
 """
 
-from artist.io.extra import check_extra
+from artist.io.optional_libraries import check_extra
 
 check_extra("artist.rl", "gymnasium")
 

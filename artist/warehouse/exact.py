@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from artist.errors import ConfigError
-from artist.io.extra import check_extra
+from artist.io.optional_libraries import check_extra
 from artist.warehouse.instance import PRIORITIES, Bools, Floats, Ints
 from artist.warehouse.state import SLACK, State
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from artist.io.folders import whole_folder
+from artist.io.writing import whole_folder
 from artist.warehouse.columns import Solver
 from artist.warehouse.measured import Pieces
 from artist.warehouse.plan import Plan, balance

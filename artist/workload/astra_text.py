@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from artist.errors import ConfigError, TraceError
-from artist.io.data_files import as_float, decode, read_bytes
+from artist.io.reading import as_float, decode, read_bytes
 from artist.units import MAX_TIME_S
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
 

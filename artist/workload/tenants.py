@@ -17,8 +17,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from artist.errors import ConfigError, did_you_mean, shortened
-from artist.io.documents import Document, load_yaml
-from artist.io.fields import Positive
+from artist.io.documents import Document, Positive, load_yaml
 
 
 class Tenant(Document):

@@ -80,7 +80,7 @@ def test_a_signal_that_a_library_swallows_ends_the_run_at_the_next_question(monk
 
 def test_an_interruption_between_two_renames_keeps_the_earlier_run(tmp_path, monkeypatch) -> None:
     from artist.cli.interruption import Interrupted
-    from artist.io import folders
+    from artist.io import writing
 
     out, scratch = tmp_path / "run", tmp_path / ".run-new"
     for folder in (out, scratch):
@@ -95,7 +95,7 @@ def test_an_interruption_between_two_renames_keeps_the_earlier_run(tmp_path, mon
 
     monkeypatch.setattr(Path, "rename", interrupted)
     with pytest.raises(Interrupted):
-        folders._put_in_place(scratch, out, overwrite=True)
+        writing._put_in_place(scratch, out, overwrite=True)
     assert (out / "manifest.json").read_text() == "run"
     assert {path.name for path in tmp_path.iterdir()} == {"run", ".run-new"}
 

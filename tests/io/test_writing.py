@@ -12,9 +12,8 @@ import pytest
 
 from artist.errors import ConfigError
 from artist.io import writing
-from artist.io.folders import check_folder, whole_folder
 from artist.io.partials import FORMER, PARTIAL, is_partial, partial_path, remove_leftovers
-from artist.io.writing import check_file, write_whole
+from artist.io.writing import check_file, check_folder, whole_folder, write_whole
 
 # A process that dies while it writes; it prints the temporary names that it leaves.
 DYING = """

@@ -22,9 +22,8 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from artist.errors import TraceError
-from artist.io.data_files import decode, read_bytes
-from artist.io.documents import Document, validate
-from artist.io.fields import NonNegative, Positive
+from artist.io.documents import Document, NonNegative, Positive, validate
+from artist.io.reading import decode, read_bytes
 from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink
 
 BITS = 8

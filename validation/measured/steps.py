@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from artist.errors import ConfigError, TraceError
-from artist.io.data_files import decode, read_bytes
+from artist.io.reading import decode, read_bytes
 from artist.io.writing import write_whole
 from artist.registry import UnknownNameError
 from artist.workload.models import canonical

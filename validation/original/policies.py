@@ -48,7 +48,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.tree import ClusterTree
-from artist.io.fields import NonNegative, Positive
+from artist.io.documents import NonNegative, Positive
 from artist.registry import UnknownNameError
 from artist.workload.models import canonical
 from validation.original.accounts import Account

@@ -19,7 +19,7 @@ from typing import TypeVar
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.errors import BackendSettingError, TraceError
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
-from artist.io.data_files import decode, read_bytes
+from artist.io.reading import decode, read_bytes
 from artist.io.writing import whole_file
 from artist.workload.astra_text import read_text
 

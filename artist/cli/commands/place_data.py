@@ -38,7 +38,7 @@ def place_data(
 ) -> None:
     """Plan which regions hold which tables: homes by hill climbing, and then replicas."""
     from artist.cli.progress_bar import bar_of_runs
-    from artist.io.folders import check_folder
+    from artist.io.writing import check_folder
     from artist.warehouse.files import details, is_plan, write_plan
     from artist.warehouse.measured import is_run, pieces_of
     from artist.warehouse.plan import balance, place
@@ -72,7 +72,7 @@ def _read(warehouse: Path, run: Path | None, keep: Path | None, *, overwrite: bo
         ConfigError: two runs, or nothing was measured that could be kept.
     """
     from artist.errors import ConfigError
-    from artist.io.folders import check_folder
+    from artist.io.writing import check_folder
     from artist.warehouse.files import is_warehouse, write_warehouse
     from artist.warehouse.measured import is_run, measured
     from artist.warehouse.read import read_warehouse

@@ -35,8 +35,8 @@ def render(
 ) -> None:
     """Write the files that ASTRA-sim gets. A divided model gets one folder per collective."""
     from artist.astra.files.rendered_folder import is_rendered
-    from artist.io.folders import check_folder, whole_folder
     from artist.io.partials import remove_leftovers
+    from artist.io.writing import check_folder, whole_folder
 
     remove_leftovers(out)
     check_folder(out, "folder of rendered files", is_rendered, overwrite=overwrite)

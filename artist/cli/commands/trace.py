@@ -226,7 +226,7 @@ def _write_warehouse(
     overwrite: bool,
 ) -> None:
     """Write a warehouse, a folder."""
-    from artist.io.folders import check_folder
+    from artist.io.writing import check_folder
     from artist.warehouse.files import is_warehouse, write_warehouse
     from artist.warehouse.synthetic import synth_warehouse
 

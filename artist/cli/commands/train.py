@@ -49,7 +49,7 @@ def train(
     quiet: options.Quiet = False,
 ) -> None:
     """Train a network to schedule a scenario's jobs; `artist sim --policy learned` runs it."""
-    from artist.io.extra import check_extra
+    from artist.io.optional_libraries import check_extra
 
     check_extra("artist train", "gymnasium", "stable_baselines3", "sb3_contrib", "torch")
     from artist.config import load_scenario

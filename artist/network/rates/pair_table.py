@@ -20,8 +20,8 @@ from typing import Any
 from artist.cluster.placement import Placement
 from artist.contract import JobView, Moves, Options, PatternsUnknown, Rate, Slowdowns, Uplink
 from artist.errors import ArtistError, ConfigError, TraceError, shortened
-from artist.io.data_files import decode, read_bytes
 from artist.io.documents import validate
+from artist.io.reading import decode, read_bytes
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.uplinks import crossed
 from artist.units import Tick

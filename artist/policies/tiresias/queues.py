@@ -42,7 +42,7 @@ from pathlib import Path
 
 from artist.contract import JobView
 from artist.errors import ConfigError, did_you_mean
-from artist.io.fields import MOST_GPU_S
+from artist.io.documents import MOST_GPU_S
 from artist.io.reading import read_text
 from artist.policies.shared.ranking import Rank
 from artist.policies.shared.ratios import ZERO, ExactKey, exact_key

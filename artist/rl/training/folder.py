@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from artist.errors import ConfigError
-from artist.io.folders import check_folder
+from artist.io.writing import check_folder
 
 WEIGHTS, CHECKPOINT, MANIFEST, CURVES = "policy.npz", "checkpoint.npz", "manifest.json", "curves"
 

@@ -6,8 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from artist.io.documents import Document
-from artist.io.fields import Positive
+from artist.io.documents import Document, Positive
 from artist.policies.learned.network import NetworkName, StartName
 from artist.policies.learned.options import TaskOptions
 from artist.rl.environment import DEFAULT_REWARD

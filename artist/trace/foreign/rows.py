@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from artist.errors import TraceError
-from artist.io.data_files import as_float
+from artist.io.reading import as_float
 from artist.trace.foreign.fill_options import Rules
 from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
 from artist.trace.native.time_units import moment_s

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import TraceError, nearest, one_line, shortened
-from artist.io.data_files import as_float
+from artist.io.reading import as_float
 from artist.trace.native.alike import alike, unit_in
 from artist.trace.native.table import HINT_PREFIX, MAX_GPUS, Table
 from artist.trace.native.time_units import ARRIVALS, DATE, is_date

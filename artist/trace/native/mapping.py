@@ -24,9 +24,8 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from artist.errors import ArtistError, ConfigError, TraceError, did_you_mean, one_line, shortened
-from artist.io.data_files import as_float
 from artist.io.documents import Document, load_yaml, validate
-from artist.io.reading import is_file
+from artist.io.reading import as_float, is_file
 from artist.trace.native.alike import unit_called
 from artist.trace.native.formats import (
     OWN_FORMATS,

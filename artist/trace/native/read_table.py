@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from artist.errors import TraceError
-from artist.io.data_files import decode
+from artist.io.reading import decode
 from artist.trace.native.file_bytes import is_json, is_parquet
 from artist.trace.native.table import MAX_COLUMNS, Table
 

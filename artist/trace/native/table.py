@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import TraceError, shortened
-from artist.io.data_files import as_float
+from artist.io.reading import as_float
 from artist.trace.native.time_units import time_remedy
 from artist.units import MAX_TIME_S
 

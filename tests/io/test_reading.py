@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from artist.errors import TraceError
-from artist.io.data_files import read_bytes
+from artist.io.reading import read_bytes
 
 
 def test_a_pipe_without_a_writer_is_refused_as_one(tmp_path: Path) -> None:
