@@ -210,7 +210,10 @@ class MastOptions(QueueOptions):
     )
     # Section 4.1: algorithms that schedule one job at a time.
     joint: int = Field(
-        1, ge=1, le=6, description="jobs that are placed together where nobody must fall (cell 9)"
+        1,
+        ge=1,
+        le=6,
+        description="jobs that are placed together where none must be preempted (cell 9)",
     )
 
 

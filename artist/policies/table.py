@@ -177,7 +177,7 @@ POLICIES = Registry(
         ),
         Entry(
             "quota",
-            "artist.policies.quota.wrapper:Quota",
+            "artist.policies.quota.wrapper:QuotaWrapper",
             "any policy whose jobs have priorities and whose tenants have quotas",
             f"{MAST}, sections 2 and 4.2",
             wraps=True,

@@ -6,7 +6,7 @@ import pytest
 from support import cluster, job, simulator
 
 from artist.contract import ClusterView
-from artist.policies.shared.clock import Clock
+from artist.policies.shared.clock import PeriodClock
 from artist.rng import Draws
 
 
@@ -31,7 +31,7 @@ def view(arrival_s: float) -> ClusterView:
 def test_strikes_are_whole_periods_after_the_first_arrival_and_the_phase(
     phase: int, now: int, last: int, at_or_after: int, after: int
 ) -> None:
-    clock = Clock(10, phase)
+    clock = PeriodClock(10, phase)
     clock.asked(view(7e-9))
     clock.asked(view(9e-9))  # a later arrival changes nothing
     assert (clock.last(now), clock.at_or_after(now), clock.after(now)) == (last, at_or_after, after)

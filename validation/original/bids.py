@@ -105,9 +105,6 @@ class BidQueue:
     def __getitem__(self, handle: int) -> Bid:
         return self._bids[handle]
 
-    def __contains__(self, handle: int) -> bool:
-        return handle in self._bids
-
     def add(self, bid: Bid) -> None:
         """A job entered the queue."""
         self._bids[bid.handle] = bid

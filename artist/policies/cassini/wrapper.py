@@ -38,9 +38,9 @@ from artist.contract import (
 from artist.policies.cassini.candidates import Chosen, choose
 from artist.policies.cassini.jobs_on_links import JobsOnLinks
 from artist.policies.cassini.options import CassiniOptions
+from artist.policies.cassini.same_shape import other_joint_placements
 from artist.policies.cassini.solver import LinkSolver, LinkUse
 from artist.policies.cassini.turns import Group, circle_rows, groups, held, holds, turns
-from artist.policies.shared.same_shape import other_joint_placements
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, seconds, ticks
 

@@ -87,7 +87,7 @@ from artist.contract import (
 )
 from artist.policies.gandiva.placement import Affinity, Consolidation
 from artist.policies.options import GandivaOptions
-from artist.policies.shared.clock import Clock
+from artist.policies.shared.clock import PeriodClock
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import RankedQueue, by_rank
@@ -105,7 +105,7 @@ class Gandiva(BasePolicy):
         draws = draws or FIRST_DRAWS
         self.options = options
         quantum = ticks(options.quantum_s)
-        self._slices = Clock(quantum, draws.phase(quantum))
+        self._slices = PeriodClock(quantum, draws.phase(quantum))
         self._affinity = Affinity(draws)
         self._placer = None if options.placement == "affinity" else placer(options.placement)
         self._queue = RankedQueue()

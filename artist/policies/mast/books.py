@@ -1,6 +1,9 @@
-"""Which classes hold how many GPUs of which dynamic cluster, and who would fall first.
+"""Which classes hold how many GPUs of which dynamic cluster, and which jobs are preempted first.
 
-Kept up to date job by job. So whether a gang fits is one sum per cluster, however many jobs run.
+    room[cluster][class] = free GPUs + GPUs held by jobs of later classes
+
+The books are kept up to date job by job. So whether a gang fits is one look per cluster, however
+many jobs run.
 """
 
 from __future__ import annotations
@@ -63,7 +66,7 @@ class Books:
         self._jobs = [[dict[int, int]() for _ in range(LAST_CLASS + 1)] for _ in clusters]
         self.running: dict[int, Running] = {}
         self.spared: frozenset[int] = frozenset()
-        """Running jobs whose GPUs nobody could get: they are about to leave service."""
+        """Running jobs whose GPUs no job could get, since these are about to leave service."""
 
     def clusters(self, region: int) -> range:
         """The clusters of a region."""
@@ -108,7 +111,9 @@ class Books:
         return most[rank]
 
     def moved(self, free: FreeGpus) -> bool:
-        """Whether GPUs entered or left service; the books are right again then."""
+        """Whether GPUs entered or left service; if so, the books are corrected."""
+        # Starts and stops keep `_free` right. If it differs from the engine's, GPUs entered or left
+        # service. This happens at every question, and bytes are compared much faster than numbers.
         counts = free.counts(self.scopes.cluster)
         if counts.tobytes() == self._free.tobytes():
             return False
@@ -140,7 +145,7 @@ class Books:
         return job
 
     def later(self, clusters: Sequence[int], rank: int) -> Iterator[tuple[int, int]]:
-        """(handle, GPUs in these clusters) of jobs of later classes: who would fall first.
+        """(handle, GPUs in these clusters) of jobs of later classes, in the order of preemption.
 
         The last class first; in it, those that have run longest (section 4.3).
         """
@@ -151,6 +156,7 @@ class Books:
     def _later(self, clusters: Sequence[int], rank: int) -> Iterator[tuple[int, int]]:
         for lower in range(LAST_CLASS, rank, -1):
             if len(clusters) == 1:
+                # Jobs are entered when they start, so this is the order of their starts.
                 yield from self._jobs[clusters[0]][lower].items()
                 continue
             gpus: dict[int, int] = {}

@@ -10,8 +10,8 @@
 
 *Load* of a place that jobs are bound to is the GPUs that they want over its GPUs, running or
 waiting (section 5.6: "the lowest demand over supply rate of the required GPU type"). A job that
-names kinds looks at the GPUs of these kinds, and at jobs that name one of them first. Where nobody
-is bound, load is the GPUs held over its GPUs. Ties go to the place that is visited first. Queues
+names kinds looks at the GPUs of these kinds, and at jobs that name one of them first. In cells that
+bind no job, load is the GPUs held over its GPUs. Ties go to the place that is visited first. Queues
 share one ledger in all cells, so that they differ in scope only.
 """
 
@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from artist.cluster.free_gpus import FreeGpus, Unit
 from artist.cluster.tree import gpus_of_kinds
 from artist.policies.mast.books import Books
-from artist.policies.mast.plans import Plan, best, free_plan, most_started, preempting_plan
+from artist.policies.mast.plans import GangPlan, best, free_plan, most_started, preempting_plan
 from artist.policies.mast.queue import Where
 from artist.policies.shared.ratios import ExactKey, exact_key
 
@@ -47,7 +47,7 @@ class Cells:
 
     @property
     def looks_at_load(self) -> bool:
-        """Whether the place of a plan may change although nothing there became free."""
+        """Whether the place of a plan may change although no GPU there became free."""
         return self._cell == 3
 
     # -- early binding ---------------------------------------------------------------
@@ -138,8 +138,9 @@ class Cells:
         gpus: int,
         rank: int,
         behind: Sequence[tuple[Where, int]] = (),
-    ) -> Plan | None:
-        """The best plan for a job; None if it waits. `behind`: who is placed together with it."""
+    ) -> GangPlan | None:
+        """The best plan for a job; None if it waits. `behind`: the jobs that are
+        placed together with it."""
         books = self._books
         if behind and (joint := self._joint(free, where, gpus, behind)):
             return joint
@@ -153,12 +154,12 @@ class Cells:
 
     def _joint(
         self, free: FreeGpus, where: Where, gpus: int, behind: Sequence[tuple[Where, int]]
-    ) -> Plan | None:
+    ) -> GangPlan | None:
         """The plan on free GPUs that leaves most to the jobs behind; the best of equals."""
         level = self._books.scopes.cluster
         rooms = {c: free.of(level, c) for c in range(len(free.tree.levels[level]))}
         wants = [(n, [x.unit for x in self._clusters(free, w, n)]) for w, n in behind]
-        chosen: tuple[tuple[bool, ...], Plan] | None = None
+        chosen: tuple[tuple[bool, ...], GangPlan] | None = None
         units = self._clusters(free, where, gpus)
         plans = ((free_plan(free, self._books, x, gpus), x.unit) for x in units)
         for plan, cluster in sorted((plan, c) for plan, c in plans if plan is not None):
@@ -173,8 +174,8 @@ class Cells:
         level = self._books.scopes.cluster
         return [x for x in self._units(free, where, gpus) if x.level == level]
 
-    def _regional(self, free: FreeGpus, scope: Unit, gpus: int, rank: int) -> Plan | None:
-        """A region's best plan for which jobs fall; of one cluster if that is all there is."""
+    def _regional(self, free: FreeGpus, scope: Unit, gpus: int, rank: int) -> GangPlan | None:
+        """A region's best plan that preempts jobs; of one cluster if that is all there is."""
         books = self._books
         cluster = books.scopes.cluster
         if scope.level <= cluster or gpus > self._largest:

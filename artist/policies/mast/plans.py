@@ -1,20 +1,18 @@
-"""A plan for one job in one unit: where it goes and who falls for it (RMS, section 4.3).
+"""A plan for one job in one unit: where it goes and which jobs it preempts (RMS, section 4.3).
 
 Plans are compared by their score; the smaller tuple is the better plan:
 
-1. nobody falls;
-2. among plans for which somebody falls: the most urgent victim is of a later class, then fewer
-   victims, then the victim that started last has run longer;
+1. no job is preempted;
+2. among plans that preempt: the most urgent victim is of a later class, then fewer victims, then
+   the victim that started last has run longer;
 3. our choice, as the paper names no more: the gang lies closer together, its unit is left with
    fewer free GPUs, the unit is visited earlier.
 
-Joint placement of several jobs: what cell (9) of Table 1 can do and MAST cannot (section 4.1).
-
-MAST may place workload 1 in region X and find that no region can hold workload 2. Cell (9) may
-place workload 1 in region Y and leave region X to workload 2.
-
-Only free GPUs are shared out. The first job starts in any case; then as many as possible of those
-behind it start, an earlier one before any number of later ones.
+**Joint placement of several jobs** is what cell (9) of Table 1 can do and MAST cannot (section
+4.1). MAST may place workload 1 in region X and find that no region can hold workload 2. Cell (9)
+may place workload 1 in region Y and leave region X to workload 2. Only free GPUs are shared out.
+The first job starts in any case; then as many as possible of those behind it start, an earlier one
+before any number of later ones.
 """
 
 from __future__ import annotations
@@ -31,8 +29,8 @@ from artist.policies.shared.packing import pack_in_level, pack_in_unit
 Score: TypeAlias = "tuple[int, ...]"
 
 
-class Plan(NamedTuple):
-    """Where a gang goes. The unit has room once the victims have fallen."""
+class GangPlan(NamedTuple):
+    """Where a gang goes. The unit has room once the victims have lost their GPUs."""
 
     score: Score
     level: int
@@ -40,8 +38,8 @@ class Plan(NamedTuple):
     victims: tuple[int, ...] = ()
 
 
-def free_plan(free: FreeGpus, books: Books, scope: Unit, gpus: int) -> Plan | None:
-    """The best plan inside a unit for which nobody falls; None if there is none.
+def free_plan(free: FreeGpus, books: Books, scope: Unit, gpus: int) -> GangPlan | None:
+    """The best plan inside a unit that preempts no job; None if there is none.
 
     Racks come before clusters: the cluster manager keeps gangs in racks (section 2).
     """
@@ -55,12 +53,14 @@ def free_plan(free: FreeGpus, books: Books, scope: Unit, gpus: int) -> Plan | No
     for level in range(tree.machine, outermost + 1):
         unit = free.best_fit(level, gpus, inside)
         if unit is not None:
-            return Plan((0, level, free.of(level, unit), free.turn(level, unit)), level, unit)
+            return GangPlan((0, level, free.of(level, unit), free.turn(level, unit)), level, unit)
     return None
 
 
-def preempting_plan(free: FreeGpus, books: Books, unit: Unit, gpus: int, rank: int) -> Plan | None:
-    """The plan in a cluster, or an outer unit, for which as little as possible falls."""
+def preempting_plan(
+    free: FreeGpus, books: Books, unit: Unit, gpus: int, rank: int
+) -> GangPlan | None:
+    """The plan in a cluster, or an outer unit, that preempts as few jobs as possible."""
     clusters = books.clusters_of(*unit)
     victims = fewest(books.later(clusters, rank), gpus - free.of(*unit))
     if victims is None:
@@ -73,16 +73,16 @@ def preempting_plan(free: FreeGpus, books: Books, unit: Unit, gpus: int, rank: i
         max(running[handle].started for handle in victims),
         free.turn(*unit),
     )
-    return Plan(score, unit.level, unit.unit, victims)
+    return GangPlan(score, unit.level, unit.unit, victims)
 
 
-def best(plans: Iterable[Plan | None]) -> Plan | None:
+def best(plans: Iterable[GangPlan | None]) -> GangPlan | None:
     """The plan of the best score: the auction of regions, and the choice of a cluster."""
     return min((plan for plan in plans if plan is not None), default=None)
 
 
-def placed(free: FreeGpus, plan: Plan, gpus: int) -> Placement:
-    """The GPUs of a gang under a plan, once its victims have fallen.
+def placed(free: FreeGpus, plan: GangPlan, gpus: int) -> Placement:
+    """The GPUs of a gang under a plan, once its victims have lost theirs.
 
     Machines come rack by rack, those with most free GPUs first.
     """

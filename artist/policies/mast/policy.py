@@ -38,11 +38,11 @@ from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt,
 from artist.errors import ConfigError, PolicyError
 from artist.policies.mast.books import Books
 from artist.policies.mast.cells import Cells
-from artist.policies.mast.plans import Plan, placed
-from artist.policies.mast.queue import Queue, Where
+from artist.policies.mast.plans import GangPlan, placed
+from artist.policies.mast.queue import WaitingQueue, Where
 from artist.policies.options import FederatedOptions, MastOptions
 from artist.policies.quota.ledger import LAST_CLASS, Ledger, queue_table
-from artist.policies.shared.clock import Clock
+from artist.policies.shared.clock import PeriodClock
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, seconds, ticks
 from artist.workload.job import Job
@@ -63,14 +63,15 @@ class Mast(BasePolicy):
     ) -> None:
         self.options = options
         period = ticks(options.pass_s)
-        self._clock = Clock(period, (draws or FIRST_DRAWS).phase(period))
+        self._clock = PeriodClock(period, (draws or FIRST_DRAWS).phase(period))
         self._next_pass: Tick | None = None
-        self._waked: Tick = -1
+        self._wake: Tick = -1
         self._ledger = Ledger(tenants or NO_TENANTS, options)
-        self._queue = Queue()
+        self._queue = WaitingQueue()
         self._where: dict[int, Where] = {}
-        # Jobs that started away from their tables: the start was put off, and makes them come.
-        self._asked: set[int] = set()
+        # Jobs that were sent to a region without their tables: the start was put off, and their
+        # tables are copied there now. So they wait for these copies, not for another region.
+        self._sent_away: set[int] = set()
         # Waiting jobs whose tables no region holds together.
         self._homeless: set[int] = set()
         if self._ledger.tells_kinds_apart and options.cell in (1, 5):
@@ -81,7 +82,8 @@ class Mast(BasePolicy):
         self._joint = options.joint if options.cell == 9 else 1
         self._books: Books | None = None
         self._cells: Cells | None = None
-        # Places where something became free or somebody entered since the last sweep.
+        # Regions where GPUs became free, and places that a job entered, since the last sweep. A
+        # waiting job elsewhere had no plan then and has none now, so a sweep skips it.
         self._stale: set[int] = set()
         self._fresh: set[Where] = set()
         self._passes: list[dict[str, Any]] = []
@@ -93,7 +95,7 @@ class Mast(BasePolicy):
         self._note_losses(view, books, cells)
         books.spared = _spared(view) if view.on_notice else frozenset()
         for job in view.entered:
-            self._enter(view, job, books, cells)
+            self._enter(view, job, cells)
         if self._homeless:
             self._find_homes(view, cells)
         full = self._pass(view, cells)
@@ -101,14 +103,15 @@ class Mast(BasePolicy):
         decisions = self._sweep(view, books, cells)
         if full:
             self._note_pass(view.now, before)
-        fallen = any(isinstance(x, Preempt) for x in decisions)
-        if fallen:
+        preempted = any(isinstance(x, Preempt) for x in decisions)
+        if preempted:
+            # The victims enter the queue at the next question, so it comes at once.
             decisions.append(Wake(view.now + 1))
-        if len(self._queue) or fallen:
+        if len(self._queue) or preempted:
             strike = self._clock.after(view.now)
             self._next_pass = strike
-            if strike != self._waked:
-                self._waked = strike
+            if strike != self._wake:
+                self._wake = strike
                 decisions.append(Wake(strike))
         return decisions
 
@@ -120,6 +123,7 @@ class Mast(BasePolicy):
     # -- what happened since the last question -----------------------------------------
 
     def _learn(self, view: ClusterView) -> tuple[Books, Cells]:
+        """Books and cells, which need the cluster: the first view tells which it is."""
         if self._books is None or self._cells is None:
             self._books = Books(view.cluster)
             self._cells = Cells(self.options.cell, self._books)
@@ -128,20 +132,21 @@ class Mast(BasePolicy):
     def _note_losses(self, view: ClusterView, books: Books, cells: Cells) -> None:
         """Jobs that finished, or lost their GPUs to an outage."""
         put_off = [x.handle for x in view.entered if x.handle in books.running]
-        self._asked.update(put_off)
+        self._sent_away.update(put_off)
         gone = [*view.finished, *put_off]
         for handle in gone:
             job = books.stop(handle)
             self._ledger.stop(handle, view.now)
             self._stale.update(books.region_of[cluster] for cluster, _ in job.parts)
         for handle in view.finished:
-            self._asked.discard(handle)
+            self._sent_away.discard(handle)
             cells.finished(handle)
             self._where.pop(handle, None)
         if books.moved(view.free):
             self._stale.update(cells.everywhere)
 
-    def _enter(self, view: ClusterView, job: JobView, books: Books, cells: Cells) -> None:
+    def _enter(self, view: ClusterView, job: JobView, cells: Cells) -> None:
+        """A job enters the queue with its class, its credit and the places where it may go."""
         entry = self._ledger.enter(job.handle, job.job, view.now)
         regions = self._regions(view, job.handle, job.job)
         where = cells.where(view.free, job.handle, job.job.gpus, regions, entry.kinds)
@@ -174,9 +179,9 @@ class Mast(BasePolicy):
         enough = tuple(x for x in holding if x in able)
         if enough:
             return enough
-        if self.options.without_data == "wait" and (not holding or handle in self._asked):
+        if self.options.without_data == "wait" and (not holding or handle in self._sent_away):
             return ()
-        # Only too small a region holds them: start where they are missing (`_asked`).
+        # Only regions that are too small hold them: start where the fewest bytes are missing.
         return (min(able, key=partial(view.data.missing_bytes, job)),)
 
     def _find_homes(self, view: ClusterView, cells: Cells) -> None:
@@ -243,7 +248,7 @@ class Mast(BasePolicy):
         stale, fresh = self._stale, self._fresh
         decisions: list[Decision] = []
         if len(self._queue) and (stale or fresh):
-            sweep = Sweep(view, books, cells, self._ledger, self._queue, stale, self._joint)
+            sweep = QueueSweep(view, books, cells, self._ledger, self._queue, stale, self._joint)
             decisions = sweep.decisions
             anywhere = cells.looks_at_load
             for rank, groups in enumerate(self._queue.groups):
@@ -259,8 +264,8 @@ class Mast(BasePolicy):
         return decisions
 
 
-class Sweep:
-    """One look at the waiting jobs."""
+class QueueSweep:
+    """One look at the waiting jobs: those that have a plan start, and their victims lose GPUs."""
 
     def __init__(
         self,
@@ -268,7 +273,7 @@ class Sweep:
         books: Books,
         cells: Cells,
         ledger: Ledger,
-        queue: Queue,
+        queue: WaitingQueue,
         stale: set[int],
         joint: int,
     ) -> None:
@@ -277,6 +282,7 @@ class Sweep:
         self._view, self._books, self._cells = view, books, cells
         self._ledger, self._queue, self._stale = ledger, queue, stale
         self._free: FreeGpus = view.free
+        # The view's GPUs belong to the engine: they are copied before the first change.
         self._owned = False
 
     def serve(self, rank: int, places: Iterable[Where]) -> None:
@@ -286,7 +292,7 @@ class Sweep:
         for where in places:
             for gpus in sorted(groups[where]):
                 if not fits(self._free, where, gpus, rank):
-                    break  # larger ones do not fit either: the negative cache
+                    break  # larger jobs do not fit either: the negative cache of section 4.3
                 heads.append((groups[where][gpus][0], gpus, where))
         heapq.heapify(heads)
         while heads:
@@ -314,13 +320,13 @@ class Sweep:
         )
         return [(where, gpus) for _, where, gpus in heapq.nsmallest(self._joint - 1, waiting)]
 
-    def _start(self, handle: int, rank: int, gpus: int, plan: Plan) -> None:
-        """Let the victims fall and give the job its GPUs."""
+    def _start(self, handle: int, rank: int, gpus: int, plan: GangPlan) -> None:
+        """Preempt the victims of the plan and give the job its GPUs."""
         now, books = self._view.now, self._books
         if not self._owned:
             self._free, self._owned = self._free.copy(), True
         for victim in plan.victims:
-            self._fall(victim, rank)
+            self._preempt(victim, rank)
         placement = placed(self._free, plan, gpus)
         self._free.claim(placement)
         first, _ = books.start(handle, rank, placement, now).parts[0]
@@ -328,7 +334,8 @@ class Sweep:
         self._queue.remove(handle)
         self.decisions.append(Start(handle, placement))
 
-    def _fall(self, victim: int, rank: int) -> None:
+    def _preempt(self, victim: int, rank: int) -> None:
+        """A running job loses its GPUs to a job of class `rank`."""
         held = self._view.running[victim].placement
         assert held is not None  # running jobs have GPUs
         self._free.release(held)

@@ -28,7 +28,7 @@ Group = list[tuple[float, int]]
 """(minus credit, handle) of jobs of one class, place and size, in order."""
 
 
-class Queue:
+class WaitingQueue:
     """Waiting jobs of all regions."""
 
     def __init__(self) -> None:

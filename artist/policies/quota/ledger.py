@@ -1,4 +1,4 @@
-"""Who may run at their own priority, and in which order waiting jobs come forward.
+"""Which jobs may run at their own priority, and in which order waiting jobs come forward.
 
 The global scheduler of MAST (GMS, section 4.2):
 
@@ -11,12 +11,12 @@ priority; another one has the lowest *class*, `LAST_CLASS`. Then jobs come forwa
 equals by credit, among equals in order of arrival.
 
 **Our choices.** Without a priority, a job within quota comes behind all that have one, and before
-those above quota; the paper calls both the lowest. So quotas hold where nobody has a priority. A
+those above quota; the paper calls both the lowest. So quotas hold where no job has a priority. A
 job without a tenant is above quota, if the scenario has tenants. A tenant counts by use over
 weight; the paper has no weights. A quota by kind of GPUs charges a job to the first kind that it
 accepts and that has room; while it is within quota it starts on that kind only. Between passes a
-job that enters the queue is ranked at once, against what is charged at that time; who has used how
-much is known from the last pass.
+job that enters the queue is ranked at once, against what is charged at that time. How much each
+tenant has used is known from the last pass.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Waited(NamedTuple):
     """False: its tenant's quota was given to others, so the job has the lowest class now."""
 
 
-class Entry:
+class LedgerEntry:
     """A waiting or running job in the books."""
 
     __slots__ = (
@@ -146,15 +146,15 @@ class Ledger:
         self._freed: set[str | None] = set()
         self._fairness: dict[str | None, float] = {}
         self._fair_at: Tick | None = None
-        self.waiting: dict[int, Entry] = {}
-        self.running: dict[int, Entry] = {}
+        self.waiting: dict[int, LedgerEntry] = {}
+        self.running: dict[int, LedgerEntry] = {}
         self.waited: list[Waited] = []
         for name in tenants:
             self._window(name)
 
-    def enter(self, handle: int, job: Job, now: Tick) -> Entry:
+    def enter(self, handle: int, job: Job, now: Tick) -> LedgerEntry:
         """A job enters the queue and is ranked."""
-        entry = self.waiting[handle] = Entry(job, now)
+        entry = self.waiting[handle] = LedgerEntry(job, now)
         self._window(entry.tenant)
         self._charge(entry, handle, now)
         if self._fair_at is None or now - self._fair_at >= self._pass:
@@ -167,7 +167,7 @@ class Ledger:
         """Whether some tenant has a quota by kind of GPUs."""
         return bool(self._by_kind)
 
-    def start(self, handle: int, now: Tick, kind: str = "") -> Entry:
+    def start(self, handle: int, now: Tick, kind: str = "") -> LedgerEntry:
         """A waiting job gets GPUs; of which kind counts where its tenant has a quota by kind."""
         entry = self.running[handle] = self.waiting.pop(handle)
         if entry.within:
@@ -179,7 +179,7 @@ class Ledger:
             self._windows[entry.tenant].change(now, entry.gpus)
         return entry
 
-    def stop(self, handle: int, now: Tick) -> Entry:
+    def stop(self, handle: int, now: Tick) -> LedgerEntry:
         """A running job finishes or loses its GPUs."""
         entry = self.running.pop(handle)
         self._count(entry, -entry.gpus)
@@ -188,7 +188,7 @@ class Ledger:
             self._windows[entry.tenant].change(now, -entry.gpus)
         return entry
 
-    def rank_all(self, now: Tick) -> list[tuple[float, int, Entry]]:
+    def rank_all(self, now: Tick) -> list[tuple[float, int, LedgerEntry]]:
         """A pass. Returns (minus credit, handle, entry) of all waiting jobs, most credit first."""
         fair = self._fair(now)
         per_tick, cap = self._per_tick, self._cap
@@ -219,7 +219,7 @@ class Ledger:
         for _, handle, entry in sorted(above):
             self._charge(entry, handle, now)
 
-    def _charge(self, entry: Entry, handle: int, now: Tick) -> None:
+    def _charge(self, entry: LedgerEntry, handle: int, now: Tick) -> None:
         """Within quota, if the tenant's quota has room for it; the room is taken then."""
         by_kind = self._by_kind.get(entry.tenant) if self._by_kind else None  # type: ignore[arg-type]
         if by_kind is not None:
@@ -237,7 +237,7 @@ class Ledger:
             self._note(entry, handle, now, started=False)
         entry.within, entry.rank = False, LAST_CLASS
 
-    def _count(self, entry: Entry, gpus: int) -> None:
+    def _count(self, entry: LedgerEntry, gpus: int) -> None:
         """Charge GPUs to the tenant of a job, of the job's kind where kinds are told apart."""
         if entry.kind:
             key = entry.tenant, entry.kind
@@ -245,7 +245,7 @@ class Ledger:
         else:
             self._charged[entry.tenant] = self._charged.get(entry.tenant, 0) + gpus
 
-    def _kind_with_room(self, entry: Entry, quota: Mapping[str, int]) -> str:
+    def _kind_with_room(self, entry: LedgerEntry, quota: Mapping[str, int]) -> str:
         """The first kind that the job accepts and whose quota has room for it; or none."""
         for kind in entry.accepts or quota:
             charged = self._charged_by_kind.get((entry.tenant, kind), 0)
@@ -253,15 +253,15 @@ class Ledger:
                 return kind
         return ""
 
-    def _has_room(self, entry: Entry) -> bool:
-        """Whether its tenant's quota has room for it. Without any quotas nobody is above one."""
+    def _has_room(self, entry: LedgerEntry) -> bool:
+        """Whether its tenant's quota has room for it. Without any quotas no job is above one."""
         if not self._quota:
             return True
         tenant = entry.tenant
         quota = 0 if tenant is None else self._quota[tenant]
         return self._charged.get(tenant, 0) + entry.gpus <= quota
 
-    def _note(self, entry: Entry, handle: int, now: Tick, *, started: bool) -> None:
+    def _note(self, entry: LedgerEntry, handle: int, now: Tick, *, started: bool) -> None:
         if self._quota:
             wait = now - entry.within_since
             self.waited.append(Waited(now, handle, entry.priority, wait, started))
@@ -303,7 +303,7 @@ def queue_table(ledger: Ledger, options: QueueOptions) -> Mapping[str, Sequence[
 
 
 def fewest(jobs: Iterable[tuple[int, int]], lacking: int) -> tuple[int, ...] | None:
-    """Of (handle, GPUs) in the order in which they would fall, those that fall.
+    """The jobs that are preempted, of (handle, GPUs) in the order in which they would be.
 
     The first ones until it is enough; of these, the largest until it is enough. Of equally large
     ones, the first. None if all together are too few.

@@ -1,23 +1,25 @@
 """Quotas and priorities around any policy: `quota(HOST)`.
 
     ledger: class and credit of waiting jobs -> the host sees those that may run -> its decisions
-      -> a job of an earlier class that waits takes GPUs from jobs of later classes
+      -> a waiting job of an earlier class preempts jobs of later classes
 
-The host says who of its jobs runs where. It does not see the others, so its rule holds among jobs
-that may compete.
+The host decides which of the jobs that it sees runs where. It does not see the others, so its rule
+applies among jobs that may compete.
 
-1. The host sees a job within its tenant's quota at once.
-   Between passes, quota that becomes free goes to the waiting jobs of its tenant.
-2. It sees a job above its quota only while so many GPUs are free beside what the jobs that it sees
-   could take.
-3. If a job within quota waits after the host's answer, and too few GPUs are free, then running jobs
-   of later classes lose theirs: the last class first, in it those that have run longest, until it
-   is enough; then only the largest of them (MAST, section 4.3). The host is asked again a
-   nanosecond later, as after every preemption. Until then nobody else gets these GPUs.
-4. A host may let the job wait although enough GPUs are free now. Then nobody else falls for this
-   job until the next pass.
+1. The host sees a job within its tenant's quota at once. Between passes, quota that becomes free
+   goes to the waiting jobs of its tenant.
+2. It sees a job above its quota only while that many GPUs are free beyond those that the jobs it
+   sees could take.
+3. If a job within quota still waits after the host's answer, and too few GPUs are free, then
+   running jobs of later classes are preempted. The last class comes first, and in it the job that
+   has run longest, until enough GPUs are free. Of these, only the largest are taken (MAST, section
+   4.3).
+   The host is asked again a nanosecond later, as after every preemption. Until then these GPUs are
+   reserved for the waiting job.
+4. A host may let that job wait although enough GPUs are free now. Then no other job is preempted
+   for it until the next pass.
 
-To the host, a job that lost its GPUs in 3 is one whose GPUs left service.
+To the host, a job that was preempted in 3 is a job whose GPUs left service.
 """
 
 from __future__ import annotations
@@ -41,13 +43,13 @@ from artist.contract import (
 from artist.policies.options import QueueOptions
 from artist.policies.quota.host_answers import usable
 from artist.policies.quota.ledger import Ledger, fewest, queue_table
-from artist.policies.shared.clock import Clock
+from artist.policies.shared.clock import PeriodClock
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 from artist.workload.tenants import NO_TENANTS, Tenant
 
 
-class Quota(WrapperPolicy):
+class QuotaWrapper(WrapperPolicy):
     """A host policy whose jobs have quotas and priorities."""
 
     Options: ClassVar = QueueOptions
@@ -62,42 +64,43 @@ class Quota(WrapperPolicy):
         super().__init__(host)
         self.options = options
         period = ticks(options.pass_s)
-        self._clock = Clock(period, (draws or FIRST_DRAWS).phase(period))
+        self._clock = PeriodClock(period, (draws or FIRST_DRAWS).phase(period))
         self._next_pass: Tick | None = None
-        self._waked: Tick = -1
+        self._wake: Tick = -1
         self._ledger = Ledger(tenants or NO_TENANTS, options)
-        self._hidden: dict[int, JobView] = {}
-        self._shown: dict[int, JobView] = {}
-        # Shown jobs that the host let wait although enough GPUs were free.
+        self._held_back: dict[int, JobView] = {}
+        self._admitted: dict[int, JobView] = {}
+        # Admitted jobs that the host let wait although enough GPUs were free.
         self._declined: set[int] = set()
-        # Jobs for which others fell at the last question; and, since the last pass, in vain.
-        self._promised: set[int] = set()
-        self._in_vain: set[int] = set()
+        # Jobs for which others were preempted at the last question; and those for which that was
+        # wasted since the last pass, because the host let them wait all the same.
+        self._reserved_for: set[int] = set()
+        self._wasted_on: set[int] = set()
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """The host's decisions about the jobs that may run, and who falls for a job that waits."""
+        """The host's decisions about the jobs that may run, and preemptions for jobs that wait."""
         self._clock.asked(view)
-        self._hear(view)
-        self._pass(view.now)
-        entered = self._show(view.free.total)
-        shown = view._replace(waiting=MappingProxyType(self._shown), entered=entered)
-        # A list of its own: the host must not lose jobs that start while it looks.
-        owed, self._promised = self._promised, set()
+        self._observe(view)
+        self._rank_anew(view.now)
+        entered = self._admit(view.free.total)
+        shown = view._replace(waiting=MappingProxyType(self._admitted), entered=entered)
+        # GPUs that were freed at the last question belong to these jobs at this one only.
+        reserved_for, self._reserved_for = self._reserved_for, set()
         decisions = list(self.host.decide(shown))
         if decisions and not usable(decisions, view):
             return decisions  # the engine says what is wrong
         free = self._free_after(view, decisions)
-        self._note_choices(decisions, free, owed)
-        taken_back, fallen = self._fight(view, decisions, free, owed)
-        decisions = [x for x in decisions if isinstance(x, Wake) or x.handle not in taken_back]
-        decisions += fallen
-        self._apply(view, decisions, taken_back)
-        if self._promised or any(isinstance(x, Preempt) for x in decisions):
+        self._note_choices(decisions, free, reserved_for)
+        cancelled, preemptions = self._preempt_for_waiting(view, decisions, free, reserved_for)
+        decisions = [x for x in decisions if isinstance(x, Wake) or x.handle not in cancelled]
+        decisions += preemptions
+        self._apply(view, decisions, cancelled)
+        if self._reserved_for or any(isinstance(x, Preempt) for x in decisions):
             decisions.append(Wake(view.now + 1))
-        if self._hidden or self._shown:
+        if self._held_back or self._admitted:
             strike = self._next_pass = self._clock.after(view.now)
-            if strike != self._waked:
-                self._waked = strike
+            if strike != self._wake:
+                self._wake = strike
                 decisions.append(Wake(strike))
         return decisions
 
@@ -107,38 +110,39 @@ class Quota(WrapperPolicy):
 
     # -- before the host ---------------------------------------------------------------
 
-    def _hear(self, view: ClusterView) -> None:
+    def _observe(self, view: ClusterView) -> None:
+        """Enter in the ledger which jobs finished, arrived or lost their GPUs."""
         for handle in view.finished:
             self._ledger.stop(handle, view.now)
         for job in view.entered:
             if job.handle in self._ledger.running:
                 self._ledger.stop(job.handle, view.now)
             self._ledger.enter(job.handle, job.job, view.now)
-            self._hidden[job.handle] = job
+            self._held_back[job.handle] = job
         self._ledger.promote(view.now)
 
-    def _pass(self, now: Tick) -> None:
+    def _rank_anew(self, now: Tick) -> None:
         if self._next_pass is not None and now >= self._next_pass:
             self._ledger.rank_all(now)
-            self._in_vain.clear()
+            self._wasted_on.clear()
             self._next_pass = None
 
-    def _show(self, free: int) -> list[JobView]:
-        """Show the host the jobs that may run; they enter its queue."""
+    def _admit(self, free: int) -> list[JobView]:
+        """The jobs that enter the host's queue now, because they may run."""
         waiting = self._ledger.waiting
         spare = free - sum(
             waiting[handle].gpus
-            for handle in self._shown
+            for handle in self._admitted
             if handle not in self._declined and waiting[handle].gpus <= free
         )
         entered = []
-        for handle in sorted(self._hidden, key=self._key):
+        for handle in sorted(self._held_back, key=self._key):
             entry = waiting[handle]
-            within = entry.within and not (self._promised and handle not in self._promised)
-            if within or (entry.gpus <= spare and not self._promised):
+            within = entry.within and not (self._reserved_for and handle not in self._reserved_for)
+            if within or (entry.gpus <= spare and not self._reserved_for):
                 spare -= entry.gpus if entry.gpus <= free else 0
-                self._shown[handle] = self._hidden.pop(handle)
-                entered.append(self._shown[handle])
+                self._admitted[handle] = self._held_back.pop(handle)
+                entered.append(self._admitted[handle])
         return entered
 
     def _key(self, handle: int) -> tuple[int, float, int]:
@@ -147,25 +151,25 @@ class Quota(WrapperPolicy):
 
     # -- after the host ----------------------------------------------------------------
 
-    def _note_choices(self, decisions: Sequence[Decision], free: int, owed: set[int]) -> None:
-        """Remember whom the host lets wait although enough GPUs are free."""
+    def _note_choices(
+        self, decisions: Sequence[Decision], free: int, reserved_for: set[int]
+    ) -> None:
+        """Remember which jobs the host lets wait although enough GPUs are free."""
         started = {x.handle for x in decisions if isinstance(x, Start)}
         waiting = self._ledger.waiting
-        declined = {x for x in self._shown if x not in started and waiting[x].gpus <= free}
+        declined = {x for x in self._admitted if x not in started and waiting[x].gpus <= free}
         self._declined |= declined
-        self._in_vain |= declined & owed
+        self._wasted_on |= declined & reserved_for
 
-    def _apply(
-        self, view: ClusterView, decisions: Sequence[Decision], taken_back: set[int]
-    ) -> None:
-        """Note who starts. A job that may not enters the host's queue anew later."""
-        for handle in taken_back:
-            self._hidden[handle] = self._shown.pop(handle)
+    def _apply(self, view: ClusterView, decisions: Sequence[Decision], cancelled: set[int]) -> None:
+        """Note which jobs start. A job whose start is cancelled waits to be admitted again."""
+        for handle in cancelled:
+            self._held_back[handle] = self._admitted.pop(handle)
             self._declined.discard(handle)
         for decision in decisions:
             if isinstance(decision, Start):
                 self._ledger.start(decision.handle, view.now)
-                del self._shown[decision.handle]
+                del self._admitted[decision.handle]
                 self._declined.discard(decision.handle)
 
     def _free_after(self, view: ClusterView, decisions: Sequence[Decision]) -> int:
@@ -177,17 +181,21 @@ class Quota(WrapperPolicy):
                 free -= decision.placement.gpus
         return free
 
-    def _fight(
-        self, view: ClusterView, decisions: Sequence[Decision], free: int, owed: set[int]
+    def _preempt_for_waiting(
+        self, view: ClusterView, decisions: Sequence[Decision], free: int, reserved_for: set[int]
     ) -> tuple[set[int], list[Decision]]:
-        """Find GPUs for jobs within quota that wait: who may not start, and who falls."""
+        """Find GPUs for waiting jobs within quota.
+
+        Returns the jobs whose starts are cancelled, and the preemptions. A cancelled start costs no
+        work, so it comes before a preemption.
+        """
         waiting, running = self._ledger.waiting, self._ledger.running
         starts = [x.handle for x in decisions if isinstance(x, Start)]
         starts.sort(key=self._key, reverse=True)
         wanting = [
             handle
-            for handle in (*self._shown, *self._hidden)
-            if waiting[handle].within and handle not in self._in_vain and handle not in starts
+            for handle in (*self._admitted, *self._held_back)
+            if waiting[handle].within and handle not in self._wasted_on and handle not in starts
         ]
         if not wanting:
             return set(), []
@@ -196,40 +204,41 @@ class Quota(WrapperPolicy):
             (x for x in running if x not in decided and view.frees(view.running[x])),
             key=lambda x: (-running[x].rank, view.running[x].started, x),
         )
-        taken_back: set[int] = set()
-        fallen: list[Decision] = []
+        cancelled: set[int] = set()
+        preemptions: list[Decision] = []
         for handle in sorted(wanting, key=self._key):
             entry = waiting[handle]
             if entry.gpus > free:
-                refused = self._refused(handle, starts, entry.gpus - free, owed)
+                refused = self._refused(handle, starts, entry.gpus - free, reserved_for)
                 gained = sum(waiting[x].gpus for x in refused)
                 later = [(x, running[x].gpus) for x in order if running[x].rank > entry.rank]
                 lacking = entry.gpus - free - gained
                 victims = fewest(later, lacking) if lacking > 0 else ()
                 if victims is None:
                     continue
-                self._promised.add(handle)
-                taken_back.update(refused)
+                self._reserved_for.add(handle)
+                cancelled.update(refused)
                 starts = [x for x in starts if x not in refused]
                 free += gained + sum(running[x].gpus for x in victims)
                 order = [x for x in order if x not in victims]
-                fallen += [Preempt(x, f"for a job of class {entry.rank}") for x in victims]
+                preemptions += [Preempt(x, f"for a job of class {entry.rank}") for x in victims]
             free -= entry.gpus
-        return taken_back, fallen
+        return cancelled, preemptions
 
     def _refused(
-        self, handle: int, starts: Sequence[int], lacking: int, owed: set[int]
+        self, handle: int, starts: Sequence[int], lacking: int, reserved_for: set[int]
     ) -> list[int]:
         """Starts of jobs of later classes that leave a job too few GPUs, the last ones first.
 
-        Where others fell for the job, it comes before all jobs behind it.
+        If others were preempted for the job, it comes before all jobs behind it, also those of its
+        own class: else these would take the GPUs that were freed for it.
         """
         waiting, refused = self._ledger.waiting, list[int]()
         for other in starts:
             if lacking <= 0:
                 break
             behind = waiting[other].rank > waiting[handle].rank
-            if behind or (handle in owed and self._key(other) > self._key(handle)):
+            if behind or (handle in reserved_for and self._key(other) > self._key(handle)):
                 refused.append(other)
                 lacking -= waiting[other].gpus
         return refused

@@ -12,7 +12,7 @@ from artist.contract import ClusterView
 from artist.units import Tick
 
 
-class Clock:
+class PeriodClock:
     """Tell it of every question before you ask it. `phase` is from 0 up to `period` - 1 ticks."""
 
     __slots__ = ("_anchor", "_begun", "_period", "_phase")

@@ -68,7 +68,7 @@ from artist.contract import (
     Wake,
 )
 from artist.policies.options import ThemisOptions
-from artist.policies.shared.clock import Clock
+from artist.policies.shared.clock import PeriodClock
 from artist.policies.shared.placers import placer
 from artist.policies.shared.sharing import Sharing
 from artist.policies.themis.auction import auction
@@ -88,7 +88,7 @@ class Themis(BasePolicy):
         self._placer = placer(options.placement)
         self._lease_ticks = ticks(options.lease_s)
         self._period = ticks(options.period_s or options.lease_s)
-        self._periods = Clock(self._period, draws.phase(self._period))
+        self._periods = PeriodClock(self._period, draws.phase(self._period))
         self._fairness = FinishTimes(self._lease_ticks)
         self._rng = draws.stream("themis.leftover")
         self._done_at_start: dict[int, int] = {}

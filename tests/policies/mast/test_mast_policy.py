@@ -17,7 +17,7 @@ from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.policies.mast.books import Books
 from artist.policies.mast.cells import Cells
-from artist.policies.mast.plans import Plan, best, free_plan, preempting_plan
+from artist.policies.mast.plans import GangPlan, best, free_plan, preempting_plan
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy
 from artist.testing import LevelRates
@@ -181,7 +181,7 @@ def choice(held: Mapping[str, tuple[int, int, int, float]], gpus: int) -> tuple[
     if plan is None:
         clusters = [Unit(LEVELS.index("cluster"), c) for c in (0, 1)]
         plan = best(preempting_plan(free, books, x, gpus, 1) for x in clusters)
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, GangPlan)
     cluster = books.tree.ancestor(plan.level, plan.unit, LEVELS.index("cluster"))
     return cluster, [list(held)[x] for x in plan.victims]
 

@@ -22,7 +22,7 @@ from artist.contract import (
 )
 from artist.engine.simulator import Simulator
 from artist.errors import PolicyError
-from artist.policies.quota.wrapper import Quota
+from artist.policies.quota.wrapper import QuotaWrapper
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy
 from artist.testing import LevelRates, check_policy
@@ -163,8 +163,8 @@ class Answers(BasePolicy):
 def test_the_engine_says_what_is_wrong_with_a_hosts_answer(decisions) -> None:
     tree = cluster([8])
     said = []
-    for policy in (Answers(*decisions), Quota(Quota.Options(), Answers(*decisions))):
+    for policy in (Answers(*decisions), QuotaWrapper(QuotaWrapper.Options(), Answers(*decisions))):
         with pytest.raises(PolicyError) as caught:
             Simulator(tree, [job("one", 1)], LevelRates(tree)).run(policy)
-        said.append(str(caught.value).replace("Quota", "Answers"))
+        said.append(str(caught.value).replace("QuotaWrapper", "Answers"))
     assert said[0] == said[1]

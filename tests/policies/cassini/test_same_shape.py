@@ -5,7 +5,7 @@ from __future__ import annotations
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import nested
-from artist.policies.shared.same_shape import other_joint_placements, others_of_shape
+from artist.policies.cassini.same_shape import other_joint_placements, others_of_shape
 
 # Four racks of two servers with one GPU: servers 0 and 1 in rack 0, and so on.
 RACKS = [[1, 1]] * 4
