@@ -1,4 +1,4 @@
-"""The page: its tables from the rows, put into `page.md.j2`, which holds the other words."""
+"""The page: the values of its tables; `page.md.j2` has the words."""
 
 from __future__ import annotations
 
@@ -19,55 +19,12 @@ def page_text(cases: Sequence[Mapping[str, Any]], rows: Sequence[Values]) -> str
     Raises:
         jinja2.UndefinedError: the template asks for something that does not exist.
     """
-    pairs = list(zip(cases, rows, strict=True))
-    return rendered(
-        HERE,
-        rates=[_rate(row) for row in rows],
-        times=[_time(case, row) for case, row in pairs],
-        ratios=[_ratio(case, row) for case, row in pairs],
-        inputs=[_inputs(case) for case in cases],
-    )
+    return rendered(HERE, pairs=list(zip(cases, rows, strict=True)), hours=_hours)
 
 
 def off(row: Values) -> float:
     """How far the simulated mean time to failure is from 1 / (n r), in standard errors."""
     return float(abs(row["mttf_h"] / row["expected_mttf_h"] - 1) * math.sqrt(row["failures"]))
-
-
-def _rate(row: Values) -> str:
-    published = 6.5 if row["case"].startswith("RSC-1") else 2.34
-    rate, count = row["per_1000_node_days"], row["outages"]
-    return f"| {row['case']} | {count:,.0f} | {rate:.2f} | {published:.2f} |"
-
-
-def _time(case: Mapping[str, Any], row: Values) -> str:
-    said = case["published"]
-    published = f"{_hours(said['mttf_h'])} ({said['how']})" if "mttf_h" in said else "-"
-    return (
-        f"| {row['case']} | {row['failures']:,.0f} | {_hours(row['mttf_h'])} | "
-        f"{_hours(row['expected_mttf_h'])} | {published} |"
-    )
-
-
-def _ratio(case: Mapping[str, Any], row: Values) -> str:
-    said = case["published"]
-    published = "-"
-    if "ratio" in said:
-        published = f"{said['ratio']:.2f} ({said['how']})"
-    elif "ratio_above" in said:
-        published = f"above {said['ratio_above']:.1f} ({said['how']})"
-    return (
-        f"| {row['case']} | {row['ratio']:.3f} | {row['daly_ratio']:.3f} | "
-        f"{row['paper_ratio']:.3f} | {published} |"
-    )
-
-
-def _inputs(case: Mapping[str, Any]) -> str:
-    run = case["run"]
-    return (
-        f"| {case['name']} | `{run['failures']}` | {run['jobs']} | {run['work_h']:,} | "
-        f"{run['interval_s']:,} | {run['restart_s']} | {case['published']['words']} |"
-    )
 
 
 def _hours(hours: float) -> str:
