@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from statistics import fmean
 
 from artist.results.statistics.compare_values import ComparedValues
@@ -87,7 +87,7 @@ def _means(judged: Judged, policy: str) -> list[str]:
 
 
 def _tables(
-    table: Comparisons, only: Sequence[str] = POLICIES
+    table: Comparisons, only: Collection[str] = POLICIES
 ) -> Iterator[tuple[int, list[str], list[Line]]]:
     """For each number of machines: the names of its columns, and the policies that ran."""
     for machines in MACHINES:
