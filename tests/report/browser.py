@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import socket
 import subprocess
 import time
 import urllib.request
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+NEEDS_BROWSER = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not shutil.which("chromium") or not shutil.which("chromedriver"),
+        reason="needs a browser: apt-get install chromium chromium-driver",
+    ),
+]
 
 FLAGS = (
     "--headless",

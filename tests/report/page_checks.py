@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+OUTSIDE = """
+return [...document.querySelectorAll("svg.chart")].flatMap((chart) => {
+  const box = chart.getBoundingClientRect();
+  return [...chart.querySelectorAll("text")].filter((text) => {
+    const own = text.getBoundingClientRect();
+    return own.left < box.left - 2 || own.right > box.right + 2 || own.bottom > box.bottom + 2;
+  }).map((text) => text.textContent);
+});
+"""
+"""The texts that leave their chart."""
+
 COLOURS = """
 const linear = (v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
 const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);

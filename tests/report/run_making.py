@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from artist.config import Scenario
+from artist.report.reader import Rows
 from artist.results.run_directory import write_run
 from artist.run import simulate
 
@@ -47,6 +49,12 @@ def make_competing(folder: Path, name: str, **settings: Any) -> Path:
     base = {"racks": 4, "policy": "fifo", "contention": "mean"}
     files = {"trace": str(trace), "fabric": str(fabric)}
     return make_run(folder / name, links=True, **{**base, **files, **settings})
+
+
+def rows_of(text: dict[str, list[str]], numbers: dict[str, list[float]], **lists: Any) -> Rows:
+    """Rows of a file, by hand."""
+    count = len(next(iter(text.values())))
+    return Rows(text, {k: np.array(v, np.float64) for k, v in numbers.items()}, count, lists)
 
 
 def damage(run: Path, name: str, change: Callable[[pa.Table], pa.Table]) -> None:

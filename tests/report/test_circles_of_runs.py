@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from page_reading import embedded
-from run_making import make_run, make_taking_turns
+from run_making import make_run, make_taking_turns, rows_of
 
 from artist.report.figure import Figure
 from artist.report.figures_of_circles import BINS, demand, most_contended, on_circles
@@ -15,27 +15,21 @@ from artist.report.grouping import group
 from artist.report.page import page
 from artist.report.reader import Rows, Run, read_runs
 
-
-def rows_of(text: dict[str, list[str]], **numbers: list[float]) -> Rows:
-    count = len(next(iter(text.values())))
-    return Rows(text, {k: np.array(v, np.float64) for k, v in numbers.items()}, count)
-
-
 # On a turn of 400 ms: a iterates in 200 ms, sends for the last 48 and is shifted by 100; b iterates
 # in 380 ms alone, 400 on the circle, and sends for a quarter.
 CIRCLES = rows_of(
     {"link": ["rack 0"] * 2 + ["rack 1"] * 4, "job_id": ["a", "b", "a", "b", "a", "c"]},
-    time_s=[0, 0, 0, 0, 30, 30],
-    turn_s=[0.4] * 6,
-    capacity_bytes_per_s=[50 / 8 * 1e9] * 6,
-    score_at_random=[0.9, 0.9, 0.5, 0.5, 0.8, 0.8],
-    iteration_s=[0.2, 0.38, 0.2, 0.38, 0.2, 0.2],
-    on_circle_s=[0.2, 0.4, 0.2, 0.4, 0.2, 0.2],
-    up_s=[0.048, 0.095, 0.048, 0.095, 0.048, 0.048],
-    bytes_per_s=[40 / 8 * 1e9] * 6,
-    shift_s=[0.1, 0.0, 0.0, 0.0, 0.0, 0.0],
-)
-JOBS = rows_of({"job_id": ["a", "b", "c"], "model": ["vgg16"] * 3}, finish_s=[50, 100, 100])
+    {
+        "time_s": [0, 0, 0, 0, 30, 30], "turn_s": [0.4] * 6,
+        "capacity_bytes_per_s": [50 / 8 * 1e9] * 6,
+        "score_at_random": [0.9, 0.9, 0.5, 0.5, 0.8, 0.8],
+        "iteration_s": [0.2, 0.38, 0.2, 0.38, 0.2, 0.2],
+        "on_circle_s": [0.2, 0.4, 0.2, 0.4, 0.2, 0.2],
+        "up_s": [0.048, 0.095, 0.048, 0.095, 0.048, 0.048],
+        "bytes_per_s": [40 / 8 * 1e9] * 6, "shift_s": [0.1, 0.0, 0.0, 0.0, 0.0, 0.0],
+    },
+)  # fmt: skip
+JOBS = rows_of({"job_id": ["a", "b", "c"], "model": ["vgg16"] * 3}, {"finish_s": [50, 100, 100]})
 NOTHING = Rows({}, {}, 0)
 RUN = Run("here", {}, {}, {}, JOBS, NOTHING, NOTHING, None, circles=CIRCLES)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -11,19 +10,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from browser import Browser
+from browser import NEEDS_BROWSER, Browser
 
 from artist.report.grouping import group
 from artist.report.page import page
 from artist.report.reader import Rows, Run, read_run, read_runs
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not shutil.which("chromium") or not shutil.which("chromedriver"),
-        reason="needs a browser: apt-get install chromium chromium-driver",
-    ),
-]
+pytestmark = NEEDS_BROWSER
 
 DESKTOP, PHONE = (1280, 900), (390, 844)
 CELLS = (

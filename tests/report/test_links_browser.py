@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 
 import pytest
+from browser import NEEDS_BROWSER
 from page_checks import MARKS, TEXTS
 from run_making import make_competing, make_taking_turns
 
@@ -14,13 +14,7 @@ from artist.report.grouping import group
 from artist.report.page import page
 from artist.report.reader import read_runs
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not shutil.which("chromium") or not shutil.which("chromedriver"),
-        reason="needs a browser: apt-get install chromium chromium-driver",
-    ),
-]
+pytestmark = NEEDS_BROWSER
 
 HEAT = "document.querySelector('[id^=fig-links-over-time]')"
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from page_reading import embedded
-from run_making import EVIL, damage, make_competing, replace
+from run_making import EVIL, damage, make_competing, replace, rows_of
 
 from artist.errors import TraceError
 from artist.report.figures_of_links import BINS, on_links
@@ -19,12 +19,6 @@ from artist.report.losses import losers, lost_beside
 from artist.report.page import page
 from artist.report.quantities import Quantity, Unit
 from artist.report.reader import Rows, Run, read_runs
-
-
-def rows_of(text: dict[str, list[str]], numbers: dict[str, list[float]], **lists: Any) -> Rows:
-    count = len(next(iter(text.values())))
-    return Rows(text, {k: np.array(v, np.float64) for k, v in numbers.items()}, count, lists)
-
 
 # By hand. Job a takes iterations of 2 s instead of 1 s for 10 s (it loses 5 s), of 1.25 s for 4 s
 # (.8 s), stands still for 2 s and takes 2 s again for 4 s (2 s).
@@ -206,10 +200,6 @@ def test_the_page_says_who_lost_what_to_whom(competing: Path) -> None:
     assert [one["y"][0] for one in heat["series"]] == [57, 86, 28]
     # The mean of the two on rack 1: a loses 22 % of its time, b 2 %.
     assert [max(one["parts"][1]) for one in heat["series"]] == [0, 12, 0]
-
-
-def test_the_same_run_gives_the_same_page(competing: Path) -> None:
-    assert page_of(competing) == page_of(competing)
 
 
 def test_without_links_the_page_says_how_to_get_them(competing: Path) -> None:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 
 import pytest
-from browser import Browser
-from page_checks import MARKS, TEXTS
+from browser import NEEDS_BROWSER, Browser
+from page_checks import MARKS, OUTSIDE, TEXTS
 from run_making import EVIL
 
 from artist.report.grouping import group
 from artist.report.page import page
 from artist.report.reader import read_runs
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not shutil.which("chromium") or not shutil.which("chromedriver"),
-        reason="needs a browser: apt-get install chromium chromium-driver",
-    ),
-]
+pytestmark = NEEDS_BROWSER
 
 DESKTOP, TABLET, PHONE, NARROW = (1280, 900), (768, 1024), (390, 844), (320, 640)
 
@@ -52,15 +45,7 @@ def test_the_page_is_drawn_without_complaint(browser, report: Path, size, dark: 
 def test_texts_stay_inside_their_charts(browser, report: Path) -> None:
     for size in (DESKTOP, TABLET, PHONE):
         browser.open(report, *size, dark=False, phone=size == PHONE)
-        outside = browser.run(
-            "return [...document.querySelectorAll('svg.chart')].flatMap(c => {"
-            "const b = c.getBoundingClientRect();"
-            "return [...c.querySelectorAll('text')].filter(t => {"
-            "const r = t.getBoundingClientRect();"
-            "return r.left < b.left - 2 || r.right > b.right + 2 || r.bottom > b.bottom + 2;"
-            "}).map(t => t.textContent)})"
-        )
-        assert outside == []
+        assert browser.run(OUTSIDE) == []
 
 
 def test_setting_policy_colours_and_zoom(browser, report: Path) -> None:

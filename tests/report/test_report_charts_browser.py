@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import Browser
+from browser import NEEDS_BROWSER
+from page_checks import OUTSIDE
 from run_making import make_run
 
 from artist.report.grouping import group
 from artist.report.page import page
 from artist.report.reader import read_runs
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not shutil.which("chromium") or not shutil.which("chromedriver"),
-        reason="needs a browser: apt-get install chromium chromium-driver",
-    ),
-]
+pytestmark = NEEDS_BROWSER
 
 POLICIES = ("dally", "fifo", "gandiva", "las", "tiresias")
 WIDTHS = {"desktop": 1280, "tablet": 768, "phone": 390}
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(str(shutil.which("chromedriver")), tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +35,7 @@ def test_texts_stay_inside_and_apart(browser, report: Path, width: int) -> None:
     browser.open(report, width, 900, dark=width == 768, phone=width == 390)
     assert browser.errors() == []
     assert browser.run("return document.documentElement.scrollWidth") == width
-    outside = browser.run(
-        "return [...document.querySelectorAll('svg.chart')].flatMap(c => {"
-        "const b = c.getBoundingClientRect();"
-        "return [...c.querySelectorAll('text')].filter(t => {"
-        "const r = t.getBoundingClientRect();"
-        "return r.left < b.left - 2 || r.right > b.right + 2 || r.bottom > b.bottom + 2;"
-        "}).map(t => t.textContent)})"
-    )
-    assert outside == []
+    assert browser.run(OUTSIDE) == []
     overlapping = browser.run(
         "return ['jct-cdf', 'jct-difference', 'gpus-held', 'jct-by-size'].flatMap(name => {"
         "const all = [...document.querySelectorAll(`[id^=fig-${name}] svg.chart text`)]"

@@ -60,19 +60,18 @@ def test_colours_differ_for_everyone(sheet: str, family: str, vision: str) -> No
 
 
 @pytest.mark.parametrize("sheet", ["page.css", "dark.css"])
-def test_colours_stand_out_from_their_ground(sheet: str) -> None:
-    ground = linear(colours(sheet, "card")[0]) @ TO_XYZ[1]
-    for pattern, least in ((r"[sloj]\d", 3.0), ("ink", 7.0), ("quiet", 4.5), ("accent", 4.5)):
-        for colour in colours(sheet, pattern):
-            light = linear(colour) @ TO_XYZ[1]
-            contrast = (max(light, ground) + 0.05) / (min(light, ground) + 0.05)
-            assert contrast >= least, colour
-
-
-@pytest.mark.parametrize("sheet", ["page.css", "dark.css"])
-def test_jobs_stand_out_from_idle_machines(sheet: str) -> None:
-    """The cluster timeline draws jobs, levels and models on the colour of idle GPUs."""
-    ground = linear(colours(sheet, "idle")[0]) @ TO_XYZ[1]
-    for colour in colours(sheet, r"[lj]\d"):
+@pytest.mark.parametrize(
+    ("below", "pattern", "least"),
+    [
+        ("card", r"[sloj]\d", 3.0), ("card", "ink", 7.0), ("card", "quiet", 4.5),
+        ("card", "accent", 4.5),
+        ("idle", r"[lj]\d", 3.0),  # the cluster timeline draws on the colour of idle GPUs
+    ],
+)  # fmt: skip
+def test_colours_stand_out_from_their_ground(
+    sheet: str, below: str, pattern: str, least: float
+) -> None:
+    ground = linear(colours(sheet, below)[0]) @ TO_XYZ[1]
+    for colour in colours(sheet, pattern):
         light = linear(colour) @ TO_XYZ[1]
-        assert (max(light, ground) + 0.05) / (min(light, ground) + 0.05) >= 3.0, colour
+        assert (max(light, ground) + 0.05) / (min(light, ground) + 0.05) >= least, colour

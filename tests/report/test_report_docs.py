@@ -14,20 +14,21 @@ DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "report.md").read_text()
 
 
+def run(blocks: list[str], folder: Path) -> None:
+    """Run the commands of a page in a folder."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    ran = subprocess.run(
+        ["sh", "-euc", "\n".join(blocks)],
+        cwd=folder, env={"PATH": path, "HOME": str(folder / "home")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+
+
 @pytest.mark.slow
 def test_commands(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    commands = "\n".join(re.findall(r"```sh\n(.*?)```", TEXT, re.S))
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    ran = subprocess.run(
-        ["sh", "-euc", commands],
-        cwd=tmp_path,
-        env={"PATH": path, "HOME": str(tmp_path / "home")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
+    run(re.findall(r"```sh\n(.*?)```", TEXT, re.S), tmp_path)
     for name in ("one.html", "report.html", "figures/makespan.pdf", "trace.json"):
         assert (tmp_path / name).stat().st_size > 0
 
@@ -38,16 +39,7 @@ def test_the_map_of_the_worked_example(tmp_path: Path) -> None:
     text = (DOCS / "contention.md").read_text()
     blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
     made = next(i for i, block in enumerate(blocks) if "--figures pictures" in block)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    ran = subprocess.run(
-        ["sh", "-euc", "\n".join(blocks[: made + 1])],
-        cwd=tmp_path,
-        env={"PATH": path, "HOME": str(tmp_path / "home")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
+    run(blocks[: made + 1], tmp_path)
     name = re.findall(r"# the map is (\S+)", blocks[made])[0]
     picture = DOCS / re.findall(r"!\[[^]]+\]\(([^)]+\.svg)\)", text)[0]
     words = [re.findall(r"<text[^>]*>([^<]+)", p.read_text()) for p in (tmp_path / name, picture)]

@@ -18,7 +18,7 @@ from run_making import damage, make_run
 from run_making import replace as replaced
 
 from artist.report.curves import extremes, job_tones
-from artist.report.figure import Axis, Figure, FigureKind, Series, figure_data, script_json
+from artist.report.figure import Axis, Figure, FigureKind, Series, figure_data
 from artist.report.figures_of_jobs import (
     difference,
     differences,
@@ -321,21 +321,6 @@ def test_a_job_has_its_own_colour_under_every_policy(runs: Path) -> None:
                 seen += 1
             assert figure.panels or len(figure.series) == 1
     assert seen
-
-
-@pytest.mark.slow
-def test_charts_of_56_runs_stay_below_1_2_mb(tmp_path: Path) -> None:
-    """Seven policies in eight settings, of 500 jobs each."""
-    policies = ("dally", "tiresias", "gandiva", "las", "fifo", "srtf", "themis")
-    for policy in policies:
-        make_run(tmp_path / policy, policy=policy, racks=2, machines_per_rack=8,
-                 trace="sensetime-batch-500")  # fmt: skip
-    runs = [
-        replace(run, name=f"{run.name}-{copy}", scenario={**run.scenario, "restart_s": copy})
-        for run in read_runs([tmp_path])
-        for copy in range(8)
-    ]
-    assert sum(len(script_json(figure_data(figure))) for figure in figures(group(runs))) < 1_200_000
 
 
 def test_panels_and_waterfalls_for_papers() -> None:

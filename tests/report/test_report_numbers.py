@@ -20,7 +20,6 @@ from artist.report.figures_across_settings import overview
 from artist.report.figures_over_time import binned
 from artist.report.grouping import Setting, Study, group
 from artist.report.packing import STEPS, pack_timeline, step_s
-from artist.report.page import figures
 from artist.report.perfetto import perfetto_trace
 from artist.report.quantities import Quantity, Unit, time_unit
 from artist.report.reader import read_run, read_runs
@@ -58,61 +57,6 @@ def test_equal_scenarios_are_both_shown(one: Path, tmp_path: Path) -> None:
     edit_json(tmp_path / "again" / "summary.json", artist_version="0.0.1")
     study = group(read_runs([one, tmp_path / "again"]))
     assert study.policies == ("dally", f"dally ({tmp_path / 'again'})")
-
-
-def test_bars_are_means_of_summaries(study, runs: Path) -> None:
-    figure = next(f for f in figures(study) if f.name == "makespan")
-    scale = {"s": 1, "min": 60, "h": 3600, "d": 86400}[figure.y.unit]
-    for series in figure.series:
-        for racks, shown, low, high in zip((1, 2), series.y, series.low, series.high, strict=True):
-            values = [
-                json.loads((runs / f"{series.name}-{racks}-{seed}/summary.json").read_text())
-                for seed in (0, 1)
-            ]
-            makespans = [value["makespan_s"] / scale for value in values]
-            assert shown == pytest.approx(np.mean(makespans), rel=1e-4)
-            assert (low, high) == pytest.approx((min(makespans), max(makespans)), rel=1e-4)
-
-
-def test_the_cdf_counts_jobs(one: Path) -> None:
-    study = group(read_runs([one]))
-    jct = np.sort(study.runs[0].jobs["jct_s"]) / study.units[Quantity.JCT].seconds
-    curve = next(f for f in figures(study) if f.name.startswith("jct-cdf")).series[0]
-    for x, y in zip(curve.x[1:], curve.y[1:], strict=True):
-        assert y == pytest.approx(100 * np.mean(jct <= x * (1 + 1e-4)), abs=1e-2)
-
-
-def test_utilization_is_the_allocated_share_of_the_summary(one: Path) -> None:
-    study = group(read_runs([one]))
-    bars = next(f for f in figures(study) if f.name.startswith("utilization")).series[0]
-    assert np.mean(bars.y) == pytest.approx(
-        100 * study.runs[0].metric("gpu_allocated_share"), rel=1e-4
-    )
-
-
-def test_fragmentation_has_the_integral_of_the_timeline(one: Path) -> None:
-    study = group(read_runs([one]))
-    run = study.runs[0]
-    bars = next(f for f in figures(study) if f.name.startswith("fragmentation")).series[0]
-    time, gpus = run.timeline["time_s"], run.timeline["gpus_fragmented"]
-    mean = np.sum(np.diff(time) * gpus[:-1]) / (time[-1] - time[0]) / run.metric("gpus")
-    assert 0 < np.mean(bars.y) == pytest.approx(100 * mean, rel=1e-4)
-
-
-def test_gpu_time_by_level_is_what_was_held(one: Path) -> None:
-    study = group(read_runs([one]))
-    run = study.runs[0]
-    figure = next(f for f in figures(study) if f.name.startswith("gpu-time"))
-    held = run.metric("gpu_allocated_share") * run.metric("gpus") * run.metric("makespan_s")
-    assert sum(s.y[0] for s in figure.series) == pytest.approx(held / 3600, rel=1e-4)
-
-
-def test_every_figure_has_a_source_and_a_unit_or_counts(study) -> None:
-    shown = figures(study)
-    assert len({figure.name for figure in shown}) == len(shown)
-    for figure in shown:
-        assert ".parquet: " in figure.source or "summary.json: " in figure.source
-        assert figure.x.label and figure.y.label
 
 
 def test_binned_means_keep_the_integral() -> None:

@@ -17,7 +17,7 @@ from run_making import EVIL, make_run
 from artist.errors import ConfigError
 from artist.report import page as page_module
 from artist.report import paper_figures
-from artist.report.figure import script_json
+from artist.report.figure import figure_data, script_json
 from artist.report.grouping import group
 from artist.report.page import figures, page
 from artist.report.paper_figures import check_folder, write_figures
@@ -109,7 +109,9 @@ def copies(folder: Path, policies: Sequence[str], count: int) -> list[Run]:
 def test_56_runs_of_500_jobs_stay_below_3_mb(tmp_path: Path) -> None:
     """The size of the Dally paper's study: 7 policies in 8 settings, here the busiest one."""
     policies = ("dally", "dally-manual", "dally-no-wait", "fifo", "tiresias", "gandiva", "themis")
-    content = page(group(copies(tmp_path, policies, 8)))
+    study = group(copies(tmp_path, policies, 8))
+    assert sum(len(script_json(figure_data(figure))) for figure in figures(study)) < 1_200_000
+    content = page(study)
     assert len(content) < 3_000_000
     data = embedded(content)
     assert len(data["jobs"]) == len(data["packs"]) == 56

@@ -51,9 +51,12 @@ def points(series: Series) -> list[tuple[float, float]]:
 
 def check_bars(folder: Path, figure: Figure, key: str) -> None:
     for series in figure.series:
-        for index, shown in enumerate(series.y):
+        for index, shown in enumerate(zip(series.low, series.y, series.high, strict=True)):
             values = Source(folder, index, series.name).summaries(key)
-            assert close(shown * SECONDS[figure.y.unit], np.mean(values))
+            for end, expected in zip(
+                shown, (min(values), np.mean(values), max(values)), strict=True
+            ):
+                assert close(end * SECONDS[figure.y.unit], expected)
 
 
 def check_cdf(source: Source, figure: Figure, series: Series, column: str) -> None:
@@ -208,7 +211,7 @@ def check(folder: Path, figure: Figure) -> None:
 
 def test_every_figure_is_what_its_source_says(runs: Path) -> None:
     shown = figures(group(read_runs([runs])))
-    assert len(shown) > 20
+    assert len({figure.name for figure in shown}) == len(shown) > 20
     for figure in shown:
         check(runs, figure)
 
