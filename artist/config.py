@@ -48,6 +48,13 @@ SIZES = ("racks", "machines_per_rack", "gpus_per_machine")
 ABOUT_THE_TRACE = ("columns", "units", "models", "model_rule")
 """The settings that say how to read a trace's file (`artist.trace.native.mapping`)."""
 
+UNUSED: tuple[tuple[str, Any], ...] = (
+    *((name, None) for name in (*ABOUT_THE_TRACE, "tenants", "checkpoint", "cluster", "data")),
+    *((name, {}) for name in ("fabric_options", "contention_options", "data_options")),
+    *((name, "none") for name in ("contention", "failures")),
+)
+"""Settings that a dump leaves out where they have this value: then they say nothing."""
+
 Size = Annotated[int, Field(ge=1)]
 
 
@@ -206,42 +213,17 @@ class Scenario(_Explained):
 
     @model_serializer(mode="wrap")
     def _without_unused_settings(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out the sizes where `tree` is in their place: nobody shall read them as facts.
+        """Leave out settings that say nothing, so that a new setting changes no run's id.
 
-        Leave out what is said about a trace's file if nothing is: most runs have no such file. So
-        with changes of the fabric, contention, failures and data. A cluster file is in the place of
-        sizes and fabric. Ids of runs stay what they were.
+        Sizes are left out where `tree` or `cluster` stands in their place, since no reader shall
+        take them for facts. A cluster file also stands in the place of tree and fabric.
         """
-        settings: dict[str, Any] = serialise(self)
-        for name in ABOUT_THE_TRACE:
-            if settings.get(name) is None:
-                settings.pop(name, None)
-        if not self.fabric_options:
-            settings.pop("fabric_options", None)
-        if self.contention == "none":
-            settings.pop("contention", None)
-        if self.tenants is None:
-            settings.pop("tenants", None)
-        if not self.contention_options:
-            settings.pop("contention_options", None)
-        if self.failures == "none":
-            settings.pop("failures", None)
-        if self.checkpoint is None:
-            settings.pop("checkpoint", None)
+        unused = [name for name, nothing in UNUSED if getattr(self, name) == nothing]
         if self.tree is not None or self.cluster is not None:
-            for name in SIZES:
-                settings.pop(name, None)
-        if self.data is None:
-            settings.pop("data", None)
-        if not self.data_options:
-            settings.pop("data_options", None)
-        if self.cluster is None:
-            settings.pop("cluster", None)
-        else:
-            settings.pop("tree", None)
-            if self.own_fabric is None:
-                settings.pop("fabric", None)
-        return settings
+            unused += SIZES
+        if self.cluster is not None:
+            unused += ["tree"] if self.own_fabric is not None else ["tree", "fabric"]
+        return {key: value for key, value in serialise(self).items() if key not in unused}
 
     @property
     def own_fabric(self) -> str | None:

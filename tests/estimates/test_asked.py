@@ -71,7 +71,7 @@ def test_recorded_tables_hold_the_shapes_that_were_asked(tmp_path: Path) -> None
 
 
 def _asked_system(scenario: artist.Scenario) -> FabricSystem:
-    from artist.run import _system
+    from artist.run.hardware import _system
 
     return with_system(DALLY, _system(scenario)).system
 

@@ -1,0 +1,174 @@
+"""From a simulator that has come to its end to the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from artist import __version__
+from artist.cluster.fabric import Fabric
+from artist.cluster.fabric_options import changes_text
+from artist.config import Scenario
+from artist.errors import PolicyError
+from artist.garbage_collector import many_objects
+from artist.io.digests import sha256
+from artist.policies.lease_and_tables import tables_of
+from artist.results.alone import alone_seconds
+from artist.results.failures.told import NOTHING_TOLD
+from artist.results.lazy_tables import LazyTables
+from artist.results.metrics import (
+    Table,
+    job_table,
+    placement_table,
+    summarise,
+    timeline_table,
+)
+from artist.results.result import Result
+from artist.results.tenants.accounts import accounts
+from artist.results.waiting.stays import Facts, facts
+from artist.run.hardware import build_calibration, build_fabric
+from artist.run.prepare import Prepared
+from artist.workload.tenants import load_tenants
+
+if TYPE_CHECKING:
+    from artist.estimates.calibration import Calibration
+
+
+@many_objects()
+def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result:
+    """The result of a simulator that has come to its end. `wall_s` goes into the summary.
+
+    With `links` it has a table of what links carried.
+
+    Raises:
+        PolicyError: some jobs have not finished, or the policy's tables are none.
+    """
+    scenario, trace, simulator = prepared.scenario, prepared.trace, prepared.simulator
+    rows, tree, estimates = simulator.rows, simulator.tree, prepared.estimates
+    calibration = prepared.calibration
+    if len(rows.jobs) != len(trace.jobs):
+        raise PolicyError(f"{scenario.policy} finished {len(rows.jobs)} of {len(trace.jobs)} jobs")
+    # Counted before `alone_seconds` asks for more estimates: these are the simulation's own.
+    work = {
+        "latency_queries": estimates.queries,
+        "latency_backend_calls": estimates.distinct,
+        "latency_fallback_uses": estimates.fallback_uses,
+    }
+    store_hits = estimates.store_hits
+    rates = prepared.network.alone
+    contended = scenario.contention != "none"
+    jobs = job_table(rows, alone_seconds(trace.jobs, tree, rates.alone), contended=contended)
+    failing = prepared.failures is not None
+    timeline = timeline_table(rows, tree, failing=failing)
+    job_ids = [job.id for job in trace.jobs]
+    told = NOTHING_TOLD
+    if prepared.failures is not None:
+        from artist.results.failures.tables import told_of_failures
+
+        told = told_of_failures(rows, prepared.failures.hazard, job_ids)
+    jobs |= told.job_columns
+    own_tables = tables_of(prepared.policy, scenario.policy)
+    tenants = load_tenants(scenario.tenants)
+    account = accounts(rows, trace.jobs, jobs, tree.gpus, tenants, own_tables.get("queue", {}))
+    jobs |= account.columns
+    summary = {
+        "policy": scenario.policy,
+        "trace": trace.name,
+        "calibration": calibration.name if calibration else "none",
+        "models_not_calibrated": " ".join(_models_not_calibrated(prepared)),
+        **_fabric_changes(scenario),
+        **({"contention": scenario.contention} if contended else {}),
+        **summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share),
+        **told.summary,
+        **account.metrics,
+        **({} if prepared.gate is None else prepared.gate.summary()),
+        **work,
+        "wall_s": wall_s,
+        "seed": scenario.seed,
+        "artist_version": __version__,
+    }
+    tables: dict[str, Table] = {
+        "jobs": jobs,
+        "placements": placement_table(rows, tree, job_ids) | told.placement_columns,
+        "timeline": timeline,
+    }
+    tables.update(account.tables)
+    tables.update(own_tables)
+    tables.update(told.tables)
+    tables.update(_tables_of_parts(prepared, links=links))
+    run_facts = facts(rows, tree.gpus, trace.jobs)
+    return Result(
+        scenario=scenario,
+        summary=summary,
+        tables=LazyTables(tables, {"waits": partial(_waits, run_facts)}),
+        inputs={
+            "trace": trace.digest,
+            **_link_digests(prepared.fabric, calibration),
+            **prepared.files,
+        },
+        store_hits=store_hits,
+        trace_filled=trace.filled,
+        trace_dropped=trace.dropped,
+        trace_mapped=trace.mapped,
+    )
+
+
+def _tables_of_parts(prepared: Prepared, *, links: bool) -> dict[str, Table]:
+    """The tables of data, links and turns. Each is loaded only by runs that have the part."""
+    rows, tree = prepared.simulator.rows, prepared.simulator.tree
+    jobs, turns = prepared.trace.jobs, prepared.network.turns.taken
+    tables: dict[str, Table] = {}
+    if prepared.data is not None:
+        from artist.results.data.plan import plan_tables
+        from artist.results.data.tables import told_of_data
+
+        tables.update(told_of_data(rows, tree, jobs, prepared.data))
+        tables.update(plan_tables(prepared.scenario.data))
+    if links:
+        from artist.results.links import link_table
+
+        tables["links"] = link_table(rows, jobs, prepared.network)
+    if turns:
+        from artist.results.links import turn_table
+
+        tables["turns"] = turn_table(turns, jobs)
+    return tables
+
+
+def _waits(run_facts: Facts) -> Table:
+    """Why jobs waited. Only runs that are asked for it load it."""
+    from artist.results.waiting.waits import wait_table
+
+    return wait_table(run_facts)
+
+
+def link_digests(scenario: Scenario) -> Mapping[str, str]:
+    """The digests of fabric and calibration that a run of the scenario would give now.
+
+    Raises:
+        ConfigError: one of them is missing or bad.
+    """
+    fabric = build_fabric(scenario)
+    return _link_digests(fabric, build_calibration(scenario, fabric))
+
+
+def _link_digests(fabric: Fabric, calibration: Calibration | None) -> Mapping[str, str]:
+    if calibration is None:
+        return {"fabric": fabric.digest}
+    return {"fabric": fabric.digest, "calibration": sha256(calibration.model_dump_json())}
+
+
+def _fabric_changes(scenario: Scenario) -> Mapping[str, str]:
+    """The entry of a summary that says how the fabric was changed; none if it was not."""
+    text = changes_text(scenario.fabric_options)
+    return {"fabric_changes": text} if text else {}
+
+
+def _models_not_calibrated(prepared: Prepared) -> tuple[str, ...]:
+    """Models of the trace that the calibration lacks; none where there is no calibration."""
+    if prepared.calibration is None or prepared.scenario.backend == "none":
+        return ()
+    from artist.workload.models import canonical
+
+    return prepared.calibration.lacks(canonical(job.model) for job in prepared.trace.jobs)

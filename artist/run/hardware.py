@@ -1,0 +1,138 @@
+"""From a scenario to its hardware: fabric, cluster, and who estimates iterations on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from artist.cluster.fabric import Fabric, load_fabric, with_system
+from artist.cluster.fabric_options import with_options
+from artist.cluster.tree import ClusterTree, nested
+from artist.config import Scenario
+from artist.errors import ConfigError
+from artist.estimates.backends import BACKENDS
+from artist.estimates.no_communication import NoCommunication
+
+if TYPE_CHECKING:
+    from artist.cluster.cluster_file import Cluster
+    from artist.estimates.calibration import Calibration
+    from artist.estimates.latency_service import EstimateStore, LatencyService
+    from artist.estimates.query import LatencyBackend
+
+
+def build_fabric(scenario: Scenario) -> Fabric:
+    """The scenario's fabric, with the levels of its cluster file and the scenario's changes.
+
+    Raises:
+        ConfigError: unknown name, bad file, or a change of a level that the fabric lacks.
+    """
+    cluster = cluster_of(scenario)
+    if cluster is None:
+        return with_options(load_fabric(scenario.fabric), scenario.fabric_options)
+    from artist.cluster.cluster_links import fabric_of_cluster
+
+    named = load_fabric(scenario.own_fabric or cluster.file.fabric or scenario.fabric)
+    return with_options(fabric_of_cluster(cluster.file, named), scenario.fabric_options)
+
+
+def cluster_of(scenario: Scenario) -> Cluster | None:
+    """The scenario's cluster file with its units; None if it names none.
+
+    Raises:
+        ConfigError: unknown name or bad file.
+    """
+    if scenario.cluster is None:
+        return None
+    from artist.cluster.cluster_file import load_cluster
+
+    return load_cluster(scenario.cluster)
+
+
+def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
+    """The scenario's cluster on the levels of its fabric (`build_fabric`)."""
+    cluster = cluster_of(scenario)
+    if cluster is not None:
+        return cluster.tree(fabric.level_names, fabric.gpus_per_socket)
+    if scenario.tree is not None:
+        tree = nested(fabric.level_names, scenario.tree)
+        socket = fabric.gpus_per_socket
+        if socket is not None and tree.largest(0) > socket:
+            raise ConfigError(
+                f"tree: a {fabric.level_names[0]} of {tree.largest(0)} GPUs, but those of fabric "
+                f"{fabric.name!r} have {socket}; split it or choose another fabric"
+            )
+        return tree
+    return fabric.cluster(
+        racks=scenario.racks,
+        machines_per_rack=scenario.machines_per_rack,
+        gpus_per_machine=scenario.gpus_per_machine,
+    )
+
+
+def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:
+    """The calibration of a run; with `auto`, none where nothing is asked that it could scale.
+
+    Raises:
+        ConfigError: unknown name or bad file.
+    """
+    kind = scenario.backend.partition(":")[0]
+    # A recorded table holds answers from elsewhere, about compute times of their own.
+    if scenario.calibration == "auto" and kind in ("none", "recorded"):
+        return None
+    from artist.estimates.calibration import choose_calibration
+
+    return choose_calibration(scenario.calibration, fabric)
+
+
+def build_latency(
+    scenario: Scenario,
+    fabric: Fabric,
+    calibration: Calibration | None = None,
+    store: EstimateStore | None = None,
+) -> LatencyService | NoCommunication:
+    """Who answers the engine's questions about speed."""
+    if scenario.backend == "none":
+        return NoCommunication()
+    from artist.estimates.calibration import CalibratedModels
+    from artist.estimates.latency_service import LatencyService
+
+    backend = open_backend(scenario.backend, scenario.fallback)
+    asked = with_system(fabric, _system(scenario))
+    models = CalibratedModels(calibration)
+    return LatencyService(asked, backend, models.workload, store, models.constant_share)
+
+
+def _system(scenario: Scenario) -> Mapping[str, Any]:
+    """The scenario's changes of the fabric's system settings.
+
+    A recorded table holds the shapes that its maker asked about, so an uneven one is looked up as
+    it is unless the scenario says otherwise.
+
+    Raises:
+        ConfigError: a setting stands in two places.
+    """
+    rules = {"uneven": scenario.uneven, "collectives": scenario.collectives}
+    chosen = {key: value for key, value in rules.items() if value is not None}
+    twice = sorted(chosen.keys() & scenario.system.keys())
+    if twice:
+        raise ConfigError(f"{twice[0]} and system.{twice[0]} are both set; give one of them")
+    recorded = scenario.backend.partition(":")[0] == "recorded"
+    default = {"uneven": "flat"} if recorded else {}
+    return {**default, **scenario.system, **chosen}
+
+
+def open_backend(name: str, fallback: str | None = None) -> LatencyBackend:
+    """A latency backend by name, `KIND[:ARGUMENT]`; it answers sharded and divided models too.
+
+    Raises:
+        ConfigError: unknown name, or a fallback for a backend that always answers.
+        BackendError: its program, engine or image is missing.
+    """
+    from artist.estimates.layer_wise import LayerwiseBackend
+
+    kind, _, argument = name.partition(":")
+    if fallback is not None and kind != "recorded":
+        raise ConfigError(f"fallback {fallback!r}: only backend recorded:FILE can need one")
+    second = open_backend(fallback) if fallback is not None else None
+    backend: LatencyBackend = BACKENDS[kind].load()(argument, second)
+    return LayerwiseBackend(backend)

@@ -1,0 +1,104 @@
+"""From a policy's name and options to the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+from artist.config import Scenario
+from artist.contract import Options, Policy
+from artist.errors import ArtistError, ConfigError, shortened
+from artist.io.documents import validate
+from artist.policies.lease_and_tables import check_lease
+from artist.policies.own_file import cannot_be_made, entry_in_file, is_in_a_file
+from artist.policies.table import POLICIES
+from artist.registry import Entry
+from artist.rng import FIRST_DRAWS, Draws
+from artist.workload.tenants import NO_TENANTS, Tenant, load_tenants
+
+MOST_WRAPPERS = 20
+"""Policies inside one another; nobody needs more than a few."""
+
+
+def build_policy(scenario: Scenario) -> Policy:
+    """The scenario's policy with its options.
+
+    Raises:
+        ConfigError: unknown name or option.
+    """
+    draws = Draws(scenario.seed, scenario.permutation)
+    tenants = load_tenants(scenario.tenants)
+    return open_policy(scenario.policy, scenario.policy_options, draws, tenants)
+
+
+def open_policy(
+    name: str,
+    options: Mapping[str, Any],
+    draws: Draws = FIRST_DRAWS,
+    tenants: Mapping[str, Tenant] = NO_TENANTS,
+) -> Policy:
+    """A policy by name, with its preset and options: `NAME`, `FILE.py:CLASS` or `WRAPPER(NAME)`.
+
+    The options of the policy inside a wrapper stand under the key `host`. Wrapper and host get
+    the same `draws` and `tenants`, each if its constructor has a parameter of that name.
+
+    Raises:
+        ConfigError: unknown name or option, brackets where there is nothing to wrap, or a file that
+            holds no such policy.
+        PolicyError: its lease is no number of ticks.
+    """
+    if name.count("(") > MOST_WRAPPERS:
+        raise ConfigError(f"policy {shortened(name)}: more than {MOST_WRAPPERS} wrappers")
+    outer, bracket, inner = name.partition("(")
+    entry = _entry(outer.strip())
+    if entry.wraps != bool(bracket) or (bracket and not inner.endswith(")")):
+        raise ConfigError(f"policy {name!r}: write {entry.usage}")
+    if not isinstance(options, Mapping):
+        raise ConfigError(
+            f"options of policy {name!r}: got {shortened(options)}, expected KEY=VALUE"
+        )
+    chosen = {**entry.preset, **options}
+    host_name = inner[:-1] if entry.wraps else entry.host
+    host = (open_policy(host_name, chosen.pop("host", {}), draws, tenants),) if host_name else ()
+    try:
+        return _made(entry, chosen, host, {"draws": draws, "tenants": tenants})
+    except ArtistError:
+        raise
+    except Exception as cause:
+        if is_in_a_file(entry.id):
+            raise cannot_be_made(cause, entry.id) from cause
+        raise
+
+
+def _entry(name: str) -> Entry:
+    """The row of the table, or of a policy in a file of the user."""
+    return entry_in_file(name) if is_in_a_file(name) else POLICIES[name]
+
+
+def _made(
+    entry: Entry, chosen: Mapping[str, Any], host: tuple[Policy, ...], offered: Mapping[str, Any]
+) -> Policy:
+    """The policy of a row. A class without `Options` has none, and is made without them."""
+    implementation = entry.load()
+    model = getattr(implementation, "Options", None)
+    _refuse_former_options(chosen, model or Options)
+    settings = validate(chosen, model or Options, f"policy {entry.id}")
+    asked = signature(implementation).parameters
+    taken = {name: value for name, value in offered.items() if name in asked}
+    policy: Policy = implementation(*((settings,) if model else ()), *host, **taken)
+    if not hasattr(policy, "lease"):
+        raise ConfigError(
+            f"policy {entry.id} has no lease; derive it from artist.contract.BasePolicy"
+        )
+    check_lease(policy, entry.id)
+    return policy
+
+
+def _refuse_former_options(chosen: Mapping[str, Any], options: type[Options]) -> None:
+    """Say what has become of options that policies once had."""
+    if "seed" in chosen and "seed" not in options.model_fields:
+        raise ConfigError(
+            f"policy.seed={shortened(chosen['seed'])}: policies draw from the scenario's seed and "
+            "permutation; set seed or permutation instead"
+        )

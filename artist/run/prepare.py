@@ -1,0 +1,150 @@
+"""From a scenario to a simulator and a policy, checked. Nothing is simulated yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from artist.cluster.fabric import Fabric
+from artist.cluster.tree import ClusterTree
+from artist.cluster.visiting_order import VisitingOrder
+from artist.config import Scenario
+from artist.contract import EventSource, Policy, RateFunction
+from artist.engine.simulator import Simulator
+from artist.errors import ConfigError
+from artist.estimates.no_communication import NoCommunication
+from artist.network.rates.network_of_run import NetworkOfRun
+from artist.network.rates.rate_functions import open_contention
+from artist.results.named_files import file_digests
+from artist.run.hardware import (
+    build_calibration,
+    build_cluster,
+    build_fabric,
+    build_latency,
+    cluster_of,
+)
+from artist.run.policies import build_policy
+from artist.run.traces import build_trace, check_gpu_kinds
+from artist.trace.native.trace import Trace
+
+if TYPE_CHECKING:
+    from artist.data.data import Data
+    from artist.data.gate import DataGate
+    from artist.estimates.calibration import Calibration
+    from artist.estimates.latency_service import EstimateStore, LatencyService
+    from artist.failures.failures import Failures
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything that a run needs, checked; nothing has been simulated yet."""
+
+    scenario: Scenario
+    fabric: Fabric
+    calibration: Calibration | None
+    trace: Trace
+    policy: Policy
+    estimates: LatencyService | NoCommunication
+    network: NetworkOfRun
+    simulator: Simulator
+    files: Mapping[str, str]
+    """Digests of the other files that the scenario names, by setting."""
+    failures: Failures | None = None
+    """What fails, and when jobs write checkpoints; None if neither."""
+    gate: DataGate | None = None
+    """The policy in a run with data; None in others."""
+    data: Data | None = None
+    """The tables of a run with data."""
+
+
+def prepare(
+    scenario: Scenario,
+    *,
+    check: bool = False,
+    store: EstimateStore | None = None,
+    events: EventSource | None = None,
+) -> Prepared:
+    """Turn a scenario's names into a simulator and a policy.
+
+    `events` come from outside the trace, in place of the scenario's failures. They are not part of
+    the scenario, so the result does not tell of them, and the share of fragmented GPUs counts
+    withdrawn GPUs as free.
+
+    Raises:
+        ArtistError: whatever is wrong with the scenario.
+    """
+    fabric = build_fabric(scenario)
+    tree = build_cluster(scenario, fabric)
+    files = file_digests(scenario)
+    policy = build_policy(scenario)
+    calibration = build_calibration(scenario, fabric)
+    trace = build_trace(scenario, tree)
+    check_gpu_kinds(scenario, tree, policy, trace)
+    estimates = build_latency(scenario, fabric, calibration, store)
+    network = NetworkOfRun(tree, fabric, estimates, scenario.seed)
+    rates: RateFunction = open_contention(scenario.contention, scenario.contention_options, network)
+    data = build_data(scenario, tree, trace)
+    gate = None
+    if data is not None:
+        policy = gate = data.gate(policy)
+        rates = data.rates(rates, tree)
+    failures = build_failures(scenario, tree, trace)
+    if events is None and failures is not None:
+        events = failures.events(scenario.seed)
+        policy = failures.heeding(policy)
+    simulator = Simulator(
+        tree,
+        trace.jobs,
+        rates,
+        lease=policy.lease,
+        visiting_order=VisitingOrder(tree, scenario.permutation),
+        events=events,
+        checkpoints=None if failures is None else failures.checkpoints,
+        check=check,
+    )
+    return Prepared(
+        scenario=scenario,
+        fabric=fabric,
+        calibration=calibration,
+        trace=trace,
+        policy=policy,
+        estimates=estimates,
+        network=network,
+        simulator=simulator,
+        files=files,
+        failures=failures,
+        gate=gate,
+        data=data,
+    )
+
+
+def build_data(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Data | None:
+    """The tables that jobs read, and where they are; None without a data file.
+
+    Raises:
+        ConfigError: a cluster without regions, or a bad option.
+        TraceError: a bad data file, or a job that it does not fit.
+    """
+    if scenario.data is None:
+        if scenario.data_options:
+            raise ConfigError("data options are given, but no data file; name one with data=FILE")
+        return None
+    from artist.data.data import open_data
+
+    cluster = cluster_of(scenario)
+    return open_data(scenario.data, scenario.data_options, cluster, tree, trace.jobs)
+
+
+def build_failures(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Failures | None:
+    """What fails in a run, and when its jobs write checkpoints; None if neither.
+
+    Raises:
+        ConfigError: unknown name, a bad file, or a unit that the cluster lacks.
+    """
+    asked = scenario.failures != "none" or scenario.checkpoint is not None
+    if not asked and all(job.checkpoint_interval_s is None for job in trace.jobs):
+        return None
+    from artist.failures.failures import open_failures
+
+    return open_failures(scenario.failures, scenario.checkpoint, tree)

@@ -1,0 +1,82 @@
+"""From a scenario to the jobs that it runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from artist.cluster.tree import ClusterTree, gpus_by_kind
+from artist.config import ABOUT_THE_TRACE, Scenario
+from artist.contract import Policy
+from artist.errors import ConfigError
+from artist.rng import stream
+from artist.trace.arrivals import with_arrivals
+from artist.trace.named import Given, open_trace
+from artist.trace.native.trace import (
+    Trace,
+    check_kinds,
+    check_models,
+    check_sizes,
+    check_tenants,
+    head,
+)
+from artist.workload.tenants import check_quotas, load_tenants
+
+
+def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
+    """The jobs to run, checked against cluster and catalogue."""
+    trace = read_trace_of(scenario)
+    if scenario.jobs is not None:
+        trace = head(trace, scenario.jobs)
+    trace = with_arrivals(trace, scenario.arrivals, scenario.seed)
+    if scenario.restart_s is not None:
+        # A job's own cost comes first; traces say 0 where they say nothing.
+        jobs = tuple(
+            job if job.restart_s else replace(job, restart_s=scenario.restart_s)
+            for job in trace.jobs
+        )
+        trace = replace(trace, jobs=jobs)
+    check_sizes(trace, tree.gpus)
+    check_tenants(trace, load_tenants(scenario.tenants))
+    if scenario.backend != "none":
+        check_models(trace)
+    return permuted(trace, scenario.permutation)
+
+
+def read_trace_of(scenario: Scenario) -> Trace:
+    """The scenario's trace as it is in its file."""
+    given = Given(*(getattr(scenario, name) for name in ABOUT_THE_TRACE))
+    return open_trace(scenario.trace, scenario.seed, given=given)
+
+
+def permuted(trace: Trace, permutation: int) -> Trace:
+    """The same jobs, those that arrive together in another order; 0 keeps the trace's."""
+    if not permutation:
+        return trace
+    draws = stream(permutation, "arrival-order").random(len(trace.jobs)).tolist()
+    ranked = sorted(range(len(draws)), key=lambda i: (trace.jobs[i].arrival_s, draws[i]))
+    jobs = tuple(trace.jobs[i] for i in ranked)
+    return replace(trace, jobs=jobs, numbers=[trace.numbers[i] for i in ranked])
+
+
+def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Trace) -> None:
+    """Refuse quotas that do not fit the cluster, and kinds of GPUs that nobody would heed.
+
+    Raises:
+        ConfigError: a quota is too large or of an unknown kind, or the policy reads no kinds.
+        TraceError: a job accepts no kind of the cluster, or too few GPUs.
+    """
+    tenants = load_tenants(scenario.tenants)
+    job = next((job for job in trace.jobs if job.gpu_kinds), None)
+    quota = next((name for name, tenant in tenants.items() if tenant.by_kind is not None), None)
+    by_kind = gpus_by_kind(tree) if job is not None or quota is not None else {}
+    check_quotas(tenants, tree.gpus, by_kind)
+    if job is None and quota is None:
+        return
+    check_kinds(trace, by_kind)
+    if not getattr(policy, "reads_gpu_kinds", False):
+        what = f"job {job.id!r} accepts" if job is not None else f"tenant {quota!r} has a quota of"
+        names = ", ".join(job.gpu_kinds if job is not None else tenants[quota or ""].by_kind or ())
+        raise ConfigError(
+            f"policy {scenario.policy} reads no kinds of GPUs, but {what} {names}; choose mast or "
+            "federated, or leave the kinds out"
+        )
