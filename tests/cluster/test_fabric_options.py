@@ -83,10 +83,15 @@ def test_a_bandwidth_in_any_unit_comes_back(gib_per_s: float, unit: str) -> None
     assert read == pytest.approx(gib_per_s, rel=1e-14)
 
 
-@pytest.mark.parametrize("bandwidth", ["1Mbit/s", "1000000Gbit/s"])
-@pytest.mark.parametrize("latency", ["0ns", "1s"])
-def test_the_slowest_and_the_fastest_link_are_taken(bandwidth: str, latency: str) -> None:
-    changed(f"rack.bandwidth={bandwidth}", f"rack.latency={latency}")
+@pytest.mark.parametrize(
+    ("bandwidth", "gib_per_s"), [("1Mbit/s", 1e6 / 8 / 2**30), ("1000000Gbit/s", 1e15 / 8 / 2**30)]
+)
+@pytest.mark.parametrize(("latency", "ns"), [("0ns", 0.0), ("1s", 1e9)])
+def test_the_slowest_and_the_fastest_link_are_accepted(
+    bandwidth: str, gib_per_s: float, latency: str, ns: float
+) -> None:
+    rack = level(changed(f"rack.bandwidth={bandwidth}", f"rack.latency={latency}"), "rack")
+    assert (rack.bandwidth_gib_per_s, rack.latency_ns) == (gib_per_s, ns)
 
 
 @pytest.mark.parametrize(
