@@ -1,4 +1,4 @@
-"""Our numbers beside the paper's: rows for a table and a file.
+"""Our numbers next to the paper's: rows for a table and a file.
 
 A claim is judged as in `artist compare`: the paper's policy against a rival on the same seeds, and
 all claims of a figure together (Holm). The words are those of `docs/reproduction.md`.
@@ -49,7 +49,7 @@ class Judged:
         return f"{HOLDS}{self._size()}"
 
     def _size(self) -> str:
-        """How large our difference is beside the paper's."""
+        """How large our difference is compared with the paper's."""
         ends = [end for end in (self.claim.low, self.claim.high) if end is not None]
         if not ends:
             return ""
@@ -61,7 +61,7 @@ class Judged:
         return ", smaller than in the paper" if len(ends) == 2 else ", within the paper's bound"
 
     @property
-    def beside(self) -> float:
+    def over_paper(self) -> float:
         """Our ratio over the paper's, at the nearest end of its range; NaN without a number."""
         claim, ratio = self.claim, self.compared.ratio
         ends = [1 + end / 100 for end in (claim.low, claim.high) if end is not None]
@@ -98,7 +98,7 @@ def claim_rows(judged: Sequence[Judged]) -> list[dict[str, Any]]:
             "low": one.compared.low - 1,
             "high": one.compared.high - 1,
             "paper": one.claim.paper,
-            "ours / paper": one.beside,
+            "ours / paper": one.over_paper,
             "verdict": one.word,
         }
         for one in judged

@@ -1,4 +1,4 @@
-"""Draws figures of a paper: our values as bars or curves, the paper's numbers beside them.
+"""Draws figures of a paper: our values as bars or curves, next to the paper's numbers.
 
 Needs matplotlib (extra `[plot]`). Colours and sizes are those of `artist report --figures`.
 """
@@ -81,6 +81,7 @@ def draw_of_report(item: Item, folders: Sequence[Path], out: Path) -> list[Path]
 
 
 def _bars(item: Item, metric: str, values: Values) -> Figure:
+    """Our means over the seeds, with their range, by racks and policy."""
     largest = max(max(column) for (_, _, name), column in values.items() if name == metric)
     scale, unit = time_unit(largest)
     series = []

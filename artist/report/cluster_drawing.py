@@ -18,7 +18,7 @@ WIDTH, ROW, LEFT, GAP = 960, 34, 110, 4
 """Pixels: of the boxes, of a row, of the names of levels, between rows."""
 
 NARROWEST = 3.0
-"""A box of fewer pixels cannot be seen beside others."""
+"""A box of fewer pixels cannot be seen."""
 
 _LETTER = 7.0
 _KINDS = 8
@@ -87,7 +87,7 @@ def _label(tree: ClusterTree, cluster: Cluster | None, level: int, units: range)
 
 
 def _kinds(tree: ClusterTree) -> list[str]:
-    """The kinds that the cluster tells apart, in their order; none if there is but the default."""
+    """The cluster's kinds of machines in their order; none if there is only the default."""
     kinds = list(dict.fromkeys(tree.kinds))
     return [] if kinds == [ONE_KIND] else kinds
 
@@ -101,7 +101,7 @@ def _colour(tree: ClusterTree, level: int, unit: int) -> str:
 
 
 def _legend(tree: ClusterTree) -> Iterator[dict[str, Any]]:
-    """The colours of kinds, one beside the other."""
+    """The colours of kinds, from left to right."""
     left = LEFT
     for index, kind in enumerate(_kinds(tree)):
         yield {"left": left, "name": kind, "colour": palette()[f"s{index % _KINDS}"]}

@@ -169,6 +169,7 @@ def _cell(
     difference: ComparedValues | None,
     pairs: Mapping[tuple[str, str], Pair],
 ) -> Cell:
+    """The cell of a policy in a metric's row."""
     values = list(setting.values(policy, term.name).values())
     pair = pairs.get((term.name, policy))
     kind = kind_of(pair.replicates) if pair else "replicates"

@@ -211,6 +211,7 @@ def _ranges(figure: Figure, axes: Axes) -> None:
 
 
 def _bars(figure: Figure, axes: Axes) -> None:
+    """A bar per series in each category, with whiskers where there is an interval."""
     places = np.arange(len(figure.categories), dtype=np.float64)
     width = 0.84 / len(figure.series)
     for order, series in enumerate(figure.series):
@@ -245,6 +246,7 @@ def _stack(figure: Figure, axes: Axes) -> None:
 
 
 def _rows(figure: Figure, canvas: Canvas) -> None:
+    """Filled steps per series, one below the other."""
     count = len(figure.series)
     canvas.set_figheight(max(1.9, 0.6 + 0.5 * count))
     grid = canvas.subplots(count, 1, sharex=True, sharey=True, squeeze=False)[:, 0]

@@ -141,7 +141,7 @@ def _worst(uplinks: Sequence[_Cells], most: int) -> Sequence[_Cells]:
 
 
 def _longer(study: Study, setting: Setting) -> Figure:
-    """How much longer iterations took than alone, weighted by running time.
+    """How much longer iterations took than in isolation, weighted by running time.
 
     It ends at the largest 99th percentile, because a few iterations may take many times as long.
     """
@@ -159,7 +159,7 @@ def _longer(study: Study, setting: Setting) -> Figure:
 
 
 def _above_alone(runs: Sequence[Run]) -> tuple[Numbers, Numbers]:
-    """Of each interval at one speed: percent above alone, and running time in seconds."""
+    """Of each interval at one speed: percent above isolated, and running time in seconds."""
     rows: Mapping[str, Numbers] = {
         column: np.concatenate([run.placements[column] for run in runs])
         for column in ("iteration_s", "alone_iteration_s", "start_s", "end_s", "stalled_s")

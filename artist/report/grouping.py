@@ -199,7 +199,7 @@ def _setting_values(run: Run) -> Mapping[str, Any]:
 
 
 def _described(runs: Sequence[Run]) -> list[Mapping[str, Any]]:
-    """What tells the settings of runs apart.
+    """What distinguishes the settings of runs.
 
     Where a run has a tree or a cluster file, sizes cannot be compared with it: each cluster is its
     shape, or the name of its file.
@@ -217,7 +217,7 @@ def _described(runs: Sequence[Run]) -> list[Mapping[str, Any]]:
 
 
 def _shape(run: Run) -> str:
-    """The cluster's shape, as the summary has it since trees and sizes are told apart.
+    """The cluster's shape, as the summary has it since trees and sizes are distinguished.
 
     Or the name of its file: two files of one shape may have other kinds and links.
     """

@@ -1,8 +1,8 @@
-"""Who lost time to whom on links that jobs share.
+"""Which jobs lost time to which others on links that they share.
 
-In an interval at one speed a job loses its running time x (1 - iteration alone / iteration). It
-loses that **beside** another job while both are on a link whose demand exceeds what it carries.
-Beside several jobs at once it loses the same time beside each of them.
+In an interval at one speed a job loses its running time x (1 - isolated iteration / iteration). It
+loses that time **to** another job while both are on a link whose demand exceeds what it carries.
+To several jobs at once it loses the same time, so what it lost to each does not add up.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Loser:
     job_id: str
     lost_s: float
     slowdown: float
-    """Running time over that alone, less 1."""
-    beside: Sequence[tuple[str, float]]
-    """The jobs beside which it lost time, with the seconds, the most first; empty if not known."""
+    """Running time over that in isolation, less 1."""
+    to: Sequence[tuple[str, float]]
+    """The jobs to which it lost time, with the seconds, the most first; empty if not known."""
 
 
 def losers(run: Run, most: int) -> list[Loser]:
@@ -38,16 +38,16 @@ def losers(run: Run, most: int) -> list[Loser]:
     lost = run.jobs["contention_lost_s"]
     rows = [row for row in np.argsort(-lost, kind="stable")[:most].tolist() if lost[row] > 0]
     names = [run.jobs.text["job_id"][row] for row in rows]
-    beside = lost_beside(run, names)
+    to_others = lost_to_others(run, names)
     slowdown = run.jobs["contention_slowdown"]
     return [
-        Loser(row, name, float(lost[row]), float(slowdown[row]), beside.get(name, ()))
+        Loser(row, name, float(lost[row]), float(slowdown[row]), to_others.get(name, ()))
         for row, name in zip(rows, names, strict=True)
     ]
 
 
-def lost_beside(run: Run, jobs: Iterable[str]) -> Mapping[str, list[tuple[str, float]]]:
-    """Of some jobs: the seconds lost beside each other job, the most first; equal ones by name."""
+def lost_to_others(run: Run, jobs: Iterable[str]) -> Mapping[str, list[tuple[str, float]]]:
+    """The seconds that some jobs lost to each other job, the most first; equal ones by name."""
     wanted = set(jobs)
     if run.links is None:
         return {}
@@ -71,10 +71,10 @@ def lost_on_links(run: Run, links: Rows) -> Numbers:
     """Of each row of `links.parquet`: what its jobs lose there together, in seconds per second.
 
     That is 0 where the link carries what they want, and less than their number elsewhere. A job
-    counts in full on each link that disturbs it.
+    counts in full on each link that is overloaded.
     """
     moments: dict[str, list[int]] = {}
-    for row in np.flatnonzero(_disturbing(links)).tolist():
+    for row in np.flatnonzero(_overloaded(links)).tolist():
         for job in links.lists["job_ids"][row]:
             moments.setdefault(job, []).append(row)
     lost = np.zeros(links.count)
@@ -87,17 +87,17 @@ def lost_on_links(run: Run, links: Rows) -> Numbers:
     return lost
 
 
-def _disturbing(links: Rows) -> npt.NDArray[np.bool_]:
+def _overloaded(links: Rows) -> npt.NDArray[np.bool_]:
     """Of each row: whether several jobs together want more than the link carries."""
     crowded: npt.NDArray[np.bool_] = (links["jobs"] > 1) & (links["demand"] > 1)
     return crowded
 
 
 def _together(links: Rows, jobs: set[str]) -> Mapping[str, Mapping[str, Spans]]:
-    """When jobs are beside which others on a link that disturbs them; by job, then by other."""
+    """When jobs share an overloaded link with which others; by job, then by other."""
     times: dict[str, dict[str, Spans]] = {}
     starts, ends = links["start_s"].tolist(), links["end_s"].tolist()
-    for row in np.flatnonzero(_disturbing(links)).tolist():
+    for row in np.flatnonzero(_overloaded(links)).tolist():
         there = links.lists["job_ids"][row]
         for job in jobs.intersection(there):
             for other in there:

@@ -4,7 +4,7 @@ The page's script inflates it. Columns of one table become one JSON object of li
 are numbered (`coded`), so that lists hold small integers, which deflate well. Times have five
 significant digits.
 
-What runs of one trace share (names, models, GPUs, arrivals, and times alone) is in the page once.
+What runs of one trace share (names, models, GPUs, arrivals, isolated times) is in the page once.
 The job table shows rows of the cluster timeline as the stays of a job; they keep the order of
 `placements.parquet`, so that the page can name the row.
 """
@@ -81,7 +81,7 @@ def pack_timeline(run: Run) -> str:
     job_ids, codes = coded([*jobs.text["job_id"], *rows.text["job_id"]])
     model_names, model = coded([models.get(name, "?") for name in job_ids])
     places, place = coded(strips_of(run))
-    # Few combinations of a level, a shape and a speed occur, so one number a row tells all three.
+    # Few combinations of a level, a shape and a speed occur, so one number stands for all three.
     levels, level = coded(rows.text["level"])
     shapes, shape = coded(rows.text["signature"])
     kinds, kind = coded(zip(level, shape, short(rows["iteration_s"], 4), strict=True))
@@ -115,7 +115,7 @@ def alone_column(run: Run) -> str:
 
 
 def slowdowns(run: Run) -> list[float]:
-    """Completion time of each job relative to its time alone."""
+    """Completion time of each job relative to its time in isolation."""
     with np.errstate(over="ignore"):  # of damaged numbers
         return [float(v) for v in run.jobs["jct_s"] / run.jobs[alone_column(run)]]
 
@@ -192,6 +192,7 @@ def _packed_waits(
     of_jobs: Sequence[tuple[int, Sequence[int]]],
     kept: Sequence[int] | None,
 ) -> str:
+    """The waits of some jobs, which are numbered as in `jobs.parquet`."""
     rows = [row for _, some in of_jobs for row in some]
     causes, cause = coded(cause_words(waits.text["cause"][row]) for row in rows)
     reasons, reason = coded(waits.text["reason"][row] for row in rows)
@@ -254,7 +255,7 @@ def waited_by_cause(run: Run) -> Counter[str]:
     """Seconds that jobs waited, by cause.
 
     A wait is due to GPUs that were left free for as long as enough of them were, its
-    `left_free_s`. The rest of it is summed beside.
+    `left_free_s`. The rest of it is summed separately.
     """
     waited: Counter[str] = Counter()
     if run.waits is not None:

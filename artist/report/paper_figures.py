@@ -92,6 +92,7 @@ def write_figures(study: Study, folder: Path, format_: str, *, overwrite: bool =
 
 
 def _drawn(study: Study) -> Iterator[tuple[str, Canvas]]:
+    """Every figure with its name, the cluster timelines last."""
     import matplotlib
     from matplotlib.figure import Figure as Canvas
 

@@ -55,7 +55,7 @@ _QUANTITIES = {
 
 
 def time_unit(largest_s: float) -> Unit:
-    """A unit that suits times up to `largest_s`: at least 3 of it, but for seconds."""
+    """A unit that suits times up to `largest_s`: at least 3 of it, except for seconds."""
     return next((unit for unit in _TIMES if largest_s >= 3 * unit.seconds), _TIMES[-1])
 
 

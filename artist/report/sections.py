@@ -30,7 +30,7 @@ MOVES = 20
 
 
 def links_section(study: Study) -> Markup:
-    """Which jobs lost most to others on links, and beside which: pages about contention."""
+    """Which jobs lost most on links, and to which others: pages about contention."""
     return section("links.html", settings=[_losses(setting) for setting in study.settings])
 
 
@@ -85,7 +85,7 @@ def _losses_of_run(policy: str, run: Run, lost: Sequence[Loser], unit: Unit) -> 
         "jobs": len(each),
         "lost_h": whole_s / HOUR,
         "share": sum(one.lost_s for one in lost) / whole_s if lost else 0.0,
-        "beside": run.links is not None,
+        "others_known": run.links is not None,
         "rows": [_row(run, one, unit) for one in lost],
     }
 
@@ -98,10 +98,8 @@ def _row(run: Run, one: Loser, unit: Unit) -> list[str]:
 
 
 def _neighbours(one: Loser, unit: Unit) -> str:
-    texts = [
-        f"{name} ({short(lost_s / unit.seconds)})" for name, lost_s in one.beside[:_NEIGHBOURS]
-    ]
-    more = len(one.beside) - _NEIGHBOURS
+    texts = [f"{name} ({short(lost_s / unit.seconds)})" for name, lost_s in one.to[:_NEIGHBOURS]]
+    more = len(one.to) - _NEIGHBOURS
     if more > 0:
         texts.append(f"and {more} more")
     return ", ".join(texts) or "-"
@@ -148,6 +146,7 @@ def _causes(outages: Rows) -> list[list[str]]:
 
 
 def _sizes(sizes: Rows) -> list[list[str]]:
+    """A row per size of jobs."""
     columns = (
         "gpus", "jobs", "run_s", "failures", "failures_expected", "training_time_ratio",
         "lost_gpu_s",
@@ -169,6 +168,7 @@ def _hours_each(run_s: float, count: float) -> str:
 
 
 def _data(run: Run) -> dict[str, Any]:
+    """What a run held, copied and planned; no regions if it has no data."""
     if run.data_use is None:
         return {"regions": []}
     return {
@@ -182,6 +182,7 @@ def _data(run: Run) -> dict[str, Any]:
 
 
 def _regions(run: Run) -> list[list[str]]:
+    """GPU hours of jobs that read tables, by region."""
     use, regions = run.data_use, run.data_regions
     assert use is not None and regions is not None  # both or neither
     names = np.array(use.text["region"])
@@ -218,6 +219,7 @@ def _plan(run: Run) -> dict[str, Any] | None:
 
 
 def _balance(rows: Rows) -> list[list[str]]:
+    """Demand over supply by region and kind of GPU, before and after the plan."""
     columns = (
         "supply_gpu_h", "urgent_over_supply_before", "urgent_over_supply_after",
         "demand_over_supply_before", "demand_over_supply_after",

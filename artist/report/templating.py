@@ -23,7 +23,7 @@ def document(name: str, **values: Any) -> str:
 
 
 def section(name: str, **values: Any) -> Markup:
-    """A filled template as a part of the page. A line break beside a tag is layout, not text."""
+    """A filled template as a part of the page. A line break next to a tag is layout, not text."""
     from markupsafe import Markup
 
     text = re.sub(r"(?<=>)\s*\n\s*|\s*\n\s*(?=<)", "", document(name, **values))

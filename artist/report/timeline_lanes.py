@@ -52,6 +52,7 @@ def machines(run: Run) -> Machines:
 
 
 def _irregular(run: Run) -> Machines:
+    """The machines of a cluster whose machines differ, from its tree or its rows."""
     from artist.config import Scenario
     from artist.io.documents import validate
     from artist.run import build_cluster, build_fabric

@@ -134,9 +134,9 @@ def _apart(study: Study) -> Iterator[dict[str, Any]]:
     """The settings in which not all policies share replicates."""
     for setting in study.settings:
         groups = setting.comparable()
-        alone = [policy for policy in setting.runs if not any(policy in some for some in groups)]
-        if groups and (alone or len(groups) > 1):
-            yield {"setting": setting.label, "groups": groups, "alone": alone}
+        others = [policy for policy in setting.runs if not any(policy in some for some in groups)]
+        if groups and (others or len(groups) > 1):
+            yield {"setting": setting.label, "groups": groups, "others": others}
 
 
 def _ranges(study: Study) -> Iterator[tuple[str, list[str]]]:
@@ -148,13 +148,14 @@ def _ranges(study: Study) -> Iterator[tuple[str, list[str]]]:
 
 
 def _one_run(study: Study, run: Run) -> dict[str, Any]:
+    """What a single run was like."""
     waits = run.jobs["queue_delay_s"]
     return {
         "run": run,
         "policy": study.policies[0],
         "words": partial(in_words, study),
         "summary": lambda metric: in_words(study, metric, run.metric(metric)),
-        "against": "alone" if alone_column(run) == "alone_s" else "without communication",
+        "against": "in isolation" if alone_column(run) == "alone_s" else "without communication",
         "last": _last(run),
         "waited": {
             "jobs": int(np.count_nonzero(waits > 0)),

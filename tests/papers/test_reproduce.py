@@ -122,7 +122,7 @@ def test_words_and_ratios_of_a_claim(
 ) -> None:
     one = judged(claim, ratio, verdict)
     assert one.word == word
-    assert one.beside == pytest.approx(beside, nan_ok=True)
+    assert one.over_paper == pytest.approx(beside, nan_ok=True)
 
 
 def test_claims_are_judged_on_equal_seeds() -> None:

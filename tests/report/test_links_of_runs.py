@@ -15,7 +15,7 @@ from run_making import EVIL, damage, make_competing, replace, rows_of
 from artist.errors import TraceError
 from artist.report.figures_of_links import BINS, on_links
 from artist.report.grouping import Setting, Study, group
-from artist.report.losses import losers, lost_beside
+from artist.report.losses import losers, lost_to_others
 from artist.report.page import page
 from artist.report.quantities import Quantity, Unit
 from artist.report.reader import Rows, Run, read_runs
@@ -79,9 +79,9 @@ def text_of(content: bytes) -> str:
 def test_a_job_loses_beside_those_on_links_that_carry_less_than_all_want() -> None:
     # With b until 10 s, on two links for some of it; with c and e from 8 to 14 s. The machine of d
     # carries all, and b is beside a when it loses a fifth of 10 s.
-    beside = lost_beside(RUN, ["a", "b"])
-    assert beside["a"] == [("b", 5.0), ("c", pytest.approx(1.8)), ("e", pytest.approx(1.8))]
-    assert beside["b"] == [("a", pytest.approx(2.0))]
+    others = lost_to_others(RUN, ["a", "b"])
+    assert others["a"] == [("b", 5.0), ("c", pytest.approx(1.8)), ("e", pytest.approx(1.8))]
+    assert others["b"] == [("a", pytest.approx(2.0))]
 
 
 def test_a_job_that_stands_still_loses_nothing() -> None:
@@ -91,7 +91,7 @@ def test_a_job_that_stands_still_loses_nothing() -> None:
         job_ids=[["a", "b"]],
     )
     run = Run("here", {}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, links)
-    assert lost_beside(run, ["a"])["a"] == [("b", 1.0)]
+    assert lost_to_others(run, ["a"])["a"] == [("b", 1.0)]
 
 
 def test_jobs_come_by_what_they_lost() -> None:
@@ -189,7 +189,7 @@ def test_the_page_says_who_lost_what_to_whom(competing: Path) -> None:
     said = text_of(content)
     # docs/contention.md: a loses 23 s, 17 % of its running time alone; c shares nothing.
     assert "fifo: 2 of 3 jobs lost 0.00703 job-hours to each other." in said
-    assert "job model GPUs lost (s) slowdown (%) beside (s lost meanwhile)" in said
+    assert "job model GPUs lost (s) slowdown (%) lost to (s)" in said
     assert "a vgg11 24 23.1 17 b (23.1) b bert-large 24 2.23 2.2 a (2.23)" in said
     figures = {
         one["name"]: one for one in embedded(content)["figures"] if one["section"] == "links"
@@ -208,7 +208,7 @@ def test_without_links_the_page_says_how_to_get_them(competing: Path) -> None:
     said = text_of(content)
     assert f"needs links.parquet, which is not in {competing}." in said
     assert "--links" in said
-    assert "beside (" not in said
+    assert "lost to (" not in said
     assert "a vgg11 24 23.1 17 b bert-large" in said
     kinds = [one["kind"] for one in embedded(content)["figures"] if one["section"] == "links"]
     assert kinds == ["lines"]

@@ -159,8 +159,8 @@ def test_a_pair_that_shares_replicates_is_compared_whatever_a_third_policy_ran_o
         "all others."
     )
     assert (
-        "In here, these policies share replicates: slow and fast; on no replicate of another ran "
-        "third."
+        "In here, these policies share replicates: slow and fast; third shared no replicate "
+        "with another policy."
     ) in words(study)
 
 
@@ -208,7 +208,7 @@ def test_one_run_names_the_job_that_finished_last(busy: Path, tmp_path: Path) ->
     text = " ".join(words(group(read_runs([busy]))))
     assert f"Last finished job {last['job_id']} ({last['model']}, {last['gpus']} GPU" in text
     times = times_as_long(last["run_s"] / last["alone_s"])
-    assert f", {times} alone." in text.split("Last finished job ")[1]
+    assert f", {times} in isolation." in text.split("Last finished job ")[1]
     makespan_s = jobs["finish_s"].max() - jobs["arrival_s"].min()
     told = f"run is {100 * last['run_s'] / makespan_s:.0f} % of the makespan"
     assert (told in text) == (last["run_s"] > makespan_s / 2)

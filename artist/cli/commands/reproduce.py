@@ -1,4 +1,4 @@
-"""`artist reproduce`: the figures and tables of a paper, ours beside the paper's."""
+"""`artist reproduce`: the figures and tables of a paper, ours next to the paper's."""
 
 from __future__ import annotations
 
@@ -80,6 +80,7 @@ def reproduce(
 def _one(
     paper: Paper, item: Item, out: Path, count: int, workers: int | None, *, quiet: bool
 ) -> Reproduced:
+    """Reproduce one item, with a progress bar."""
     from artist.papers.pictures import can_draw
     from artist.papers.reproduce import reproduce as run
 
@@ -110,6 +111,7 @@ def _work(paper: Paper, item: Item, seeds: int) -> str:
 
 
 def _list_papers(format_: Format) -> None:
+    """Print the papers that artist knows."""
     from artist.papers.definition import load_paper, paper_names
 
     papers = [load_paper(name) for name in paper_names()]
@@ -126,6 +128,7 @@ def _list_papers(format_: Format) -> None:
 
 
 def _list_items(paper: Paper, format_: Format) -> None:
+    """Print the figures and tables of a paper, and how long each takes."""
     from artist.papers.reproduce import FULL, PERMUTATION
 
     rows = [
@@ -160,6 +163,7 @@ def _seeds(count: int) -> str:
 
 
 def _print(paper: Paper, made: Reproduced, seeds: int) -> None:
+    """Print our values, the comparison with the paper, and the files written."""
     from artist.papers.reproduce import PERMUTATION
 
     item = made.item
@@ -219,6 +223,8 @@ def _cell(column: str, value: Any) -> str:
 
 
 def _as_json(made: Reproduced, seeds: int) -> dict[str, Any]:
+    """An item for programs; what is not known is null."""
+
     def plain(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return [
             {key: None if _is_nan(value) else value for key, value in row.items()} for row in rows

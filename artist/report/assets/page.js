@@ -133,7 +133,7 @@ function startTimeline() {
     if (!run) return;
     const shown = { level: levelLegend(DATA.levels, "l"), model: levelLegend(run.models, "j") };
     legend.replaceChildren(...(shown[colour]
-      || [html("li", {}, "Colours tell neighbouring jobs apart; point at one to see all of it.")]));
+      || [html("li", {}, "Neighbouring jobs have different colours; point at one to see all of it.")]));
   };
   const rows = () => {
     const { run, view } = timeline;
