@@ -24,7 +24,7 @@ from pydantic import (
 from artist.cluster.fabric_options import LevelOptions, normal_form
 from artist.cluster.with_units import other_spelling
 from artist.errors import ConfigError, did_you_mean, shortened
-from artist.failures.options import CheckpointOptions
+from artist.failures.checkpoints import CheckpointOptions
 from artist.io.documents import Document, NonNegative, explain, load_yaml, validate
 from artist.io.safe_yaml import parse_yaml
 from artist.workload.tenants import Tenant

@@ -4,10 +4,10 @@ A unit is in service for a random time, fails, is repaired for `repair_s`, and s
 follow from the seed and its place in the cluster alone. So the same failures hit every policy, and
 another kind of failure or a larger cluster does not move them.
 
-Planned work may be told of before (`Notice`): from then on nobody is placed there.
+Planned work may be announced (`Notice`): from then on no job is placed there.
 
 A GPU is in service while no unit around it is away. So outages of a rack and of a machine in it may
-overlap, and only GPUs that really leave or come back are told to the engine.
+overlap, and the engine hears only of GPUs that really leave or come back.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 from artist.cluster.placement import Placement
 from artist.contract import Notice, Outage, OutsideEvent, Restore, Withdraw
+from artist.failures.failing_units import OF_A_GPU, FailingUnits, FailureKind
 from artist.failures.model_file import UnitFailures
-from artist.failures.units import OF_A_GPU, Kind, Units
 from artist.rng import uniform
 from artist.units import LAST_TICK, Tick, ticks
 
 # At one tick, units come back before others leave, and are put on notice last.
-_BACK, _AWAY, _TOLD = 0, 1, 2
+_BACK, _AWAY, _ANNOUNCED = 0, 1, 2
 
 
 class _Event(NamedTuple):
@@ -43,7 +43,7 @@ class _Event(NamedTuple):
 class FailureEvents:
     """Failures and outages of one run. It never ends if something fails at random."""
 
-    def __init__(self, units: Units, seed: int) -> None:
+    def __init__(self, units: FailingUnits, seed: int) -> None:
         self._units = units
         self._seed = seed
         self._away: dict[int, dict[int, int]] = {}
@@ -57,9 +57,9 @@ class FailureEvents:
             event = heappop(self._heap)
             if event.at > LAST_TICK:
                 return None
-            told = (self._back, self._leave, self._notice)[event.what](event)
-            if told is not None:
-                return told
+            change = (self._back, self._leave, self._notice)[event.what](event)
+            if change is not None:
+                return change
         return None
 
     def _first_failures(self) -> Iterator[_Event]:
@@ -70,15 +70,15 @@ class FailureEvents:
     def _first_planned(self) -> Iterator[_Event]:
         for index, one in enumerate(self._units.planned, start=len(self._units.kinds)):
             yield _Event(ticks(one.outage.at_s), _AWAY, index, one.unit, 0)
-            told = ticks(max(0.0, one.outage.at_s - one.notice_s))
-            if one.notice_s and told < ticks(one.outage.at_s):
-                yield _Event(told, _TOLD, index, one.unit, 0)
+            announced = ticks(max(0.0, one.outage.at_s - one.notice_s))
+            if one.notice_s and announced < ticks(one.outage.at_s):
+                yield _Event(announced, _ANNOUNCED, index, one.unit, 0)
 
-    def _lifetime(self, kind: Kind, unit: int, number: int) -> Tick:
+    def _lifetime(self, kind: FailureKind, unit: int, number: int) -> Tick:
         chance = uniform(self._seed, f"failures.{kind.name}", self._path(kind, unit), number)
         return max(1, ticks(lifetime_s(kind.failures, chance)))
 
-    def _path(self, kind: Kind, unit: int) -> tuple[int, ...]:
+    def _path(self, kind: FailureKind, unit: int) -> tuple[int, ...]:
         return self._units.path(kind.level, unit)
 
     def _leave(self, event: _Event) -> Withdraw | None:

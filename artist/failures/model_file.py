@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 
 from artist.cluster.tree import MACHINE
 from artist.errors import ConfigError
-from artist.failures.options import CheckpointOptions
+from artist.failures.checkpoints import CheckpointOptions
 from artist.io.digests import sha256
 from artist.io.documents import Document, Duration, NonNegative, line_in, load_yaml
 from artist.io.reading import read_bytes

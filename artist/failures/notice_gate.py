@@ -1,10 +1,10 @@
-"""The gate between a policy and the engine: nobody is placed on units that will leave service.
+"""The gate between a policy and the engine: no job is placed on units that will leave service.
 
 The engine refuses such decisions. A policy that reads `ClusterView.on_notice` makes none. One that
 does not may give a job the GPUs of another job there, in one answer. Then a job that would start
 waits, and enters the queue again at the next question (`artist/contract/gates.py`).
 
-Leases of jobs on such units are renewed without a question: nobody could get these GPUs.
+Leases of jobs on such units are renewed without a question: no job could get these GPUs.
 """
 
 from __future__ import annotations

@@ -10,8 +10,12 @@ from artist.io.optional_libraries import check_extra
 
 check_extra("artist.rl", "gymnasium")
 
-from artist.rl.environment import PlaceEnv, ScheduleEnv, register  # noqa: E402 - checked first
-from artist.rl.vectors import in_processes  # noqa: E402
+from artist.rl.environment import (  # noqa: E402 - checked first
+    PlaceEnv,
+    ScheduleEnv,
+    in_processes,
+    register,
+)
 
 register()
 

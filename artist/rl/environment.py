@@ -1,8 +1,16 @@
-"""The gymnasium environments `artist/Schedule-v0` and `artist/Place-v0`."""
+"""The gymnasium environments `artist/Schedule-v0` and `artist/Place-v0`.
+
+An `Episode` is one run of a scenario. It drives the engine from outside, action by action:
+
+    start -> [observe, mask, act] ... until `done`
+
+`act` ends the round where there is no more to choose, answers the engine, and goes on to the next
+question with a candidate. Questions without a candidate are answered here and cost no action.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,15 +19,75 @@ import numpy as np
 from gymnasium import spaces
 
 from artist.config import Scenario, load_scenario
-from artist.errors import ConfigError
+from artist.errors import ConfigError, PolicyError
 from artist.io.documents import validate
-from artist.policies.learned.graph import WIDTH
-from artist.policies.learned.options import TaskName, TaskOptions
+from artist.policies.learned.observation_graph import WIDTH
+from artist.policies.learned.observations import Observation, open_observation, open_task
 from artist.policies.learned.task import Mask
-from artist.rl.episode import Episode
-from artist.rl.rewards import parse_reward
-from artist.rl.stage import Stage
+from artist.policies.learned.task_options import TaskName, TaskOptions
+from artist.rl.rewards import Reward, WeightedTerm, parse_reward
+from artist.rl.scenario_setup import ScenarioSetup
 from artist.rng import stream
+from artist.units import TICKS_PER_S
+
+
+class Episode:
+    """A run that waits for actions. It ends when all jobs have finished."""
+
+    def __init__(
+        self, setup: ScenarioSetup, seed: int, options: TaskOptions, reward: Sequence[WeightedTerm]
+    ) -> None:
+        self.seed = seed
+        self.simulator, trace = setup.simulator(seed)
+        self.task = open_task(options, setup.tree)
+        self.observation: Observation = open_observation(options, setup.tree)
+        self._reward = Reward(reward, trace.jobs)
+        self.done = False
+        self.actions: list[int] = []
+        """All actions so far: with the scenario they are the episode."""
+        self._advance()
+
+    def act(self, action: int) -> float:
+        """Do an action that `lawful` has passed; the reward of the time that it lets pass."""
+        self.actions.append(action)
+        if self.task.act(action):
+            return 0.0
+        self._answer()
+        return self._advance()
+
+    def mask(self) -> Mask:
+        """Which actions are allowed."""
+        return self.task.mask()
+
+    def lawful(self, action: int) -> int:
+        """The action itself if it is allowed; else none; else the first that is allowed."""
+        mask = self.mask()
+        if mask[action]:
+            return action
+        return self.task.actions - 1 if mask[-1] else int(mask.argmax())
+
+    def jct_mean_s(self) -> float:
+        """Mean completion time of the jobs that have finished, in seconds."""
+        rows = self.simulator.rows.jobs
+        return sum(row.finish - row.arrival for row in rows) / (len(rows) * TICKS_PER_S)
+
+    def _advance(self) -> float:
+        """Go on to the next round, or to the end; the reward on the way."""
+        reward = 0.0
+        while (view := self.simulator.next_question()) is not None:
+            reward += self._reward.passed(self.simulator)
+            if self.task.begin(view):
+                return reward
+            self._answer()
+        if self.simulator.jobs_waiting:
+            raise PolicyError("an episode ended with waiting jobs; no candidate was offered")
+        self.done = True
+        return reward
+
+    def _answer(self) -> None:
+        self.simulator.answer(self.task.decisions(), "the agent")
+        self._reward.answered(self.simulator)
+
 
 DEFAULT_REWARD = "jobs-in-system"
 
@@ -60,7 +128,7 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
         self.scenario = scenario_of(scenario)
         self.options = validate({**options, "task": self.task}, TaskOptions, "environment")
         self._terms = parse_reward(reward)
-        self._stage = Stage(self.scenario)
+        self._setup = ScenarioSetup(self.scenario)
         self._first = self.scenario.seed
         self._number = -1
         self.episode = self._opened(self._first)
@@ -116,7 +184,7 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
         self.episode = self._opened(episode_seed(self._first, self._number))
 
     def _opened(self, seed: int) -> Episode:
-        return Episode(self._stage, seed, self.options, self._terms)
+        return Episode(self._setup, seed, self.options, self._terms)
 
     def _observed(self) -> Any:
         seen = self.episode.observation.update(self.episode.task)
@@ -183,3 +251,13 @@ def scenario_of(given: Scenario | Mapping[str, Any] | str | Path | None) -> Scen
     if isinstance(given, Mapping):
         return validate(given, Scenario, "scenario")
     return load_scenario(Path(given), {}, ())
+
+
+def in_processes(name: str, count: int, **arguments: Any) -> Any:
+    """A gymnasium vector environment: `count` environments `name`, each in a process of its own.
+
+    `arguments` are those of `gymnasium.make`. Reset it with one seed: environment i gets seed + i.
+    """
+    import gymnasium
+
+    return gymnasium.make_vec(name, num_envs=count, vectorization_mode="async", **arguments)

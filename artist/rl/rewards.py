@@ -1,4 +1,6 @@
-"""Rewards by name. All are integrals over time, so they do not depend on how often is asked.
+"""Rewards by name.
+
+All are integrals over time, so they do not depend on how often the agent is queried.
 
 | name | reward between two moments | sum over an episode |
 | --- | --- | --- |
@@ -25,7 +27,7 @@ from typing import NamedTuple, Protocol
 
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError, did_you_mean, shortened
-from artist.policies.learned.sensitivity import mean_loss
+from artist.policies.learned.observation_sensitivity import mean_loss
 from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
 
@@ -40,7 +42,7 @@ _TERM = re.compile(
 )
 
 
-class Term(Protocol):
+class RewardTerm(Protocol):
     """One reward of one episode."""
 
     def answered(self, simulator: Simulator) -> None:
@@ -86,7 +88,7 @@ class Jct:
         return -sum(row.finish - row.arrival for row in new) / self._scale_ticks
 
 
-class Paper:
+class PaperReward:
     """`paper:W1`."""
 
     def __init__(self, jobs: Sequence[Job], argument: float | None) -> None:
@@ -106,15 +108,15 @@ class Paper:
         return self._value * time / (INTERVAL_S * TICKS_PER_S)
 
 
-REWARDS: dict[str, Callable[[Sequence[Job], float | None], Term]] = {
+REWARDS: dict[str, Callable[[Sequence[Job], float | None], RewardTerm]] = {
     "jobs-in-system": JobsInSystem,
     "jct": Jct,
-    "paper": Paper,
+    "paper": PaperReward,
 }
 WITH_ARGUMENT = ("paper",)
 
 
-class Weighted(NamedTuple):
+class WeightedTerm(NamedTuple):
     """A term of a reward's text."""
 
     weight: float
@@ -125,7 +127,7 @@ class Weighted(NamedTuple):
 class Reward:
     """A reward of one episode: the weighted sum of its terms."""
 
-    def __init__(self, terms: Sequence[Weighted], jobs: Sequence[Job]) -> None:
+    def __init__(self, terms: Sequence[WeightedTerm], jobs: Sequence[Job]) -> None:
         self._terms = [(term.weight, REWARDS[term.name](jobs, term.argument)) for term in terms]
         self._since: Tick = 0
 
@@ -141,7 +143,7 @@ class Reward:
         return sum(weight * term.passed(simulator, time) for weight, term in self._terms)
 
 
-def parse_reward(text: str) -> list[Weighted]:
+def parse_reward(text: str) -> list[WeightedTerm]:
     """The terms of `[WEIGHT*]NAME[:ARGUMENT] + ...`.
 
     Raises:
@@ -161,7 +163,7 @@ def parse_reward(text: str) -> list[Weighted]:
         if argument is not None and name not in WITH_ARGUMENT:
             raise ConfigError(f"reward {name}:{argument}: {name} takes no number; write {name}")
         terms.append(
-            Weighted(
+            WeightedTerm(
                 1.0 if match["weight"] is None else _number(match["weight"], text),
                 name,
                 None if argument is None else _number(argument, text),

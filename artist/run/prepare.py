@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from artist.data.gate import DataGate
     from artist.estimates.calibration import Calibration
     from artist.estimates.latency_service import EstimateStore, LatencyService
-    from artist.failures.failures import Failures
+    from artist.failures.failures_of_run import FailuresOfRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Prepared:
     simulator: Simulator
     files: Mapping[str, str]
     """Digests of the other files that the scenario names, by setting."""
-    failures: Failures | None = None
+    failures: FailuresOfRun | None = None
     """What fails, and when jobs write checkpoints; None if neither."""
     gate: DataGate | None = None
     """The policy in a run with data; None in others."""
@@ -92,7 +92,7 @@ def prepare(
     failures = build_failures(scenario, tree, trace)
     if events is None and failures is not None:
         events = failures.events(scenario.seed)
-        policy = failures.heeding(policy)
+        policy = failures.respecting_notices(policy)
     simulator = Simulator(
         tree,
         trace.jobs,
@@ -136,7 +136,7 @@ def build_data(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Data | No
     return open_data(scenario.data, scenario.data_options, cluster, tree, trace.jobs)
 
 
-def build_failures(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Failures | None:
+def build_failures(scenario: Scenario, tree: ClusterTree, trace: Trace) -> FailuresOfRun | None:
     """What fails in a run, and when its jobs write checkpoints; None if neither.
 
     Raises:
@@ -145,6 +145,6 @@ def build_failures(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Failu
     asked = scenario.failures != "none" or scenario.checkpoint is not None
     if not asked and all(job.checkpoint_interval_s is None for job in trace.jobs):
         return None
-    from artist.failures.failures import open_failures
+    from artist.failures.failures_of_run import open_failures
 
     return open_failures(scenario.failures, scenario.checkpoint, tree)

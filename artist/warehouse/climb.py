@@ -1,25 +1,30 @@
 """Hill climbing by days (MAST, section 3.4).
 
-A day is one pass. For every table its best region is found, all others left where they are. Tables
-that gain are moved in the order of their gains; before each move its best region is found anew. A
-table larger than what is left of the day's quota of bytes stays, and the next one is looked at.
+A day is one pass. It finds the best region of every table while all others stay where they are,
+then moves tables in the order of their gains. Before each move the best region is found anew. A
+table larger than what is left of the day's quota of bytes stays, and the next one is considered.
 
-Single moves cannot bring together a job whose tables lie apart, so at the end of a day groups are
-tried (`groups.py`). Where a day came to little, hours at home get a price for some passes.
+The paper moves one table at a time, so two tables of one training job never go elsewhere together:
+after the first move the job has no region. At the end of a day, groups of tables move instead:
+
+- The tables of a job that is not at home are brought together, in each region in turn. The jobs
+  with most GPU hours come first.
+- A table of a region above the median ratio goes elsewhere with the tables that its jobs also read.
+
+Where a day gained little, hours at home get a price for some passes.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from artist.warehouse.groups import bring_together, move_groups
 from artist.warehouse.instance import Floats, Ints
 from artist.warehouse.moves import LEAST_GAIN, best_regions
-from artist.warehouse.small import is_small, search
+from artist.warehouse.optimum import is_small, search
 from artist.warehouse.state import Quota, State
 
 Show = Callable[[int, int], None]
@@ -97,7 +102,7 @@ def climb(state: State, show: Show = lambda _done, _all: None) -> Climb:
 
 
 def _improve(state: State, quota: Quota, clock: _Clock, before: float) -> None:
-    """What single moves cannot: small warehouses are searched, in others groups move.
+    """Search small warehouses; in others, move groups of tables.
 
     Where single moves came to little, hours at home get a price. `before`: the objective when the
     day began.
@@ -193,10 +198,119 @@ def _queue(gains: Floats) -> Ints:
 def _moves(day: int, state: State, start: Ints, moved: Ints, gains: dict[int, float]) -> list[Move]:
     """The day's moves in the order of the queue, and then those that moved with others."""
     changed = set(moved.tolist())
-    alone = [table for table in gains if table in changed]
-    together = sorted(changed.difference(alone))
+    single = [table for table in gains if table in changed]
+    together = sorted(changed.difference(single))
     size = state.instance.size
     return [
         Move(day, t, int(start[t]), int(state.home[t]), int(size[t]), gains.get(t))
-        for t in [*alone, *together]
+        for t in [*single, *together]
     ]
+
+
+MOST_JOBS = 200
+MOST_TABLES = 8
+"""Of a group."""
+MOST_GROUPS = 150
+
+
+def bring_together(state: State, quota: Quota) -> None:
+    """Bring the tables of jobs together while that gains."""
+    x = state.instance
+    used, cpu = state.used.copy(), state.cpu.copy()
+    best = state.cost()
+    for job in _scattered(state).tolist():
+        tables = x.reads.of(job)
+        for region in range(len(x.regions)):
+            before = state.home[tables].copy()
+            if (before == region).all() or not quota.allows(state.home, tables, region):
+                continue
+            _move_all(state, tables, np.full(len(tables), region))
+            cost = state.cost()
+            if cost < best - LEAST_GAIN and not state.breaks(used, cpu):
+                best = cost
+                quota.take(tables, before, region)
+            else:
+                _move_all(state, tables, before)
+
+
+def move_groups(state: State, quota: Quota, price: float) -> None:
+    """Move groups to their best regions while that gains.
+
+    `price`: what the share of high-priority GPU hours at home counts beside the objective.
+    """
+    x = state.instance
+    used, cpu = state.used.copy(), state.cpu.copy()
+    now = _value(state, price)
+    for table in _loaded(state).tolist():
+        group = _group(state, table)
+        own, best, target = int(state.home[table]), now - LEAST_GAIN, None
+        for region in range(len(x.regions)):
+            if region == own:
+                continue
+            for count, member in enumerate(group.tolist(), 1):
+                state.move(member, region)
+                value = _value(state, price)
+                if value < best and not state.breaks(used, cpu):
+                    best, target = value, (region, count)
+            _move_all(state, group, np.full(len(group), own))
+        if target is not None:
+            region, tables = target[0], group[: target[1]]
+            if quota.allows(state.home, tables, region):
+                quota.take(tables, state.home[tables], region)
+                _move_all(state, tables, np.full(len(tables), region))
+                now = _value(state, price)
+
+
+def _value(state: State, price: float) -> float:
+    return state.cost() - price * state.at_home_gpu_h / state.urgent_gpu_h
+
+
+def _move_all(state: State, tables: Ints, homes: Sequence[int] | Ints) -> None:
+    for table, region in zip(tables.tolist(), np.asarray(homes).tolist(), strict=True):
+        if state.home[table] != region:
+            state.move(table, region)
+
+
+def _scattered(state: State) -> Ints:
+    """Training jobs with several tables that are not at home; most GPU hours first."""
+    x = state.instance
+    lengths = x.reads.lengths
+    home = np.zeros(len(x.kind), np.bool_)
+    placed = np.flatnonzero((state.place >= 0) & (x.kind >= 0))
+    home[placed] = x.supply[state.place[placed], x.kind[placed]] > 0
+    jobs = np.flatnonzero((x.kind >= 0) & (lengths > 1) & (lengths <= MOST_TABLES) & ~home)
+    chosen: Ints = jobs[np.argsort(-x.gpu_h[jobs], kind="stable")][:MOST_JOBS]
+    return chosen
+
+
+def _loaded(state: State) -> Ints:
+    """The tables with most GPU hours, in regions whose demand over supply is above the median."""
+    x = state.instance
+    placed = (state.place >= 0) & (x.kind >= 0)
+    hours = np.where(placed, x.gpu_h, 0.0)[x.reads.owners]
+    by_table: Floats = np.bincount(x.reads.items, hours, len(x.size)).astype(float)
+    ratio = state.demand.sum(axis=(1, 2)) / x.supply.sum(axis=1)
+    by_table[(ratio <= np.median(ratio))[state.home]] = 0.0
+    order = np.argsort(-by_table, kind="stable")[:MOST_GROUPS]
+    chosen: Ints = order[by_table[order] > 0]
+    return chosen
+
+
+def _group(state: State, table: int) -> Ints:
+    """A table and those that jobs in its region read with it or with one another: those first
+    whose jobs, in that region, have most GPU hours."""
+    x, region = state.instance, state.home[table]
+    group, hours, new = [table], dict[int, float](), table
+    while len(group) < MOST_TABLES:
+        jobs = x.readers.of(new)
+        jobs = jobs[(state.place[jobs] == region) & (x.kind[jobs] >= 0)]
+        owners, others = x.reads.of_many(jobs)
+        for gpu_h, other in zip(x.gpu_h[jobs[owners]].tolist(), others.tolist(), strict=True):
+            if other not in group:
+                hours[other] = hours.get(other, 0.0) + gpu_h
+        if not hours:
+            break
+        new = max(hours, key=lambda other: (hours[other], -other))
+        del hours[new]
+        group.append(new)
+    return np.array(group, np.int64)

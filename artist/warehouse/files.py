@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from artist.io.writing import whole_folder
-from artist.warehouse.columns import Solver
 from artist.warehouse.measured import Pieces
 from artist.warehouse.plan import Plan, balance
+from artist.warehouse.warehouse_schema import Solver
 
 MARK = "plan.json"
 _PIECES = ("table", "partition", "size", "regions")

@@ -21,7 +21,7 @@ PRIORITIES = 7
 
 
 @dataclass(frozen=True)
-class Rows:
+class NumberLists:
     """Lists of numbers, one after the other: list i is `items[starts[i]:starts[i + 1]]`."""
 
     starts: Ints
@@ -48,12 +48,12 @@ class Rows:
         offsets = np.arange(len(owners)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         return owners, self.items[self.starts[lists][owners] + offsets]
 
-    def inverted(self, count: int) -> Rows:
+    def inverted(self, count: int) -> NumberLists:
         """For each of `count` items the lists that it is in, ascending."""
         order = np.argsort(self.items, kind="stable")
         starts = np.zeros(count + 1, np.int64)
         np.cumsum(np.bincount(self.items, minlength=count), out=starts[1:])
-        return Rows(starts, self.owners[order])
+        return NumberLists(starts, self.owners[order])
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Instance:
     """[R] bytes."""
     supply: Floats
     """[R, K] GPU hours."""
-    reads: Rows
+    reads: NumberLists
     """Of each job its tables, each once."""
     kind: Ints
     """[J] -1 for analytics."""
@@ -87,7 +87,7 @@ class Instance:
     """[A, R] CPU hours, infinite without a limit."""
 
     @cached_property
-    def readers(self) -> Rows:
+    def readers(self) -> NumberLists:
         """Of each table its jobs."""
         return self.reads.inverted(len(self.size))
 

@@ -23,8 +23,8 @@ from functools import cached_property
 
 import numpy as np
 
-from artist.warehouse.columns import PlanOptions
 from artist.warehouse.instance import PRIORITIES, Floats, Instance, Ints
+from artist.warehouse.warehouse_schema import PlanOptions
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from artist.errors import ConfigError, TraceError, did_you_mean, shortened
 from artist.units import size_text
-from artist.warehouse.columns import ApplicationRow, DemandRow, RegionRow, TableRow
-from artist.warehouse.instance import PRIORITIES, Floats, Instance, Ints, Rows
+from artist.warehouse.instance import PRIORITIES, Floats, Instance, Ints, NumberLists
+from artist.warehouse.warehouse_schema import ApplicationRow, DemandRow, RegionRow, TableRow
 
 FILES: dict[str, type[BaseModel]] = {
     "tables": TableRow,
@@ -246,7 +246,7 @@ def _check_sizes(file: _File, size: Ints, storage: Ints, names: Sequence[str]) -
         )
 
 
-def _reads(file: _File, known: dict[str, int]) -> Rows:
+def _reads(file: _File, known: dict[str, int]) -> NumberLists:
     """The tables of each job, each once, in the order of tables."""
     starts, items = file.lists("tables")
     names = items.to_pylist()
@@ -271,7 +271,7 @@ def _reads(file: _File, known: dict[str, int]) -> Rows:
     owners, items = np.divmod(keys, len(known))
     once = np.zeros(file.rows + 1, np.int64)
     np.cumsum(np.bincount(owners, minlength=file.rows), out=once[1:])
-    return Rows(once, items)
+    return NumberLists(once, items)
 
 
 def _priority(file: _File) -> Ints:

@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 
 from artist.io.figures import new_figure, save_figure
-from artist.warehouse.columns import PlanOptions, Replicas
 from artist.warehouse.files import write_warehouse
 from artist.warehouse.plan import place
 from artist.warehouse.read import read_warehouse
 from artist.warehouse.synthetic import synth_warehouse
+from artist.warehouse.warehouse_schema import PlanOptions, Replicas
 
 HERE = Path(__file__).parent
 JOBS, GPUS, DAYS = 6000, 100_000, 14

@@ -12,22 +12,24 @@ from artist.cluster.tree import ClusterTree
 from artist.contract import Checkpoint, Policy
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
-from artist.failures.failures import Failures
+from artist.failures.checkpoints import CheckpointOptions
+from artist.failures.failing_units import FailingUnits
+from artist.failures.failures_of_run import FailuresOfRun
 from artist.failures.model_file import FailureFile, FailureModel
-from artist.failures.options import CheckpointOptions
-from artist.failures.units import Units
 from artist.units import ticks
 from artist.workload.job import Job
 
 
 def exponential(mtbf_s: float, repair_s: float = 0.0, **more: Any) -> dict[str, Any]:
-    """Failures of one kind."""
+    """FailuresOfRun of one kind."""
     return {"distribution": "exponential", "mtbf_s": mtbf_s, "repair_s": repair_s, **more}
 
 
-def units(tree: ClusterTree, model: Mapping[str, Any]) -> Units:
+def units(tree: ClusterTree, model: Mapping[str, Any]) -> FailingUnits:
     """The units of a cluster under a model."""
-    return Units(tree, FailureFile(Path("model.yaml"), FailureModel.model_validate(dict(model))))
+    return FailingUnits(
+        tree, FailureFile(Path("model.yaml"), FailureModel.model_validate(dict(model)))
+    )
 
 
 def run_with_failures(
@@ -40,13 +42,13 @@ def run_with_failures(
     cost_s: float = 0.0,
     seed: int = 0,
     check: bool = True,
-) -> tuple[Rows, Failures]:
+) -> tuple[Rows, FailuresOfRun]:
     """A run without communication, under fifo unless another policy is given."""
     options = None
     if interval_s is not None:
         options = CheckpointOptions.model_validate({"interval_s": interval_s, "cost_s": cost_s})
-    failures = Failures(units(tree, model), options)
-    policy = failures.heeding(policy or make_policy("fifo"))
+    failures = FailuresOfRun(units(tree, model), options)
+    policy = failures.respecting_notices(policy or make_policy("fifo"))
     simulator = Simulator(
         tree,
         jobs,

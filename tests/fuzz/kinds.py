@@ -29,7 +29,7 @@ from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topo
 from artist.experiments.experiment import load_experiment, runs
 from artist.io.shipped import resource
 from artist.policies.learned.network import Array
-from artist.policies.learned.options import TaskOptions
+from artist.policies.learned.task_options import TaskOptions
 from artist.policies.learned.weights import Manifest, digest_of, write_weights
 from artist.policies.table import POLICIES
 from artist.run import (
@@ -173,7 +173,7 @@ _TABLES = "table,partition,size,regions\nads,,2TB,east west\nuser,1,1GB,west\nus
 
 def read_failures(path: Path) -> None:
     """Let a small cluster fail for a while."""
-    from artist.failures.failures import open_failures
+    from artist.failures.failures_of_run import open_failures
 
     tree = build_cluster(Scenario(racks=2, machines_per_rack=2), load_fabric("a100"))
     failures = open_failures(str(path), None, tree)

@@ -12,11 +12,11 @@ from artist.report.grouping import group
 from artist.report.page import page
 from artist.report.reader import read_runs
 from artist.run import simulate
-from artist.warehouse.columns import PlanOptions, Solver
 from artist.warehouse.files import write_plan
 from artist.warehouse.measured import measured, pieces_of
 from artist.warehouse.plan import place
 from artist.warehouse.read import read_warehouse
+from artist.warehouse.warehouse_schema import PlanOptions, Solver
 
 DATA = "table,size,regions\nads,1TB,east\nuser,2TB,east\nnews,3TB,west\n"
 TRACE = (

@@ -9,10 +9,10 @@ import numpy as np
 
 from artist.cluster.tree import ClusterTree
 from artist.config import Scenario
-from artist.policies.learned.network import Array, Start
-from artist.policies.learned.observe import open_observation, open_task
-from artist.policies.learned.options import TaskOptions
-from artist.policies.learned.sensitivity import OF_A_CANDIDATE, OF_THE_CLUSTER
+from artist.policies.learned.network import Array, LogitStart
+from artist.policies.learned.observation_sensitivity import OF_A_CANDIDATE, OF_THE_CLUSTER
+from artist.policies.learned.observations import open_observation, open_task
+from artist.policies.learned.task_options import TaskOptions
 from artist.policies.learned.weights import Manifest, digest_of, write_weights
 from artist.run import build_cluster, build_fabric
 
@@ -80,7 +80,9 @@ def first_come(path: Path, options: TaskOptions, tree: ClusterTree) -> Path:
     return constant(path, -np.arange(actions, dtype=np.float32), options, tree)
 
 
-def untrained(path: Path, start: Start | None, options: TaskOptions, none: float = 0.0) -> Path:
+def untrained(
+    path: Path, start: LogitStart | None, options: TaskOptions, none: float = 0.0
+) -> Path:
     """A shared network whose layers give 0, and for none this, with what it starts from."""
     assert start is not None
     cluster, sees = len(OF_THE_CLUSTER), len(OF_A_CANDIDATE) + len(OF_THE_CLUSTER)

@@ -254,7 +254,7 @@ def test_environments_in_processes_are_those_of_one_process() -> None:
 
 def test_losses_are_asked_for_only_where_there_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the shortcut every observation is the same, and some show losses."""
-    from artist.policies.learned.sensitivity import OF_A_CANDIDATE, Sensitivity
+    from artist.policies.learned.observation_sensitivity import OF_A_CANDIDATE, Sensitivity
 
     env = made(scenario=SMALL)
     env.reset(seed=0)

@@ -16,9 +16,9 @@ from artist.config import Scenario
 from artist.engine.rows import Rows
 from artist.errors import ConfigError
 from artist.policies.learned.network import LOWER, best, start_of, taken_off
-from artist.policies.learned.options import TaskOptions
+from artist.policies.learned.observation_sensitivity import DEMAND, OF_A_CANDIDATE, SPREAD
 from artist.policies.learned.policy import SHIPPED, Learned, LearnedOptions, Shipped, ShippedOptions
-from artist.policies.learned.sensitivity import DEMAND, OF_A_CANDIDATE, SPREAD
+from artist.policies.learned.task_options import TaskOptions
 from artist.policies.learned.weights import read_weights
 from artist.policies.table import POLICIES
 from artist.run import drive, prepare, simulate

@@ -16,18 +16,20 @@ from artist.contract import Decision, Start
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError
 from artist.network.rates.iteration_time_alone import AloneRates
-from artist.policies.learned.grid import Grid
-from artist.policies.learned.observe import open_observation, open_task
-from artist.policies.learned.options import TaskOptions
-from artist.policies.learned.place import Place, lists_of, placement_on
-from artist.policies.learned.sensitivity import OF_A_CANDIDATE, OF_THE_CLUSTER
-from artist.policies.learned.task import Task
+from artist.policies.learned.observation_grid import Grid
+from artist.policies.learned.observation_sensitivity import OF_A_CANDIDATE, OF_THE_CLUSTER
+from artist.policies.learned.observations import open_observation, open_task
+from artist.policies.learned.place_task import PlaceTask, lists_of, placement_on
+from artist.policies.learned.task import AgentTask
+from artist.policies.learned.task_options import TaskOptions
 from artist.workload.job import Job
 
 FOUR = cluster([8, 8, 8, 8])
 
 
-def at_first_question(options: Mapping[str, Any], *jobs: Job, tree: Any = FOUR) -> tuple[Task, Any]:
+def at_first_question(
+    options: Mapping[str, Any], *jobs: Job, tree: Any = FOUR
+) -> tuple[AgentTask, Any]:
     """A task in the round of the first question."""
     rates = AloneRates(tree, EstimateByLevel(tree, rack=1.0))
     simulator = Simulator(tree, jobs, rates)
@@ -90,7 +92,7 @@ def test_all_machines_are_a_list_whatever_their_number() -> None:
 @pytest.mark.parametrize("gpus", [1, 2, 3, 5, 8, 9, 12, 16, 24, 27])
 def test_allowed_lists_are_those_with_room_on_every_machine(gpus: int) -> None:
     task, _ = at_first_question({"task": "place", "candidates": 1}, job("a", gpus))
-    assert isinstance(task, Place)
+    assert isinstance(task, PlaceTask)
     task.contest.free.claim(Placement((0, 2), (3, 7)))
     free = [5, 8, 1, 8]
     task._choose()

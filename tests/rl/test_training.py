@@ -33,7 +33,7 @@ def settings(steps: int = 192, **changes: Any) -> Any:
 
 
 def trained(out: Path, steps: int = 192, *, processes: int = 1, **changes: Any) -> Any:
-    from artist.rl.training.folder import check_training_folder
+    from artist.rl.training.checkpoint import check_training_folder
     from artist.rl.training.train import train
 
     resume = changes.pop("resume", False)
@@ -164,7 +164,7 @@ def test_another_training_cannot_be_resumed(tmp_path: Path) -> None:
 
 
 def test_a_training_is_replaced_only_if_asked(tmp_path: Path) -> None:
-    from artist.rl.training.folder import check_training_folder
+    from artist.rl.training.checkpoint import check_training_folder
 
     trained(tmp_path / "t")
     before = (tmp_path / "t" / "policy.npz").read_bytes()

@@ -13,8 +13,8 @@ import pytest
 from learned import SMALL, first_come, manifest_of, tree_of, untrained
 
 from artist.errors import ArtistError, ConfigError
-from artist.policies.learned.network import Array, Start, best, network_of
-from artist.policies.learned.options import TaskOptions
+from artist.policies.learned.network import Array, LogitStart, best, network_of
+from artist.policies.learned.task_options import TaskOptions
 from artist.policies.learned.weights import digest_of, read_weights, write_weights
 
 OPTIONS = TaskOptions()
@@ -149,7 +149,7 @@ def test_layers_that_do_not_fit_are_refused(shapes: dict[str, Any], words: str) 
 
 
 def test_a_start_of_another_length_is_refused(tmp_path: Path) -> None:
-    file = untrained(tmp_path / "p.npz", Start(1.0, 2.0, 3.0), OPTIONS)
+    file = untrained(tmp_path / "p.npz", LogitStart(1.0, 2.0, 3.0), OPTIONS)
     arrays, _ = read_weights(file)
     arrays["start"] = arrays["start"][:2]
     with pytest.raises(ConfigError, match="its array start has another length"):

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from artist.warehouse.columns import PlanOptions
-from artist.warehouse.instance import Instance, Rows
+from artist.warehouse.instance import Instance, NumberLists
+from artist.warehouse.warehouse_schema import PlanOptions
 
 
 def instance(seed: int, tables: int = 7, regions: int = 3, jobs: int = 12) -> Instance:
@@ -32,7 +32,7 @@ def instance(seed: int, tables: int = 7, regions: int = 3, jobs: int = 12) -> In
         home=home,
         storage=np.maximum(used, int(size.sum() * 0.6)) + rng.integers(1, 50, regions),
         supply=supply,
-        reads=Rows(starts, np.concatenate(lists).astype(np.int64)),
+        reads=NumberLists(starts, np.concatenate(lists).astype(np.int64)),
         kind=rng.integers(-1, 2, jobs),
         priority=rng.integers(0, 7, jobs),
         gpu_h=rng.uniform(0, 40, jobs),

@@ -13,11 +13,11 @@ import pytest
 
 from artist.api import Scenario, simulate
 from artist.errors import ConfigError, TraceError
-from artist.warehouse.columns import PlanOptions, Replicas, Solver, Warehouse
 from artist.warehouse.files import write_plan, write_warehouse
 from artist.warehouse.plan import Plan, balance, place
 from artist.warehouse.read import read_warehouse
 from artist.warehouse.synthetic import synth_warehouse
+from artist.warehouse.warehouse_schema import PlanOptions, Replicas, Solver, Warehouse
 
 Columns = dict[str, dict[str, Any]]
 

@@ -14,11 +14,11 @@ from artist.config import Scenario
 from artist.errors import TraceError
 from artist.results.terms.columns import TABLES
 from artist.run import simulate
-from artist.warehouse.columns import PlanOptions, Solver
 from artist.warehouse.files import write_plan, write_warehouse
 from artist.warehouse.measured import measured, pieces_of
 from artist.warehouse.plan import place
 from artist.warehouse.read import read_warehouse
+from artist.warehouse.warehouse_schema import PlanOptions, Solver
 
 DATA = "table,partition,size,regions\nads,,2TB,east west\nuser,a,1TB,west\nuser,b,2TB,west north\n"
 TRACE = (

@@ -14,7 +14,6 @@ from small_warehouses import at_home, instance, oracle, region_of
 
 from artist.errors import ConfigError
 from artist.warehouse.climb import climb
-from artist.warehouse.columns import PlanOptions, Replicas, Solver
 from artist.warehouse.files import write_warehouse
 from artist.warehouse.moves import best_regions
 from artist.warehouse.objective import Objective
@@ -22,6 +21,7 @@ from artist.warehouse.plan import place
 from artist.warehouse.read import read_warehouse
 from artist.warehouse.state import Quota, State
 from artist.warehouse.synthetic import synth_warehouse
+from artist.warehouse.warehouse_schema import PlanOptions, Replicas, Solver
 
 BARE = PlanOptions(replicas=Replicas.NONE, min_gain=0, enough=0)
 

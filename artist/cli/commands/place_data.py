@@ -101,7 +101,7 @@ def _options(sets: list[str]) -> Any:
     """
     from artist.errors import ConfigError, shortened
     from artist.io.documents import validate
-    from artist.warehouse.columns import PlanOptions
+    from artist.warehouse.warehouse_schema import PlanOptions
 
     given: dict[str, str] = {}
     for text in sets:

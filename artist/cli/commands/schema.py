@@ -32,7 +32,7 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
     from artist.estimates.calibration import Calibration
     from artist.experiments.experiment import Experiment
     from artist.trace.native.mapping import TraceMapping
-    from artist.warehouse.columns import Warehouse
+    from artist.warehouse.warehouse_schema import Warehouse
 
     models: dict[Schema, type[BaseModel]] = {
         Schema.SCENARIO: Scenario,

@@ -54,7 +54,7 @@ def train(
     check_extra("artist train", "gymnasium", "stable_baselines3", "sb3_contrib", "torch")
     from artist.config import load_scenario
     from artist.io.documents import validate
-    from artist.rl.training.folder import CHECKPOINT, check_training_folder
+    from artist.rl.training.checkpoint import CHECKPOINT, check_training_folder
     from artist.rl.training.settings import TrainingSettings
     from artist.rl.training.train import train as run
 

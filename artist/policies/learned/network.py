@@ -6,8 +6,9 @@
   is learned about one place serves all of them. It needs observation `sensitivity` and task
   `schedule`.
 
-A shared network may start from a rule and learn when to leave it: `Start` holds what is taken off
-the logits, whatever the weights say. A network whose layers give 0 everywhere follows the rule.
+A shared network may start from a rule and learn when to leave it: `LogitStart` holds what
+is taken off the logits, whatever the weights say. A network whose layers give 0 everywhere
+follows the rule.
 
 All numbers are 32-bit floats, as in training. The network acts without chance: the allowed action
 with the largest logit, the first among equals.
@@ -22,8 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import ConfigError
-from artist.policies.learned.options import TaskOptions
-from artist.policies.learned.sensitivity import (
+from artist.policies.learned.observation_sensitivity import (
     DEMAND,
     OF_A_CANDIDATE,
     OF_THE_CLUSTER,
@@ -31,6 +31,7 @@ from artist.policies.learned.sensitivity import (
     SPREAD,
 )
 from artist.policies.learned.task import Mask
+from artist.policies.learned.task_options import TaskOptions
 
 Array: TypeAlias = npt.NDArray[np.float32]
 NetworkName: TypeAlias = Literal["mlp", "shared"]
@@ -39,7 +40,7 @@ StartName: TypeAlias = Literal["nothing", "first", "first-together"]
 SCORES, CANDIDATE, NONE = "scores", "candidate", "none"
 """Names of the chains of layers in a file: of `mlp`, and the two of `shared`."""
 START = "start"
-"""Name of the array of a `Start`; a network that starts from nothing has none."""
+"""Name of the array of a `LogitStart`; a network that starts from nothing has none."""
 
 LOWER = 3.0
 """How far a candidate's logit starts below that of the one before it: e**3 times less likely. A
@@ -47,7 +48,7 @@ choice of ours. A network that starts so does in training what its rule does, bu
 twenty; started from 1, networks became worse than their rule (docs/learning.md)."""
 
 
-class Start(NamedTuple):
+class LogitStart(NamedTuple):
     """What is taken off the logits of a shared network."""
 
     place: float
@@ -58,7 +59,7 @@ class Start(NamedTuple):
     """Off none's."""
 
 
-def start_of(name: StartName, candidates: int) -> Start | None:
+def start_of(name: StartName, candidates: int) -> LogitStart | None:
     """`first`: the first candidate is next. `first-together`: the first that is not scattered is.
 
     With task order `area` and preemption at once these are SRSF: with the placer of the task, and
@@ -66,14 +67,14 @@ def start_of(name: StartName, candidates: int) -> Start | None:
     """
     last = LOWER * candidates
     if name == "first":
-        return Start(LOWER, 0.0, last)
+        return LogitStart(LOWER, 0.0, last)
     if name == "first-together":
-        return Start(LOWER, last + LOWER, last)
+        return LogitStart(LOWER, last + LOWER, last)
     return None
 
 
 def taken_off(start: Sequence[float], rows: Any) -> Any:
-    """What `Start` takes off the candidates' logits; arrays of numpy or of torch.
+    """What `LogitStart` takes off the candidates' logits; arrays of numpy or of torch.
 
     `rows` has a candidate's numbers along its last axis, and a candidate along the one before.
     """
@@ -83,7 +84,7 @@ def taken_off(start: Sequence[float], rows: Any) -> Any:
     return first.cumsum(-1) - place + lies_apart * scattered
 
 
-class Network(Protocol):
+class PolicyNetwork(Protocol):
     """From an observation to logits."""
 
     sees: int
@@ -95,7 +96,7 @@ class Network(Protocol):
         ...
 
 
-class Dense:
+class DenseNetwork:
     """A chain of dense layers with tanh between them: `layers` are pairs (weights, biases)."""
 
     def __init__(self, layers: Sequence[tuple[Array, Array]]) -> None:
@@ -114,11 +115,15 @@ class Dense:
         return output
 
 
-class Shared:
+class SharedNetwork:
     """One chain for every candidate, another for none."""
 
     def __init__(
-        self, candidate: Dense, none: Dense, candidates: int, start: Start | None = None
+        self,
+        candidate: DenseNetwork,
+        none: DenseNetwork,
+        candidates: int,
+        start: LogitStart | None = None,
     ) -> None:
         self._candidate, self._none = candidate, none
         self._start = start
@@ -147,7 +152,7 @@ def network_of(
     task: TaskOptions,
     where: str,
     caution: float = 1.0,
-) -> Network:
+) -> PolicyNetwork:
     """The network in the arrays of a file. It keeps a share `caution` of its start.
 
     Raises:
@@ -162,13 +167,15 @@ def network_of(
         raise ConfigError(f"{where}: no network over this artist's candidates; train again")
     start = arrays.get(START)
     if start is None:
-        return Shared(candidate, none, task.candidates)
-    if start.shape != (len(Start._fields),):
+        return SharedNetwork(candidate, none, task.candidates)
+    if start.shape != (len(LogitStart._fields),):
         raise ConfigError(f"{where}: its array {START} has another length; train again")
-    return Shared(candidate, none, task.candidates, Start(*(caution * x for x in start.tolist())))
+    return SharedNetwork(
+        candidate, none, task.candidates, LogitStart(*(caution * x for x in start.tolist()))
+    )
 
 
-def dense_of(arrays: Mapping[str, Array], chain: str, where: str) -> Dense:
+def dense_of(arrays: Mapping[str, Array], chain: str, where: str) -> DenseNetwork:
     """The layers `CHAIN.0.weight`, `CHAIN.0.bias`, `CHAIN.1.weight` ... of a file.
 
     Raises:
@@ -185,7 +192,7 @@ def dense_of(arrays: Mapping[str, Array], chain: str, where: str) -> Dense:
         layers.append((weights, biases))
     if not layers:
         raise ConfigError(f"{where}: has no layers {chain}; train again")
-    return Dense(layers)
+    return DenseNetwork(layers)
 
 
 def best(logits: Array, mask: Mask) -> int:

@@ -5,8 +5,8 @@ allowed one with the largest logit, so a run has no chance in it.
 
 `rl-base` and `rl-hybrid` ship with artist (`shipped/`, each with a model card). They differ as in
 Ryu and Eo, section IV. RL-base waits where its network answers none. RL-Hybrid then follows a
-greedy rule: the first candidate is next, so it waits only where nobody can start. So its network
-was trained without the answer none. Theirs see the grid of a cluster of 4 x 8 GPUs, ours
+greedy rule: the first candidate is next, so it waits only where no job can start. Its network was
+trained without the answer none. Theirs see the grid of a cluster of 4 x 8 GPUs, ours
 sensitivities: they can be used on any cluster.
 """
 
@@ -22,8 +22,8 @@ from artist.cluster.tree import ClusterTree
 from artist.contract import BasePolicy, ClusterView, Decision, Options
 from artist.errors import ConfigError
 from artist.policies.learned.network import best, network_of
-from artist.policies.learned.observe import Observation, open_observation, open_task
-from artist.policies.learned.task import Mask, Task
+from artist.policies.learned.observations import Observation, open_observation, open_task
+from artist.policies.learned.task import AgentTask, Mask
 from artist.policies.learned.weights import read_weights
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -92,7 +92,7 @@ class Learned(BasePolicy):
             f"weights {file}",
             options.caution,
         )
-        self._task: Task | None = None
+        self._task: AgentTask | None = None
         self._observation: Observation | None = None
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
@@ -110,7 +110,7 @@ class Learned(BasePolicy):
             goes_on = task.act(action)
         return task.decisions()
 
-    def _opened(self, tree: ClusterTree) -> tuple[Task, Observation]:
+    def _opened(self, tree: ClusterTree) -> tuple[AgentTask, Observation]:
         """The task and the observation on a cluster.
 
         Raises:

@@ -20,7 +20,7 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, JobView, Migrate, Preempt, Start
-from artist.policies.learned.options import TaskOptions
+from artist.policies.learned.task_options import TaskOptions
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.ranking import ORDERS, Rank, RankedQueue
 from artist.policies.shared.sharing import Sharing
@@ -29,7 +29,7 @@ from artist.workload.job import Job
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
-class Task(ABC):
+class AgentTask(ABC):
     """What both tasks share: the queue, the candidates, and the answer none.
 
     Action numbers run from 0 to `actions - 1`; the last one is none. Between rounds a task holds
@@ -89,8 +89,8 @@ class Task(ABC):
         happen. Nor is it if the options say that the agent may not wait.
         """
         mask = self._mask()
-        somebody_runs = bool(self.view.running) or bool(self.contest.decisions)
-        mask[-1] = self.options.may_wait and somebody_runs
+        a_job_runs = bool(self.view.running) or bool(self.contest.decisions)
+        mask[-1] = self.options.may_wait and a_job_runs
         return mask
 
     # -- what a round shows --------------------------------------------------------

@@ -20,7 +20,7 @@ from artist.io.array_files import read_arrays, write_arrays
 from artist.io.digests import sha256
 from artist.io.documents import Document, explain
 from artist.policies.learned.network import Array, NetworkName
-from artist.policies.learned.options import TaskOptions
+from artist.policies.learned.task_options import TaskOptions
 
 FORMAT: Literal[1] = 1
 """Version of the format. A later one is refused."""

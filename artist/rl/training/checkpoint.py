@@ -1,14 +1,15 @@
-"""All that a training has become, in one file: it goes on from there as if it had never stopped.
+"""The folder of a training, and its checkpoint, from which it goes on as if it had never stopped.
 
 A checkpoint is taken between two updates. It holds the weights of actor and critic, the state of
 Adam, the random states of torch and numpy, and for each environment its seed and the actions of its
-episode so far. An environment is brought back by repeating these. The file is an `.npz` of plain
-arrays.
+episode so far. Repeating the actions restores the environment. The file is an `.npz` of plain
+arrays. Beside it the folder has `policy.npz`, its manifest and the curves.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -17,12 +18,13 @@ import torch
 
 from artist.errors import ConfigError
 from artist.io.array_files import read_arrays, write_arrays
+from artist.io.writing import check_folder
 
 _FACTS = "facts"
 _REMEDY = "remove it, and train from the start"
 
 
-class Facts(NamedTuple):
+class SavedState(NamedTuple):
     """What is known besides arrays."""
 
     asked: dict[str, Any]
@@ -57,11 +59,11 @@ def save(path: Path, model: Any, asked: dict[str, Any], curves: Counted) -> None
         arrays[f"environment/{index}/at"] = np.array([first, number], dtype=np.int64)
         arrays[f"environment/{index}/actions"] = np.array(actions, dtype=np.int32)
     arrays["starts"] = np.array(model._last_episode_starts)
-    facts = Facts(asked, model.num_timesteps, curves.episodes, [kind, *rest])
+    facts = SavedState(asked, model.num_timesteps, curves.episodes, [kind, *rest])
     write_arrays(path, {_FACTS: np.array(json.dumps(facts)), **arrays})
 
 
-def restore(path: Path, model: Any, asked: dict[str, Any]) -> Facts:
+def restore(path: Path, model: Any, asked: dict[str, Any]) -> SavedState:
     """Bring a model to a checkpoint.
 
     Raises:
@@ -69,7 +71,7 @@ def restore(path: Path, model: Any, asked: dict[str, Any]) -> Facts:
     """
     arrays = read_arrays(path, _REMEDY)
     try:
-        facts = Facts(*json.loads(str(arrays[_FACTS])))
+        facts = SavedState(*json.loads(str(arrays[_FACTS])))
     except (ValueError, KeyError, TypeError):
         raise ConfigError(f"{path}: no checkpoint of a training; {_REMEDY}") from None
     if facts.asked != json.loads(json.dumps(asked)):
@@ -118,3 +120,31 @@ def _which(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
             if there != here:
                 return f" ({key} was {there!r} and is {here!r})"
     return ""
+
+
+WEIGHTS, CHECKPOINT, MANIFEST, CURVES = "policy.npz", "checkpoint.npz", "manifest.json", "curves"
+
+
+def check_training_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
+    """Refuse a folder before a training begins. Nothing is changed.
+
+    Raises:
+        ConfigError: it holds something else, a training that is not to be replaced, or nothing to
+            resume.
+    """
+    if resume and not (out / CHECKPOINT).is_file():
+        raise ConfigError(f"--resume: {out} has no {CHECKPOINT}; leave --resume out")
+    check_folder(out, "training", _is_training, overwrite=overwrite or resume)
+
+
+def make_training_folder(out: Path, *, resume: bool) -> None:
+    """Make the folder; what an earlier training left there goes, unless it is resumed."""
+    if not resume and out.is_dir():
+        for name in (WEIGHTS, CHECKPOINT, MANIFEST):
+            (out / name).unlink(missing_ok=True)
+        shutil.rmtree(out / CURVES, ignore_errors=True)
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def _is_training(folder: Path) -> bool:
+    return {path.name for path in folder.iterdir()} <= {WEIGHTS, CHECKPOINT, MANIFEST, CURVES}

@@ -16,13 +16,13 @@ from artist.policies.learned.network import (
     SCORES,
     START,
     Array,
+    LogitStart,
     NetworkName,
-    Start,
     StartName,
     start_of,
     taken_off,
 )
-from artist.policies.learned.sensitivity import OF_A_CANDIDATE, OF_THE_CLUSTER
+from artist.policies.learned.observation_sensitivity import OF_A_CANDIDATE, OF_THE_CLUSTER
 
 
 def chain(sees: int, layers: Sequence[int], gives: int) -> nn.Sequential:
@@ -38,7 +38,7 @@ class SharedActor(nn.Module):
     """Scores of candidates by one chain, of none by another; the critic is a chain over all."""
 
     def __init__(
-        self, sees: int, candidates: int, layers: Sequence[int], start: Start | None
+        self, sees: int, candidates: int, layers: Sequence[int], start: LogitStart | None
     ) -> None:
         super().__init__()
         self.start = start
@@ -78,7 +78,7 @@ class SharedPolicy(MaskableActorCriticPolicy):
         *args: Any,
         candidates: int,
         layers: Sequence[int],
-        start: Start | None,
+        start: LogitStart | None,
         **kwargs: Any,
     ) -> None:
         self._candidates, self._layers, self._start = candidates, layers, start

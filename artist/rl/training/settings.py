@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from artist.io.documents import Document, Positive
 from artist.policies.learned.network import NetworkName, StartName
-from artist.policies.learned.options import TaskOptions
+from artist.policies.learned.task_options import TaskOptions
 from artist.rl.environment import DEFAULT_REWARD
 
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -29,7 +29,7 @@ from artist.policies.learned.weights import Manifest, digest_of, write_weights
 from artist.results.named_files import file_digests
 from artist.rl.environment import ClusterEnv, PlaceEnv, ScheduleEnv
 from artist.rl.training import checkpoint
-from artist.rl.training.folder import (
+from artist.rl.training.checkpoint import (
     CHECKPOINT,
     CURVES,
     MANIFEST,

@@ -12,8 +12,8 @@ import yaml
 
 import artist
 from artist.config import Scenario
+from artist.failures.checkpoints import daly_ratio
 from artist.failures.model_file import load_failures
-from artist.failures.optimum import daly_ratio
 from studies.common.rows import Row, RowsFile, Runs
 
 HERE = Path(__file__).parents[1]

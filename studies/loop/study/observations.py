@@ -18,15 +18,14 @@ import numpy as np
 from artist.config import Scenario
 from artist.results.result import Result
 from artist.run import simulate
-from artist.warehouse.columns import PlanOptions, Replicas, Solver
 from artist.warehouse.files import write_plan, write_warehouse
 from artist.warehouse.instance import Instance
 from artist.warehouse.measured import measured
 from artist.warehouse.objective import Objective
-from artist.warehouse.plan import Plan, place
+from artist.warehouse.plan import Held, Plan, place
 from artist.warehouse.read import read_warehouse
-from artist.warehouse.replicas import Held
 from artist.warehouse.state import State
+from artist.warehouse.warehouse_schema import PlanOptions, Replicas, Solver
 from studies.common.rows import RowsFile, Runs
 from studies.loop.study.plan import Planned, planned
 from studies.loop.study.week import HOUR_S, WEEK_H, known, tenants, world, write_cluster, write_week

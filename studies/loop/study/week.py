@@ -49,7 +49,7 @@ class World:
     racks: tuple[int, ...]
     """Of each region."""
     recurring: np.ndarray
-    """Rows of demand with GPUs that come every week."""
+    """NumberLists of demand with GPUs that come every week."""
     others: np.ndarray
     seed: int
 

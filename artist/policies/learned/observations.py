@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.cluster.tree import ClusterTree
-from artist.policies.learned.options import TaskOptions
-from artist.policies.learned.task import Task
+from artist.policies.learned.task import AgentTask
+from artist.policies.learned.task_options import TaskOptions
 from artist.registry import Entry, Registry
 
 
@@ -20,7 +20,7 @@ class Observation(Protocol):
     def values(self) -> npt.NDArray[np.float32]:
         """The array that `update` fills in."""
 
-    def update(self, task: Task) -> Any:
+    def update(self, task: AgentTask) -> Any:
         """Observe a task in a round; the arrays hold until the next call."""
         ...
 
@@ -31,18 +31,18 @@ OBSERVATIONS = Registry(
     [
         Entry(
             "sensitivity",
-            "artist.policies.learned.sensitivity:Sensitivity",
+            "artist.policies.learned.observation_sensitivity:Sensitivity",
             "what each candidate would lose beside others, and the cluster in a few numbers",
         ),
         Entry(
             "grid",
-            "artist.policies.learned.grid:Grid",
+            "artist.policies.learned.observation_grid:Grid",
             "jobs on GPU slots, and shapes that candidates could take",
             "Ryu and Eo, contention-aware scheduling with reinforcement learning, figure 2",
         ),
         Entry(
             "graph",
-            "artist.policies.learned.graph:Graph",
+            "artist.policies.learned.observation_graph:Graph",
             "jobs and links as a graph of any size, for training loops of your own",
         ),
     ],
@@ -52,10 +52,14 @@ TASKS = Registry(
     "task",
     "schedule or place",
     [
-        Entry("schedule", "artist.policies.learned.schedule:Schedule", "which job next, or none"),
+        Entry(
+            "schedule",
+            "artist.policies.learned.schedule_task:ScheduleTask",
+            "which job next, or none",
+        ),
         Entry(
             "place",
-            "artist.policies.learned.place:Place",
+            "artist.policies.learned.place_task:PlaceTask",
             "which job on which list of machines, or none",
             "Ryu and Eo, section IV",
         ),
@@ -63,13 +67,13 @@ TASKS = Registry(
 )
 
 
-def open_task(options: TaskOptions, tree: ClusterTree) -> Task:
+def open_task(options: TaskOptions, tree: ClusterTree) -> AgentTask:
     """The task of the options on a cluster.
 
     Raises:
         ConfigError: the task has no action for some job of the cluster's size.
     """
-    task: Task = TASKS[options.task].load()(options, tree)
+    task: AgentTask = TASKS[options.task].load()(options, tree)
     return task
 
 

@@ -26,15 +26,15 @@ import numpy.typing as npt
 from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree
 from artist.contract import NO_SHARED_LINKS, JobView, Uplink
-from artist.policies.learned.options import TaskOptions
-from artist.policies.learned.sensitivity import (
+from artist.policies.learned.observation_sensitivity import (
     OF_A_CANDIDATE,
     OF_THE_CLUSTER,
     YEAR,
     Sensitivity,
     loss,
 )
-from artist.policies.learned.task import Task
+from artist.policies.learned.task import AgentTask
+from artist.policies.learned.task_options import TaskOptions
 
 KINDS = ("candidate", "cluster", "running job", "uplink")
 OF_A_RUNNING_JOB = ("GPUs / GPUs of the cluster", "ideal time left, log", "communication", "loss")
@@ -60,7 +60,7 @@ class Graph:
         self.values: npt.NDArray[np.float32] = np.zeros(0, dtype=np.float32)
         """Empty: a graph has no fixed length, so no network of `artist train` fits it."""
 
-    def update(self, task: Task) -> GraphValues:
+    def update(self, task: AgentTask) -> GraphValues:
         """Observe."""
         nodes: list[tuple[float, ...]] = []
         crossings: list[tuple[int, Uplink, float]] = []
@@ -80,7 +80,7 @@ class Graph:
 
     def _joined(
         self,
-        task: Task,
+        task: AgentTask,
         nodes: list[tuple[float, ...]],
         crossings: list[tuple[int, Uplink, float]],
     ) -> GraphValues:
@@ -112,7 +112,7 @@ class Graph:
             crossed += [(node, (level, unit), count / gpus) for unit, count in inside.items()]
         return crossed
 
-    def _of_running(self, task: Task, view: JobView) -> list[float]:
+    def _of_running(self, task: AgentTask, view: JobView) -> list[float]:
         job, rate = view.job, view.rate
         left_s = (job.iterations - view.iterations_done(task.view.now)) * job.compute_s
         # A job that was picked in this round has no rate yet.

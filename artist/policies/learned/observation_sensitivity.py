@@ -22,8 +22,8 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, machine_counts, tier
 from artist.cluster.tree import ClusterTree
 from artist.contract import NO_SHARED_LINKS, JobView
-from artist.policies.learned.options import TaskOptions
-from artist.policies.learned.task import Task
+from artist.policies.learned.task import AgentTask
+from artist.policies.learned.task_options import TaskOptions
 from artist.policies.shared.packing import best_level, pack_in_level
 from artist.units import TICKS_PER_S, Tick
 
@@ -70,7 +70,7 @@ class _Lies(NamedTuple):
     placement: Placement
     spread: float
     shares: bool
-    """Whether somebody sends on a link that they would cross."""
+    """Whether another job sends on a link that they would cross."""
     takes: float
     alone_s: dict[tuple[str, float], float]
     """Time of an iteration without other jobs, by model and compute time."""
@@ -103,7 +103,7 @@ class Sensitivity:
         split = self._rows * len(OF_A_CANDIDATE)
         return self.values[:split].reshape(self._rows, -1), self.values[split:]
 
-    def update(self, task: Task) -> npt.NDArray[np.float32]:
+    def update(self, task: AgentTask) -> npt.NDArray[np.float32]:
         """Observe; the array holds until the next call."""
         self._lies.clear()
         if self._asked != task.view.now:
@@ -117,7 +117,7 @@ class Sensitivity:
         cluster[:] = self._of_cluster(task)
         return self.values
 
-    def _of_candidate(self, task: Task, view: JobView) -> tuple[float, ...]:
+    def _of_candidate(self, task: AgentTask, view: JobView) -> tuple[float, ...]:
         gpus = view.job.gpus
         key = (view.handle, view.entered)
         own = self._own.get(key)
@@ -141,7 +141,7 @@ class Sensitivity:
             min(1.0, math.log1p(waited_s) / YEAR),
         )
 
-    def _lie(self, task: Task, view: JobView) -> _Lies | None:
+    def _lie(self, task: AgentTask, view: JobView) -> _Lies | None:
         """Where a job of this demand would lie; None if it would not get GPUs."""
         tree, placement = self._tree, task.contest.would_get(view)
         if placement is None:
@@ -155,7 +155,7 @@ class Sensitivity:
         return _Lies(placement, spread, shares, takes, {})
 
     def _where(
-        self, task: Task, view: JobView, lies: _Lies | None, at_best: float
+        self, task: AgentTask, view: JobView, lies: _Lies | None, at_best: float
     ) -> tuple[float, ...]:
         """What lying there means; worst of all if the job would not get GPUs."""
         if lies is None:
@@ -173,10 +173,10 @@ class Sensitivity:
             most, total = max(losses, default=0.0), sum(losses)
         return (share, at_best, lies.spread, loss(own), loss(most), loss(total), lies.takes)
 
-    def _meets_others(self, task: Task, placement: Placement) -> bool:
-        """Whether anybody sends on a link that the job would cross. If not, nobody loses anything.
+    def _meets_others(self, task: AgentTask, placement: Placement) -> bool:
+        """Whether another job sends on a link that the job would cross. If not, no job loses.
 
-        To ask what everybody would lose costs as much as ten of these tests.
+        Asking what every job would lose costs as much as ten of these tests.
         """
         if len(placement.leaves) == 1:
             return False
@@ -190,7 +190,7 @@ class Sensitivity:
             units = {parent[unit] for unit in units}
         return False
 
-    def _best(self, task: Task, view: JobView) -> float:
+    def _best(self, task: AgentTask, view: JobView) -> float:
         """Communication on an empty cluster."""
         job = view.job
         key = (job.model, job.gpus)
@@ -202,12 +202,12 @@ class Sensitivity:
             self._at_best[key] = self._communication(task, view, placement)
         return self._at_best[key]
 
-    def _communication(self, task: Task, view: JobView, placement: Placement) -> float:
+    def _communication(self, task: AgentTask, view: JobView, placement: Placement) -> float:
         """Exposed communication as a share of an iteration, without other jobs."""
         rate = task.view.alone(view.job, placement)
         return 1.0 - view.job.compute_s / rate.iteration_s
 
-    def _of_cluster(self, task: Task) -> tuple[float, ...]:
+    def _of_cluster(self, task: AgentTask) -> tuple[float, ...]:
         view, contest, gpus = task.view, task.contest, self._tree.gpus
         first = task.first_waiting()
         wanted = first.job.gpus if first is not None else 0

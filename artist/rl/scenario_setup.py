@@ -39,7 +39,7 @@ class _Network(NetworkOfRun):
         return self.kept[0]
 
 
-class Stage:
+class ScenarioSetup:
     """Makes simulators of a scenario with one seed after the other."""
 
     def __init__(self, scenario: Scenario) -> None:
@@ -59,7 +59,7 @@ class Stage:
     def simulator(self, seed: int) -> tuple[Simulator, Trace]:
         """A simulator of the scenario with this seed, as `artist.run.prepare` would make it.
 
-        Its policy is not made: whoever drives the simulator answers. There are no leases.
+        No policy is made: the driver of the simulator answers. There are no leases.
         """
         scenario = self.scenario.model_copy(update={"seed": seed})
         trace = build_trace(scenario, self.tree)

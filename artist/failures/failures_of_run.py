@@ -1,4 +1,4 @@
-"""The failures and checkpoints of one run: what the engine needs, and what results are told."""
+"""The failures and checkpoints of one run, for the engine and for the results."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from dataclasses import dataclass
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.contract import NO_CHECKPOINT, Checkpoint, Policy
+from artist.failures.checkpoints import CheckpointOptions, daly_interval_s, young_interval_s
 from artist.failures.events import FailureEvents
+from artist.failures.failing_units import FailingUnits
 from artist.failures.model_file import NONE, load_failures
 from artist.failures.notice_gate import NoticeGate
-from artist.failures.optimum import daly_interval_s, young_interval_s
-from artist.failures.options import CheckpointOptions
-from artist.failures.units import Units
 from artist.units import LAST_TICK, TICKS_PER_S, ticks
 from artist.workload.job import Job
 
 
 @dataclass(frozen=True)
-class Failures:
+class FailuresOfRun:
     """What fails in a run, and when its jobs write checkpoints."""
 
-    units: Units | None
+    units: FailingUnits | None
     """None if nothing fails."""
     checkpoint: CheckpointOptions | None
     """For jobs that do not say it themselves."""
@@ -30,13 +29,13 @@ class Failures:
         """The source of the run's failures; None if nothing fails."""
         return None if self.units is None else FailureEvents(self.units, seed)
 
-    def heeding(self, policy: Policy) -> Policy:
-        """The policy of the run, which places nobody on units whose outage was told of."""
-        told = self.units is not None and any(one.notice_s for one in self.units.planned)
-        return NoticeGate(policy) if told else policy
+    def respecting_notices(self, policy: Policy) -> Policy:
+        """The policy, which places no job on units whose outage was announced."""
+        announced = self.units is not None and any(one.notice_s for one in self.units.planned)
+        return NoticeGate(policy) if announced else policy
 
     def hazard(self, placement: Placement) -> float:
-        """Failures per second that hit a job on these GPUs."""
+        """FailuresOfRun per second that hit a job on these GPUs."""
         return 0.0 if self.units is None else self.units.hazard(placement)
 
     def checkpoints(self, job: Job, placement: Placement) -> Checkpoint:
@@ -61,13 +60,15 @@ class Failures:
         return Checkpoint(ticks(interval_s), ticks(cost_s))
 
 
-def open_failures(name: str, checkpoint: CheckpointOptions | None, tree: ClusterTree) -> Failures:
+def open_failures(
+    name: str, checkpoint: CheckpointOptions | None, tree: ClusterTree
+) -> FailuresOfRun:
     """The failures and checkpoints of a run; `checkpoint` comes before that of the model.
 
     Raises:
         ConfigError: unknown name, a bad file, or a unit that the cluster lacks.
     """
     if name == NONE:
-        return Failures(None, checkpoint)
+        return FailuresOfRun(None, checkpoint)
     file = load_failures(name)
-    return Failures(Units(tree, file), checkpoint or file.model.checkpoint)
+    return FailuresOfRun(FailingUnits(tree, file), checkpoint or file.model.checkpoint)

@@ -29,7 +29,7 @@ OF_A_GPU = -1
 
 
 @dataclass(frozen=True)
-class Kind:
+class FailureKind:
     """One kind of unit that fails at random; `level` is its level of the tree, or `OF_A_GPU`."""
 
     name: str
@@ -38,7 +38,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedUnitOutage:
     """An outage at a known time, of a unit that exists."""
 
     name: str
@@ -49,7 +49,7 @@ class Planned:
     notice_s: float = 0.0
 
 
-class Units:
+class FailingUnits:
     """The failure model of one cluster.
 
     Raises ConfigError: a kind or a unit that the cluster lacks; names file and line.
@@ -58,8 +58,8 @@ class Units:
     def __init__(self, tree: ClusterTree, file: FailureFile) -> None:
         self.tree = tree
         self._first_gpu = (0, *accumulate(tree.levels[0].gpus))
-        self.kinds: Sequence[Kind] = tuple(self._kinds(file))
-        self.planned: Sequence[Planned] = tuple(self._planned(file))
+        self.kinds: Sequence[FailureKind] = tuple(self._kinds(file))
+        self.planned: Sequence[PlannedUnitOutage] = tuple(self._planned(file))
 
     def count(self, level: int) -> int:
         """How many units a level has."""
@@ -110,13 +110,13 @@ class Units:
             rate += units / kind.failures.mtbf_s
         return rate
 
-    def _kinds(self, file: FailureFile) -> Iterator[Kind]:
+    def _kinds(self, file: FailureFile) -> Iterator[FailureKind]:
         for name, failures in file.model.random:
             at = ("levels", name) if name in file.model.levels else (name,)
             level = failures.level if isinstance(failures, LinkFailures) else name
-            yield Kind(name, self._level(level, file, at), failures)
+            yield FailureKind(name, self._level(level, file, at), failures)
 
-    def _planned(self, file: FailureFile) -> Iterator[Planned]:
+    def _planned(self, file: FailureFile) -> Iterator[PlannedUnitOutage]:
         for section, index, one in file.planned:
             level = self._level(one.level if one.kind == LINK else one.kind, file, (section, index))
             if one.unit >= self.count(level):
@@ -125,7 +125,7 @@ class Units:
                     f"cluster has {self.count(level)} (numbered from 0); correct unit"
                 )
             notice_s = one.notice_s if isinstance(one, Maintenance) else 0.0
-            yield Planned(one.kind, level, one.unit, one, section == "outages", notice_s)
+            yield PlannedUnitOutage(one.kind, level, one.unit, one, section == "outages", notice_s)
 
     def _level(self, name: str, file: FailureFile, at: tuple[int | str, ...]) -> int:
         names = self.tree.level_names[: self.tree.root]

@@ -16,14 +16,14 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, JobView, Start
-from artist.policies.learned.options import TaskOptions
-from artist.policies.learned.task import Mask, Task
+from artist.policies.learned.task import AgentTask, Mask
+from artist.policies.learned.task_options import TaskOptions
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import LastRanked, Rank, behind, by_rank
 
 
-class Schedule(Task):
+class ScheduleTask(AgentTask):
     """The task."""
 
     def __init__(self, options: TaskOptions, tree: ClusterTree) -> None:

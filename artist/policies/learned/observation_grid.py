@@ -21,9 +21,9 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, machine_counts
 from artist.cluster.tree import ClusterTree
 from artist.contract import JobView
-from artist.policies.learned.options import TaskOptions
-from artist.policies.learned.place import placement_on
-from artist.policies.learned.task import Task
+from artist.policies.learned.place_task import placement_on
+from artist.policies.learned.task import AgentTask
+from artist.policies.learned.task_options import TaskOptions
 from artist.workload.job import Job
 
 Slots = tuple[list[int], list[int]]
@@ -53,7 +53,7 @@ class Grid:
     def _right(self) -> npt.NDArray[np.float32]:
         return self.values[:, self._largest :]
 
-    def update(self, task: Task) -> npt.NDArray[np.float32]:
+    def update(self, task: AgentTask) -> npt.NDArray[np.float32]:
         """Observe; the array holds until the next call."""
         self._draw_running(task)
         self._right[:] = 0.0
@@ -61,7 +61,7 @@ class Grid:
             self._draw_candidate(task, job)
         return self.values
 
-    def _draw_running(self, task: Task) -> None:
+    def _draw_running(self, task: AgentTask) -> None:
         placed = task.placed()
         for handle in [*self._drawn]:
             if handle not in placed or placed[handle][1] is not self._drawn[handle][0]:
@@ -70,7 +70,7 @@ class Grid:
             if handle not in self._drawn:
                 self._drawn[handle] = (placement, self._fill(task, job, placement))
 
-    def _fill(self, task: Task, job: Job, placement: Placement) -> Slots:
+    def _fill(self, task: AgentTask, job: Job, placement: Placement) -> Slots:
         """Draw a job; the slots that it takes."""
         rows: list[int] = []
         columns: list[int] = []
@@ -80,7 +80,7 @@ class Grid:
         self._left[rows, columns] = _profile(task, job, placement)
         return rows, columns
 
-    def _draw_candidate(self, task: Task, view: JobView) -> None:
+    def _draw_candidate(self, task: AgentTask, view: JobView) -> None:
         machines, largest = self._right.shape
         gpus, length, row = view.job.gpus, 1, 0
         while length <= min(gpus, machines):
@@ -104,6 +104,6 @@ class Grid:
         return placement_on(self._empty, machines, gpus)
 
 
-def _profile(task: Task, job: Job, placement: Placement) -> float:
+def _profile(task: AgentTask, job: Job, placement: Placement) -> float:
     rate = task.view.alone(job, placement)
     return 1.0 - 0.5 * job.compute_s / rate.iteration_s

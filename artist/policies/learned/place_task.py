@@ -25,8 +25,8 @@ from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.contract import JobView
 from artist.errors import ConfigError
-from artist.policies.learned.options import TaskOptions
-from artist.policies.learned.task import Mask, Task
+from artist.policies.learned.task import AgentTask, Mask
+from artist.policies.learned.task_options import TaskOptions
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.packing import pack_in_unit
 
@@ -34,7 +34,7 @@ MOST_LISTS = 256
 """4 machines have 11 lists and 8 have 107; 16 would have 14,827, most of them alike."""
 
 
-class Lists(NamedTuple):
+class MachineLists(NamedTuple):
     """The lists of machines, those of one length together."""
 
     machines: list[tuple[int, ...]]
@@ -46,7 +46,7 @@ class Lists(NamedTuple):
     """All lists behind one another."""
 
 
-class Place(Task):
+class PlaceTask(AgentTask):
     """The task."""
 
     def __init__(self, options: TaskOptions, tree: ClusterTree) -> None:
@@ -130,7 +130,7 @@ class Place(Task):
             )
 
 
-def lists_of(machines: int, *, one_machine: bool) -> Lists:
+def lists_of(machines: int, *, one_machine: bool) -> MachineLists:
     """The lists of a cluster of so many machines, shorter ones first."""
     powers = [1 << i for i in range(machines.bit_length())]
     lengths = [n for n in powers if n <= machines and (one_machine or n > 1)]
@@ -152,10 +152,10 @@ def _neighbours(machines: int, lengths: list[int]) -> list[tuple[int, ...]]:
     ]
 
 
-def _packed(lists: list[tuple[int, ...]]) -> Lists:
+def _packed(lists: list[tuple[int, ...]]) -> MachineLists:
     lengths = np.array([len(one) for one in lists])
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    return Lists(lists, lengths, starts, np.concatenate([np.array(one) for one in lists]))
+    return MachineLists(lists, lengths, starts, np.concatenate([np.array(one) for one in lists]))
 
 
 def placement_on(free: FreeGpus, machines: tuple[int, ...], gpus: int) -> Placement:
