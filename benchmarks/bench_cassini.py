@@ -16,9 +16,9 @@ from artist.engine.simulator import Simulator
 from artist.garbage_collector import many_objects
 from artist.network.rates.contended_rates import ContendedRates, phase_rates
 from artist.run import prepare
-from artist.trace.native.writer import write_csv
+from artist.trace.choices import ArrivalKind
 from artist.trace.synthetic.cassini import cassini
-from artist.trace.synthetic.shapes import Kind
+from artist.trace.writer import write_csv
 from artist.units import Tick
 from artist.workload.job import Job
 
@@ -50,7 +50,7 @@ class AloneOnLinks:
 def turnover(gpus: int, folder: Path) -> Path:
     """A trace that fills the cluster at once; then a job ends every few seconds, others wait."""
     waiting = RUNNING[gpus] // 5 + 3 * TIMED[gpus]
-    jobs = cassini(Kind.SNAPSHOT, RUNNING[gpus] + waiting, gpus, SEED).jobs
+    jobs = cassini(ArrivalKind.SNAPSHOT, RUNNING[gpus] + waiting, gpus, SEED).jobs
 
     def staggered() -> Iterator[Job]:
         for index, job in enumerate(jobs):

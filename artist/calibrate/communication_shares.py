@@ -21,7 +21,7 @@ from artist.estimates.calibration import ModelCalibration
 from artist.estimates.layer_wise import CollectiveTimes, LayerwiseBackend
 from artist.estimates.query import LatencyBackend
 from artist.estimates.query_from_text import Question, on_placement
-from artist.workload.iteration_graph import Node, nodes, schedule
+from artist.workload.iteration_graph import GraphNode, nodes, schedule
 from artist.workload.layers import Workload, quantised
 
 NS_PER_US = 1000.0
@@ -89,7 +89,7 @@ class ShareModel:
     def _played_with(self, workload: Workload, times: CollectiveTimes) -> float:
         graph = nodes(workload)
 
-        def duration_ns(node: Node) -> float:
+        def duration_ns(node: GraphNode) -> float:
             if node.collective is None:
                 return node.compute_us * NS_PER_US or 1.0  # 1 ns without compute, as in a run
             return times.of(node).finish_ns

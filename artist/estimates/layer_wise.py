@@ -15,7 +15,7 @@ import math
 
 from artist.estimates.collective_members import Members, members
 from artist.estimates.query import Burst, Estimate, LatencyBackend, LatencyQuery
-from artist.workload.iteration_graph import Node, Span, nodes, schedule
+from artist.workload.iteration_graph import GraphNode, Span, nodes, schedule
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
 
 NS_PER_US = 1000
@@ -50,7 +50,7 @@ class LayerwiseBackend:
         graph = nodes(query.workload)
         collectives = CollectiveTimes(self._backend, query)
 
-        def duration_ns(node: Node) -> float:
+        def duration_ns(node: GraphNode) -> float:
             if node.collective is None:
                 # ASTRA-sim cuts to whole microseconds, and an empty computation takes a nanosecond.
                 return int(node.compute_us) * NS_PER_US or 1
@@ -77,7 +77,7 @@ class CollectiveTimes:
         self._members: dict[Scope, Members] = {}
         self._estimates: dict[Request, Estimate] = {}
 
-    def of(self, node: Node) -> Estimate:
+    def of(self, node: GraphNode) -> Estimate:
         """The estimate of a collective alone. A collective over one GPU takes no time."""
         assert node.collective is not None
         request = (node.collective, node.comm_bytes, node.scope)
@@ -92,7 +92,7 @@ class CollectiveTimes:
             self._members[scope] = members(self._query.dimensions, degrees, scope)
         return self._members[scope]
 
-    def sent(self, graph: tuple[Node, ...]) -> tuple[int, ...] | None:
+    def sent(self, graph: tuple[GraphNode, ...]) -> tuple[int, ...] | None:
         """Bytes that one GPU sends on each dimension of the query; None if they are not known."""
         total = [0] * len(self._query.dimensions)
         for node in graph:
@@ -105,7 +105,7 @@ class CollectiveTimes:
                 total[dimension] += share
         return tuple(total)
 
-    def profile(self, graph: tuple[Node, ...], spans: list[Span]) -> tuple[Burst, ...] | None:
+    def profile(self, graph: tuple[GraphNode, ...], spans: list[Span]) -> tuple[Burst, ...] | None:
         """Traffic over time: the bytes of each collective, spread over its whole span."""
         bursts = []
         for node, span in zip(graph, spans, strict=True):

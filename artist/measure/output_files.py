@@ -17,7 +17,7 @@ from pathlib import Path
 from artist.errors import ConfigError
 from artist.io.writing import write_whole
 from artist.measure.all_reduces import log_text
-from artist.measure.processes import Measured, Plan
+from artist.measure.processes import MeasuredMachine, MeasurementPlan
 from artist.measure.step import LayerTimes
 
 FILES = ("measured.csv", "layers.csv", "all_reduce.log")
@@ -37,7 +37,7 @@ def check_out(out: Path, *, overwrite: bool) -> None:
         )
 
 
-def write_measured(chosen: Plan, measured: Measured) -> list[Path]:
+def write_measured(chosen: MeasurementPlan, measured: MeasuredMachine) -> list[Path]:
     """Write the three files to the plan's folder and return their paths.
 
     Raises:
@@ -57,7 +57,7 @@ def write_measured(chosen: Plan, measured: Measured) -> list[Path]:
     return [chosen.out / name for name in texts]
 
 
-def _measured_csv(chosen: Plan, measured: Measured) -> str:
+def _measured_csv(chosen: MeasurementPlan, measured: MeasuredMachine) -> str:
     import torch
 
     text = io.StringIO()

@@ -17,15 +17,14 @@ from typing import Any
 
 from artist.errors import BackendError, ConfigError
 from artist.measure.all_reduces import AllReduceTimes, time_all_reduces
-from artist.measure.layers import build
-from artist.measure.step import StepTimes, measure_step
+from artist.measure.step import MeasuredStep, build, measure_step
 from artist.workload.gpus import Precision
 from artist.workload.layers import Parallelism
 from artist.workload.models import canonical, operators, settings, workload
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MeasurementPlan:
     """What to measure and where to write it.
 
     `processes` is the number of processes to spawn here; under torchrun it is not used.
@@ -41,10 +40,10 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredMachine:
     """The result of the first process. `hosts` has the host of each process."""
 
-    step: StepTimes
+    step: MeasuredStep
     points: list[AllReduceTimes]
     hosts: list[str]
     hardware: str
@@ -58,7 +57,7 @@ def plan(
     device: str,
     steps: int,
     largest_bytes: int,
-) -> Plan:
+) -> MeasurementPlan:
     """Check the request against this machine.
 
     Raises:
@@ -86,12 +85,12 @@ def plan(
     if chosen == "cuda" and count > gpus:
         raise ConfigError(f"--processes {count}: this machine has {gpus} GPUs")
     if count < 2 and "RANK" not in os.environ:
-        raise ConfigError("one process has nobody to communicate with; use --processes 2 or more")
+        raise ConfigError("one process has no other to communicate with; use --processes 2 or more")
     backend = "nccl" if chosen == "cuda" and dist.is_nccl_available() else "gloo"
-    return Plan(spec, out, count, backend, chosen, steps, largest_bytes)
+    return MeasurementPlan(spec, out, count, backend, chosen, steps, largest_bytes)
 
 
-def measure(chosen: Plan) -> Measured | None:
+def measure(chosen: MeasurementPlan) -> MeasuredMachine | None:
     """Measure as planned. The result is None on a process of torchrun that is not the first.
 
     Raises:
@@ -101,7 +100,7 @@ def measure(chosen: Plan) -> Measured | None:
         return _worker(int(os.environ.get("LOCAL_RANK", "0")), chosen, None)
     import torch.multiprocessing as mp
 
-    measured: Measured | None = None
+    measured: MeasuredMachine | None = None
     with tempfile.TemporaryDirectory(prefix="artist-measure-") as folder:
         answers = mp.get_context("spawn").SimpleQueue()
         arguments = (chosen, f"file://{folder}/store", answers)
@@ -118,14 +117,16 @@ def measure(chosen: Plan) -> Measured | None:
         return answers.get() if measured is None else measured
 
 
-def _spawned(rank: int, chosen: Plan, store: str, answers: Any) -> None:
+def _spawned(rank: int, chosen: MeasurementPlan, store: str, answers: Any) -> None:
     """The main function of a spawned process."""
     measured = _worker(rank, chosen, (store, rank))
     if measured is not None:
         answers.put(measured)
 
 
-def _worker(local_rank: int, chosen: Plan, store: tuple[str, int] | None) -> Measured | None:
+def _worker(
+    local_rank: int, chosen: MeasurementPlan, store: tuple[str, int] | None
+) -> MeasuredMachine | None:
     """Measure together with the other processes; None except on the first one.
 
     `store` is the address at which spawned processes meet, and the rank of this one. torchrun gives
@@ -156,7 +157,7 @@ def _worker(local_rank: int, chosen: Plan, store: tuple[str, int] | None) -> Mea
         step = measure_step(layers, chosen.steps, chosen.device)
         if dist.get_rank() > 0:
             return None
-        return Measured(step, points, hosts, _hardware(chosen.device))
+        return MeasuredMachine(step, points, hosts, _hardware(chosen.device))
     finally:
         dist.destroy_process_group()
 

@@ -6,6 +6,11 @@
 In the step with collectives, each layer's gradient is all-reduced while the layers before it
 compute their backward pass, as in torch's DistributedDataParallel. Each time is the median over the
 steps; the largest median of all processes counts.
+
+The layers are torch modules with the real shapes of a model of the catalogue. Every operator gets a
+random input of its own shape, not the output of the operator before it. So a step needs no
+knowledge of how the network is connected. Kernels, gradients and their sizes are real. Residual
+additions, activations and pooling are left out, as in the catalogue.
 """
 
 from __future__ import annotations
@@ -16,9 +21,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from artist.measure.layers import MeasuredLayer
+from artist.workload.gpus import Precision
+from artist.workload.operators import Operator, OperatorKind
 
 WARMUP = 2
+
+# Attention is measured with heads of this width, as in BERT and GPT-2.
+_HEAD_WIDTH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,7 @@ class LayerTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class StepTimes:
+class MeasuredStep:
     """Milliseconds of one step."""
 
     compute_ms: float
@@ -40,7 +49,7 @@ class StepTimes:
     layers: tuple[LayerTimes, ...]
 
 
-def measure_step(layers: list[MeasuredLayer], steps: int, device: str) -> StepTimes:
+def measure_step(layers: list[MeasuredLayer], steps: int, device: str) -> MeasuredStep:
     """Measure the step. All processes of the group must call it together."""
     wait = _synchroniser(device)
     without, with_reduces, tails = [], [], []
@@ -54,7 +63,7 @@ def measure_step(layers: list[MeasuredLayer], steps: int, device: str) -> StepTi
             with_reduces.append(whole_ms)
             tails.append(tail_ms)
     compute_ms, total_ms = _slowest(median(without)), _slowest(median(with_reduces))
-    return StepTimes(
+    return MeasuredStep(
         compute_ms=compute_ms,
         # The wait after the last layer is exposed for certain. The difference of two noisy times
         # may be smaller.
@@ -130,3 +139,102 @@ def _synchroniser(device: str) -> Callable[[], None]:
         return
 
     return on_cuda if device == "cuda" else on_cpu
+
+
+@dataclass(slots=True)
+class MeasuredLayer:
+    """One operator: a torch module, its input, and a buffer as large as its gradient."""
+
+    name: str
+    module: Any
+    inputs: Any
+    gradient: Any
+    attention: tuple[int, int, int] | None = None
+    """(batch x heads, positions, head width) of the attention counted with this operator."""
+
+    def forward(self) -> Any:
+        """The layer's output; torch keeps what the backward pass needs."""
+        from torch.nn import functional
+
+        output = self.module(self.inputs)
+        if self.attention is None:
+            return output
+        heads, positions, width = self.attention
+        shape = (heads, positions, width)
+        # Attention's time depends on the shapes only, so one tensor is query, key and value.
+        query = output.reshape(-1)[: heads * positions * width].reshape(shape)
+        scores = functional.scaled_dot_product_attention(query, query, query)
+        return output.sum() + scores.sum()
+
+
+def build(
+    operators: tuple[Operator, ...], batch: int, device: str, precision: Precision
+) -> list[MeasuredLayer]:
+    """The layers of a model on a device, with random weights and inputs."""
+    import torch
+
+    torch.manual_seed(0)
+    torch.set_float32_matmul_precision("high")  # TF32, where a GPU has it
+    dtype = torch.bfloat16 if precision is Precision.BF16 else torch.float32
+    layers = []
+    for operator in operators:
+        module, inputs = _module(operator, batch)
+        gradient = torch.zeros(operator.parameters, device=device, dtype=dtype)
+        if operator.kind is OperatorKind.LOOKUP:
+            inputs = inputs.to(device)
+        else:
+            # A leaf, so that it gets a gradient, as the output of an earlier layer would.
+            inputs = inputs.to(device, dtype).requires_grad_()
+        layers.append(
+            MeasuredLayer(
+                operator.name,
+                module.to(device, dtype),
+                inputs,
+                gradient,
+                _attention(operator, batch),
+            )
+        )
+    return layers
+
+
+def _module(operator: Operator, batch: int) -> tuple[Any, Any]:
+    """The torch module of an operator, and a random input."""
+    import torch
+
+    if operator.conv is not None:
+        conv, image = operator.conv
+        padding = conv.kernel // 2 if conv.padding is None else conv.padding
+        module = torch.nn.Conv2d(
+            image.channels,
+            conv.out,
+            conv.kernel,
+            stride=conv.stride,
+            padding=padding,
+            groups=conv.groups,
+            bias=conv.bias,
+        )
+        inputs = torch.randn(batch, image.channels, image.side, image.side)
+        return module, inputs
+    width = operator.outputs // operator.rows
+    if operator.kind is OperatorKind.LOOKUP:
+        table_rows = operator.parameters // width
+        indices = torch.randint(0, table_rows, (batch * operator.rows,))
+        return torch.nn.Embedding(table_rows, width), indices
+    linear = torch.nn.Linear(operator.inputs // operator.rows, width)
+    inputs = torch.randn(batch * operator.rows, operator.inputs // operator.rows)
+    return linear, inputs
+
+
+def _attention(operator: Operator, batch: int) -> tuple[int, int, int] | None:
+    """The shape of the attention that an operator's arithmetic includes; None if it has none.
+
+    The catalogue adds the multiply-adds of attention to those of a matrix. So such an operator has
+    more of them than its matrix alone.
+    """
+    if operator.kind is not OperatorKind.MATMUL or operator.rows == 1:
+        return None
+    hidden = operator.outputs // operator.rows
+    extra = operator.macs - operator.inputs * hidden
+    if extra <= 0 or hidden % _HEAD_WIDTH:
+        return None
+    return batch * hidden // _HEAD_WIDTH, operator.rows, _HEAD_WIDTH

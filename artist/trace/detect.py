@@ -14,7 +14,6 @@ from artist.errors import TraceError
 from artist.registry import UnknownNameError
 from artist.trace.foreign.formats import FOREIGN_FORMATS, ForeignFormat, Layout
 from artist.trace.native.alike import alike
-from artist.trace.native.file_bytes import is_json, is_parquet
 from artist.trace.native.formats import OWN_FORMATS, OwnFormat, check_columns
 from artist.trace.native.mapping import (
     TraceMapping,
@@ -24,7 +23,14 @@ from artist.trace.native.mapping import (
     renamed,
     without_others,
 )
-from artist.trace.native.read_table import first_line, read_csv, read_lines, read_table
+from artist.trace.native.read_table import (
+    first_line,
+    is_json,
+    is_parquet,
+    read_csv,
+    read_lines,
+    read_table,
+)
 from artist.trace.native.table import Table
 
 Format: TypeAlias = OwnFormat | ForeignFormat

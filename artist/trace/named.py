@@ -14,9 +14,9 @@ from artist.errors import ConfigError, shortened
 from artist.io.reading import exists
 from artist.io.shipped import resource
 from artist.registry import Entry, Registry
-from artist.trace.foreign.fill_options import Rules
-from artist.trace.native.file_bytes import read_data
+from artist.trace.choices import Rules
 from artist.trace.native.mapping import mapping_for
+from artist.trace.native.read_table import read_data
 from artist.trace.native.trace import Trace, content_digest
 from artist.trace.read import read_trace
 

@@ -15,18 +15,22 @@ foreign formats. Times are seconds. A name of a model stays as the file has it;
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from artist.errors import TraceError
+from artist.errors import ConfigError, TraceError
+from artist.io.documents import validate
+from artist.io.reading import is_file
+from artist.trace.choices import Rules
 from artist.trace.detect import Format, format_named, open_table, recognise
-from artist.trace.foreign.fill_options import Rules
 from artist.trace.foreign.formats import ForeignFormat
 from artist.trace.native.assemble import assemble_own
-from artist.trace.native.file_bytes import read_data
 from artist.trace.native.formats import OwnFormat
-from artist.trace.native.mapping import TraceMapping, in_words
+from artist.trace.native.mapping import TraceMapping, beside, in_words, mapping_for
 from artist.trace.native.plain_csv import plain_table
+from artist.trace.native.read_table import read_data
 from artist.trace.native.trace import Trace, content_digest
 
 
@@ -98,3 +102,37 @@ def _with_models(trace: Trace, rules: Rules) -> Trace:
     from artist.trace.foreign.fill import with_models
 
     return with_models(trace, rules)
+
+
+def write_mapping(
+    trace: Path, format_: str | None, given: Mapping[str, Any], *, overwrite: bool = False
+) -> Path:
+    """Write `FILE.columns.yaml` beside a trace (`artist trace columns`), if that reads the trace.
+
+    `given` are the entries of the mapping (`native.mapping.TraceMapping`); `columns` may name a
+    mapping file, whose entries stay if they are not given anew. Returns the path.
+
+    Raises:
+        ConfigError: nothing given, a bad entry, or a file that is not to be overwritten.
+        TraceError: the trace cannot be read so.
+    """
+    path = beside(trace)
+    if is_file(path) and not overwrite:
+        raise ConfigError(f"{path}: exists already; change it, or replace it with --overwrite")
+    if isinstance(given.get("columns"), str):
+        mapping, _ = mapping_for(trace, **given)
+    else:
+        mapping = validate(given, TraceMapping, "mapping of a trace")
+    if format_ is not None:
+        mapping = mapping.model_copy(update={"format": format_named(format_).id})
+    elif not given:
+        raise ConfigError(f"{path}: nothing to write; give --columns, --units, --models or --from")
+    required = frozenset(given.get("models") or ())
+    read_trace(trace, rules=Rules(required=required), mapping=mapping)
+    import yaml
+
+    from artist.io.writing import write_whole
+
+    entries = mapping.model_dump(exclude_defaults=True)
+    write_whole(path, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True))
+    return path

@@ -1,7 +1,7 @@
 """The catalogue of models: one row for each, with its network, its paper and how it is trained.
 
-The operators of the networks stand in `convnets.py`, `encoders.py`, `decoders.py` and
-`sparse_inputs.py`. `models.py` finds a row by name.
+The operators of the networks stand in `convnets.py`, `transformers.py` and `sparse_inputs.py`.
+`models.py` finds a row by name.
 
 Sources of the batch sizes: those of image models are from torchvision's published recipes
 (references/classification, 8 GPUs). That of BERT is the batch of the BERT jobs in Dally's
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from artist.workload import convnets, decoders, encoders, sparse_inputs
+from artist.workload import convnets, sparse_inputs, transformers
 from artist.workload.operators import Operator
 from artist.workload.settings import Settings
 
@@ -68,7 +68,7 @@ ROWS = (
         "bert-large",
         "BERT-large uncased with embeddings and pooler, sequences of 384",
         "arXiv:1810.04805",
-        encoders.bert_large,
+        transformers.bert_large,
         replace(_PLAIN, sequence=384),
         ("bert",),
         positions=512,
@@ -90,7 +90,7 @@ ROWS = (
         "bert-base",
         "BERT-base uncased with embeddings and pooler, sequences of 384",
         "arXiv:1810.04805",
-        encoders.bert_base,
+        transformers.bert_base,
         replace(_TEXT, batch=12, sequence=384),
         positions=512,
     ),
@@ -99,7 +99,7 @@ ROWS = (
         "roberta-base",
         "RoBERTa-base",
         "arXiv:1907.11692",
-        encoders.roberta_base,
+        transformers.roberta_base,
         _TEXT,
         ("roberta",),
         positions=512,
@@ -108,7 +108,7 @@ ROWS = (
         "roberta-large",
         "RoBERTa-large",
         "arXiv:1907.11692",
-        encoders.roberta_large,
+        transformers.roberta_large,
         _TEXT,
         positions=512,
     ),
@@ -117,7 +117,7 @@ ROWS = (
         "camembert",
         "CamemBERT-base",
         "arXiv:1911.03894",
-        encoders.camembert,
+        transformers.camembert,
         replace(_TEXT, batch=32),
         ("camembert-base",),
         positions=512,
@@ -127,7 +127,7 @@ ROWS = (
         "xlm",
         "XLM-100, 100 languages",
         "arXiv:1901.07291",
-        encoders.xlm,
+        transformers.xlm,
         Settings(batch=64, sequence=256),
         ("xlm-100",),
         positions=512,
@@ -137,7 +137,7 @@ ROWS = (
         "transformer-xl",
         "Transformer-XL base for WikiText-103, with memory",
         "arXiv:1901.02860",
-        decoders.transformer_xl,
+        transformers.transformer_xl,
         Settings(batch=15, sequence=150),
         ("txl",),
     ),
@@ -146,7 +146,7 @@ ROWS = (
         "gpt1",
         "GPT-1",
         "Radford et al. 2018",
-        decoders.gpt1,
+        transformers.gpt1,
         Settings(batch=64, sequence=512),
         ("gpt", "openai-gpt"),
         positions=512,
@@ -156,7 +156,7 @@ ROWS = (
             name,
             f"GPT-2 {size} (batch assumed)",
             "Radford et al. 2019",
-            decoders.gpt2(name),
+            transformers.GPT2[name].build,
             _GPT,
             aliases,
             positions=1024,
@@ -172,7 +172,7 @@ ROWS = (
         "gpt2-moe",
         "GPT-2 small, 8 experts in every other block (batch assumed)",
         "arXiv:2101.03961",
-        decoders.gpt2_moe,
+        transformers.gpt2_moe,
         replace(_GPT, experts=8),
         positions=1024,
     ),
@@ -180,7 +180,7 @@ ROWS = (
         "gpt-moe-128",
         "GPT 350M with 128 experts in every other block (batch assumed)",
         "arXiv:2201.05596",
-        decoders.gpt_moe,
+        transformers.gpt_moe,
         Settings(batch=4, sequence=2048, precision="bf16", experts=128),
         positions=2048,
     ),
@@ -188,7 +188,7 @@ ROWS = (
         "gpt3-xl",
         "GPT-3 XL, 1.3B, on one GPU (batch assumed)",
         "arXiv:2005.14165",
-        decoders.gpt3_xl,
+        transformers.gpt3_xl,
         Settings(batch=4, sequence=2048, precision="bf16"),
         positions=2048,
     ),
@@ -198,7 +198,7 @@ ROWS = (
         "gpt3-175b",
         "GPT-3 175B over tensor groups of 8 and 12 pipeline stages",
         "arXiv:2005.14165",
-        decoders.gpt3,
+        transformers.gpt3,
         Settings(
             batch=384,
             sequence=2048,
@@ -215,7 +215,7 @@ ROWS = (
             name,
             f"Llama {size}, sharded (batch assumed)",
             paper,
-            decoders.llama(name),
+            transformers.LLAMA[name].build,
             _LLAMA,
             aliases,
         )

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from artist.workload.operators import Kind, Operator
+from artist.workload.operators import Operator, OperatorKind
 
 
 class Precision(StrEnum):
@@ -47,7 +47,7 @@ class Gpu:
 
     name: str
     peak_flops: float
-    efficiency: Mapping[Kind, float]
+    efficiency: Mapping[OperatorKind, float]
     memory_bytes_per_s: float | None = None
     width: int = 4
 
@@ -60,7 +60,7 @@ class Gpu:
         if self.memory_bytes_per_s is None:
             return arithmetic_us
         elements = batch * (operator.inputs + operator.outputs)
-        if operator.kind is not Kind.LOOKUP:
+        if operator.kind is not OperatorKind.LOOKUP:
             elements += operator.parameters
         else:
             elements += batch * operator.outputs  # the rows are read, then written
@@ -71,11 +71,11 @@ class Gpu:
 # NVIDIA's DeepLearningExamples publish, times the FLOPs counted here: ResNet-50 v1.5 at
 # 938 images/s is 23.0 TFLOP/s, BERT-large on SQuAD at 61.5 sequences/s is 45.4 TFLOP/s.
 # Depthwise convolutions and small batches reach less; this is left out.
-_TF32_SHARES = MappingProxyType({Kind.CONVOLUTION: 0.147, Kind.MATMUL: 0.291})
+_TF32_SHARES = MappingProxyType({OperatorKind.CONVOLUTION: 0.147, OperatorKind.MATMUL: 0.291})
 # Shares of the peak in BF16. Matrix multiplications reach 137 of 312 TFLOP/s when a GPT of
 # 1.7 billion parameters is trained (arXiv:2104.04473, table 1). Convolutions are assumed to
 # reach the same share as in TF32.
-_BF16_SHARES = MappingProxyType({Kind.CONVOLUTION: 0.147, Kind.MATMUL: 0.44})
+_BF16_SHARES = MappingProxyType({OperatorKind.CONVOLUTION: 0.147, OperatorKind.MATMUL: 0.44})
 
 # (name, peak TF32, peak BF16, memory) in FLOP/s and bytes/s. The shares above were measured on
 # the A100 and are assumed for the other GPUs. In practice those reach smaller shares, so

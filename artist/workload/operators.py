@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 
-class Kind(Enum):
+class OperatorKind(Enum):
     """How an operator uses the GPU. This decides which share of the peak it reaches."""
 
     CONVOLUTION = auto()
@@ -40,7 +40,7 @@ class Operator:
     """A layer with parameters. `macs`, `inputs` and `outputs` are for one sample, forward."""
 
     name: str
-    kind: Kind
+    kind: OperatorKind
     parameters: int
     """Trainable parameters. For an EXPERT, those of all `experts` together."""
     macs: int
@@ -102,7 +102,7 @@ class Conv:
         result = self.output(image)
         return Operator(
             name,
-            Kind.CONVOLUTION,
+            OperatorKind.CONVOLUTION,
             weights + per_channel * self.out,
             weights * result.side**2,
             image.elements,
@@ -129,7 +129,7 @@ def linear(
     per_output = bias + 2 * norm
     return Operator(
         name,
-        Kind.MATMUL,
+        OperatorKind.MATMUL,
         weights + per_output * outputs,
         rows * weights,
         rows * inputs,
@@ -145,4 +145,4 @@ def lookup(name: str, table_rows: int, width: int, *, rows: int = 1, extra: int 
     `rows` of its rows are looked up per sample. Its gradient is sent dense, as a whole table.
     """
     parameters = table_rows * width + extra
-    return Operator(name, Kind.LOOKUP, parameters, 0, rows, rows * width, rows=rows)
+    return Operator(name, OperatorKind.LOOKUP, parameters, 0, rows, rows * width, rows=rows)

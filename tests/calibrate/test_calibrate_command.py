@@ -163,7 +163,7 @@ def test_an_unknown_kind_of_measurements_is_refused(artist: Run, tmp_path: Path)
     assert "kind is 'guessed', expected measured or paper" in done.stderr
 
 
-def test_a_fraction_in_the_place_of_a_percentage_is_doubted(artist: Run, tmp_path: Path) -> None:
+def test_a_fraction_in_place_of_a_percentage_gives_a_warning(artist: Run, tmp_path: Path) -> None:
     path = written(tmp_path, "resnet50,8,0.045,fit,", "resnet18,8,0.1,fit,")
     done = artist("calibrate", "--all", "--measured", path, "--fabric", "a100")
     assert done.returncode == 0, done.stderr

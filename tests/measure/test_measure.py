@@ -76,7 +76,7 @@ def test_two_processes_measure_what_calibrate_reads(tmp_path: Path) -> None:
     [
         (("--model", "resnet51"), "unknown model 'resnet51'"),
         (("--model", "llama2-7b"), "is not data-parallel"),
-        (("--model", "graphsage", "--processes", "1"), "nobody to communicate with"),
+        (("--model", "graphsage", "--processes", "1"), "no other to communicate with"),
     ],
 )
 def test_what_cannot_be_measured_is_said(

@@ -8,11 +8,11 @@ from statistics import median
 import pytest
 
 from artist.errors import ConfigError
-from artist.trace.synthetic.cassini import DIVIDED, MICROBATCHES, TABLE_3, Row, cassini
-from artist.trace.synthetic.shapes import Kind
+from artist.trace.choices import ArrivalKind
+from artist.trace.synthetic.cassini import DIVIDED, MICROBATCHES, TABLE_3, Table3Row, cassini
 from artist.workload.models import canonical, settings
 
-MANY = cassini(Kind.POISSON, 2_000, 24, 0, 0.9).jobs
+MANY = cassini(ArrivalKind.POISSON, 2_000, 24, 0, 0.9).jobs
 
 
 def test_thirteen_models_are_equally_likely() -> None:
@@ -30,7 +30,7 @@ def test_workers_and_iterations_span_their_ranges() -> None:
 
 
 @pytest.mark.parametrize("row", TABLE_3, ids=lambda row: row.model)
-def test_batches_span_those_of_table_3(row: Row) -> None:
+def test_batches_span_those_of_table_3(row: Table3Row) -> None:
     batches = {settings(job.model).batch for job in MANY if job.model.startswith(f"{row.model}@")}
     ends = [settings(row.spec(batch)).batch for batch in (row.least, row.most)]
     reach = (ends[1] - ends[0]) * 0.1
@@ -53,29 +53,29 @@ def test_the_load_is_what_was_asked_for() -> None:
 
 
 def test_a_snapshot_is_there_at_the_start() -> None:
-    assert {job.arrival_s for job in cassini(Kind.SNAPSHOT, 9, 24, 0).jobs} == {0.0}
+    assert {job.arrival_s for job in cassini(ArrivalKind.SNAPSHOT, 9, 24, 0).jobs} == {0.0}
 
 
 def test_a_dynamic_trace_has_two_sets() -> None:
-    jobs = cassini(Kind.DYNAMIC, 9, 24, 0).jobs
+    jobs = cassini(ArrivalKind.DYNAMIC, 9, 24, 0).jobs
     assert [job.arrival_s for job in jobs[:5]] == [0.0] * 5
     (later_s,) = {job.arrival_s for job in jobs[5:]}
     assert later_s == pytest.approx(median(job.ideal_s for job in jobs[:5]))
 
 
 def test_the_kinds_draw_the_same_jobs() -> None:
-    kinds = (cassini(Kind.SNAPSHOT, 9, 24, 3), cassini(Kind.POISSON, 9, 24, 3, 1.0))
+    kinds = (cassini(ArrivalKind.SNAPSHOT, 9, 24, 3), cassini(ArrivalKind.POISSON, 9, 24, 3, 1.0))
     one, two = ([(job.model, job.gpus, job.iterations) for job in x.jobs] for x in kinds)
     assert one == two
 
 
 def test_seeds_differ_and_repeat() -> None:
-    digests = [cassini(Kind.DYNAMIC, 9, 24, seed).digest for seed in (0, 0, 1)]
+    digests = [cassini(ArrivalKind.DYNAMIC, 9, 24, seed).digest for seed in (0, 0, 1)]
     assert digests[0] == digests[1] != digests[2]
 
 
 def test_no_job_is_larger_than_the_cluster() -> None:
-    assert max(job.gpus for job in cassini(Kind.SNAPSHOT, 100, 6, 0).jobs) == 6
+    assert max(job.gpus for job in cassini(ArrivalKind.SNAPSHOT, 100, 6, 0).jobs) == 6
 
 
 def test_every_model_is_spelt_as_the_catalogue_reads_it() -> None:
@@ -85,21 +85,21 @@ def test_every_model_is_spelt_as_the_catalogue_reads_it() -> None:
 @pytest.mark.parametrize(
     ("kind", "jobs", "load"),
     [
-        (Kind.POISSON, 9, None),
-        (Kind.SNAPSHOT, 9, 0.9),
-        (Kind.POISSON, 0, 0.9),
-        (Kind.POISSON, 9, -1.0),
-        (Kind.POISSON, 9, float("nan")),
-        (Kind.POISSON, 9, 1e-12),
+        (ArrivalKind.POISSON, 9, None),
+        (ArrivalKind.SNAPSHOT, 9, 0.9),
+        (ArrivalKind.POISSON, 0, 0.9),
+        (ArrivalKind.POISSON, 9, -1.0),
+        (ArrivalKind.POISSON, 9, float("nan")),
+        (ArrivalKind.POISSON, 9, 1e-12),
     ],
 )
-def test_bad_numbers_are_refused(kind: Kind, jobs: int, load: float | None) -> None:
+def test_bad_numbers_are_refused(kind: ArrivalKind, jobs: int, load: float | None) -> None:
     with pytest.raises(ConfigError):
         cassini(kind, jobs, 24, 0, load)
 
 
 def test_divided_models_are_gpts_on_pairs() -> None:
-    jobs = cassini(Kind.POISSON, 300, 24, 0, 0.9, divided=True).jobs
+    jobs = cassini(ArrivalKind.POISSON, 300, 24, 0, 0.9, divided=True).jobs
     assert {job.gpus for job in jobs} == {2, 4, 6, 8, 10, 12}
     chosen = {job.model.partition("@")[0]: settings(job.model) for job in jobs}
     assert set(chosen) == {row.model for row in DIVIDED}
@@ -114,4 +114,4 @@ def test_divided_models_are_gpts_on_pairs() -> None:
 
 def test_one_gpu_holds_no_divided_model() -> None:
     with pytest.raises(ConfigError, match="needs 2"):
-        cassini(Kind.DYNAMIC, 3, 1, 0, divided=True)
+        cassini(ArrivalKind.DYNAMIC, 3, 1, 0, divided=True)

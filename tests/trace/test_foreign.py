@@ -8,8 +8,8 @@ import pytest
 from foreign_samples import FILES
 
 from artist.errors import ConfigError, TraceError
+from artist.trace.choices import Fractional, Rules
 from artist.trace.foreign.fill import steps
-from artist.trace.foreign.fill_options import Fractional, Rules
 from artist.trace.named import open_trace
 from artist.trace.native.trace import check_models
 from artist.trace.read import read_trace

@@ -11,12 +11,12 @@ import pytest
 from artist.config import Scenario
 from artist.errors import ConfigError, TraceError
 from artist.run import simulate
-from artist.trace.foreign.fill_options import Rules
-from artist.trace.mapping_file import write_mapping
+from artist.trace.choices import Rules
 from artist.trace.named import Given, open_trace
 from artist.trace.native.alike import alike, unit_in
 from artist.trace.native.mapping import beside, mapping_for
 from artist.trace.native.trace import Trace, check_models
+from artist.trace.read import write_mapping
 from artist.workload.job import Job
 
 OWN = """\

@@ -6,10 +6,10 @@ import pytest
 
 from artist.errors import TraceError
 from artist.trace.native import plain_csv as plain
-from artist.trace.native.file_bytes import MAX_LINE_BYTES
-from artist.trace.native.writer import write_csv
+from artist.trace.native.read_table import MAX_LINE_BYTES
 from artist.trace.read import read_trace
 from artist.trace.synthetic.generate import synth
+from artist.trace.writer import write_csv
 
 HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s,user,gpus_min,restart_s"
 OK = "a,0,1,VGG,10,0.5,ann,,"
@@ -94,7 +94,7 @@ def test_a_long_line_is_named(tmp_path: Path) -> None:
 def test_a_json_too_large_to_parse_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("artist.trace.native.file_bytes.MAX_JSON_BYTES", 2**20)
+    monkeypatch.setattr("artist.trace.native.read_table.MAX_JSON_BYTES", 2**20)
     path = tmp_path / "t.json"
     path.write_text("[" + " " * 2**20 + "]")
     with pytest.raises(TraceError, match=r"t\.json: more than 1 MiB; split the trace"):

@@ -14,7 +14,7 @@ from artist.trace.arrivals import with_arrivals
 from artist.trace.named import builtin, open_trace
 from artist.trace.read import read_trace
 from artist.trace.stats import QUANTILES, stats
-from artist.trace.synthetic.families import BATCH, COMPUTE_S, WEEK, Family
+from artist.trace.synthetic.families import BATCH, COMPUTE_S, WEEK, WorkloadFamily
 from artist.trace.synthetic.generate import synth, synth_jobs
 from artist.workload.models import canonical
 
@@ -117,7 +117,7 @@ def test_step_lengths_are_in_the_measured_range() -> None:
 
 
 @pytest.mark.parametrize("family", [BATCH, WEEK], ids=lambda family: family.id)
-def test_a_family_is_a_summary_not_a_trace(family: Family) -> None:
+def test_a_family_is_a_summary_not_a_trace(family: WorkloadFamily) -> None:
     assert sum(len(demand.knots) for demand in family.demands) <= 32
     for demand in family.demands:
         shares, times_s = zip(*demand.knots, strict=True)
@@ -187,7 +187,7 @@ def test_a_million_jobs_are_written_in_little_memory(tmp_path: Path) -> None:
     code = (
         "import re, sys; from pathlib import Path; "
         "from artist.trace.synthetic.generate import synth_jobs; "
-        "from artist.trace.native.writer import write_csv; "
+        "from artist.trace.writer import write_csv; "
         "write_csv(synth_jobs(1_000_000, 0.9, 1024, seed=0), Path(sys.argv[1])); "
         # Not ru_maxrss, which a child inherits from the process that forked it.
         "status = Path('/proc/self/status').read_text(); "

@@ -4,7 +4,7 @@ import pytest
 
 from artist.workload.gpus import GPU_NAMES, Precision, gpu
 from artist.workload.models import workload
-from artist.workload.operators import Conv, Image, Kind, linear, lookup
+from artist.workload.operators import Conv, Image, OperatorKind, linear, lookup
 
 A100 = gpu("a100", Precision.TF32, roofline=True)
 
@@ -23,7 +23,7 @@ def test_a_depthwise_convolution_is_bound_by_memory() -> None:
 
 def test_a_lookup_reads_and_writes_its_rows_alone() -> None:
     layer = lookup("table", 10**6, 16)
-    assert layer.kind is Kind.LOOKUP
+    assert layer.kind is OperatorKind.LOOKUP
     # An index in, a row read, a row written.
     assert A100.compute_us(layer, 100) == pytest.approx(4 * 100 * (1 + 16 + 16) / 2.039e12 * 1e6)
 

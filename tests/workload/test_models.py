@@ -6,7 +6,7 @@ from artist.errors import ConfigError
 from artist.workload.gpus import Precision, gpu
 from artist.workload.layers import Collective, Parallelism, quantised
 from artist.workload.models import canonical, catalogue, model_names, parameters, summary, workload
-from artist.workload.operators import Conv, Image, Kind, linear
+from artist.workload.operators import Conv, Image, OperatorKind, linear
 
 A100 = gpu("a100", Precision.TF32, roofline=False)
 
@@ -155,7 +155,7 @@ def test_one_linear_layer_by_hand() -> None:
     layer = linear("q", 1024, 1024, rows=384, norm=True)
     assert layer.parameters == 1024 * 1024 + 3 * 1024
     assert layer.macs == 384 * 1024 * 1024
-    assert layer.kind is Kind.MATMUL
+    assert layer.kind is OperatorKind.MATMUL
 
 
 def test_iterations_take_what_nvidia_measured() -> None:

@@ -12,8 +12,7 @@ from artist.cli import trace_options
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, note, print_facts
 from artist.errors import ConfigError
-from artist.trace.foreign.fill_options import Fractional, Rules
-from artist.trace.synthetic.shapes import Kind, Shape
+from artist.trace.choices import ArrivalKind, Fractional, Rules, Shape
 
 if TYPE_CHECKING:
     from artist.trace.native.trace import Trace
@@ -55,7 +54,7 @@ def validate(
     from artist.trace.stats import validate
 
     trace = _open(context.params, Rules(seed, None, fractional, job_table))
-    _show("valid", validate(trace), format_)
+    _print_facts("valid", validate(trace), format_)
 
 
 @app.command()
@@ -76,8 +75,8 @@ def stats(
     from artist.trace.stats import stats
 
     trace = _open(context.params, Rules(seed, None, fractional, job_table))
-    _show(source, stats(trace), format_)
-    _say_what_is_unknown(trace)
+    _print_facts(source, stats(trace), format_)
+    _note_unknown_models(trace)
 
 
 @app.command()
@@ -100,9 +99,9 @@ def convert(
     overwrite: Overwrite = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
-    """Write a trace in another format; says what was filled in, dropped and lost."""
+    """Write a trace in another format; reports what was filled in, dropped and lost."""
     from artist.io.writing import check_new_file
-    from artist.trace.write import output_format, write_trace
+    from artist.trace.writer import output_format, write_trace
 
     chosen = output_format(out, to)
     check_new_file(out, "--out", overwrite=overwrite)
@@ -118,7 +117,7 @@ def convert(
         "lost": list(lost),
         "warnings": list(trace.warnings),
     }
-    _show(str(out), facts, format_)
+    _print_facts(str(out), facts, format_)
 
 
 @app.command()
@@ -131,16 +130,16 @@ def columns(
     models: trace_options.Models = None,
     model_rule: trace_options.ModelRule = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a mapping file that is there.")
+        bool, typer.Option("--overwrite", help="Replace an existing mapping file.")
     ] = False,
 ) -> None:
-    """Write what the flags say into FILE.columns.yaml, which is read with FILE from then on."""
-    from artist.trace.mapping_file import write_mapping
+    """Write the mapping that the flags give to FILE.columns.yaml, which is then read with FILE."""
+    from artist.trace.read import write_mapping
 
     given = trace_options.given_of(context.params)
     path = write_mapping(source, from_, given, overwrite=overwrite)
     trace = _open({"source": str(source), "from_": None}, Rules())
-    _show(str(path), {"jobs": len(trace.jobs), "mapped": list(trace.mapped)}, Format.TABLE)
+    _print_facts(str(path), {"jobs": len(trace.jobs), "mapped": list(trace.mapped)}, Format.TABLE)
 
 
 @app.command()
@@ -158,8 +157,8 @@ def synth(
         ),
     ] = Shape.SENSETIME,
     arrivals: Annotated[
-        Kind, typer.Option(help="Others than poisson: for --shape cassini.")
-    ] = Kind.POISSON,
+        ArrivalKind, typer.Option(help="Others than poisson: for --shape cassini.")
+    ] = ArrivalKind.POISSON,
     divided: Annotated[
         bool, typer.Option("--divided", help="For --shape cassini: GPTs divided among GPUs.")
     ] = False,
@@ -181,12 +180,13 @@ def synth(
 ) -> None:
     """Generate a trace: jobs of some shape, with Poisson arrivals or together."""
     from artist.io.writing import check_new_file
-    from artist.trace.native.writer import write_csv, write_parquet
     from artist.trace.synthetic.cassini import cassini
     from artist.trace.synthetic.generate import synth_jobs
+    from artist.trace.writer import write_native
 
+    of_cassini = arrivals is not ArrivalKind.POISSON or divided
     if shape is Shape.WAREHOUSE:
-        if (load, cluster, data) != (None, None, None) or arrivals is not Kind.POISSON or divided:
+        if of_cassini or (load, cluster, data) != (None, None, None):
             raise ConfigError(
                 "--shape warehouse: it has --jobs, --gpus, --tables, --regions and --seed; leave "
                 "out other options"
@@ -200,10 +200,10 @@ def synth(
         shape is not Shape.MAST or data is None or cluster is None
     ):
         raise ConfigError("--data and --cluster belong together, and to --shape mast-synth")
-    write = write_parquet if out.suffix == ".parquet" else write_csv
     if shape is Shape.CASSINI:
-        write(iter(cassini(arrivals, jobs, gpus, seed, load, divided=divided).jobs), out)
-    elif arrivals is not Kind.POISSON or load is None or divided:
+        made = cassini(arrivals, jobs, gpus, seed, load, divided=divided)
+        write_native(iter(made.jobs), out)
+    elif of_cassini or load is None:
         raise ConfigError(
             f"--shape {shape}: it has Poisson arrivals at a --load; give --load, and --arrivals "
             "and --divided only with --shape cassini"
@@ -211,7 +211,7 @@ def synth(
     elif shape is Shape.MAST:
         _write_mast(jobs, load, gpus, seed, out, data, cluster, overwrite=overwrite)
     else:
-        write(synth_jobs(jobs, load, gpus, seed), out)
+        write_native(synth_jobs(jobs, load, gpus, seed), out)
     note(f"wrote {jobs} jobs to {out}")
 
 
@@ -250,8 +250,8 @@ def _write_mast(
     """Write a workload like MAST's, and its tables if they are asked for."""
     from artist.cluster.cluster_file import load_cluster
     from artist.io.writing import check_new_file, write_whole
-    from artist.trace.native.writer import write_csv, write_parquet
     from artist.trace.synthetic.mast import data_file, mast_synth
+    from artist.trace.writer import write_native
 
     if data is not None:
         check_new_file(data, "--data", overwrite=overwrite)
@@ -259,12 +259,11 @@ def _write_mast(
     if data is not None and cluster is not None:
         write_whole(data, data_file(workload, load_cluster(cluster)))
         note(f"wrote {len(workload.partitions)} partitions to {data}")
-    write = write_parquet if out.suffix == ".parquet" else write_csv
-    write(workload.trace.jobs, out)
+    write_native(workload.trace.jobs, out)
 
 
 def _open(parameters: Mapping[str, Any], rules: Rules) -> Trace:
-    """The trace that a command's parameters name. Says what was drawn at random."""
+    """The trace that a command's parameters name. Notes what was drawn at random."""
     from artist.trace.named import Given, open_trace
 
     given = Given(**trace_options.given_of(parameters))
@@ -275,8 +274,8 @@ def _open(parameters: Mapping[str, Any], rules: Rules) -> Trace:
     return trace
 
 
-def _say_what_is_unknown(trace: Trace) -> None:
-    """Say before `artist sim` does that it will refuse models of this trace."""
+def _note_unknown_models(trace: Trace) -> None:
+    """Warn that `artist sim` will refuse this trace, if the catalogue lacks one of its models."""
     from artist.errors import TraceError
     from artist.trace.native.trace import check_models
 
@@ -286,7 +285,7 @@ def _say_what_is_unknown(trace: Trace) -> None:
         note(f"note: artist sim will refuse this trace: {refusal}")
 
 
-def _show(title: str, facts: Mapping[str, object], format_: Format) -> None:
+def _print_facts(title: str, facts: Mapping[str, object], format_: Format) -> None:
     """Print facts; in the table, a list has one line per element."""
     if format_ is Format.TABLE:
         facts = {

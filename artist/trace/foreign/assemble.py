@@ -13,8 +13,8 @@ import numpy as np
 
 from artist.errors import TraceError
 from artist.garbage_collector import many_objects
+from artist.trace.choices import Fractional, Rules
 from artist.trace.foreign.fill import check_rules, fill_models, steps
-from artist.trace.foreign.fill_options import Fractional, Rules
 from artist.trace.foreign.formats import ForeignFormat
 from artist.trace.foreign.rows import (
     NO_ID,

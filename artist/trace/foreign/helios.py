@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from artist.trace.foreign.fill_options import Rules
+from artist.trace.choices import Rules
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
@@ -20,7 +20,7 @@ from artist.trace.foreign.rows import (
     STILL_RUNNING,
     ForeignJob,
     JobOrReason,
-    Row,
+    TraceRow,
     rows,
 )
 from artist.trace.native.table import Table
@@ -34,7 +34,7 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
     return map(_job, rows(table))
 
 
-def _job(row: Row) -> JobOrReason:
+def _job(row: TraceRow) -> JobOrReason:
     if not row.gpus("gpu_num"):
         return CPU_ONLY
     submit_s = row.moment("submit_time")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from artist.trace.foreign.fill_options import Rules
+from artist.trace.choices import Rules
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
@@ -21,7 +21,7 @@ from artist.trace.foreign.rows import (
     STILL_RUNNING,
     ForeignJob,
     JobOrReason,
-    Row,
+    TraceRow,
     rows,
 )
 from artist.trace.native.table import Table
@@ -45,7 +45,7 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
     return map(_job, rows(table))
 
 
-def _job(row: Row) -> JobOrReason:
+def _job(row: TraceRow) -> JobOrReason:
     gpus = row.gpus("num_gpu")
     if not gpus:
         return CPU_ONLY

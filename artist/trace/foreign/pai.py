@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from artist.errors import TraceError
-from artist.trace.foreign.fill_options import Rules
+from artist.trace.choices import Rules
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
@@ -28,11 +28,10 @@ from artist.trace.foreign.rows import (
     STILL_RUNNING,
     ForeignJob,
     JobOrReason,
-    Row,
+    TraceRow,
     rows,
 )
-from artist.trace.native.file_bytes import read_data
-from artist.trace.native.read_table import read_csv
+from artist.trace.native.read_table import read_csv, read_data
 from artist.trace.native.table import MAX_GPUS, Table
 
 COLUMNS = (
@@ -61,14 +60,16 @@ def fits(cells: list[str]) -> bool:
 def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
     """Jobs, and reasons why jobs are dropped; a job counts once, whatever its number of tasks."""
     submissions = _job_table(rules.job_table) if rules.job_table else {}
-    tasks_of: dict[str, list[Row]] = {}
+    tasks_of: dict[str, list[TraceRow]] = {}
     for row in rows(table):
         tasks_of.setdefault(row.text("job_name"), []).append(row)
     for name, tasks in tasks_of.items():
         yield _job(name, tasks, submissions)
 
 
-def _job(name: str, tasks: list[Row], submissions: dict[str, tuple[str, float]]) -> JobOrReason:
+def _job(
+    name: str, tasks: list[TraceRow], submissions: dict[str, tuple[str, float]]
+) -> JobOrReason:
     """The job made of these tasks. `submissions` are the user and arrival (s) of known jobs."""
     demands = [(task, *_gpus(task)) for task in tasks]
     on_gpus = [task for task, gpus, _ in demands if gpus]
@@ -92,7 +93,7 @@ def _job(name: str, tasks: list[Row], submissions: dict[str, tuple[str, float]])
     return ForeignJob(first, name, submit_s, gpus, run_s, user=user, shared=shared)
 
 
-def _gpus(task: Row) -> tuple[int, bool]:
+def _gpus(task: TraceRow) -> tuple[int, bool]:
     """GPUs of a task, and whether its instances share GPUs.
 
     The demand of each instance is rounded up to whole GPUs.

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from artist.trace.foreign.fill_options import Rules
+from artist.trace.choices import Rules
 from artist.trace.foreign.rows import (
     FAILED_FIRST,
     NEVER_STARTED,
     STILL_RUNNING,
     ForeignJob,
     JobOrReason,
-    Row,
+    TraceRow,
     rows,
 )
 from artist.trace.native.table import MAX_GPUS, Table
@@ -41,7 +41,7 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
     return map(_job, rows(table))
 
 
-def _job(row: Row) -> JobOrReason:
+def _job(row: TraceRow) -> JobOrReason:
     submit_s = row.moment("submitted_time")
     if submit_s is None:
         raise row.error("submitted_time", "a time as in 2017-10-07 01:11:39")
@@ -65,7 +65,7 @@ def _job(row: Row) -> JobOrReason:
     return ForeignJob(row.index, row.text("jobid"), submit_s, gpus, sum(runs_s), user=user)
 
 
-def _attempts(row: Row) -> list[dict[str, Any]]:
+def _attempts(row: TraceRow) -> list[dict[str, Any]]:
     """The attempts of a job, checked to be objects."""
     attempts = row.table.columns["attempts"][row.index]
     if not isinstance(attempts, list) or not all(isinstance(x, dict) for x in attempts):
@@ -73,7 +73,7 @@ def _attempts(row: Row) -> list[dict[str, Any]]:
     return attempts
 
 
-def _gpus(row: Row, attempt: dict[str, Any]) -> int:
+def _gpus(row: TraceRow, attempt: dict[str, Any]) -> int:
     """GPUs of one attempt, over all its machines."""
     total = 0
     detail = attempt.get("detail") or []
@@ -87,7 +87,7 @@ def _gpus(row: Row, attempt: dict[str, Any]) -> int:
     return total
 
 
-def _time(row: Row, attempt: dict[str, Any], name: str) -> float | None:
+def _time(row: TraceRow, attempt: dict[str, Any], name: str) -> float | None:
     """A time of an attempt, in seconds since 1970; None where the log does not say."""
     text = attempt.get(name)
     if text is None or text in ("", "None"):

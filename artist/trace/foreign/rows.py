@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from artist.errors import TraceError
 from artist.io.reading import as_float
-from artist.trace.foreign.fill_options import Rules
+from artist.trace.choices import Rules
 from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
 from artist.trace.native.time_units import moment_s
 from artist.units import MAX_TIME_S
@@ -56,7 +56,7 @@ Reader: TypeAlias = Callable[[Table, Rules], Iterator[JobOrReason]]
 
 
 @dataclass(slots=True)  # not frozen: creating a frozen one takes three times as long, for every row
-class Row:
+class TraceRow:
     """One row of a table. Its methods check one cell and raise errors with file, line and field."""
 
     table: Table
@@ -112,6 +112,6 @@ class Row:
         return self.table.error(self.index, name, expected)
 
 
-def rows(table: Table) -> Iterator[Row]:
+def rows(table: Table) -> Iterator[TraceRow]:
     """All rows of a table."""
-    return (Row(table, index) for index in range(len(table)))
+    return (TraceRow(table, index) for index in range(len(table)))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from artist.trace.foreign.fill_options import Rules
+from artist.trace.choices import Rules
 from artist.trace.foreign.gavel import demand, job
 from artist.trace.foreign.rows import JobOrReason, rows
 from artist.trace.native.table import Table

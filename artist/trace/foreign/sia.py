@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from artist.rng import stream
-from artist.trace.foreign.fill_options import Rules
+from artist.trace.choices import Rules
 from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, rows
 from artist.trace.native.table import Table
 

@@ -6,28 +6,25 @@ separated by white space; -1 means unknown. Lines that begin with `;` are commen
 Rules: a processor is a GPU. The demand is the number of requested processors, else the number of
 allocated ones. The number of the executable gives the model its name (`application 7`), and
 users are numbers. Lines about parts of a job (status 2, 3 and 4) are dropped, because the whole
-job has a line of its own.
-
-`swf_lines` writes this format.
+job has a line of its own. `artist/trace/writer.py` writes this format.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from artist.trace.foreign.fill_options import Rules
+from artist.trace.choices import Rules
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
     NEVER_STARTED,
     ForeignJob,
     JobOrReason,
-    Row,
+    TraceRow,
     rows,
 )
 from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
 from artist.units import MAX_TIME_S
-from artist.workload.job import Job
 
 COLUMNS = (
     "job_number",
@@ -52,7 +49,7 @@ COLUMNS = (
 
 PART_OF_A_JOB = "part of a job that has its own line"
 
-_FAILED, _COMPLETED, _PARTS = 0, 1, (2, 3, 4)
+_FAILED, _PARTS = 0, (2, 3, 4)
 
 
 def fits(cells: list[str]) -> bool:
@@ -66,7 +63,7 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
     return map(_job, rows(table))
 
 
-def _job(row: Row) -> JobOrReason:
+def _job(row: TraceRow) -> JobOrReason:
     status = _whole(row, "status", 9)
     gpus = _whole(row, "requested_processors", MAX_GPUS)
     if gpus < 1:
@@ -91,24 +88,6 @@ def _job(row: Row) -> JobOrReason:
     )
 
 
-def _whole(row: Row, name: str, high: int) -> int:
+def _whole(row: TraceRow, name: str, high: int) -> int:
     """A whole number up to `high`, or -1 for an unknown one."""
     return row.count(name, -1, high)
-
-
-def swf_lines(jobs: Iterable[Job]) -> Iterator[str]:
-    """Jobs as lines of this format, numbered from 1. Run times are iterations x compute time.
-
-    Users and models become numbers, in the order in which they first appear.
-    """
-    yield "; Version: 2.2"
-    yield "; Note: written by artist; a processor is a GPU, wait times are unknown"
-    users: dict[str, int] = {}
-    models: dict[str, int] = {}
-    for number, job in enumerate(jobs, start=1):
-        user = users.setdefault(job.user, len(users) + 1) if job.user else -1
-        model = models.setdefault(job.model, len(models) + 1)
-        yield (
-            f"{number} {job.arrival_s!r} -1 {job.ideal_s!r} {job.gpus} -1 -1 {job.gpus} -1 -1 "
-            f"{_COMPLETED} {user} -1 {model} -1 -1 -1 -1"
-        )

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from artist.trace.foreign.fill_options import Rules
-from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, Row, rows
+from artist.trace.choices import Rules
+from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, TraceRow, rows
 from artist.trace.native.table import Table
 
 COLUMNS = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration")
@@ -22,7 +22,7 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
     return map(_job, rows(table))
 
 
-def _job(row: Row) -> JobOrReason:
+def _job(row: TraceRow) -> JobOrReason:
     gpus = row.gpus("num_gpu")
     if not gpus:
         return CPU_ONLY

@@ -36,9 +36,9 @@ import numpy.typing as npt
 from artist.errors import ConfigError
 from artist.estimates.latency_service import single_gpu_ns
 from artist.rng import stream
+from artist.trace.choices import ArrivalKind
 from artist.trace.native.trace import Trace
-from artist.trace.native.writer import digest
-from artist.trace.synthetic.shapes import Kind
+from artist.trace.writer import digest
 from artist.units import MAX_TIME_S, TICKS_PER_S
 from artist.workload.job import Job
 from artist.workload.models import workload
@@ -53,7 +53,7 @@ SMALL_IMAGES = 49
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Table3Row:
     """A row of Table 3: a model of the catalogue, and the smallest and largest batch per GPU."""
 
     model: str
@@ -75,19 +75,19 @@ class Row:
 
 
 TABLE_3 = (
-    Row("vgg11", 512, 1800, small_images=True),
-    Row("vgg16", 512, 1800, small_images=True),
-    Row("vgg19", 512, 1800, small_images=True),
-    Row("wide-resnet101", 256, 1200, small_images=True),
-    Row("resnet50", 256, 1800, small_images=True),
-    Row("bert-base", 8, 32),
-    Row("roberta-base", 8, 32),
-    Row("camembert", 8, 32),
-    Row("xlm", 4, 32),
-    Row("gpt1", 32, 80),
-    Row("gpt2", 32, 80),
-    Row("gpt3-xl", 16, 48),
-    Row("dlrm", 16, 1024),
+    Table3Row("vgg11", 512, 1800, small_images=True),
+    Table3Row("vgg16", 512, 1800, small_images=True),
+    Table3Row("vgg19", 512, 1800, small_images=True),
+    Table3Row("wide-resnet101", 256, 1200, small_images=True),
+    Table3Row("resnet50", 256, 1800, small_images=True),
+    Table3Row("bert-base", 8, 32),
+    Table3Row("roberta-base", 8, 32),
+    Table3Row("camembert", 8, 32),
+    Table3Row("xlm", 4, 32),
+    Table3Row("gpt1", 32, 80),
+    Table3Row("gpt2", 32, 80),
+    Table3Row("gpt3-xl", 16, 48),
+    Table3Row("dlrm", 16, 1024),
 )
 """BERT is BERT-base: it has the 450 MB of the paper, the large one has 1,340."""
 
@@ -99,15 +99,15 @@ MICROBATCHES = 8
 
 _STAGES = f"stages={PAIR},microbatches={MICROBATCHES}"
 DIVIDED = (
-    Row("gpt1", 32, 80, divided=_STAGES),
-    Row("gpt2", 32, 80, divided=_STAGES),
-    Row("gpt3-xl", 16, 48, divided=f"tensor={PAIR}"),
+    Table3Row("gpt1", 32, 80, divided=_STAGES),
+    Table3Row("gpt2", 32, 80, divided=_STAGES),
+    Table3Row("gpt3-xl", 16, 48, divided=f"tensor={PAIR}"),
 )
 """Of Table 3, the models that the paper and the catalogue divide (section 5.4)."""
 
 
 def cassini(
-    kind: Kind,
+    kind: ArrivalKind,
     jobs: int,
     gpus: int,
     seed: int,
@@ -127,7 +127,7 @@ def cassini(
     """
     if jobs < 1 or gpus < 1:
         raise ConfigError(f"--jobs {jobs} --gpus {gpus}: expected positive numbers; correct them")
-    if (kind is Kind.POISSON) != (load is not None):
+    if (kind is ArrivalKind.POISSON) != (load is not None):
         raise ConfigError(f"--arrivals {kind}: --load belongs to poisson, and only there")
     rng = stream(seed, "trace.cassini")
     if divided and gpus < PAIR:
@@ -211,8 +211,8 @@ def _snapshot(rng: np.random.Generator, drawn: list[_Drawn], gpus: int, load: fl
     return np.zeros(len(drawn))
 
 
-_ARRIVALS: dict[Kind, Callable[[np.random.Generator, list[_Drawn], int, float], Floats]] = {
-    Kind.POISSON: _poisson,
-    Kind.DYNAMIC: _dynamic,
-    Kind.SNAPSHOT: _snapshot,
+_ARRIVALS: dict[ArrivalKind, Callable[[np.random.Generator, list[_Drawn], int, float], Floats]] = {
+    ArrivalKind.POISSON: _poisson,
+    ArrivalKind.DYNAMIC: _dynamic,
+    ArrivalKind.SNAPSHOT: _snapshot,
 }

@@ -55,7 +55,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class WorkloadFamily:
     """The shape of a workload.
 
     `horizon_s` is the time over which the jobs arrive, 0 for a batch. `users` is the number of
@@ -80,7 +80,7 @@ COMPUTE_S = {
     "bert-large": (0.00834, 0.01178),
 }
 
-BATCH = Family(
+BATCH = WorkloadFamily(
     id="sensetime-batch-500",
     horizon_s=0.0,
     users=69,
@@ -156,7 +156,7 @@ BATCH = Family(
     ),
 )
 
-WEEK = Family(
+WEEK = WorkloadFamily(
     id="sensetime-poisson-week",
     horizon_s=7 * 86_400.0,
     users=77,

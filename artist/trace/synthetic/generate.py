@@ -27,8 +27,8 @@ import numpy.typing as npt
 from artist.errors import ConfigError
 from artist.rng import stream
 from artist.trace.native.trace import Trace
-from artist.trace.native.writer import digest
-from artist.trace.synthetic.families import BATCH, COMPUTE_S, Demand, Family, Floats
+from artist.trace.synthetic.families import BATCH, COMPUTE_S, Demand, Floats, WorkloadFamily
+from artist.trace.writer import digest
 from artist.units import MAX_TIME_S
 from artist.workload.job import Job
 
@@ -58,7 +58,7 @@ class _Draw(NamedTuple):
     ideal_s: Floats
 
 
-def family_trace(family: Family, seed: int) -> Trace:
+def family_trace(family: WorkloadFamily, seed: int) -> Trace:
     """A trace with the shape of a family. The same seed gives the same trace."""
     rng = stream(seed, f"trace.{family.id}")
     draws = [_stratified(rng, demand) for demand in family.demands]

@@ -14,8 +14,8 @@ from functools import cache
 
 from artist.estimates.latency_service import single_gpu_ns
 from artist.rng import stream
+from artist.trace.choices import ArrivalKind
 from artist.trace.synthetic.cassini import cassini
-from artist.trace.synthetic.shapes import Kind
 from artist.units import TICKS_PER_S
 from artist.workload.job import Job
 from artist.workload.models import workload
@@ -45,9 +45,11 @@ def jobs_of(
     kind: str, arrivals: str, jobs: int, gpus: int, seed: int, load: float
 ) -> tuple[Job, ...]:
     """The jobs of a run, by order of arrival."""
-    poisson = arrivals == Kind.POISSON
+    poisson = arrivals == ArrivalKind.POISSON
     divided = kind == DIVIDED
-    made = cassini(Kind(arrivals), jobs, gpus, seed, load if poisson else None, divided=divided)
+    made = cassini(
+        ArrivalKind(arrivals), jobs, gpus, seed, load if poisson else None, divided=divided
+    )
     return _matched(made.jobs, seed, arrivals) if kind == MATCHED else made.jobs
 
 

@@ -1,4 +1,4 @@
-"""Is a trace that can be read, but looks wrong, told so?"""
+"""Warnings about traces that can be read but look wrong."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import cast
 
 import pytest
 
-from artist.trace.doubts import doubts, step_s
 from artist.trace.named import builtin, builtin_traces
 from artist.trace.read import read_trace
-from artist.trace.stats import validate
+from artist.trace.stats import step_s, validate, warnings
 
 NATIVE = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
 SIMPLE = "job_id,submit_time,num_gpus,duration,model\n"
 
 
-def told(tmp_path: Path, text: str) -> list[str]:
+def warned(tmp_path: Path, text: str) -> list[str]:
     path = tmp_path / "t.csv"
     path.write_text(text)
-    return [text.removeprefix(str(tmp_path)) for text in doubts(read_trace(path))]
+    return [text.removeprefix(str(tmp_path)) for text in warnings(read_trace(path))]
 
 
 def test_the_step_of_a_model_by_the_catalogue() -> None:
@@ -29,14 +28,16 @@ def test_the_step_of_a_model_by_the_catalogue() -> None:
 
 
 @pytest.mark.parametrize("times", [0.0011, 99.0])
-def test_a_step_near_the_catalogues_is_not_told(tmp_path: Path, times: float) -> None:
-    assert told(tmp_path, f"{NATIVE}a,0,8,resnet50,100,{times * step_s('resnet50')!r}\n") == []
+def test_a_step_near_the_catalogues_gives_no_warning(tmp_path: Path, times: float) -> None:
+    assert warned(tmp_path, f"{NATIVE}a,0,8,resnet50,100,{times * step_s('resnet50')!r}\n") == []
 
 
 @pytest.mark.parametrize(("step", "times"), [(50.0, "1.46e+03"), (0.00003, "0.000876")])
-def test_a_step_far_from_the_catalogues_is_told(tmp_path: Path, step: float, times: str) -> None:
+def test_a_step_far_from_the_catalogues_gives_a_warning(
+    tmp_path: Path, step: float, times: str
+) -> None:
     rows = f"a,0,8,resnet50,100,{step}\nb,0,8,vgg11,100,0.1\nc,1,8,resnet50,100,{step}\n"
-    assert told(tmp_path, NATIVE + rows) == [
+    assert warned(tmp_path, NATIVE + rows) == [
         f"/t.csv:2: job 'a' (and 1 more) has steps of {step:.3g} s, {times} x the 0.0342 s of the "
         "catalogue's resnet50; check the unit of compute_s and the model"
     ]
@@ -52,7 +53,7 @@ def test_validate_warns_of_them(tmp_path: Path) -> None:
 def test_an_invented_step_is_judged_more_mildly(tmp_path: Path) -> None:
     """1 s is 174 steps of alexnet, and 108,000 of dlrm."""
     rows = "a,0,8,3600,alexnet\nb,0,8,3600,dlrm\n"
-    (text,) = told(tmp_path, SIMPLE + rows)
+    (text,) = warned(tmp_path, SIMPLE + rows)
     assert text.startswith("/t.csv:3: job 'b' has steps of 1 s, 1.08e+05 x the 9.3e-06 s of the")
     assert text.endswith("communication will be overstated by as much; check the model")
 
@@ -66,8 +67,8 @@ def test_an_invented_step_is_judged_more_mildly(tmp_path: Path) -> None:
         ("0.001", []),
     ],
 )
-def test_odd_lengths_are_told(tmp_path: Path, duration: str, words: list[str]) -> None:
-    lines = told(tmp_path, f"{SIMPLE}a,0,8,{duration},\n")
+def test_odd_lengths_give_warnings(tmp_path: Path, duration: str, words: list[str]) -> None:
+    lines = warned(tmp_path, f"{SIMPLE}a,0,8,{duration},\n")
     assert len(lines) == len(words)
     assert all(
         word.replace("a.csv", "/t.csv") in line for word, line in zip(words, lines, strict=True)
@@ -75,5 +76,5 @@ def test_odd_lengths_are_told(tmp_path: Path, duration: str, words: list[str]) -
 
 
 @pytest.mark.parametrize("name", [entry.id for entry in builtin_traces])
-def test_shipped_traces_raise_no_doubt(name: str) -> None:
-    assert doubts(builtin(name)) == []
+def test_shipped_traces_give_no_warning(name: str) -> None:
+    assert warnings(builtin(name)) == []

@@ -1,20 +1,98 @@
-"""Transformer decoders, layer by layer: Transformer-XL, GPT-2, GPT-3, GPTs with experts, Llama.
+"""Transformers, layer by layer: the encoders BERT, RoBERTa, CamemBERT and XLM, and the decoders
+Transformer-XL, GPT-1, GPT-2, GPT-3, GPTs with experts, and Llama.
 
-Parameter counts are those of the released models. A sample is one sequence.
+Parameter counts are those of the released models. A sample is one sequence. The attention scores
+and their product with the values, 2 sequence^2 hidden MACs, are counted with the output layer of
+the attention. As usual, the half that a causal mask hides is counted too.
 
-The attention scores and their product with the values, 2 sequence^2 hidden MACs, are counted with
-the output layer of the attention. As usual, the half that the causal mask hides is counted too.
-
-The last normalisation and the output layer form one operator, `head`. If the output layer shares
-its table with the embeddings, the parameters of the table are counted with the embeddings.
+The last normalisation of a decoder and its output layer form one operator, `head`. If the output
+layer shares its table with the embeddings, the parameters of the table are counted with the
+embeddings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from artist.workload.operators import Kind, Operator, Role, linear, lookup
+from artist.workload.operators import Operator, OperatorKind, Role, linear, lookup
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """Sizes of an encoder. `segments` is the number of rows of BERT's segment table."""
+
+    layers: int
+    hidden: int
+    vocabulary: int
+    positions: int
+    segments: int = 1
+    pooler: bool = True
+
+    def build(self, sequence: int) -> tuple[Operator, ...]:
+        """The embeddings with their normalisation, the layers, and the pooler if there is one."""
+        # The last two rows are the scale and the shift of the layer normalisation.
+        rows = self.vocabulary + self.positions + self.segments + 2
+        operators = [lookup("embeddings", rows, self.hidden, rows=sequence)]
+        for number in range(self.layers):
+            operators += _encoder_layer(f"layer{number}", self.hidden, sequence)
+        if self.pooler:
+            operators.append(linear("pooler", self.hidden, self.hidden))
+        return tuple(operators)
+
+
+def bert_large(sequence: int = 384) -> tuple[Operator, ...]:
+    """BERT-large uncased: embeddings, 24 encoder layers and the pooler (arXiv:1810.04805).
+
+    The authors' recipe for SQuAD has sequences of 384 tokens. The BERT jobs of Dally's workloads
+    train on that data set.
+    """
+    sizes = Encoder(layers=24, hidden=1024, vocabulary=30_522, positions=512, segments=2)
+    return sizes.build(sequence)
+
+
+def bert_base(sequence: int = 384) -> tuple[Operator, ...]:
+    """BERT-base uncased (arXiv:1810.04805), with the sequences of the authors' SQuAD recipe."""
+    sizes = Encoder(layers=12, hidden=768, vocabulary=30_522, positions=512, segments=2)
+    return sizes.build(sequence)
+
+
+def roberta_base(sequence: int = 512) -> tuple[Operator, ...]:
+    """RoBERTa-base (arXiv:1907.11692). Two of its 514 positions are for padding."""
+    return Encoder(layers=12, hidden=768, vocabulary=50_265, positions=514).build(sequence)
+
+
+def roberta_large(sequence: int = 512) -> tuple[Operator, ...]:
+    """RoBERTa-large (arXiv:1907.11692)."""
+    return Encoder(layers=24, hidden=1024, vocabulary=50_265, positions=514).build(sequence)
+
+
+def camembert(sequence: int = 512) -> tuple[Operator, ...]:
+    """CamemBERT-base: RoBERTa for French (arXiv:1911.03894)."""
+    return Encoder(layers=12, hidden=768, vocabulary=32_005, positions=514).build(sequence)
+
+
+def xlm(sequence: int = 256) -> tuple[Operator, ...]:
+    """XLM-100: 100 languages, 200,000 word pieces (arXiv:1901.07291; sizes arXiv:1911.02116)."""
+    sizes = Encoder(
+        layers=16, hidden=1280, vocabulary=200_000, positions=512, segments=0, pooler=False
+    )
+    return sizes.build(sequence)
+
+
+def _encoder_layer(name: str, hidden: int, sequence: int) -> list[Operator]:
+    """The six layers with parameters of one encoder layer."""
+    row, column = Role.ROW, Role.COLUMN
+    output = linear(f"{name}.attention.output", hidden, hidden, rows=sequence, norm=True, role=row)
+    attention_macs = 2 * sequence**2 * hidden
+    return [
+        *(
+            linear(f"{name}.{x}", hidden, hidden, rows=sequence, role=column)
+            for x in ("query", "key", "value")
+        ),
+        replace(output, macs=output.macs + attention_macs),
+        linear(f"{name}.intermediate", hidden, 4 * hidden, rows=sequence, role=column),
+        linear(f"{name}.output", 4 * hidden, hidden, rows=sequence, norm=True, role=row),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,31 +173,19 @@ def transformer_xl(sequence: int = 150) -> tuple[Operator, ...]:
     weights = (hidden + 1) * clusters + vocabulary
     macs = sequence * hidden * (20_000 + clusters)
     outputs = sequence * (20_000 + clusters)
-    operators.append(
-        Operator("softmax", Kind.MATMUL, weights, macs, sequence * hidden, outputs, rows=sequence)
-    )
-    return tuple(operators)
+    sizes = (sequence * hidden, outputs)
+    softmax = Operator("softmax", OperatorKind.MATMUL, weights, macs, *sizes, rows=sequence)
+    return (*operators, softmax)
 
 
-_GPT2 = {
+# Sizes: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", table 2.
+# Vocabulary and positions: the released models.
+GPT2 = {
     "gpt2": Gpt(12, 768),
     "gpt2-medium": Gpt(24, 1024),
     "gpt2-large": Gpt(36, 1280),
     "gpt2-xl": Gpt(48, 1600),
 }
-
-
-def gpt2(size: str) -> Callable[..., tuple[Operator, ...]]:
-    """A function that builds GPT-2 of this size.
-
-    Sizes: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", table 2.
-    Vocabulary and positions: the released models.
-    """
-
-    def build(sequence: int = 1024) -> tuple[Operator, ...]:
-        return _GPT2[size].build(sequence)
-
-    return build
 
 
 def gpt1(sequence: int = 512) -> tuple[Operator, ...]:
@@ -150,24 +216,13 @@ def gpt_moe(sequence: int = 2048, experts: int = 128) -> tuple[Operator, ...]:
     return Gpt(24, 1024, positions=2048, experts_every=2).build(sequence, experts)
 
 
-_LLAMA = {
+# Llama 2 (arXiv:2307.09288) and 3 (arXiv:2407.21783), with the sizes of the released models.
+LLAMA = {
     "llama2-7b": Llama(32, 4096, 11_008, 32_000),
     "llama2-13b": Llama(40, 5120, 13_824, 32_000),
     "llama2-70b": Llama(80, 8192, 28_672, 32_000, heads_per_key=8),
     "llama3-8b": Llama(32, 4096, 14_336, 128_256, heads_per_key=4),
 }
-
-
-def llama(size: str) -> Callable[..., tuple[Operator, ...]]:
-    """A function that builds Llama 2 (arXiv:2307.09288) or 3 (arXiv:2407.21783) of this size.
-
-    Sizes are those of the released models.
-    """
-
-    def build(sequence: int = 4096) -> tuple[Operator, ...]:
-        return _LLAMA[size].build(sequence)
-
-    return build
 
 
 def _recurrent_layer(name: str, hidden: int, inner: int, sequence: int) -> list[Operator]:
@@ -230,4 +285,5 @@ def _head(parameters: int, hidden: int, vocabulary: int, sequence: int) -> Opera
     """The last normalisation and the output layer."""
     macs = sequence * hidden * vocabulary
     sizes = (sequence * hidden, sequence * vocabulary)
-    return Operator("head", Kind.MATMUL, parameters, macs, *sizes, Role.COLUMN, rows=sequence)
+    kind, role = OperatorKind.MATMUL, Role.COLUMN
+    return Operator("head", kind, parameters, macs, *sizes, role, rows=sequence)

@@ -1,4 +1,4 @@
-"""Writing jobs in artist's own formats: native as CSV or Parquet, simple as CSV.
+"""Writing traces: native as CSV or Parquet, simple as CSV, or SWF, with a report of what is lost.
 
 `read_trace` reads native files back exactly: every float keeps its last bit.
 """
@@ -8,48 +8,28 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from artist.errors import ConfigError, shortened
 from artist.io.writing import whole_file
-from artist.trace.native.trace import content_digest
+from artist.registry import UnknownNameError
+from artist.trace.native.trace import Trace, content_digest
 from artist.workload.job import Job
 
 COLUMNS = (
-    "job_id",
-    "arrival_s",
-    "gpus",
-    "model",
-    "iterations",
-    "compute_s",
-    "user",
-    "gpus_min",
-    "gpus_max",
-    "restart_s",
-)
+    "job_id", "arrival_s", "gpus", "model", "iterations", "compute_s", "user", "gpus_min",
+    "gpus_max", "restart_s",
+)  # fmt: skip
 
 # The type of each of `COLUMNS`.
 _TYPES = (str, float, int, str, int, float, str, int, int, float)
 
 SIMPLE_COLUMNS = (
-    "job_id",
-    "submit_time",
-    "num_gpus",
-    "duration",
-    "model",
-    "iterations",
-    "user",
-    "gpus_min",
-    "gpus_max",
-    "restart_s",
-)
-
-WHEN_GIVEN = (
-    "checkpoint_interval_s", "checkpoint_cost_s", "tenant", "priority", "tables", "gpu_kinds",
+    "job_id", "submit_time", "num_gpus", "duration", "model", "iterations", "user", "gpus_min",
+    "gpus_max", "restart_s",
 )  # fmt: skip
-"""Columns that are written only if a job has a value in them; after the others, before hints."""
 
 _TYPES_WHEN_GIVEN = {
     "checkpoint_interval_s": float,
@@ -60,7 +40,84 @@ _TYPES_WHEN_GIVEN = {
     "gpu_kinds": str,
 }
 
+WHEN_GIVEN = tuple(_TYPES_WHEN_GIVEN)
+"""Columns that are written only if a job has a value in them; after the others, before hints."""
+
 _ROWS_PER_GROUP = 131_072
+
+OUTPUTS = ("native", "simple", "swf")
+
+_PARQUET = ".parquet"
+
+_SWF_COMPLETED = 1
+
+
+class Loss(NamedTuple):
+    """Information that a format has no place for, and which jobs have it."""
+
+    information: str
+    has: Callable[[Job], bool]
+
+
+# `simple` loses nothing that counts: duration / iterations is `compute_s` but for rounding.
+_LOSSES: dict[str, tuple[Loss, ...]] = {
+    "native": (),
+    "simple": (),
+    "swf": (
+        Loss("ids (jobs are numbered)", lambda job: True),
+        Loss("names of models (numbered)", lambda job: True),
+        Loss("names of users (numbered)", lambda job: bool(job.user)),
+        Loss("iterations and compute_s (their product is the run time)", lambda job: True),
+        Loss("gpus_min, gpus_max", lambda job: not job.gpus_min == job.gpus == job.gpus_max),
+        Loss("restart_s", lambda job: job.restart_s > 0),
+        Loss("times of checkpoints", lambda job: job.checkpoint_interval_s is not None),
+        Loss("tenant, priority", lambda job: job.tenant is not None or job.priority is not None),
+        Loss("tables", lambda job: bool(job.tables)),
+        Loss("gpu_kinds", lambda job: bool(job.gpu_kinds)),
+        Loss("hints", lambda job: bool(job.hints)),
+    ),
+}
+
+
+def output_format(path: Path, to: str | None) -> str:
+    """The format to write: `to`, else SWF for a name that ends in `.swf`, else native.
+
+    Raises:
+        ConfigError: there is no such format, or it has no Parquet form.
+    """
+    chosen = to or ("swf" if path.suffix == ".swf" else "native")
+    if chosen not in OUTPUTS:
+        raise UnknownNameError("output format", chosen, OUTPUTS, f"one of {', '.join(OUTPUTS)}")
+    if path.suffix == _PARQUET and chosen != "native":
+        raise ConfigError(f"{path}: {chosen} is written as text; give a name in .csv or .swf")
+    return chosen
+
+
+def write_trace(trace: Trace, path: Path, to: str | None = None) -> tuple[str, ...]:
+    """Write a trace, whole or not at all, and return what was lost, with numbers of jobs.
+
+    Raises:
+        ConfigError: no such format, or the file cannot be written there.
+    """
+    chosen = output_format(path, to)
+    if chosen == "swf":
+        with whole_file(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(f"{line}\n" for line in _swf_lines(trace.jobs))
+    elif chosen == "simple":
+        write_simple(trace.jobs, path)
+    else:
+        write_native(trace.jobs, path)
+    return _lost(trace.jobs, chosen)
+
+
+def write_native(jobs: Iterable[Job], path: Path) -> None:
+    """Write jobs as native Parquet if the name ends in `.parquet`, else as native CSV.
+
+    Raises:
+        ConfigError: the file cannot be written there.
+    """
+    write = write_parquet if path.suffix == _PARQUET else write_csv
+    write(jobs, path)
 
 
 def write_csv(jobs: Iterable[Job], path: Path) -> None:
@@ -187,3 +244,27 @@ def _simple_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
         job_id, arrival_s, gpus, model, iterations, compute_s, *rest = row
         run_s = iterations * compute_s  # type: ignore[operator]
         yield [job_id, arrival_s, gpus, run_s, model, iterations, *rest]
+
+
+def _lost(jobs: Sequence[Job], to: str) -> tuple[str, ...]:
+    counts = ((loss.information, sum(map(loss.has, jobs))) for loss in _LOSSES[to])
+    return tuple(f"{information}: {count} jobs" for information, count in counts if count)
+
+
+def _swf_lines(jobs: Iterable[Job]) -> Iterator[str]:
+    """Jobs as lines of the Standard Workload Format, numbered from 1.
+
+    Run times are iterations x compute time. Users and models become numbers, in the order in which
+    they first appear.
+    """
+    yield "; Version: 2.2"
+    yield "; Note: written by artist; a processor is a GPU, wait times are unknown"
+    users: dict[str, int] = {}
+    models: dict[str, int] = {}
+    for number, job in enumerate(jobs, start=1):
+        user = users.setdefault(job.user, len(users) + 1) if job.user else -1
+        model = models.setdefault(job.model, len(models) + 1)
+        yield (
+            f"{number} {job.arrival_s!r} -1 {job.ideal_s!r} {job.gpus} -1 -1 {job.gpus} -1 -1 "
+            f"{_SWF_COMPLETED} {user} -1 {model} -1 -1 -1 -1"
+        )

@@ -1,0 +1,54 @@
+"""What users choose: rules that complete a trace, and the kind of a generated one.
+
+This module is small, because the command line imports it to offer these names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+
+class Fractional(StrEnum):
+    """What to do with jobs that ask for a part of a GPU, as artist allocates only whole ones."""
+
+    ERROR = "error"
+    ROUND_UP = "round-up"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How to fill in what a format lacks.
+
+    `model` is `uniform`, `mix`, `keep` or a model of the catalogue (`foreign/fill.py` explains
+    them). None means `uniform` for foreign formats and `keep` for artist's own. `seed` is the seed
+    of all random draws. `job_table` is the second file of a PAI trace. `models` names the model
+    that a name in the file stands for; of these names, the file must have those `required`.
+    """
+
+    seed: int = 0
+    model: str | None = None
+    fractional: Fractional = Fractional.ERROR
+    job_table: Path | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
+
+
+class Shape(StrEnum):
+    """Whose jobs are drawn: `generate.py`, `cassini.py` or `mast.py` in `synthetic`."""
+
+    SENSETIME = "sensetime"
+    CASSINI = "cassini"
+    MAST = "mast-synth"
+    WAREHOUSE = "warehouse"
+
+
+class ArrivalKind(StrEnum):
+    """How jobs arrive: at random, in two sets, or all together."""
+
+    POISSON = "poisson"
+    DYNAMIC = "dynamic"
+    SNAPSHOT = "snapshot"
