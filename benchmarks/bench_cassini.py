@@ -16,9 +16,9 @@ from artist.engine.simulator import Simulator
 from artist.garbage_collector import many_objects
 from artist.network.rates.contended_rates import ContendedRates, phase_rates
 from artist.run import prepare
-from artist.trace.choices import ArrivalKind
+from artist.trace.native.choices import ArrivalKind
+from artist.trace.native.writer import write_csv
 from artist.trace.synthetic.cassini import cassini
-from artist.trace.writer import write_csv
 from artist.units import Tick
 from artist.workload.job import Job
 

@@ -14,8 +14,8 @@ from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
 from artist.engine.rows import Rows
 from artist.run import prepare
+from artist.trace.native.writer import write_csv
 from artist.trace.synthetic.generate import synth_jobs
-from artist.trace.writer import write_csv
 from artist.workload.job import Job
 
 # Racks of three machines with four GPUs. Jobs of 8 and more leave parts of racks, which others

@@ -9,8 +9,8 @@ from artist.cluster.cluster_file import load_cluster
 from artist.cluster.free_gpus import FreeGpus
 from artist.config import Scenario
 from artist.run import build_cluster, build_fabric, drive, prepare
+from artist.trace.native.writer import write_csv
 from artist.trace.synthetic.mast import data_file, mast_synth
-from artist.trace.writer import write_csv
 
 CLUSTER = "mast-5-regions"
 JOBS, GPUS, SEED = 10_000, 100_000, 1

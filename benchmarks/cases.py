@@ -14,8 +14,8 @@ from artist.config import Scenario
 from artist.engine.rows import Rows
 from artist.policies.table import POLICIES
 from artist.run import prepare
+from artist.trace.native.writer import write_csv
 from artist.trace.synthetic.generate import synth_jobs
-from artist.trace.writer import write_csv
 
 TRACES = Path(os.environ.get("TRACES", Path(__file__).parents[2] / "shared" / "traces"))
 LOAD, SEED = 0.9, 7

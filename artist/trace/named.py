@@ -14,7 +14,7 @@ from artist.errors import ConfigError, shortened
 from artist.io.reading import exists
 from artist.io.shipped import resource
 from artist.registry import Entry, Registry
-from artist.trace.choices import Rules
+from artist.trace.native.choices import Rules
 from artist.trace.native.mapping import mapping_for
 from artist.trace.native.read_table import read_data
 from artist.trace.native.trace import Trace, content_digest

@@ -23,10 +23,10 @@ from typing import Any
 from artist.errors import ConfigError, TraceError
 from artist.io.documents import validate
 from artist.io.reading import is_file
-from artist.trace.choices import Rules
 from artist.trace.detect import Format, format_named, open_table, recognise
 from artist.trace.foreign.formats import ForeignFormat
 from artist.trace.native.assemble import assemble_own
+from artist.trace.native.choices import Rules
 from artist.trace.native.formats import OwnFormat
 from artist.trace.native.mapping import TraceMapping, beside, in_words, mapping_for
 from artist.trace.native.plain_csv import plain_table

@@ -11,8 +11,8 @@ import artist
 from artist.config import Scenario, load_scenario
 from artist.errors import ConfigError
 from artist.failures.model_file import failure_names, load_failures
+from artist.trace.native.writer import write_csv, write_parquet, write_simple
 from artist.trace.read import read_trace
-from artist.trace.writer import write_csv, write_parquet, write_simple
 
 MACHINE = "machine: {distribution: exponential, mtbf_s: 5.0e5, repair_s: 600}\n"
 OUT = "  - {kind: machine, unit: 3, at_s: 100, duration_s: 50}\n"

@@ -496,7 +496,7 @@ def read_parquet_trace(path: Path) -> None:
 
 def _parquet_trace() -> bytes:
     from artist.trace.named import builtin
-    from artist.trace.writer import write_trace
+    from artist.trace.native.writer import write_trace
 
     path = Path(tempfile.mkdtemp()) / "t.parquet"
     write_trace(builtin("tiny-batch"), path)

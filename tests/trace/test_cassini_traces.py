@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from artist.errors import ConfigError
-from artist.trace.choices import ArrivalKind
+from artist.trace.native.choices import ArrivalKind
 from artist.trace.synthetic.cassini import DIVIDED, MICROBATCHES, TABLE_3, Table3Row, cassini
 from artist.workload.models import canonical, settings
 

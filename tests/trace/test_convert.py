@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from artist.cli.commands.trace import app
 from artist.errors import ConfigError
-from artist.trace.choices import Rules
+from artist.trace.native.choices import Rules
 from artist.trace.native.trace import Trace
+from artist.trace.native.writer import OUTPUTS, write_csv, write_parquet, write_trace
 from artist.trace.read import read_trace
 from artist.trace.synthetic.generate import synth
-from artist.trace.writer import OUTPUTS, write_csv, write_parquet, write_trace
 from artist.workload.job import Job
 
 KEEP = Rules(model="keep")
@@ -107,7 +107,7 @@ def test_every_format_becomes_native_and_stays(tmp_path: Path, format_: str) -> 
 
 
 def test_parquet_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("artist.trace.writer._ROWS_PER_GROUP", 7)
+    monkeypatch.setattr("artist.trace.native.writer._ROWS_PER_GROUP", 7)
     jobs = synth(50, 0.9, 16, seed=1).jobs
     write_parquet(iter(jobs), tmp_path / "t.parquet")
     assert read_trace(tmp_path / "t.parquet").jobs == jobs

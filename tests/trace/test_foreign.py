@@ -8,9 +8,9 @@ import pytest
 from foreign_samples import FILES
 
 from artist.errors import ConfigError, TraceError
-from artist.trace.choices import Fractional, Rules
 from artist.trace.foreign.fill import steps
 from artist.trace.named import open_trace
+from artist.trace.native.choices import Fractional, Rules
 from artist.trace.native.trace import check_models
 from artist.trace.read import read_trace
 from artist.trace.stats import stats, validate

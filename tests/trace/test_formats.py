@@ -14,9 +14,9 @@ from artist.cli.trace_options import pairs_of
 from artist.errors import ConfigError, TraceError
 from artist.trace.detect import FORMATS, closest
 from artist.trace.named import Given, open_trace
+from artist.trace.native.writer import digest, write_csv
 from artist.trace.read import read_trace
 from artist.trace.stats import stats, validate
-from artist.trace.writer import digest, write_csv
 from artist.workload.job import Job
 
 REAL = Path(__file__).parents[3] / "shared" / "traces"

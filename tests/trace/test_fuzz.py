@@ -19,11 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artist.errors import ConfigError, TraceError
-from artist.trace.choices import Fractional, Rules
 from artist.trace.native import plain_csv as plain
+from artist.trace.native.choices import Fractional, Rules
 from artist.trace.native.table import MAX_GPUS
+from artist.trace.native.writer import write_trace
 from artist.trace.read import read_trace
-from artist.trace.writer import write_trace
 from artist.units import MAX_TIME_S
 
 RULES = Rules(fractional=Fractional.ROUND_UP)

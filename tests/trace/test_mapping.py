@@ -11,9 +11,9 @@ import pytest
 from artist.config import Scenario
 from artist.errors import ConfigError, TraceError
 from artist.run import simulate
-from artist.trace.choices import Rules
 from artist.trace.named import Given, open_trace
 from artist.trace.native.alike import alike, unit_in
+from artist.trace.native.choices import Rules
 from artist.trace.native.mapping import beside, mapping_for
 from artist.trace.native.trace import Trace, check_models
 from artist.trace.read import write_mapping

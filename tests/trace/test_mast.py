@@ -13,9 +13,9 @@ from artist.cluster.cluster_file import load_cluster
 from artist.data.catalogue import load_catalogue
 from artist.data.store import Store
 from artist.errors import ConfigError
+from artist.trace.native.writer import write_csv
 from artist.trace.read import read_trace
 from artist.trace.synthetic.mast import PRIORITY_SHARES, MastWorkload, data_file, mast_synth
-from artist.trace.writer import write_csv
 
 SEEDS = (0, 1)
 JOBS = 10_000

@@ -7,9 +7,9 @@ import pytest
 from artist.errors import TraceError
 from artist.trace.native import plain_csv as plain
 from artist.trace.native.read_table import MAX_LINE_BYTES
+from artist.trace.native.writer import write_csv
 from artist.trace.read import read_trace
 from artist.trace.synthetic.generate import synth
-from artist.trace.writer import write_csv
 
 HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s,user,gpus_min,restart_s"
 OK = "a,0,1,VGG,10,0.5,ann,,"

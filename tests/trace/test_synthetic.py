@@ -187,7 +187,7 @@ def test_a_million_jobs_are_written_in_little_memory(tmp_path: Path) -> None:
     code = (
         "import re, sys; from pathlib import Path; "
         "from artist.trace.synthetic.generate import synth_jobs; "
-        "from artist.trace.writer import write_csv; "
+        "from artist.trace.native.writer import write_csv; "
         "write_csv(synth_jobs(1_000_000, 0.9, 1024, seed=0), Path(sys.argv[1])); "
         # Not ru_maxrss, which a child inherits from the process that forked it.
         "status = Path('/proc/self/status').read_text(); "

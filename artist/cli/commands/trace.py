@@ -12,7 +12,7 @@ from artist.cli import trace_options
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, note, print_facts
 from artist.errors import ConfigError
-from artist.trace.choices import ArrivalKind, Fractional, Rules, Shape
+from artist.trace.native.choices import ArrivalKind, Fractional, Rules, Shape
 
 if TYPE_CHECKING:
     from artist.trace.native.trace import Trace
@@ -101,7 +101,7 @@ def convert(
 ) -> None:
     """Write a trace in another format; reports what was filled in, dropped and lost."""
     from artist.io.writing import check_new_file
-    from artist.trace.writer import output_format, write_trace
+    from artist.trace.native.writer import output_format, write_trace
 
     chosen = output_format(out, to)
     check_new_file(out, "--out", overwrite=overwrite)
@@ -180,9 +180,9 @@ def synth(
 ) -> None:
     """Generate a trace: jobs of some shape, with Poisson arrivals or together."""
     from artist.io.writing import check_new_file
+    from artist.trace.native.writer import write_native
     from artist.trace.synthetic.cassini import cassini
     from artist.trace.synthetic.generate import synth_jobs
-    from artist.trace.writer import write_native
 
     of_cassini = arrivals is not ArrivalKind.POISSON or divided
     if shape is Shape.WAREHOUSE:
@@ -250,8 +250,8 @@ def _write_mast(
     """Write a workload like MAST's, and its tables if they are asked for."""
     from artist.cluster.cluster_file import load_cluster
     from artist.io.writing import check_new_file, write_whole
+    from artist.trace.native.writer import write_native
     from artist.trace.synthetic.mast import data_file, mast_synth
-    from artist.trace.writer import write_native
 
     if data is not None:
         check_new_file(data, "--data", overwrite=overwrite)

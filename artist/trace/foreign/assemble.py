@@ -13,7 +13,6 @@ import numpy as np
 
 from artist.errors import TraceError
 from artist.garbage_collector import many_objects
-from artist.trace.choices import Fractional, Rules
 from artist.trace.foreign.fill import check_rules, fill_models, steps
 from artist.trace.foreign.formats import ForeignFormat
 from artist.trace.foreign.rows import (
@@ -25,6 +24,7 @@ from artist.trace.foreign.rows import (
     JobOrReason,
 )
 from artist.trace.native.assemble import in_order
+from artist.trace.native.choices import Fractional, Rules
 from artist.trace.native.table import Table
 from artist.trace.native.trace import Trace
 from artist.units import MAX_TIME_S, TICKS_PER_S

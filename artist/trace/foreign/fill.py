@@ -33,7 +33,7 @@ import numpy as np
 from artist.errors import ConfigError, nearest, shortened
 from artist.registry import UnknownNameError
 from artist.rng import stream
-from artist.trace.choices import Rules
+from artist.trace.native.choices import Rules
 from artist.trace.native.trace import UNKNOWN_MODEL, Trace
 from artist.trace.synthetic.families import BATCH, COMPUTE_S
 from artist.workload.models import canonical, catalogue

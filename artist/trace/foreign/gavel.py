@@ -21,8 +21,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from artist.trace.choices import Rules
 from artist.trace.foreign.rows import ForeignJob, JobOrReason, TraceRow, rows
+from artist.trace.native.choices import Rules
 from artist.trace.native.table import Table
 
 REQUIRED = ("job_type", "total_steps", "scale_factor", "arrival_time", "num_steps_arg")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from artist.trace.choices import Rules
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
@@ -23,6 +22,7 @@ from artist.trace.foreign.rows import (
     TraceRow,
     rows,
 )
+from artist.trace.native.choices import Rules
 from artist.trace.native.table import Table
 
 COLUMNS = ("job_id", "user", "gpu_num", "state", "submit_time", "start_time", "duration")

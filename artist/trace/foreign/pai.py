@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from artist.errors import TraceError
-from artist.trace.choices import Rules
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
@@ -31,6 +30,7 @@ from artist.trace.foreign.rows import (
     TraceRow,
     rows,
 )
+from artist.trace.native.choices import Rules
 from artist.trace.native.read_table import read_csv, read_data
 from artist.trace.native.table import MAX_GPUS, Table
 

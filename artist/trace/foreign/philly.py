@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from artist.trace.choices import Rules
 from artist.trace.foreign.rows import (
     FAILED_FIRST,
     NEVER_STARTED,
@@ -25,6 +24,7 @@ from artist.trace.foreign.rows import (
     TraceRow,
     rows,
 )
+from artist.trace.native.choices import Rules
 from artist.trace.native.table import MAX_GPUS, Table
 from artist.trace.native.time_units import moment_s
 

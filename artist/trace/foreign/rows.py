@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from artist.errors import TraceError
 from artist.io.reading import as_float
-from artist.trace.choices import Rules
+from artist.trace.native.choices import Rules
 from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
 from artist.trace.native.time_units import moment_s
 from artist.units import MAX_TIME_S

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from artist.trace.choices import Rules
 from artist.trace.foreign.gavel import demand, job
 from artist.trace.foreign.rows import JobOrReason, rows
+from artist.trace.native.choices import Rules
 from artist.trace.native.table import Table
 
 COLUMNS = (

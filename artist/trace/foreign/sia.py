@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from artist.rng import stream
-from artist.trace.choices import Rules
 from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, rows
+from artist.trace.native.choices import Rules
 from artist.trace.native.table import Table
 
 COLUMNS = ("name", "time", "application", "num_replicas")

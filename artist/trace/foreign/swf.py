@@ -6,14 +6,13 @@ separated by white space; -1 means unknown. Lines that begin with `;` are commen
 Rules: a processor is a GPU. The demand is the number of requested processors, else the number of
 allocated ones. The number of the executable gives the model its name (`application 7`), and
 users are numbers. Lines about parts of a job (status 2, 3 and 4) are dropped, because the whole
-job has a line of its own. `artist/trace/writer.py` writes this format.
+job has a line of its own. `artist/trace/native/writer.py` writes this format.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from artist.trace.choices import Rules
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
@@ -23,6 +22,7 @@ from artist.trace.foreign.rows import (
     TraceRow,
     rows,
 )
+from artist.trace.native.choices import Rules
 from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
 from artist.units import MAX_TIME_S
 

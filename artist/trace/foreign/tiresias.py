@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from artist.trace.choices import Rules
 from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, TraceRow, rows
+from artist.trace.native.choices import Rules
 from artist.trace.native.table import Table
 
 COLUMNS = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration")

@@ -36,9 +36,9 @@ import numpy.typing as npt
 from artist.errors import ConfigError
 from artist.estimates.latency_service import single_gpu_ns
 from artist.rng import stream
-from artist.trace.choices import ArrivalKind
+from artist.trace.native.choices import ArrivalKind
 from artist.trace.native.trace import Trace
-from artist.trace.writer import digest
+from artist.trace.native.writer import digest
 from artist.units import MAX_TIME_S, TICKS_PER_S
 from artist.workload.job import Job
 from artist.workload.models import workload

@@ -27,8 +27,8 @@ import numpy.typing as npt
 from artist.errors import ConfigError
 from artist.rng import stream
 from artist.trace.native.trace import Trace
+from artist.trace.native.writer import digest
 from artist.trace.synthetic.families import BATCH, COMPUTE_S, Demand, Floats, WorkloadFamily
-from artist.trace.writer import digest
 from artist.units import MAX_TIME_S
 from artist.workload.job import Job
 

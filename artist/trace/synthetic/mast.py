@@ -40,7 +40,7 @@ from artist.cluster.cluster_file import Cluster
 from artist.errors import ConfigError
 from artist.rng import stream
 from artist.trace.native.trace import Trace
-from artist.trace.writer import digest
+from artist.trace.native.writer import digest
 from artist.units import MAX_TIME_S, size_text
 from artist.workload.job import Job
 

@@ -15,7 +15,7 @@ import numpy as np
 from artist.config import Scenario
 from artist.results.result import Result
 from artist.run import simulate
-from artist.trace.writer import write_csv
+from artist.trace.native.writer import write_csv
 from studies.cassini.study.plan import GPUS, Planned, planned
 from studies.cassini.study.workloads import jobs_of
 from studies.common.rows import RowsFile, Runs

@@ -14,7 +14,7 @@ from functools import cache
 
 from artist.estimates.latency_service import single_gpu_ns
 from artist.rng import stream
-from artist.trace.choices import ArrivalKind
+from artist.trace.native.choices import ArrivalKind
 from artist.trace.synthetic.cassini import cassini
 from artist.units import TICKS_PER_S
 from artist.workload.job import Job
