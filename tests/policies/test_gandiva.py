@@ -129,25 +129,6 @@ def test_two_jobs_take_turns() -> None:
     assert count(rows, "preemptions") == {"a": 2, "b": 1}
 
 
-def test_three_jobs_take_turns_on_two_machines() -> None:
-    jobs = [
-        job("a", 0, 1, 30),  # 0-20, moved at 10 as c resumes the round on machine 0; 30-40
-        job("b", 0, 1, 30),  # 0-10, 20-40: at 20 a has run longest, at 30 c
-        job("c", 1, 1, 30),  # 10-30, 40-50
-    ]
-    rows = run(gandiva(), [[1, 1]], jobs)
-    assert times(rows) == {"a": (0, 40), "b": (0, 40), "c": (10, 50)}
-    assert count(rows, "preemptions") == {"a": 1, "b": 1, "c": 1}
-
-
-def test_slices_count_from_the_first_arrival() -> None:
-    jobs = [
-        job("a", 3, 1, 25),  # 3-13, 23-33, 38-43
-        job("b", 7, 1, 15),  # 13-23, 33-38
-    ]
-    assert times(run(gandiva(), [[1]], jobs)) == {"a": (3, 43), "b": (13, 38)}
-
-
 def test_slices_of_another_permutation_have_a_phase() -> None:
     draws = Draws(permutation=1)
     phase = draws.phase(10 * S)
@@ -157,11 +138,6 @@ def test_slices_of_another_permutation_have_a_phase() -> None:
         job("b", 3, 1, 15 * S, compute_s=1e-9),
     ]
     assert times(run(gandiva(draws), [[1]], jobs))["b"][0] == seconds(3 * S + phase)
-
-
-def test_an_arrival_waits_for_the_end_of_the_slice() -> None:
-    jobs = [job("a", 0, 1, 20), job("b", 3, 1, 4)]  # a: 0-10, 14-24
-    assert times(run(gandiva(), [[1]], jobs)) == {"a": (0, 24), "b": (10, 14)}
 
 
 def test_slices_do_not_end_while_no_job_waits() -> None:
@@ -176,12 +152,6 @@ def test_a_gang_gets_its_turn() -> None:
         job("gang", 1, 2, 10),  # at 10 before both
     ]
     assert times(run(gandiva(), [[2]], jobs)) == {"a": (0, 40), "b": (0, 40), "gang": (10, 20)}
-
-
-def test_a_job_that_does_not_fit_is_passed_over() -> None:
-    jobs = [job("a", 0, 1, 10), job("b", 1, 2, 5), job("c", 2, 1, 4)]
-    rows = run(gandiva(quantum_s=100), [[2]], jobs)
-    assert times(rows) == {"a": (0, 10), "b": (10, 15), "c": (2, 6)}
 
 
 def test_a_slice_is_at_least_one_iteration() -> None:

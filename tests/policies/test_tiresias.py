@@ -52,15 +52,6 @@ def test_inside_a_queue_the_job_that_started_first_stays() -> None:
     assert times(rows) == {"a": (0, 20), "b": (20, 23)}
 
 
-def test_three_queues_are_told_apart() -> None:
-    jobs = [
-        job("a", 0, 1, 20),  # 0-10; with 15 GPU-s at 25 it is in the third queue; 27-32
-        job("b", 6, 1, 12),  # 10-20: second queue like a, which started before; 25-27
-    ]
-    rows = run(tiresias(thresholds_gpu_s=[10, 15]), [[1]], jobs)
-    assert times(rows) == {"a": (0, 32), "b": (10, 27)}
-
-
 @pytest.mark.parametrize(
     ("knob", "expected"),
     [
@@ -163,12 +154,6 @@ def test_gittins_index_is_its_definition(past: list[int], attained: int, quantum
     assert (value, Fraction(exact.num, exact.den)) == (float(expected), expected)
 
 
-def test_equal_gittins_indices_are_equal_whatever_their_numbers() -> None:
-    one, two = GittinsIndex([0.1, 0.2, 0.3]), GittinsIndex([0.6])
-    assert one(0, None) > two(0, None)  # 3 of .6 s against 1 of .6 s
-    assert one(0, ticks(0.1)) == (GittinsIndex([0.3])(0, ticks(0.3)))  # 1 of .3 s, twice
-
-
 def test_a_column_of_past_service(tmp_path) -> None:
     path = tmp_path / "past.csv"
     path.write_text("job,gpu_s\nx,10\ny,100\n")
@@ -243,17 +228,6 @@ def test_the_last_machine_of_a_large_job_is_the_fullest_that_suffices() -> None:
     ]
     rows = run(tiresias(lease_s=1000), [[4, 4, 4]], jobs)
     assert leaves(rows, jobs)["big"] == [(0, 1)]
-
-
-def test_no_job_is_preempted_while_free_gpus_suffice() -> None:
-    jobs = [
-        job("a", 0, 2, 20, model=SKEWED),  # second queue at 5, but loose takes free GPUs
-        job("b", 0, 2, 20, model=SKEWED),
-        job("loose", 5, 2, 4, model=UNSKEWED),
-    ]
-    rows = run(tiresias(thresholds_gpu_s=[10]), [[3, 3]], jobs)
-    assert times(rows)["loose"] == (5, 11)
-    assert count(rows, "preemptions") == {}
 
 
 def test_skew_of_the_catalogue_gives_the_classes_of_dallys_table() -> None:

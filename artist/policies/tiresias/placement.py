@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from operator import truediv
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
@@ -32,7 +33,8 @@ def skew(model: str) -> float:
     except UnknownNameError:
         return 0.0
     sizes = [layer.weight_grad.comm_bytes for layer in layers]
-    return max(sizes) / sum(sizes)
+    # Not `/`, which a compiled module may round twice (decision 29).
+    return truediv(max(sizes), sum(sizes))
 
 
 class FewestMachines(Placer):
