@@ -13,7 +13,6 @@ from network.runs import job, network, rates
 from support import finishes, intervals, make_policy, on, simulator
 
 from artist.engine.rows import Rows
-from artist.testing import check_policy
 from artist.workload.job import Job
 
 NAMES = ("srsf-threshold", "las-threshold")
@@ -71,8 +70,3 @@ def test_idle_links_come_first(tmp_path: Path) -> None:
     }
     packed, idle = on({2: 4, 3: 8}), on({4: 8, 5: 4})
     assert placements == {**dict.fromkeys(("srsf", "las"), packed), **dict.fromkeys(NAMES, idle)}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_rules_keep_the_contract(name: str) -> None:
-    check_policy(lambda: make_policy(name))

@@ -34,7 +34,8 @@ def skew(model: str) -> float:
         return 0.0
     sizes = [layer.weight_grad.comm_bytes for layer in layers]
     # Not `/`, which a compiled module may round twice (decision 29).
-    return truediv(max(sizes), sum(sizes))
+    share: float = truediv(max(sizes), sum(sizes))
+    return share
 
 
 class FewestMachines(Placer):
