@@ -112,7 +112,7 @@ class JobState:
     def note_failure(self) -> None:
         """Count a failure; the interval's row is already written."""
         self.failures += 1
-        saved = self.progress.saved
+        saved = self.progress.saved_work.done
         self.failures_in_a_row = self.failures_in_a_row + 1 if saved == self._saved else 1
         self._saved = saved
 

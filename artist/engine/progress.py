@@ -11,11 +11,7 @@ arithmetic:
 
 Another rate keeps the phase. The end of a stay drops it: the iteration in progress is lost.
 
-A job that writes **checkpoints** does so after every `n` whole iterations, the fewest that take as
-long as its interval. A checkpoint of `c` ticks is spread over these iterations: each takes c / n
-longer. So a checkpoint ends exactly when the pause for it would end, no checkpoint is an event, and
-the equations above hold. A failure takes the job back to its last checkpoint (`fall_back`). The
-start of a stay is one, since a job that loses its GPUs to another saves.
+A failure takes the job back to its last checkpoint (`checkpoints.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +20,7 @@ import math
 from typing import Any, Final
 
 from artist.contract import NO_CHECKPOINT, Checkpoint, Rate
+from artist.engine.checkpoints import SavedWork
 from artist.errors import InvariantError
 from artist.units import Tick, exact_ticks
 
@@ -71,18 +68,8 @@ class Progress:
     """Position of one job. Call `settle` before every change of rate or placement."""
 
     __slots__ = (
-        "_anchor",
-        "_den",
-        "_done",
-        "_every",
-        "_num",
-        "_phase",
-        "_saved",
-        "_since",
-        "_total",
-        "_unsaved",
-        "_work",
-    )
+        "_anchor", "_den", "_done", "_num", "_phase", "_total", "_work", "saved_work",
+    )  # fmt: skip
 
     def __init__(self, iterations: int) -> None:
         self._total = iterations << _WORK_BITS
@@ -92,63 +79,48 @@ class Progress:
         self._num = 1
         self._den = 0  # standing still
         self._work = 1 << _WORK_BITS
-        self._every = 0  # iterations from one checkpoint to the next; 0: there is none
-        self._saved = 0  # of `_done`, what the last checkpoint holds
-        self._since = 0  # whole iterations since then
-        self._unsaved: Tick = 0  # ticks of work since then
+        self.saved_work = SavedWork()
 
     def set_rate(self, rate: Rate, checkpoint: Checkpoint = NO_CHECKPOINT) -> float:
         """Run at another rate from the anchor on, keeping the phase.
 
         Returns what checkpoints add to an iteration, in seconds.
         """
-        self._num, self._den = exact_ticks(rate.iteration_s)
+        num, den = exact_ticks(rate.iteration_s)
+        self._num, self._den = self.saved_work.spread(checkpoint, num, den)
         self._work = math.ceil(rate.worth * (1 << _WORK_BITS))
-        interval, cost = checkpoint
-        if interval is None:
-            self._every = 0
-            return 0.0
-        self._every = every = max(1, -(-interval * self._den // self._num))
-        self._num, self._den = self._num * every + cost * self._den, self._den * every
-        return checkpoint.per_iteration_s(every)
+        every = self.saved_work.every
+        return checkpoint.per_iteration_s(every) if every else 0.0
 
     def start(self, at: Tick) -> None:
         """A new iteration begins at this tick, and all before it is saved. Call `set_rate` next."""
         self._anchor = at
-        self._saved, self._since, self._unsaved = self._done, 0, 0
+        self.saved_work.start_stay(self._done)
 
     def settle(self, now: Tick) -> int:
         """Move the anchor to `now`; return the iterations completed since the last `settle`."""
         position = self._position(now)
         whole = min(position >> _PHASE_BITS, self._missing(self._total))
-        self._note_checkpoints(whole, now)
+        saved = self.saved_work
+        # Before the anchor moves: the tick of a checkpoint is counted from it.
+        if at := saved.last_among(whole):
+            saved.done = min(self._done + at * self._work, self._total)
+            saved.unsaved = now - self._tick_of(at)
+        else:
+            saved.unsaved += max(0, now - self._anchor)
         self._done = min(self._done + whole * self._work, self._total)
         self._phase = position & _PHASE_MASK
         self._anchor = max(self._anchor, now)
         return whole
-
-    def _note_checkpoints(self, whole: int, now: Tick) -> None:
-        """Remember the last checkpoint of the `whole` iterations that end before `now`."""
-        # If a faster rate has made the next one overdue, it comes after the iteration in progress.
-        first = max(1, self._every - self._since)
-        if not self._every or whole < first:
-            self._since += whole
-            self._unsaved += max(0, now - self._anchor)
-            return
-        self._since = (whole - first) % self._every
-        at = whole - self._since
-        self._saved = min(self._done + at * self._work, self._total)
-        self._unsaved = now - self._tick_of(at)
 
     def fall_back(self) -> Tick:
         """Fall back to the last checkpoint, until the next `set_rate`; settle first.
 
         Returns the ticks of work lost, those of checkpoints that were being written included.
         """
-        lost = self._unsaved
-        self._done = self._saved
-        self._phase = self._since = self._unsaved = self._den = 0
-        return lost
+        self._done = self.saved_work.done
+        self._phase = self._den = 0
+        return self.saved_work.fall_back()
 
     def hold(self, until: Tick) -> None:
         """Stand still until a tick, keeping the phase (time-shift); settle first."""
@@ -172,11 +144,6 @@ class Progress:
     def phase(self, now: Tick) -> float:
         """The part of the iteration in progress that is done at `now`, from 0 to below 1."""
         return (self._position(now) >> _PHASE_BITS - _READ_BITS & _READ_MASK) * _READ_UNIT
-
-    @property
-    def saved(self) -> int:
-        """What the last checkpoint holds; it never becomes less."""
-        return self._saved
 
     @property
     def complete(self) -> bool:
