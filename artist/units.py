@@ -30,8 +30,8 @@ LAST_TICK: Tick = 2**63 - 1
 # A lease ends at the end of an iteration, and no training step that is worth a lease takes less.
 SHORTEST_LEASE_S = 1e-3
 
-# Largest time accepted at the border: a float of this many seconds still tells
-# microseconds apart, and its ticks fit a signed 64-bit column.
+# Largest time accepted at the border: a float of this many seconds still
+# distinguishes microseconds, and its ticks fit a signed 64-bit column.
 MAX_TIME_S = 4e9
 
 

@@ -131,8 +131,8 @@ class FabricLevel(WithUnits):
     source: str = Field(description="where the numbers come from")
 
     @model_serializer(mode="wrap")
-    def _without_nobody(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave `shared_by` out where nobody shares: digests stay those of before it was there."""
+    def _omit_unshared(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Omit an unset `shared_by`, so that digests stay those from before the setting existed."""
         level: dict[str, Any] = serialise(self)
         if self.shared_by is None:
             level.pop("shared_by", None)  # a dump may have left it out already

@@ -55,7 +55,7 @@ def oversubscription(tree: ClusterTree, fabric: Fabric, level: int, unit: int) -
 
 
 def usual_oversubscriptions(fabric: Fabric) -> tuple[float | None, ...]:
-    """The oversubscription of a unit of each level, as runs have them unless told otherwise.
+    """The oversubscription of a unit of each level, as runs have them by default.
 
     Machines have 8 GPUs, racks 8 machines, and so on outwards.
     """

@@ -35,7 +35,7 @@ class Outline:
     gpus: int
     """Of one unit."""
     kind: str
-    """Of machines; empty for other units, and where no kinds are told apart."""
+    """Of machines; empty for other units, and where all machines are of one kind."""
     storage_bytes: int | None
     inside: tuple[Outline, ...]
 
@@ -133,7 +133,7 @@ class _Outlines:
         return gpus, "", storage, tuple(numbers[children.start : children.stop])
 
     def _names(self, level: int, units: Sequence[int]) -> tuple[str, ...]:
-        """Names that the file gives. One that is made of level and number tells nothing."""
+        """Names that the file gives; none if they are made of level and number."""
         named = self._of_file("names").get(self._tree.level_names[level], ())
         level_name = self._tree.level_names[level]
         given = [named[unit] for unit in units if named and named[unit] != f"{level_name}-{unit}"]

@@ -2,8 +2,9 @@
 
 Text before `@` is a signature (`placement_shape.py`). Numbers after it are leaves, and `0-3` stands
 for four of them.
+
 Without leaves, a placement takes the first units, in their order, that have room for its parts. So
-placements written one after the other lie beside each other in the same racks.
+placements written one after the other are neighbours in the same racks.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def placement_flaw(placement: Any) -> str:
     `isinstance` mypyc would believe that it holds what its class promises.
     """
     if not issubclass(type(placement), Placement):
-        return "is no placement"
+        return "is not a placement"
     leaves, counts = placement.leaves, placement.counts
     if type(leaves) is not tuple or type(counts) is not tuple:
         return "holds something else than two tuples"

@@ -157,7 +157,7 @@ def _joined(children: Sequence[str]) -> str:
 
 
 ONE_KIND = "gpu-machine"
-"""The kind of every machine where nothing tells machines apart."""
+"""The kind of every machine in a cluster whose machines are all alike."""
 
 
 def nested(names: Sequence[str], tree: Nested, kinds: tuple[str, ...] | None = None) -> ClusterTree:

@@ -132,7 +132,7 @@ LinkLatency = Annotated[NonNegative, AfterValidator(_link_latency)]
 
 
 MOST_BYTES = 10**24
-"""A million times an exabyte: nobody has a data warehouse of a yottabyte, so a unit is wrong."""
+"""A yottabyte, a million exabytes: no data warehouse is so large, so a unit is wrong."""
 
 Bytes = Annotated[int, Field(ge=0, le=MOST_BYTES)]
 """An amount of data in bytes."""

@@ -2,7 +2,7 @@
 
     engine --ClusterView--> policy        --Decision-->     engine    at a question
     engine --JobView-->     rate function --Rate-->         engine    when jobs change
-                            event source  --OutsideEvent--> engine    what no trace tells
+                            event source  --OutsideEvent--> engine    what is not in the trace
 
 The engine owns time and GPUs. A policy never moves a GPU and never sees the future. The engine
 asks it at most once per instant, after everything of that instant has happened. It applies the
@@ -15,7 +15,7 @@ Each part has a file; all names can be imported from here.
 """
 
 from artist.contract.decisions import (
-    MOST_WORDS,
+    LONGEST_REASON,
     Decision,
     Hold,
     Migrate,
@@ -64,7 +64,7 @@ from artist.contract.views import (
 )
 
 __all__ = [
-    "CORE_TABLES", "MOST_WORDS", "NOBODY_ON_NOTICE", "NO_CHECKPOINT", "NO_SHARED_LINKS",
+    "CORE_TABLES", "LONGEST_REASON", "NOBODY_ON_NOTICE", "NO_CHECKPOINT", "NO_SHARED_LINKS",
     "BasePolicy", "Checkpoint", "CheckpointRule", "ClusterView", "DataView", "Decision",
     "EventSource", "Hold", "JobView", "LinkPattern", "LinksNow", "Migrate", "Moves",
     "NoSharedLinks", "Notice", "Options", "Outage", "OutsideEvent", "PatternsUnknown", "Policy",

@@ -21,7 +21,7 @@ class Start:
 class Preempt:
     """Take a running job's GPUs. It waits again and keeps its whole iterations.
 
-    `reason`, if given, is written beside the end of the job's interval.
+    `reason`, if given, is recorded with the end of the job's interval.
     """
 
     handle: int
@@ -84,16 +84,16 @@ class Wake:
     at: Tick
 
 
-MOST_WORDS = 200
-"""A reason is a sentence of this many characters at most; there may be one per job and question."""
+LONGEST_REASON = 200
+"""Characters of a reason. There may be one reason per job and question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Tell why a job waits, in at most `MOST_WORDS` characters. It changes nothing else.
+    """Say why a job waits, in at most `LONGEST_REASON` characters. It changes nothing else.
 
-    The job must wait once the answer is applied. The words stand until the policy tells others or
-    the job gets GPUs, so telling the same again writes no row.
+    The job must wait once the answer is applied. The reason stands until the policy gives another
+    or the job gets GPUs. Repeating a reason writes no row, but is slow: remember what you gave.
     """
 
     handle: int

@@ -21,13 +21,13 @@ class Slowdowns(NamedTuple):
 
     own: float
     """Of the job that was asked about."""
-    beside: Mapping[int, float]
+    co_located: Mapping[int, float]
     """By handle: of every job that shares a link with it which binds."""
 
     @property
     def most(self) -> float:
         """The largest of them."""
-        return max(self.own, *self.beside.values(), 0.0)
+        return max(self.own, *self.co_located.values(), 0.0)
 
 
 class UpPhase(NamedTuple):
@@ -70,7 +70,7 @@ class SharedLinks(Protocol):
         ...
 
     def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
-        """What a job on these GPUs would lose, and who is beside it. A lone job loses nothing."""
+        """What a job on these GPUs and those on its links would lose. A lone job loses nothing."""
         ...
 
 
@@ -89,14 +89,14 @@ class PatternsUnknown:
 
 
 class NoSharedLinks(PatternsUnknown):
-    """Jobs do not meet on links: nothing is busy, and nobody loses anything."""
+    """Jobs do not meet on links: nothing is busy, and no job loses anything."""
 
     def busy(self, moves: Moves) -> Mapping[Uplink, float]:
         """Nothing is busy."""
         return {}
 
     def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
-        """Nobody is slowed down."""
+        """No job is slowed down."""
         return Slowdowns(0.0, {})
 
 

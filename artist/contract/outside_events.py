@@ -1,4 +1,4 @@
-"""Events that no trace tells: GPUs leave service, come back, or will leave soon."""
+"""Events that are not in the trace: GPUs leave service, come back, or will leave soon."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ OutsideEvent: TypeAlias = Withdraw | Restore | Notice
 
 
 class EventSource(Protocol):
-    """Events that the trace does not tell, such as outages of machines.
+    """Events that are not in the trace, such as outages of machines.
 
     State that it keeps must survive pickling and deep copies, as a policy's.
     """

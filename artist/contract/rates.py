@@ -13,7 +13,7 @@ from artist.workload.job import Job
 
 
 class Rate(NamedTuple):
-    """How fast a job runs on its GPUs until the engine is told otherwise.
+    """How fast a job runs on its GPUs until the rate function gives another rate.
 
     An iteration takes `iteration_s` seconds and is worth `worth` iterations of the job as
     submitted: 1 on the GPUs that it asked for, 0.5 on half of them. `alone_iteration_s` is what
@@ -60,7 +60,7 @@ class RateFunction(Protocol):
 
         `changed` holds the jobs that started, moved, were held, lost their GPUs or finished at
         this instant, and those whose rate has come to its `until`. The answer must name every one
-        of them that runs, and may name any other running job. `JobView.former_placement` tells
+        of them that runs, and may name any other running job. `JobView.former_placement` says
         which GPUs a job has left: at this instant if it waits, finished or `started` now.
         """
         ...

@@ -1,6 +1,6 @@
 """Whether an answer can be read, whatever the jobs and the cluster are like.
 
-An answer may hold anything. So decisions stay `Any` here, and their kind is told by `issubclass`:
+An answer may hold anything. So decisions stay `Any` here, and `issubclass` tells their kind:
 after `isinstance` mypyc would believe that they hold what their class promises.
 """
 
@@ -10,7 +10,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from artist.cluster.placement import placement_flaw
-from artist.contract import MOST_WORDS, Decision, Hold, Migrate, Preempt, Start, Turn, Wait, Wake
+from artist.contract import (
+    LONGEST_REASON,
+    Decision,
+    Hold,
+    Migrate,
+    Preempt,
+    Start,
+    Turn,
+    Wait,
+    Wake,
+)
 from artist.errors import PolicyError, shortened
 
 _DECISIONS = (Start, Preempt, Migrate, Hold, Wait, Wake)
@@ -49,7 +59,7 @@ def _listed(answer: Any) -> list[Any]:
     try:
         each = iter(answer)
     except TypeError:
-        raise PolicyError(f"{shortened(answer)} is no list of decisions") from None
+        raise PolicyError(f"{shortened(answer)} is not a list of decisions") from None
     return list(each)
 
 
@@ -57,10 +67,10 @@ def _check_words(decision: Any, kind: type, name: Callable[[int], str]) -> None:
     """Check reasons, and the ticks of a hold."""
     reason = decision.reason
     if issubclass(kind, Wait):
-        if type(reason) is not str or not 0 < len(reason) <= MOST_WORDS:
+        if type(reason) is not str or not 0 < len(reason) <= LONGEST_REASON:
             raise PolicyError(
                 f"{name(decision.handle)} waits because of {shortened(reason)}, expected 1 to "
-                f"{MOST_WORDS} characters"
+                f"{LONGEST_REASON} characters"
             )
     elif not isinstance(reason, str):
         raise PolicyError(f"{name(decision.handle)}: reason {shortened(reason)}, expected text")

@@ -114,8 +114,8 @@ class WhatIf(Protocol):
 
 
 def nothing_to_try(answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
-    """Where there is no run: of a view that was made by hand."""
-    raise InvariantError("this view is of no run, so nothing can be tried")
+    """`what_if` of a view that was made by hand and belongs to no run."""
+    raise InvariantError("this view belongs to no run, so nothing can be tried")
 
 
 NOBODY_ON_NOTICE: Mapping[int, Tick] = MappingProxyType({})
@@ -143,7 +143,7 @@ class ClusterView(NamedTuple):
     links: SharedLinks
     """How busy links are, and what a job would lose on them (`RateFunction.links`)."""
     what_if: WhatIf = nothing_to_try
-    """What an answer would lead to if nobody came any more. It costs a run of the jobs here."""
+    """What an answer would lead to if no other job arrived. Asking simulates the jobs here."""
     data: DataView | None = None
     """Which tables are where; None in a run without data (`artist/data`)."""
     on_notice: Mapping[int, Tick] = NOBODY_ON_NOTICE

@@ -40,8 +40,8 @@ def check_rate(rate: Any) -> None:
     """Refuse a rate that no job can run at. It is `Any`: what it promises is yet to be seen.
 
     Raises:
-        InvariantError: it is no rate; an iteration takes no time, or for ever, or is worth nothing;
-            or the point at which the rate function wants to be asked again is none.
+        InvariantError: it is not a rate; an iteration takes no time, takes for ever or is worth
+            nothing; or the point at which to ask the rate function again is not a number.
     """
     if not issubclass(type(rate), Rate):
         raise InvariantError(f"the rate function gave {rate!r}, expected a Rate")

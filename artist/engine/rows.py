@@ -58,7 +58,7 @@ class PlacementRow(NamedTuple):
     source: str
     reason: EndReason
     note: str = ""
-    """Why, in the policy's words, or what failed; empty where there is no more to say."""
+    """Why, in the policy's words, or what failed; empty if there is nothing to add."""
     checkpoint_s: float = 0.0
     """What checkpoints add to an iteration."""
 
@@ -120,7 +120,7 @@ class OutageRow(NamedTuple):
 
 
 class NoticeRow(NamedTuple):
-    """An outage was told of at `tick`. It begins at `until`, and jobs held GPUs there."""
+    """An outage was announced at `tick`. It begins at `until`, and jobs held GPUs there."""
 
     tick: Tick
     until: Tick

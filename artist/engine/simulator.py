@@ -157,7 +157,7 @@ class Simulator:
         """Advance to the next instant at which a policy must be asked; None at the end.
 
         A question that is not answered yet is asked again. The end of a lease is a question,
-        unless `policy` is given and says that nobody contests it (`Policy.contests`).
+        unless `policy` is given and says that no job contests it (`Policy.contests`).
         """
         while not self._asking:
             heap = self._queue.next_events()
@@ -181,7 +181,7 @@ class Simulator:
         return self.view()
 
     def _ask_about_leases(self, policy: Policy | None) -> None:
-        """Leases ended and nothing else happened: ask, or renew what nobody contests."""
+        """Leases ended and nothing else happened: ask, or renew the leases that no job contests."""
         free = self._holdings.free
         if policy is None or self._entered or policy.contests(self._lease_ended, free, self.now):
             self._asking = True
@@ -390,7 +390,7 @@ class Simulator:
         self._outages.schedule(self.now, self._queue)
 
     def _keep_out(self, *left: Placement | None) -> None:
-        """Some GPUs have become free; nobody gets those on notice."""
+        """Take GPUs that have become free out of service if their leaf is on notice."""
         if self._holdings.on_notice:
             for placement in left:
                 if placement is not None:
@@ -490,7 +490,7 @@ class Simulator:
         changed, self._changed = list(self._changed.values()), {}
         running = self._holdings.running
         rates: Mapping[int, Any] = self._rates(self.now, MappingProxyType(running), changed)
-        for handle, rate in rates.items():  # `Any`: `check_rate` sees what somebody else made
+        for handle, rate in rates.items():  # `Any` until `check_rate` has seen it
             if handle not in running:
                 raise InvariantError(
                     f"a rate for {self._holdings.name(handle)}, which does not run"
@@ -518,7 +518,7 @@ class Simulator:
         self._lease_ended.append(state)
 
     def _renew_leases(self) -> None:
-        """Jobs whose lease ended and whose GPUs nobody took keep them."""
+        """Give another lease to the jobs whose lease ended and that still have their GPUs."""
         ended, self._lease_ended = self._lease_ended, []
         for state in ended:
             if state.gpus and state.started < self.now:  # else it lost its GPUs, or moved just now

@@ -1,8 +1,8 @@
 """Trying an answer: a copy of the run goes on from the question until its jobs have finished.
 
 No policy sees the future, so the copy forgets it: no other job arrives, and nothing leaves or
-enters service. What is left is what the policy is shown, so a trial tells nothing new to a policy
-that knows run times. To others it would tell when jobs finish.
+enters service. What is left is what the policy sees anyway. So a trial reveals nothing new to a
+policy that knows run times. To other policies it would reveal when jobs finish.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def read_arrays(path: Path, remedy: str) -> dict[str, npt.NDArray[Any]]:
 
     Raises:
         TraceError: the file cannot be read.
-        ConfigError: it is no whole `.npz` file of arrays, or is too large.
+        ConfigError: it is not a whole `.npz` file of arrays, or is too large.
     """
     data = read_bytes(path)
     try:
@@ -48,5 +48,5 @@ def read_arrays(path: Path, remedy: str) -> dict[str, npt.NDArray[Any]]:
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
                 return {name: np.asarray(file[name]) for name in file.files}
     except Exception as cause:  # broken bytes make zipfile and numpy raise anything
-        raise ConfigError(f"{path}: no whole .npz file of arrays; {remedy}") from cause
+        raise ConfigError(f"{path}: not a whole .npz file of arrays; {remedy}") from cause
     raise ConfigError(f"{path}: unpacks to more than {MOST_BYTES >> 20} MiB; {remedy}")

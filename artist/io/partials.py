@@ -1,6 +1,6 @@
-"""Temporary names beside an output, and the removal of those that a killed process left.
+"""Temporary names next to an output, and the removal of those that a killed process left.
 
-A name says which process writes there, so that leftovers are told from what is being written:
+A name says which process writes there. So leftovers can be told from files being written:
 
     .report.html.9f86d081884c7d65-4711-530233-0.partial     a file or folder that is being written
     .run.9f86d081884c7d65-4711-530233-1.former              holds a folder that is being replaced
@@ -29,7 +29,7 @@ _numbers = itertools.count()
 
 
 def partial_path(path: Path, kind: str = PARTIAL) -> Path:
-    """A fresh temporary name beside `path`, which tells of this process."""
+    """A fresh temporary name next to `path`. It names this process."""
     name = owner().replace(":", "-")
     whole = path if path.name else path.absolute()
     return whole.with_name(f"{_prefix(whole)}{name}-{next(_numbers)}.{kind}")

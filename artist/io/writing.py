@@ -66,7 +66,7 @@ def check_new_file(path: Path, option: str, *, overwrite: bool) -> None:
 def special_kind(path: Path) -> str:
     """What a path is that is neither a file nor a folder, in words; empty for anything else.
 
-    A rename would put a file in the place of `/dev/null` or of a link, and nobody means that.
+    A rename would replace `/dev/null` or a link by a file, which no user means.
     """
     try:
         mode = path.lstat().st_mode
@@ -153,7 +153,7 @@ _TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 def check_folder(out: Path, what: str, is_one: Callable[[Path], bool], *, overwrite: bool) -> None:
     """Refuse a folder that may not or cannot be written.
 
-    `is_one` tells whether a folder is `what`, which artist writes, such as a run directory.
+    `is_one` says whether a folder is a `what`, such as a run directory.
 
     Raises:
         ConfigError: the path holds something else, or a `what` that is not to be overwritten, or
@@ -177,7 +177,7 @@ def check_parent(out: Path) -> None:
     """Refuse an output in a place that cannot be written.
 
     Raises:
-        ConfigError: the nearest folder above that exists is no folder or not writable.
+        ConfigError: the nearest existing path above is not a folder, or is not writable.
     """
     parent = out.absolute().parent
     while not parent.exists():
@@ -188,7 +188,7 @@ def check_parent(out: Path) -> None:
 
 @contextmanager
 def scratch_folder(beside: Path) -> Iterator[Path]:
-    """An empty folder with a temporary name beside an output. It goes when the block ends."""
+    """An empty folder with a temporary name next to an output, removed when the block ends."""
     scratch = partial_path(beside)
     try:
         scratch.mkdir(parents=True)

@@ -70,7 +70,7 @@ def simulate(
     on_trace: OnTrace | None = None,
     links: bool = False,
 ) -> Result:
-    """Run a scenario: prepare, drive, collect. `on_trace` is told the trace before it is simulated.
+    """Run a scenario: prepare, drive, collect. `on_trace` gets the trace before it is simulated.
 
     With `links` the result has a table of what links carried.
 

@@ -18,7 +18,7 @@ from artist.rng import FIRST_DRAWS, Draws
 from artist.workload.tenants import NO_TENANTS, Tenant, load_tenants
 
 MOST_WRAPPERS = 20
-"""Policies inside one another; nobody needs more than a few."""
+"""Policies inside one another. No run needs more than a few."""
 
 
 def build_policy(scenario: Scenario) -> Policy:
@@ -46,7 +46,7 @@ def open_policy(
     Raises:
         ConfigError: unknown name or option, brackets where there is nothing to wrap, or a file that
             holds no such policy.
-        PolicyError: its lease is no number of ticks.
+        PolicyError: its lease is not a whole number of ticks.
     """
     if name.count("(") > MOST_WRAPPERS:
         raise ConfigError(f"policy {shortened(name)}: more than {MOST_WRAPPERS} wrappers")

@@ -59,7 +59,7 @@ def permuted(trace: Trace, permutation: int) -> Trace:
 
 
 def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Trace) -> None:
-    """Refuse quotas that do not fit the cluster, and kinds of GPUs that nobody would heed.
+    """Refuse quotas that do not fit the cluster, and kinds of GPUs that the policy would ignore.
 
     Raises:
         ConfigError: a quota is too large or of an unknown kind, or the policy reads no kinds.

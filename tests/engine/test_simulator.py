@@ -262,7 +262,7 @@ UNLAWFUL = {
         "wake-up at tick 9223372036854775808: the clock ends at 9223372036854775807",
     ),
     "something else": (["preempt everybody"], "'preempt everybody' is not a decision"),
-    "a dict for a placement": ([Start(1, {1: 4})], "job 'b': {1: 4} is no placement"),
+    "a dict for a placement": ([Start(1, {1: 4})], "job 'b': {1: 4} is not a placement"),
     "a dict in a placement": (
         [Start(1, Placement({1: 4}, (4,)))],
         "job 'b': Placement(leaves={1: 4}, counts=(4,)) holds something else than two tuples",
@@ -317,7 +317,7 @@ def test_a_reason_may_be_a_member_of_a_policys_own_texts() -> None:
 
 @pytest.mark.parametrize("answer", [5, Start(1, on({1: 4}))])
 def test_an_answer_that_is_no_list_is_an_error(answer: object) -> None:
-    with pytest.raises(PolicyError, match=r"of Greedy: .* is no list of decisions"):
+    with pytest.raises(PolicyError, match=r"of Greedy: .* is not a list of decisions"):
         started().answer(answer, "Greedy")
 
 
@@ -648,7 +648,7 @@ def test_the_rate_function_hears_of_a_hold() -> None:
         ([Hold(0, 9 * S, "", Turn(0, 0, 5, -1))], "a period above 0 and a slack from 0"),
         ([Hold(0, 9 * S, "", Turn(0, 0.5, 5, 1))], "expected whole ticks"),
         ([Wake(float("nan"))], "wake-up at tick nan"),
-        ([Start(0, None)], "job 'a': None is no placement"),
+        ([Start(0, None)], "job 'a': None is not a placement"),
         ([Hold(0, 9 * S), Hold(0, 8 * S)], "job 'a' is held twice"),
         ([Preempt(0), Hold(0, 9 * S)], "job 'a' is preempted and held"),
     ],

@@ -144,5 +144,5 @@ def test_an_unlawful_answer_is_refused_and_harms_nobody() -> None:
 
 
 def test_a_view_of_no_run_has_nothing_to_try() -> None:
-    with pytest.raises(InvariantError, match="of no run"):
+    with pytest.raises(InvariantError, match="belongs to no run"):
         nothing_to_try([], make_policy("fifo"))

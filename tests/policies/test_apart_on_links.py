@@ -183,7 +183,7 @@ def test_what_is_expected_is_what_happens(contention: str, uplinks: int) -> None
     expected = of_run.links.slowdowns(b, at[1], {0: (a, at[0])})
     rows = run(make_policy("fifo"), [a, b], contention, uplinks)
     within = 1e-9 if contention == "mean" else 0.1
-    for handle, (one, slowdown) in enumerate([(a, expected.beside[0]), (b, expected.own)]):
+    for handle, (one, slowdown) in enumerate([(a, expected.co_located[0]), (b, expected.own)]):
         alone = run(make_policy("fifo"), [one], contention, uplinks).placements[0].iteration_s
         beside = intervals(rows, handle)[0].iteration_s
         assert slowdown == pytest.approx(beside / alone - 1, abs=within)

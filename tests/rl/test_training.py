@@ -182,7 +182,7 @@ def test_a_truncated_checkpoint_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "out" / "checkpoint.npz"
     file.write_bytes(file.read_bytes()[:-100])
     with pytest.raises(
-        ConfigError, match=r"checkpoint\.npz: no whole \.npz file .* train from the start"
+        ConfigError, match=r"checkpoint\.npz: not a whole \.npz file .* train from the start"
     ):
         trained(tmp_path / "out", resume=True)
 
