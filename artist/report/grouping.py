@@ -45,11 +45,6 @@ class Setting:
     runs: Mapping[str, Mapping[Replicate, Run]]
     """Policy label -> replicate -> run."""
 
-    @property
-    def shared_replicates(self) -> list[Replicate]:
-        """The replicates that all policies have."""
-        return self.shared_by(self.runs)
-
     def shared_by(self, policies: Iterable[str]) -> list[Replicate]:
         """The replicates that some policies all have."""
         return sorted(set.intersection(*(set(self.runs[policy]) for policy in policies)))

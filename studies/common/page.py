@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-import jinja2
+from artist.io.templates import environment
 
 
 def rendered(folder: Path, **values: object) -> str:
@@ -15,14 +15,9 @@ def rendered(folder: Path, **values: object) -> str:
     Raises:
         jinja2.UndefinedError: the template asks for something that does not exist.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        autoescape=False,  # noqa: S701  # this is no web page
-    )
-    return environment.get_template("page.md.j2").render(**values)
+    layout = {"keep_trailing_newline": True, "trim_blocks": True}
+    templates = environment(folder, autoescape=False, **layout)
+    return templates.get_template("page.md.j2").render(**values)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:

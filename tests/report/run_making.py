@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from artist.config import Scenario
-from artist.report.reader import Rows
+from artist.report.grouping import Replicate, Setting, Study
+from artist.report.quantities import Quantity, Unit
+from artist.report.reader import Rows, Run
 from artist.results.run_directory import write_run
 from artist.run import simulate
 
@@ -55,6 +57,17 @@ def rows_of(text: dict[str, list[str]], numbers: dict[str, list[float]], **lists
     """Rows of a file, by hand."""
     count = len(next(iter(text.values())))
     return Rows(text, {k: np.array(v, np.float64) for k, v in numbers.items()}, count, lists)
+
+
+def study_of(*settings: Mapping[str, Mapping[Replicate, Run]]) -> Study:
+    """A study of settings: policy -> replicate -> run. All times are in seconds."""
+    made = tuple(
+        Setting(number, f"setting {number}", f"setting-{number}", {}, runs)
+        for number, runs in enumerate(settings)
+    )
+    policies = tuple(dict.fromkeys(policy for runs in settings for policy in runs))
+    every = [run for runs in settings for some in runs.values() for run in some.values()]
+    return Study(every, policies, made, policies, dict.fromkeys(Quantity, Unit(1.0, "s")))
 
 
 def damage(run: Path, name: str, change: Callable[[pa.Table], pa.Table]) -> None:

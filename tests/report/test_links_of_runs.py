@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from page_reading import embedded
-from run_making import EVIL, damage, make_competing, replace, rows_of
+from run_making import EVIL, damage, make_competing, replace, rows_of, study_of
 
 from artist.errors import TraceError
 from artist.report.figures_of_links import BINS, on_links
 from artist.report.grouping import Setting, Study, group
 from artist.report.losses import losers, lost_to_others
 from artist.report.page import page
-from artist.report.quantities import Quantity, Unit
 from artist.report.reader import Rows, Run, read_runs
 
 # By hand. Job a takes iterations of 2 s instead of 1 s for 10 s (it loses 5 s), of 1.25 s for 4 s
@@ -49,10 +48,9 @@ NOTHING = Rows({}, {}, 0)
 RUN = Run("here", {"contention": "mean"}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, LINKS)
 
 
-def study_of(*runs: Run) -> tuple[Study, Setting]:
-    setting = Setting(0, "here", "here", {}, {"las": {(i, 0): run for i, run in enumerate(runs)}})
-    units = dict.fromkeys(Quantity, Unit(1.0, "s"))
-    return Study(list(runs), ("las",), (setting,), ("las",), units), setting
+def one_setting(*runs: Run) -> tuple[Study, Setting]:
+    study = study_of({"las": {(i, 0): run for i, run in enumerate(runs)}})
+    return study, study.settings[0]
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +98,7 @@ def test_jobs_come_by_what_they_lost() -> None:
 
 
 def test_cells_are_means_over_time_of_the_busier_direction() -> None:
-    figure, _ = on_links(*study_of(RUN))
+    figure, _ = on_links(*one_setting(RUN))
     # Racks come before machines. 20 s in 160 bins are 8 bins a second.
     assert [series.name for series in figure.series] == ["rack 0", "rack 1", "machine 0"]
     rack_0, rack_1, machine = figure.series
@@ -122,7 +120,7 @@ def test_links_where_jobs_never_meet_are_left_out() -> None:
     alone = LINKS.numbers | {"jobs": np.array([1.0, 2, 2, 3, 3, 1])}
     links = Rows(LINKS.text, alone, LINKS.count, LINKS.lists)
     run = Run("here", {"contention": "mean"}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, links)
-    figure, _ = on_links(*study_of(run))
+    figure, _ = on_links(*one_setting(run))
     assert [series.name for series in figure.series] == ["rack 0", "rack 1"]
 
 
@@ -138,7 +136,7 @@ def test_of_many_links_those_stay_whose_jobs_lost_most() -> None:
         job_ids=[["a", "b"]] * 40,
     )  # fmt: skip
     run = Run("here", {"contention": "mean"}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, links)
-    figure, _ = on_links(*study_of(run))
+    figure, _ = on_links(*one_setting(run))
     # Jobs lose time on racks 0 and 39, on the latter little; of the others the busiest 30 stay.
     assert [series.name for series in figure.series] == [
         "rack 0", *(f"rack {unit}" for unit in range(9, 40)),
@@ -148,7 +146,7 @@ def test_of_many_links_those_stay_whose_jobs_lost_most() -> None:
 
 def test_longer_iterations_weigh_by_running_time() -> None:
     # 14 s at 100 % above alone, 20 + 4 s at 25 %: 24 of 38 s are at most 25 % above.
-    _, figure = on_links(*study_of(RUN))
+    _, figure = on_links(*one_setting(RUN))
     (series,) = figure.series
     assert list(series.x) == [25.0, 25.0, 100.0]
     assert list(series.y) == [0.0, pytest.approx(100 * 24 / 38, abs=1e-3), 100.0]
@@ -165,7 +163,7 @@ def test_a_few_very_long_iterations_do_not_squeeze_the_others() -> None:
         },
     )  # fmt: skip
     run = Run("here", RUN.scenario, {}, {}, JOBS, placements, NOTHING, None, None, None)
-    (figure,) = on_links(*study_of(run))
+    (figure,) = on_links(*one_setting(run))
     assert list(figure.series[0].x) == [0.0, 0.0, 900.0]
     assert list(figure.series[0].y) == [0.0, 98.5, 99.5]
     assert "the largest is 4,900 %" in figure.note
@@ -178,7 +176,7 @@ def test_replicates_are_pooled() -> None:
         PLACEMENTS.count,
     )
     undisturbed = Run("there", RUN.scenario, {}, {}, JOBS, idle, NOTHING, None, None, LINKS)
-    *maps, figure = on_links(*study_of(RUN, undisturbed))
+    *maps, figure = on_links(*one_setting(RUN, undisturbed))
     assert len(maps) == 1
     assert list(figure.series[0].x) == [0.0, 0.0, 25.0, 100.0]
     assert figure.series[0].y[1] == 50.0

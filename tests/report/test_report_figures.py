@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from run_making import damage, make_run
+from run_making import damage, make_run, study_of
 from run_making import replace as replaced
 
 from artist.report.curves import extremes, job_tones
@@ -30,11 +30,9 @@ from artist.report.figures_of_jobs import (
 )
 from artist.report.grouping import Setting, Study, group, slugs
 from artist.report.page import figures
-from artist.report.quantities import Quantity, Unit
+from artist.report.quantities import Quantity
 from artist.report.reader import Rows, Run, read_runs
 from artist.results.jct_parts import PARTS
-
-SECONDS = dict.fromkeys(Quantity, Unit(1.0, "s"))
 
 
 def run_of(**columns: list[float]) -> Run:
@@ -46,11 +44,9 @@ def run_of(**columns: list[float]) -> Run:
     return Run("here", {}, {}, {"jain_index": 0.5}, jobs, nothing, nothing, None)
 
 
-def study_of(**runs: Run) -> tuple[Study, Setting]:
-    replicates = {policy: {(0, 0): run} for policy, run in runs.items()}
-    setting = Setting(0, "here", "here", {}, replicates)
-    policies = tuple(runs)
-    return Study(list(runs.values()), policies, (setting,), policies, SECONDS), setting
+def one_setting(**runs: Run) -> tuple[Study, Setting]:
+    study = study_of({policy: {(0, 0): run} for policy, run in runs.items()})
+    return study, study.settings[0]
 
 
 def run_with_parts(*parts: float) -> Run:
@@ -67,7 +63,7 @@ LAS = run_with_parts(5.0, 13.0, 18.0, 150.0)
 def test_a_difference_is_the_sum_of_its_parts() -> None:
     # waiting 5 - 20, communication 13 - 10, preemption and restarts 18 - 0, computing the same
     assert difference([LAS], [FIFO]) == [-15.0, 3.0, 18.0, 0.0]
-    figure = differences(*study_of(fifo=FIFO, las=LAS))
+    figure = differences(*one_setting(fifo=FIFO, las=LAS))
     assert figure is not None
     assert [list(series.y) for series in figure.series] == [[-15.0, 3.0, 18.0, 0.0, 6.0]]
     assert list(figure.categories) == [
@@ -76,11 +72,11 @@ def test_a_difference_is_the_sum_of_its_parts() -> None:
 
 
 def test_one_policy_has_no_difference() -> None:
-    assert differences(*study_of(fifo=FIFO)) is None
+    assert differences(*one_setting(fifo=FIFO)) is None
 
 
 def test_replicates_of_both_policies_are_compared() -> None:
-    study, setting = study_of(fifo=FIFO, las=LAS)
+    study, setting = one_setting(fifo=FIFO, las=LAS)
     setting = replace(setting, runs={"fifo": {(0, 0): FIFO}, "las": {(0, 0): LAS, (1, 0): FIFO}})
     figure = differences(study, setting)
     assert figure is not None
@@ -108,7 +104,7 @@ def test_size_classes_are_powers_of_two() -> None:
 def test_quantiles_by_size() -> None:
     # Eleven jobs of 1 GPU take 0, 10 ... 100 s; of two jobs with 4 and 2 GPUs, 20 and 40 s.
     run = run_of(gpus=[1] * 11 + [4, 2], jct_s=[*range(0, 101, 10), 20, 40])
-    figure = jct_by_size(*study_of(fifo=run))
+    figure = jct_by_size(*one_setting(fifo=run))
     (series,) = figure.series
     assert list(figure.categories) == ["1 GPU · 11 jobs", "2 to 4 GPUs · 2 jobs"]
     assert [list(v) for v in (series.low, series.y, series.high)] == [
@@ -118,7 +114,7 @@ def test_quantiles_by_size() -> None:
 
 def test_a_policy_without_jobs_of_a_size_has_a_gap() -> None:
     one, two = run_of(gpus=[1, 8], jct_s=[5, 6]), run_of(gpus=[1, 1], jct_s=[5, 6])
-    figure = jct_by_size(*study_of(fifo=one, las=two))
+    figure = jct_by_size(*one_setting(fifo=one, las=two))
     assert list(figure.categories) == ["1 GPU", "5 to 8 GPUs"]
     assert np.isnan(figure.series[1].y[1])
     assert figure_data(figure)["series"][1]["y"] == [5.5, None]
@@ -127,7 +123,7 @@ def test_a_policy_without_jobs_of_a_size_has_a_gap() -> None:
 def test_shares_of_unfair_completion_times() -> None:
     # 1 and what rounding makes of it is not above 1; 2 is not above 2.
     run = run_of(finish_time_fairness=[1, 1 + 1e-9, 2, 2.5, 6])
-    curve, bars = fairness(*study_of(las=run))
+    curve, bars = fairness(*one_setting(las=run))
     assert list(bars.series[0].y) == [60.0, 40.0, 20.0, 0.0]
     assert list(curve.series[0].y) == [0, 20, 40, 60, 80, 100]
     assert "las 0.50" in curve.note
@@ -337,7 +333,7 @@ def test_panels_and_waterfalls_for_papers() -> None:
     assert [list(line.get_ydata()) for line in own] == [[1.0, i] for i in range(5)]
     assert {len(axes.lines) for axes in canvas.axes} == {5}
 
-    waterfall = differences(*study_of(fifo=FIFO, las=LAS))
+    waterfall = differences(*one_setting(fifo=FIFO, las=LAS))
     assert waterfall is not None
     canvas = canvas_of(figsize=(3.5, 2.3))
     draw(waterfall, canvas)

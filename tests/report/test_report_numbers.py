@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from page_reading import unpack
-from run_making import edit_json, make_run
+from run_making import edit_json, make_run, study_of
 
 from artist.report.comparison_table import compare_setting, family
 from artist.report.curves import thinned
 from artist.report.figures_across_settings import overview
 from artist.report.figures_over_time import binned
-from artist.report.grouping import Setting, Study, group
+from artist.report.grouping import Setting, group
 from artist.report.packing import STEPS, pack_timeline, step_s
 from artist.report.perfetto import perfetto_trace
-from artist.report.quantities import Quantity, Unit, time_unit
+from artist.report.quantities import time_unit
 from artist.report.reader import read_run, read_runs
 from artist.report.timeline_lanes import machines, parse_placement, strips_of
 from artist.results.statistics.compare_values import compare_values
@@ -76,7 +76,7 @@ def test_comparison_is_paired(study) -> None:
     assert cell.difference == compare_values(theirs, ours, [0, 1])
     assert cell.against.endswith(" too few replicates")
     assert not cell.sure
-    assert len(study.settings[0].shared_replicates) == 2
+    assert len(study.settings[0].shared_by(study.policies)) == 2
     assert rows[term]["dally"].against == ""
 
 
@@ -96,7 +96,7 @@ def setting_of(**policies: list[dict[str, float]]) -> Setting:
         policy: {(0, order): Summary(**summary) for order, summary in enumerate(summaries)}
         for policy, summaries in policies.items()
     }
-    return Setting(0, "here", "here", {}, runs)
+    return study_of(runs).settings[0]
 
 
 def test_verdicts_of_a_table_hold_together() -> None:
@@ -154,10 +154,7 @@ def test_whiskers_are_an_interval_from_five_replicates_on(
 ) -> None:
     names = ("makespan_s", "jct_mean_s", "queue_delay_p95_s", "queue_delay_p99_s")
     summaries = [dict.fromkeys((*names, "comm_time_mean_s"), value) for value in values]
-    setting = setting_of(fifo=summaries)
-    seconds = dict.fromkeys(Quantity, Unit(1.0, "s"))
-    study = Study(list(setting.runs["fifo"].values()), ("fifo",), (setting,), ("fifo",), seconds)
-    bars = next(overview(study)).series[0]
+    bars = next(overview(study_of(setting_of(fifo=summaries).runs))).series[0]
     assert (bars.low[0], bars.high[0]) == pytest.approx((low, high), rel=1e-4)
 
 

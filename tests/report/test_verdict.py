@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from run_making import damage, make_run, replace
+from run_making import damage, make_run, replace, study_of
 
-from artist.report.grouping import Setting, Study, group
+from artist.report.grouping import Study, group
 from artist.report.packing import waited_by_cause
 from artist.report.page import page
 from artist.report.quantities import Quantity, Unit, in_words, metric_unit
@@ -21,7 +21,6 @@ from artist.report.verdict import verdict_section
 from artist.results.caveats import times_as_long
 from artist.results.terms.chief_metrics import HEADLINES
 
-UNITS = dict.fromkeys(Quantity, Unit(1.0, "s"))
 NOTHING = Rows({}, {}, 0)
 
 
@@ -31,15 +30,13 @@ def run_with(jct_mean_s: float) -> Run:
     return Run("here", {}, {}, summary, NOTHING, NOTHING, NOTHING, None)
 
 
-def study_of(*settings: dict[str, list[float]]) -> Study:
-    """A study from the mean completion times of replicates (seeds)."""
-    made = []
-    for index, given in enumerate(settings):
-        runs = {p: {(s, 0): run_with(v) for s, v in enumerate(vs)} for p, vs in given.items()}
-        made.append(Setting(index, f"setting {index}", f"setting-{index}", {}, runs))
-    policies = tuple(dict.fromkeys(p for given in settings for p in given))
-    everything = [run for s in made for runs in s.runs.values() for run in runs.values()]
-    return Study(everything, policies, tuple(made), policies, UNITS)
+def on_seeds(*settings: dict[str, list[float]]) -> Study:
+    """A study from the mean completion times of replicates (seeds 0, 1, ...)."""
+    return study_of(*(
+        {policy: {(seed, 0): run_with(v) for seed, v in enumerate(values)}
+         for policy, values in one.items()}
+        for one in settings
+    ))  # fmt: skip
 
 
 def words(study: Study) -> list[str]:
@@ -58,7 +55,7 @@ SLOW = [20.0, 22.4, 23.5, 26.3, 27.7, 30.6]
 
 
 def test_a_difference_on_every_seed_is_sure() -> None:
-    text = about_jct(study_of({"slow": SLOW, "fast": FAST}))
+    text = about_jct(on_seeds({"slow": SLOW, "fast": FAST}))
     assert text == (
         "Average JCT: fast has the lowest, 12.5 s, 50 % below the next, slow; surely lower than "
         "all others."
@@ -66,7 +63,7 @@ def test_a_difference_on_every_seed_is_sure() -> None:
 
 
 def test_one_replicate_may_be_noise() -> None:
-    study = study_of({"slow": SLOW[:1], "fast": FAST[:1]})
+    study = on_seeds({"slow": SLOW[:1], "fast": FAST[:1]})
     text = words(study)
     assert text[0].startswith("The lowest number may be lowest by chance: the policies share 1 ")
     assert about_jct(study).endswith("50 % below the next, slow; may be noise.")
@@ -74,14 +71,14 @@ def test_one_replicate_may_be_noise() -> None:
 
 
 def test_four_replicates_may_be_noise_and_five_need_not() -> None:
-    four, five = (study_of({"slow": SLOW[:n], "fast": FAST[:n]}) for n in (4, 5))
+    four, five = (on_seeds({"slow": SLOW[:n], "fast": FAST[:n]}) for n in (4, 5))
     assert "may be noise" in about_jct(four)
     assert "surely lower" in about_jct(five)
 
 
 @pytest.mark.parametrize(("count", "told"), [(4, "may be noise."), (5, "exact on this trace.")])
 def test_permutations_that_change_nothing_leave_no_noise(count: int, told: str) -> None:
-    seeds = study_of({"slow": [20.0] * count, "fast": [10.0] * count})
+    seeds = on_seeds({"slow": [20.0] * count, "fast": [10.0] * count})
     (setting,) = seeds.settings
     runs = {
         policy: {(0, order): run for (order, _), run in ran.items()}
@@ -95,26 +92,26 @@ def test_permutations_that_change_nothing_leave_no_noise(count: int, told: str) 
 
 def test_what_varies_more_than_it_differs_is_undecided() -> None:
     other = [11.0, 10.0, 13.5, 12.0, 15.5, 14.0]
-    text = about_jct(study_of({"other": other, "fast": FAST}))
+    text = about_jct(on_seeds({"other": other, "fast": FAST}))
     assert "undecided against other (about " in text
     assert "surely" not in text
 
 
 def test_within_2_percent_is_no_difference() -> None:
     nearly = [value * share for value, share in zip(FAST, [1.001, 1.002] * 3, strict=True)]
-    text = about_jct(study_of({"nearly": nearly, "fast": FAST}))
+    text = about_jct(on_seeds({"nearly": nearly, "fast": FAST}))
     # The smallest difference that never changes sign is sure, however small.
     assert "surely lower than all others" in text
     mixed = [value * share for value, share in zip(FAST, [1.002, 0.999] * 3, strict=True)]
-    text = about_jct(study_of({"mixed": mixed, "fast": FAST}))
+    text = about_jct(on_seeds({"mixed": mixed, "fast": FAST}))
     assert "no difference beyond 2 % from mixed" in text
 
 
 def test_equal_policies_share_the_first_place() -> None:
-    text = about_jct(study_of({"one": FAST, "two": FAST, "slow": SLOW}))
+    text = about_jct(on_seeds({"one": FAST, "two": FAST, "slow": SLOW}))
     told = "Average JCT: one and two have the lowest, 12.5 s, 50 % below the next, slow;"
     assert text.startswith(told)
-    text = about_jct(study_of({"one": FAST, "two": FAST}))
+    text = about_jct(on_seeds({"one": FAST, "two": FAST}))
     assert text == "Average JCT: equal under all, 12.5 s."
 
 
@@ -122,13 +119,13 @@ def test_all_pairs_of_all_settings_are_one_family() -> None:
     """A difference that is sure alone is not, if it was picked from many."""
     shares = (1.09, 1.00, 1.08, 1.02, 1.10, 1.01)
     pair = {"b": [a * share for a, share in zip(FAST, shares, strict=True)], "a": FAST}
-    assert "surely lower" in about_jct(study_of(pair))
+    assert "surely lower" in about_jct(on_seeds(pair))
     noise = [{"b": [10.5, 10.8, 12.1, 12.8, 14.9, 14.6], "a": FAST} for _ in range(30)]
-    assert "Surely lower than every other policy: none." in about_jct(study_of(pair, *noise))
+    assert "Surely lower than every other policy: none." in about_jct(on_seeds(pair, *noise))
 
 
 def test_settings_are_counted() -> None:
-    study = study_of({"a": FAST, "b": SLOW}, {"a": SLOW, "b": FAST}, {"a": FAST, "b": SLOW})
+    study = on_seeds({"a": FAST, "b": SLOW}, {"a": SLOW, "b": FAST}, {"a": FAST, "b": SLOW})
     assert about_jct(study) == (
         "Average JCT is lowest under a in 2 of 3 settings and b in 1. Surely lower than every "
         "other policy: a in 2 and b in 1."
@@ -136,40 +133,38 @@ def test_settings_are_counted() -> None:
 
 
 def test_policies_without_a_common_replicate_are_not_compared() -> None:
-    study = study_of({"a": FAST})
-    other = Setting(1, "there", "there", {}, {"b": {(9, 0): run_with(1.0)}})
-    apart = Study(study.runs, ("a", "b"), (*study.settings, other), ("a", "b"), UNITS)
+    study = on_seeds({"a": FAST})
+    apart = study_of(study.settings[0].runs, {"b": {(9, 0): run_with(1.0)}})
     assert words(apart)[0].startswith("No two policies ran on the same setting and replicate")
     assert words(study)[0] == "All runs have one policy, a: there is nothing to compare."
 
 
-def on_seeds(**policies: dict[int, float]) -> Study:
+def on_own_seeds(**policies: dict[int, float]) -> Study:
     """One setting in which policies ran on seeds of their own."""
-    runs = {p: {(s, 0): run_with(v) for s, v in given.items()} for p, given in policies.items()}
-    everything = [run for some in runs.values() for run in some.values()]
-    setting = Setting(0, "here", "here", {}, runs)
-    return Study(everything, tuple(runs), (setting,), tuple(runs), UNITS)
+    return study_of(
+        {p: {(s, 0): run_with(v) for s, v in one.items()} for p, one in policies.items()}
+    )
 
 
 def test_a_pair_that_shares_replicates_is_compared_whatever_a_third_policy_ran_on() -> None:
     fast, slow = (dict(enumerate(values)) for values in (FAST, SLOW))
-    study = on_seeds(third={9: 1.0}, slow=slow, fast=fast)
+    study = on_own_seeds(third={9: 1.0}, slow=slow, fast=fast)
     assert about_jct(study) == (
         "Average JCT: fast has the lowest, 12.5 s, 50 % below the next, slow; surely lower than "
         "all others."
     )
     assert (
-        "In here, these policies share replicates: slow and fast; third shared no replicate "
+        "In setting 0, these policies share replicates: slow and fast; third shared no replicate "
         "with another policy."
     ) in words(study)
 
 
 def test_policies_share_replicates_in_as_few_groups_as_there_are() -> None:
-    setting = on_seeds(a={0: 1.0, 1: 1.0}, b={2: 1.0}, c={0: 1.0}, d={2: 1.0}).settings[0]
+    setting = on_own_seeds(a={0: 1.0, 1: 1.0}, b={2: 1.0}, c={0: 1.0}, d={2: 1.0}).settings[0]
     assert setting.comparable() == [("a", "c"), ("b", "d")]
-    setting = on_seeds(a={0: 1.0, 1: 1.0}, b={0: 1.0, 2: 1.0}, c={1: 1.0, 2: 1.0}).settings[0]
+    setting = on_own_seeds(a={0: 1.0, 1: 1.0}, b={0: 1.0, 2: 1.0}, c={1: 1.0, 2: 1.0}).settings[0]
     assert setting.comparable() == [("a", "b")]
-    setting = on_seeds(a={0: 1.0, 1: 1.0, 2: 1.0}, b={0: 1.0}, c={1: 1.0, 2: 1.0}).settings[0]
+    setting = on_own_seeds(a={0: 1.0, 1: 1.0, 2: 1.0}, b={0: 1.0}, c={1: 1.0, 2: 1.0}).settings[0]
     assert setting.comparable() == [("a", "c")]
 
 
@@ -177,14 +172,14 @@ def test_groups_of_one_setting_are_no_settings() -> None:
     here, there = dict(enumerate(FAST)), dict(enumerate(SLOW))
     far = {seed + 9: value for seed, value in there.items()}
     near = {seed + 9: value for seed, value in here.items()}
-    told = about_jct(on_seeds(a=here, b=there, c=far, d=near))
+    told = about_jct(on_own_seeds(a=here, b=there, c=far, d=near))
     assert told.startswith(
         "Average JCT is lowest under a in 1 of 2 groups that share replicates and d in 1."
     )
 
 
 def test_the_family_of_the_verdict_is_named() -> None:
-    told = " ".join(words(study_of({"slow": SLOW, "fast": FAST}, {"slow": SLOW, "fast": FAST})))
+    told = " ".join(words(on_seeds({"slow": SLOW, "fast": FAST}, {"slow": SLOW, "fast": FAST})))
     # Four headline metrics in two settings; only the JCT varies, the others are identical.
     assert "2 comparisons are judged together (Holm): all pairs of policies, on these" in told
 
@@ -227,7 +222,7 @@ def test_one_run_names_the_job_that_finished_last(busy: Path, tmp_path: Path) ->
 )
 def test_a_short_time_has_a_short_unit(value: float, told: str) -> None:
     study = dataclasses.replace(
-        study_of({"one": FAST}), units=dict.fromkeys(Quantity, Unit(86_400.0, "d"))
+        on_seeds({"one": FAST}), units=dict.fromkeys(Quantity, Unit(86_400.0, "d"))
     )
     assert in_words(study, "jct_mean_s", value) == told
 

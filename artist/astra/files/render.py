@@ -22,6 +22,7 @@ from artist.errors import ConfigError
 from artist.estimates.query import LatencyQuery
 from artist.estimates.recorded import dimension_type
 from artist.io.shipped import resource
+from artist.io.templates import environment
 
 if TYPE_CHECKING:
     import jinja2
@@ -136,16 +137,9 @@ def _filled(name: str, query: LatencyQuery) -> str:
 
 @lru_cache(maxsize=16)
 def _template(name: str) -> jinja2.Template:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(resource("templates")),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701  # these are not web pages
-        keep_trailing_newline=True,
-    )
-    environment.filters.update(_FILTERS)
-    return environment.get_template(name)
+    templates = environment(resource("templates"), autoescape=False, keep_trailing_newline=True)
+    templates.filters.update(_FILTERS)
+    return templates.get_template(name)
 
 
 def _nanoseconds(microseconds: float) -> int:

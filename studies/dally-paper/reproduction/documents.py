@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import jinja2
 from evidence import Evidence
 from quotes import Quotes
 from sources import HERE, Original
 from tables import tables
+
+from artist.io.templates import environment
 
 TEMPLATES = HERE / "templates"
 DOCUMENTS = {
@@ -28,14 +29,9 @@ def documents(evidence: Evidence, original: Original) -> dict[Path, str]:
     Raises:
         KeyError: a template names a table, a claim or a run that does not exist.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701  # these are not web pages
-    )
+    templates = environment(TEMPLATES, autoescape=False, keep_trailing_newline=True)
     made = tables(evidence, original)
-    environment.globals.update(Quotes(evidence, original).functions())
+    templates.globals.update(Quotes(evidence, original).functions())
     # A table ends with a newline, and so does its line in the template.
-    environment.globals["table"] = lambda name: made[name]().removesuffix("\n")
-    return {page: environment.get_template(name).render() for page, name in DOCUMENTS.items()}
+    templates.globals["table"] = lambda name: made[name]().removesuffix("\n")
+    return {page: templates.get_template(name).render() for page, name in DOCUMENTS.items()}
