@@ -16,7 +16,7 @@ first. The keys are in `shared/ranking.py`.
 | `area` | ideal time of the iterations that are left x GPUs | `srsf` |
 | `service` | GPUs x time for which the job has held GPUs | `las` |
 
-**Rules.** What simulators call FIFO has four meanings, so the rules are exact.
+**Rules.** Simulators mean four different things by FIFO, so the rules are exact.
 
 1. A waiting job that comes forward starts if its placer has a placement.
 2. If it has none, the job is passed: later jobs may start. Nothing is reserved for it
@@ -81,7 +81,7 @@ class Classic(BasePolicy):
         at_once = self.options.preemption == "at-once"
         contestable = [] if at_once else self._contestable(view, view.free)
         if not at_once and not contestable and self._queue.first(view.free.total) is None:
-            return ()  # nobody may lose GPUs, and every waiting job wants more than are free
+            return ()  # no job may lose GPUs, and every waiting job wants more than are free
         sharing = Sharing(view, self.options.most_slowdown)
         contest = Contest(view.free, (), partial(self._place, sharing))
         sharing.decisions = contest.decisions

@@ -1,4 +1,4 @@
-"""What a policy says besides its decisions, checked: its lease, and its tables of results."""
+"""Checks of what a policy gives besides its decisions: its lease, and its tables of results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXPECTED = "expected a list of rows, each a dict"
 
 
 def check_lease(policy: Policy, name: str) -> None:
-    """Refuse a lease that is no number of ticks. The simulator says which are too short.
+    """Refuse a lease that is not a whole number of ticks. The simulator refuses too short ones.
 
     Raises:
         PolicyError: names the policy and its lease.

@@ -9,11 +9,11 @@ host's, then the one that leaves out an earlier start. This is one step of polic
 simulation (Bertsekas, Tsitsiklis and Wu, *Rollout algorithms for combinatorial optimization*,
 Journal of Heuristics 1997).
 
-**What it knows.** No trial has jobs that are still to come. But it tells when present jobs will
+**What it knows.** A trial has no jobs that are still to come. But it shows when present jobs will
 finish, so with any host the policy knows run times.
 
-**What the host is told.** Of a job that was left out: that it started and lost its GPUs at once, as
-in an outage. It enters the queue again at the next question.
+**What the host sees** of a job that was left out: it started and lost its GPUs at once, as in an
+outage. It enters the queue again at the next question.
 
 **Cost.** A trial is a run of the present jobs: about two milliseconds a job, so a question with a
 doubtful start costs up to `answers` times that. Questions without one cost nothing more.
@@ -79,8 +79,8 @@ class Lookahead(LeavesOut):
         super().__init__(host)
         if self.remembers_placements:
             raise ConfigError(
-                f"lookahead: {type(host).__name__} keeps books of its own of who has which GPUs; "
-                "take another host"
+                f"lookahead: {type(host).__name__} keeps books of its own of which job has "
+                "which GPUs; take another host"
             )
         self._answers = options.answers
 
@@ -99,7 +99,7 @@ class Lookahead(LeavesOut):
         choices = [(), *ones[: self._answers - 1]]
         if len(doubtful) > 1:
             choices = [*choices[: self._answers - 1], tuple(doubtful)]
-        return [x for x in choices if somebody_runs(view, without(answer, x))]
+        return [x for x in choices if any_job_runs(view, without(answer, x))]
 
     def _cost(
         self, view: ClusterView, answer: Sequence[Decision], left_out: tuple[int, ...]
@@ -136,7 +136,7 @@ def without(answer: Sequence[Decision], left_out: Sequence[int]) -> list[Decisio
     return [x for x in answer if getattr(x, "handle", None) not in left_out]
 
 
-def somebody_runs(view: ClusterView, answer: Sequence[Decision]) -> bool:
+def any_job_runs(view: ClusterView, answer: Sequence[Decision]) -> bool:
     """Whether a job runs after an answer. If none does, nothing else may ever happen."""
     lost = sum(isinstance(x, Preempt) for x in answer)
     return len(view.running) > lost or any(isinstance(x, Start) for x in answer)

@@ -32,8 +32,8 @@ class SharingOptions(Options):
     # Off: the policies' papers know no such rule.
     most_slowdown: NonNegative | None = Field(
         default=None,
-        description="a job waits where contention would make its iterations, or those of a job "
-        "beside it, longer by more than this share; if not given, it never waits for that",
+        description="a job waits where contention would make its iterations, or those of a "
+        "co-located job, longer by more than this share; if not given, it never waits for that",
     )
 
 

@@ -39,7 +39,8 @@ def entry_in_file(name: str) -> Entry:
     """The row of a policy `FILE.py:CLASS`. Its id is the name as it was given.
 
     Raises:
-        ConfigError: no such file or class, the file cannot be imported, or the class is no policy.
+        ConfigError: no such file or class, a file that cannot be imported, or a class that is not
+            a policy.
     """
     if name.endswith(_SUFFIX):
         module = _module(name, Path(name))
@@ -113,7 +114,7 @@ def _module(name: str, path: Path) -> ModuleType:
 
 
 def _check(file: str, implementation: type[Any]) -> None:
-    """Refuse a class that is no policy.
+    """Refuse a class that is not a policy.
 
     Raises:
         ConfigError: names what it lacks.
@@ -122,7 +123,7 @@ def _check(file: str, implementation: type[Any]) -> None:
     for method in ("decide", "contests", "tables"):
         if not callable(getattr(implementation, method, None)):
             raise ConfigError(
-                f"{where} has no method {method!r}, so it is no policy; derive it from "
+                f"{where} has no method {method!r}, so it is not a policy; derive it from "
                 f"artist.contract.BasePolicy and give it decide ({_HOW_TO})"
             )
     options = getattr(implementation, "Options", BaseModel)

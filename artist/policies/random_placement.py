@@ -1,7 +1,8 @@
 """Random placement around any policy: a baseline that knows neither locality nor links.
 
-The host says who gets how many GPUs. Which ones is drawn, each free GPU alike (CASSINI, section
-5.1, Random: "a random placement scheduler that places workers for each job randomly").
+The host decides which jobs get how many GPUs. The GPUs are drawn, each free one with the same
+probability (CASSINI, section 5.1, Random: "a random placement scheduler that places workers for
+each job randomly").
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class RandomPlacement(WrapperPolicy):
         super().__init__(host)
         if self.remembers_placements:
             raise ConfigError(
-                f"random-placement: {type(host).__name__} keeps books of its own of who has which "
-                "GPUs; take another host"
+                f"random-placement: {type(host).__name__} keeps books of its own of which job "
+                "has which GPUs; take another host"
             )
         self._rng = draws.stream("random-placement")
 

@@ -58,7 +58,7 @@ POLICIES = Registry(
         Entry(
             "fifo",
             "artist.policies.classic:Classic",
-            "first come, first served, strictly: nobody passes the head of the queue",
+            "first come, first served, strictly: no job passes the head of the queue",
             "",
             {"order": "arrival", "strict": True},
         ),
@@ -220,7 +220,7 @@ POLICIES = Registry(
         Entry(
             "rl-hybrid",
             "artist.policies.learned.policy:Shipped",
-            "a network that was trained under contention; it starts whoever can start",
+            "a network that was trained under contention; it starts every job that can start",
             f"after {RL}, section IV",
             {"network": "rl-hybrid", "on_none": "greedy", "caution": 0.2},
             everyday=False,

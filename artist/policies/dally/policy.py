@@ -24,7 +24,7 @@ learning*, IEEE Big Data 2025.
    `moves_for=shape` it also moves to a better shape inside its level.
 5. If another job took its GPUs, its wait counts as 0. So it only accepts a level whose timer
    is 0.
-6. Whoever gets GPUs inside a machine or a rack has accepted an offer (Algorithm 1, lines 7 and
+6. A job that gets GPUs inside a machine or a rack has accepted an offer (Algorithm 1, lines 7 and
    15). Its wait is recorded: 0 if it ran until now and moves (docs/decisions/
    0014-dally-tuner-and-tiresias-queues.md).
 7. The timers are tuned from the waits recorded before, at every arrival, finish and lease end, and
@@ -103,8 +103,9 @@ class Dally(BasePolicy):
         self._queue = RankedQueue()
         # Per GPU demand: when its waiting jobs entered the queue, and their handles, in this order.
         self._entered: dict[int, list[tuple[Tick, int]]] = {}
-        # Per GPU demand: the job that was last told to wait, when it entered, when it accepts GPUs.
-        self._told: dict[int, tuple[int, Tick, Tick]] = {}
+        # Per GPU demand: the last reason given: the job, when it entered, when it accepts GPUs.
+        # Repeating a reason at every question would be slow.
+        self._reasons: dict[int, tuple[int, Tick, Tick]] = {}
         self._now: Tick = 0
         # Of the last answer: the free GPUs it left, and when a waiting job accepts some of them.
         self._free = 0
@@ -210,6 +211,7 @@ class Dally(BasePolicy):
         return self._reshape(job, free) if self.options.moves_for == "shape" else None
 
     def _reshape(self, job: JobView, free: FreeGpus) -> Placement | None:
+        """A better shape at the job's own level; None if there is none."""
         assert job.placement is not None  # only running jobs improve
         placement = pack_in_level(free, job.tier, job.job.gpus)
         if placement is None:
@@ -275,8 +277,8 @@ class Dally(BasePolicy):
             expiry = entered + wait
             if self._expiry is None or expiry < self._expiry:
                 self._expiry = expiry
-            if self._told.get(gpus) != (handle, entered, expiry):
-                self._told[gpus] = handle, entered, expiry
+            if self._reasons.get(gpus) != (handle, entered, expiry):
+                self._reasons[gpus] = handle, entered, expiry
                 answer.append(Wait(handle, _holding_out(contest.free, gpus, expiry)))
         if self._expiry is not None and not self._now < self._wake <= self._expiry:
             self._wake = self._expiry
@@ -285,7 +287,7 @@ class Dally(BasePolicy):
 
 
 def _holding_out(free: FreeGpus, gpus: int, expiry: Tick) -> str:
-    """Why a job waits beside free GPUs, until its delay timers expire."""
+    """Why a job waits although GPUs are free, until its delay timers expire."""
     levels = range(free.tree.machine, len(free.tree.levels))
     room = next(level for level in levels if free.fits_one(level, gpus))
     return (

@@ -73,7 +73,7 @@ class Mast(BasePolicy):
         # tables are copied there now. So they wait for these copies, not for another region.
         self._sent_away: set[int] = set()
         # Waiting jobs whose tables no region holds together.
-        self._homeless: set[int] = set()
+        self._without_region: set[int] = set()
         if self._ledger.tells_kinds_apart and options.cell in (1, 5):
             raise ConfigError(
                 f"tenants: quotas by kind of GPUs under policy.cell={options.cell}: a job is bound "
@@ -96,13 +96,13 @@ class Mast(BasePolicy):
         books.spared = _spared(view) if view.on_notice else frozenset()
         for job in view.entered:
             self._enter(view, job, cells)
-        if self._homeless:
-            self._find_homes(view, cells)
-        full = self._pass(view, cells)
+        if self._without_region:
+            self._find_regions(view, cells)
+        full = self._rank_anew(view, cells)
         before = len(self._queue)
         decisions = self._sweep(view, books, cells)
         if full:
-            self._note_pass(view.now, before)
+            self._record_pass(view.now, before)
         preempted = any(isinstance(x, Preempt) for x in decisions)
         if preempted:
             # The victims enter the queue at the next question, so it comes at once.
@@ -152,7 +152,7 @@ class Mast(BasePolicy):
         where = cells.where(view.free, job.handle, job.job.gpus, regions, entry.kinds)
         self._where[job.handle] = where
         if not regions:
-            self._homeless.add(job.handle)
+            self._without_region.add(job.handle)
         self._queue.add(job.handle, entry.rank, where, entry.gpus, entry.credit)
         self._fresh.add(where)
 
@@ -184,13 +184,13 @@ class Mast(BasePolicy):
         # Only regions that are too small hold them: start where the fewest bytes are missing.
         return (min(able, key=partial(view.data.missing_bytes, job)),)
 
-    def _find_homes(self, view: ClusterView, cells: Cells) -> None:
+    def _find_regions(self, view: ClusterView, cells: Cells) -> None:
         """Let jobs come forward whose tables have reached a region."""
-        for handle in list(self._homeless):
+        for handle in list(self._without_region):
             job = view.waiting[handle].job
             regions = self._regions(view, handle, job)
             if regions:
-                self._homeless.remove(handle)
+                self._without_region.remove(handle)
                 entry = self._ledger.waiting[handle]
                 self._queue.remove(handle)
                 where = cells.where(view.free, handle, job.gpus, regions, entry.kinds)
@@ -198,7 +198,7 @@ class Mast(BasePolicy):
                 self._queue.add(handle, entry.rank, where, entry.gpus, entry.credit)
                 self._fresh.add(where)
 
-    def _pass(self, view: ClusterView, cells: Cells) -> bool:
+    def _rank_anew(self, view: ClusterView, cells: Cells) -> bool:
         """Rank all waiting jobs anew, if it is time; whether it was."""
         if self._next_pass is None or view.now < self._next_pass:
             return False
@@ -226,7 +226,8 @@ class Mast(BasePolicy):
         )
         self._fresh.update(*self._queue.groups)
 
-    def _note_pass(self, now: Tick, before: int) -> None:
+    def _record_pass(self, now: Tick, before: int) -> None:
+        """Write a row of `passes`. A hit is a job that was refused by the look at another one."""
         waiting = len(self._queue)
         refusals = self._queue.refusals()
         over = sum(not entry.within for entry in self._ledger.waiting.values())

@@ -1,15 +1,15 @@
 """Keeping jobs apart on links: placements on idle links, and jobs that wait instead of sharing.
 
-Both ask the run's rate function (`ClusterView.links`). Under contention `none` nothing is busy and
-nobody loses anything, so neither changes a decision.
+Both ask the run's rate function (`ClusterView.links`). Under contention `none` no link is busy and
+no job loses anything, so neither changes a decision.
 
 **Least contended.** Of the units that `packing` could use, those with the busiest uplinks are left
 out, as many as can be without a worse level. What is left is packed as always. If no link is busy,
 that is the same placement.
 
-**The threshold.** A job does not start where it or a job beside it would lose more than
-`most_slowdown`. It is passed as if no GPUs were free, and tried again at every question. A job
-beside which nobody sends loses nothing, so no job waits for ever.
+**The threshold.** A job does not start where it or a co-located job (one that shares a link) would
+lose more than `most_slowdown`. It is passed as if no GPUs were free, and tried again at every
+question. A job that shares no link loses nothing, so no job waits for ever.
 
 The rule is that of the simple baselines to *Network contention-aware cluster scheduling with
 reinforcement learning* (Ryu and Eo): greedy, and no start above a knob of contention sensitivity.
@@ -42,7 +42,7 @@ Busy: TypeAlias = Callable[[], Mapping[Uplink, float]]
 class Sharing:
     """The links at one question, while an answer grows.
 
-    Set `decisions` to the answer's list, or tell of each `move`.
+    Set `decisions` to the list of the answer, or report each `move`.
     """
 
     def __init__(self, view: ClusterView, most_slowdown: float | None = None) -> None:
@@ -60,7 +60,7 @@ class Sharing:
         return self._busy
 
     def permits(self, handle: int, placement: Placement) -> bool:
-        """Whether neither the job nor one beside it would lose too much.
+        """Whether neither the job nor a co-located one would lose too much.
 
         Running jobs count as long as no decision takes their GPUs, also those whose GPUs the
         placement would take.
@@ -70,7 +70,7 @@ class Sharing:
         return self.slowdowns(handle, placement).most <= self._most_slowdown
 
     def slowdowns(self, handle: int, placement: Placement) -> Slowdowns:
-        """What a job would lose on these GPUs after the decisions so far, and who is beside it."""
+        """What a job would lose on these GPUs after the decisions so far, and others because of it."""
         job = self._view.waiting.get(handle) or self._view.running[handle]
         moves = {**self._moves(), handle: None}
         return self._view.links.slowdowns(job.job, placement, moves)
@@ -109,8 +109,8 @@ def pack_least_contended(free: FreeGpus, level: int, gpus: int, busy: Busy) -> P
     """
     if not free.fits_one(level, gpus):
         return None
-    # A placement in a unit of this level crosses uplinks of inner levels only. Where nothing is
-    # free, nothing is to be left out.
+    # A placement in a unit of this level crosses uplinks of inner levels only. Units without free
+    # GPUs need not be left out.
     busier = {uplink: x for uplink, x in busy().items() if uplink[0] < level and x > 0}
     inside = {uplink: x for uplink, x in busier.items() if free.of(*uplink)}
     if not inside:
@@ -126,7 +126,10 @@ def pack_least_contended(free: FreeGpus, level: int, gpus: int, busy: Busy) -> P
 def _idle(
     free: FreeGpus, busy: Mapping[Uplink, float]
 ) -> tuple[FreeGpus, dict[float, dict[int, int]]]:
-    """The free GPUs behind idle uplinks; by how busy the busiest uplink is: leaf -> other ones."""
+    """The free GPUs behind idle uplinks, and those behind busy ones.
+
+    The latter are grouped by how busy the busiest uplink is: leaf -> GPUs.
+    """
     marks: dict[int, float] = {}
     counts: dict[int, int] = {}
     for uplink, mark in busy.items():

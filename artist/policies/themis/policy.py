@@ -22,9 +22,9 @@ on. With no GPUs, the job first waits one more lease.
 2. *Bidding periods* follow one another. The first one begins with the first arrival; in other
    permutations than 0, a random part of a period later (`shared/clock.py`). An end is planned
    whenever a job could use more GPUs than it has after a question, and no end is planned yet: the
-   end of the first period, this one or a later one, in which a lease ends. What is not planned is
-   no offer. So a job that arrives when a period ends and nobody waited before gets no leased GPUs
-   yet.
+   end of the first period, this one or a later one, in which a lease ends. GPUs are on offer only
+   at planned ends. So if no job waited before, a job that arrives at the end of a period gets no
+   leased GPUs yet.
 3. *Auction.* The jobs are ranked by their rho without GPUs, the largest first; among equals, the
    earlier arrival. The first 1 - f of them (rounded up) bid, for every number of GPUs that they
    can run on.
@@ -200,7 +200,8 @@ class Themis(BasePolicy):
             for handle, job in view.running.items()
             if handle not in lost and handle not in moved
         ]
-        ends += [view.now + self._lease_ticks] * bool(moved)
+        if moved:
+            ends.append(view.now + self._lease_ticks)
         if not ends:
             return []
         at = self._periods.at_or_after(min(ends))

@@ -85,7 +85,7 @@ class Tiresias(BasePolicy):
         self.lease = ticks(options.lease_s)
         self._ranks = ServiceQueues(options.thresholds_gpu_s, options.promote_knob, _index(options))
         # By whether the jobs are skewed. Skewed jobs need other GPUs than unskewed jobs of the same
-        # size. Kept apart, a walk can drop the ones without the others.
+        # size. With a queue for each, a walk can drop one kind and go on with the other.
         self._waiting = {True: RankedQueue(), False: RankedQueue()}
         self._wake: Tick = 0
         chosen = None if options.placement == "skew" else placer(options.placement)
@@ -122,8 +122,8 @@ class Tiresias(BasePolicy):
         """Whether a waiting job could displace one of these jobs.
 
         Waiting jobs behind all of them could only get free GPUs. At the last question these did
-        not suffice, and no GPU was freed since. A promotion that is due now is a wake-up: then
-        nobody asks here. What a job would lose on links may have changed, though.
+        not suffice, and no GPU was freed since. A promotion that is due now is a wake-up, so the
+        engine asks anyway. What a job would lose on links may have changed, though.
         """
         if self.options.most_slowdown is not None:
             return any(self._waiting.values())

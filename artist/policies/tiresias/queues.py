@@ -64,7 +64,7 @@ class ServiceQueues:
     ) -> None:
         # In GPU-ticks, like all services here: whole numbers are compared without rounding.
         self._thresholds = tuple(ticks(threshold) for threshold in thresholds_gpu_s)
-        # As the user wrote it: 0.1 is one tenth, not the float beside it.
+        # As the user wrote it: 0.1 is one tenth, not the nearest float.
         self._knob = None if promote_knob is None else Fraction(str(promote_knob))
         self._index = index
         self._starts: dict[int, Tick] = {}
@@ -75,7 +75,7 @@ class ServiceQueues:
         self._views: dict[int, JobView] = {}
 
     def entered(self, job: JobView, now: Tick) -> None:
-        """A job arrived, or lost its GPUs. What is said again about one wait changes nothing."""
+        """A job arrived, or lost its GPUs. Reporting one wait twice changes nothing."""
         if job.handle in self._views:
             return
         self._zero.setdefault(job.handle, (now, 0, 0))
