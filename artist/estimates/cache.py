@@ -1,8 +1,8 @@
 """The disk cache: estimates kept between runs, by the digest of the whole query.
 
-The cache may be slow or absent. It is never wrong and never ends a run. An entry that is truncated,
-foreign or damaged is dropped and computed again. A damaged database is replaced by an empty one.
-Where neither helps, a run goes on without the cache. Many processes may share one folder.
+diskcache keeps them as JSON in a folder of their own, which many processes may share. The cache
+never ends a run: other programs' files are never touched, a database that is damaged or not
+artist's is set aside, and where the cache cannot be used the run goes on without it.
 """
 
 from __future__ import annotations
@@ -12,40 +12,26 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from artist.errors import ConfigError
-from artist.estimates import cache_files
-from artist.estimates.cache_entry import decode, encode
-from artist.estimates.query import Estimate, LatencyQuery
+from artist.estimates.query import Burst, Estimate, LatencyQuery
 from artist.workload.layers import Workload
-
-if TYPE_CHECKING:
-    from artist.estimates.text_cache import TextCache
 
 # Part of every key. Raise it when the meaning of a query or of an estimate changes.
 SCHEMA = 2
+# https://www.sqlite.org/rescode.html: the file is damaged, no database, or has other tables.
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
+_NO_ESTIMATE = (KeyError, TypeError, ValueError, zlib.error)
 
-_T = TypeVar("_T")
-
-# Why SQLite may fail on a sound database. All other errors are damage; so is a statement that does
-# not end, since a database that slow is of no use. https://www.sqlite.org/rescode.html
-_NO_DAMAGE = {
-    sqlite3.SQLITE_BUSY: "another process has locked it",
-    sqlite3.SQLITE_LOCKED: "another process has locked it",
-    sqlite3.SQLITE_FULL: "the disk is full",
-    sqlite3.SQLITE_READONLY: "it cannot be written",
-    sqlite3.SQLITE_PERM: "it may not be read",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
-    sqlite3.SQLITE_AUTH: "it may not be read",
-    sqlite3.SQLITE_IOERR: "the disk does not answer",
-    sqlite3.SQLITE_NOMEM: "memory is short",
-}
+FOLDER = "estimates"
+"""The cache's own folder in the one that the user names, because the user's may hold anything."""
 
 
 def cache_dir() -> Path:
@@ -98,41 +84,51 @@ def _fields(part: Any) -> dict[str, Any]:
 
 
 class DiskStore:
-    """An `EstimateStore` in a folder. `replaced` says whether a damaged database was replaced.
+    """An `EstimateStore` in a folder. `set_aside` is where a damaged database was moved, if any.
 
     Raises:
-        ConfigError: the folder or the database in it cannot be used.
+        ConfigError: the folder cannot be used, or another process has locked the database.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.replaced = False
-        self._why_not = ""
-        self._folder = cache_files.own_folder(folder)
-        self._cache: TextCache | None = self._open()
+        self.set_aside: Path | None = None
+        self._folder = folder / FOLDER
+        self._cache: Any = self._open()
 
     def get(self, query: LatencyQuery, source: str, *, profile: bool = False) -> Estimate | None:
-        """A kept estimate; None if there is none, or none that can be trusted. Never raises."""
-        key = query_key(query, source, profile=profile)
-        return self._quietly(lambda cache: _sound(cache, key, source))
+        """A kept estimate of this source; None if there is none. Never raises."""
+        if self._cache is None:
+            return None
+        try:
+            return self._read(query_key(query, source, profile=profile))
+        except Exception as cause:  # noqa: BLE001 - whatever is wrong with a cache, a run goes on
+            self._give_up(cause)
+            return None
 
     def put(self, query: LatencyQuery, estimate: Estimate, *, profile: bool = False) -> None:
         """Keep an estimate, if that is possible. Never raises."""
-        from artist.estimates.text_cache import MAX_ENTRY_BYTES
-
-        key = query_key(query, estimate.source, profile=profile)
-        text = encode(estimate, key)
-        if len(text) < MAX_ENTRY_BYTES:
-            self._quietly(lambda cache: cache.set(key, text))
+        if self._cache is None:
+            return
+        try:
+            key = query_key(query, estimate.source, profile=profile)
+            self._cache.set(key, asdict(estimate))
+        except Exception as cause:  # noqa: BLE001 - as above
+            self._give_up(cause)
 
     def verify(self) -> tuple[int, int]:
-        """Number of sound entries and of damaged entries. Damaged entries are dropped.
-
-        A damaged database is replaced, and all its entries count as damaged.
+        """Read all entries, and drop those that are no estimates; how many are sound, and not.
 
         Raises:
             ConfigError: the cache cannot be used.
         """
-        return self._loudly(_verify, instead=lambda: (0, 0))
+        sound = damaged = 0
+        with self._in_use():
+            for key in list(self._cache):
+                if self._read(key) is None:
+                    damaged += 1
+                else:
+                    sound += 1
+        return sound, damaged
 
     def info(self) -> dict[str, Any]:
         """Folder, number of entries and size.
@@ -140,9 +136,8 @@ class DiskStore:
         Raises:
             ConfigError: the cache cannot be used.
         """
-        entries, size = self._loudly(
-            lambda cache: (len(cache), cache.volume()), instead=lambda: (0, 0)
-        )
+        with self._in_use():
+            entries, size = len(self._cache), self._cache.volume()
         return {
             "folder": str(self._folder),
             "entries": entries,
@@ -156,7 +151,8 @@ class DiskStore:
         Raises:
             ConfigError: the cache cannot be used.
         """
-        return self._loudly(lambda cache: cache.clear(), instead=lambda: 0)
+        with self._in_use():
+            return int(self._cache.clear())
 
     def close(self) -> None:
         """Close the files."""
@@ -165,72 +161,69 @@ class DiskStore:
             with suppress(Exception):
                 cache.close()
 
-    def _quietly(self, ask: Callable[[TextCache], _T]) -> _T | None:
-        """What the cache answers; None without one. After a failure it is replaced or closed."""
-        if self._cache is None:
-            return None
+    def _read(self, key: str) -> Estimate | None:
+        """The entry of a key; one that is no estimate is dropped."""
         try:
-            return ask(self._cache)
-        except Exception as cause:  # noqa: BLE001 - whatever is wrong with a cache, a run goes on
-            with suppress(ConfigError):
-                self._mend(cause)
+            kept = self._cache.get(key)
+            return None if kept is None else _decoded(kept)
+        except _NO_ESTIMATE:
+            self._cache.delete(key)
             return None
 
-    def _loudly(self, ask: Callable[[TextCache], _T], instead: Callable[[], _T]) -> _T:
-        """What the cache answers; `instead` if its database was damaged and is now replaced."""
-        if self._cache is None:
-            raise self._unusable(self._why_not)
-        try:
-            return ask(self._cache)
-        except Exception as cause:  # noqa: BLE001 - as above
-            self._mend(cause)
-            return instead()
+    def _open(self) -> Any:
+        """The cache. A damaged one is set aside once, and a new one is started."""
+        from artist.estimates.json_cache import open_json_cache
 
-    def _mend(self, cause: Exception) -> None:
-        """Replace a damaged database, once.
-
-        Raises:
-            ConfigError: the database is sound but cannot be used, or was replaced before.
-        """
-        self.close()
-        self._replace_after(cause)
-        self._cache = self._open()
-
-    def _open(self) -> TextCache:
-        """The cache. If its database is damaged, a new one is started."""
-        from artist.estimates.text_cache import TextCache
-
-        while True:
-            cache_files.refuse_what_is_no_file(self._folder)
+        for _ in range(2):
             try:
-                if not cache_files.looks_sound(self._folder):
-                    raise ValueError("it is damaged")
-                return TextCache(self._folder / cache_files.DATABASE)
-            except Exception as cause:  # noqa: BLE001 - as above
-                self._replace_after(cause)
+                return open_json_cache(self._folder)
+            except Exception as cause:
+                if self.set_aside or not _is_damage(cause):
+                    raise self._unusable(cause) from cause
+                self._move_away()
+        raise AssertionError("a new cache is sound")
 
-    def _replace_after(self, cause: Exception) -> None:
-        self._why_not = _no_damage(cause)
-        if self._why_not or self.replaced:
-            self._why_not = self._why_not or "it is damaged again"
-            raise self._unusable(self._why_not) from cause
-        self.replaced = True
+    @contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """Turn what is wrong with the cache into an error for the user."""
         try:
-            cache_files.remove_database(self._folder)
-        except OSError as cause:
-            raise self._unusable(str(cause)) from cause
+            yield
+        except Exception as cause:
+            self._give_up(cause)
+            raise self._unusable(cause) from cause
 
-    def _unusable(self, why: str) -> ConfigError:
+    def _give_up(self, cause: Exception) -> None:
+        """Go on without the cache; the next run starts a new one if this one is damaged."""
+        self.close()
+        if _is_damage(cause):
+            with suppress(ConfigError):
+                self._move_away()
+
+    def _move_away(self) -> None:
+        """Rename the cache's folder, so that nothing in it is lost."""
+        number = 1
+        while (aside := self._folder.with_name(f"{FOLDER}-damaged-{number}")).exists():
+            number += 1
+        try:
+            self._folder.rename(aside)
+        except OSError as cause:
+            raise self._unusable(cause) from cause
+        self.set_aside = aside
+
+    def _unusable(self, cause: Exception) -> ConfigError:
         return ConfigError(
-            f"{self._folder / cache_files.DATABASE}: the cache cannot be used now ({why}); try "
+            f"{self._folder}: the cache cannot be used now ({cause or type(cause).__name__}); try "
             "again later, or set ARTIST_CACHE_DIR to another folder"
         )
 
 
 @contextmanager
 def open_store(*, enabled: bool = True) -> Iterator[DiskStore | None]:
-    """The disk cache; None if it is disabled or its folder cannot be used."""
-    store = _opened() if enabled else None
+    """The disk cache; None if it is disabled or cannot be used."""
+    store = None
+    if enabled:
+        with suppress(ConfigError):
+            store = DiskStore(cache_dir())
     try:
         yield store
     finally:
@@ -238,52 +231,20 @@ def open_store(*, enabled: bool = True) -> Iterator[DiskStore | None]:
             store.close()
 
 
-def _opened() -> DiskStore | None:
-    try:
-        return DiskStore(cache_dir())
-    except Exception:  # noqa: BLE001 - whatever is wrong with a cache, a run goes on without it
-        return None
+def _decoded(kept: dict[str, Any]) -> Estimate:
+    """The estimate of an entry; raises one of `_NO_ESTIMATE` if it is none."""
+    sent, profile = kept["bytes_per_dimension"], kept["profile"]
+    return Estimate(
+        finish_ns=int(kept["finish_ns"]),
+        compute_ns=int(kept["compute_ns"]),
+        source=kept["source"],
+        bytes_per_dimension=None if sent is None else tuple(sent),
+        profile=None if profile is None else tuple(Burst(**burst) for burst in profile),
+        from_cache=True,
+    )
 
 
-def _sound(cache: TextCache, key: str, source: str) -> Estimate | None:
-    """The entry of a key, if it can be trusted; otherwise the entry is dropped.
-
-    Raises:
-        Exception: the database is locked or damaged.
-    """
-    try:
-        text = cache.get(key)
-        return None if text is None else decode(text, key, source)
-    except ValueError:
-        cache.delete(key)
-        return None
-
-
-def _verify(cache: TextCache) -> tuple[int, int]:
-    """As `DiskStore.verify`, for a database that is whole."""
-    if not cache.is_whole():
-        raise ValueError("it is damaged")
-    sound = damaged = 0
-    for row in cache.rows():
-        try:
-            decode(row.text, row.key)
-            sound += 1
-        except ValueError:
-            cache.drop(row)
-            damaged += 1
-    return sound, damaged
-
-
-def _no_damage(cause: BaseException | None) -> str:
-    """Why SQLite failed on a sound database; empty if the database is damaged.
-
-    diskcache and failed rollbacks hide the first error, so all that led to this one are asked.
-    """
-    while cause is not None:
-        code = getattr(cause, "sqlite_errorcode", None)
-        if code is not None and (why := _NO_DAMAGE.get(code & 0xFF)):
-            return why
-        if isinstance(cause, OSError | MemoryError):
-            return str(cause) or "memory is short"
-        cause = cause.__context__
-    return ""
+def _is_damage(cause: Exception) -> bool:
+    """Whether the database is damaged or not artist's; locks, rights and full disks are neither."""
+    code = getattr(cause, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in _DAMAGE

@@ -11,5 +11,6 @@ Words used in this package:
   (`native/trace.py`).
 
 A file becomes a trace in three steps: table (`native/read_table.py`), format (`detect.py`), jobs
-(`native/assemble.py` and `foreign/assemble.py`). `read.py` does all three. `native/writer.py` writes one.
+(`native/assemble.py` and `foreign/assemble.py`). `read.py` does all three, and `native/writer.py`
+writes a trace.
 """

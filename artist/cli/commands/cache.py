@@ -27,14 +27,14 @@ def info(format_: FormatOption = Format.TABLE) -> None:
 
 @app.command()
 def verify(format_: FormatOption = Format.TABLE) -> None:
-    """Read every entry; damaged ones are dropped. A damaged database is replaced by a new one."""
+    """Read every entry, and drop damaged ones. A damaged database is set aside."""
     with _store() as store:
         sound, damaged = store.verify()
         _show(
             {
                 "sound": sound,
                 "damaged_and_dropped": damaged,
-                "database": "replaced, it was damaged" if store.replaced else "sound",
+                "database": f"damaged, moved to {store.set_aside}" if store.set_aside else "sound",
             },
             format_,
         )
