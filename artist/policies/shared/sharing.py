@@ -70,7 +70,7 @@ class Sharing:
         return self.slowdowns(handle, placement).most <= self._most_slowdown
 
     def slowdowns(self, handle: int, placement: Placement) -> Slowdowns:
-        """What the job, and others because of it, would lose on these GPUs after the decisions."""
+        """What a job would lose on these GPUs after the decisions so far, and what others would."""
         job = self._view.waiting.get(handle) or self._view.running[handle]
         moves = {**self._moves(), handle: None}
         return self._view.links.slowdowns(job.job, placement, moves)
