@@ -6,6 +6,7 @@ Each follows torchvision's implementation, whose parameter counts are the publis
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from artist.workload.operators import Conv, Image, Operator, linear
 
@@ -52,21 +53,6 @@ def alexnet() -> tuple[Operator, ...]:
     return net.classifier(4096, 4096, _CLASSES)
 
 
-def vgg11() -> tuple[Operator, ...]:
-    """VGG configuration A, without batch normalisation (arXiv:1409.1556, table 1)."""
-    return _vgg(1, 1, 2, 2, 2)
-
-
-def vgg16() -> tuple[Operator, ...]:
-    """VGG configuration D, without batch normalisation (arXiv:1409.1556, table 1)."""
-    return _vgg(2, 2, 3, 3, 3)
-
-
-def vgg19() -> tuple[Operator, ...]:
-    """VGG configuration E, without batch normalisation (arXiv:1409.1556, table 1)."""
-    return _vgg(2, 2, 4, 4, 4)
-
-
 def _vgg(*convolutions: int) -> tuple[Operator, ...]:
     net = _Net()
     for stage, (out, count) in enumerate(
@@ -78,32 +64,10 @@ def _vgg(*convolutions: int) -> tuple[Operator, ...]:
     return net.classifier(4096, 4096, _CLASSES)
 
 
-def resnet18() -> tuple[Operator, ...]:
-    """ResNet-18: basic blocks of two 3 x 3 convolutions (arXiv:1512.03385, table 1)."""
-    return _resnet(blocks=(2, 2, 2, 2), bottleneck=False)
-
-
-def resnet50() -> tuple[Operator, ...]:
-    """ResNet-50 v1.5: bottleneck blocks (arXiv:1512.03385, table 1).
-
-    In v1.5, the stride of a block is in its 3 x 3 convolution.
-    """
-    return _resnet(blocks=(3, 4, 6, 3), bottleneck=True)
-
-
-def resnet101() -> tuple[Operator, ...]:
-    """ResNet-101 v1.5 (arXiv:1512.03385, table 1)."""
-    return _resnet(blocks=(3, 4, 23, 3), bottleneck=True)
-
-
-def resnet152() -> tuple[Operator, ...]:
-    """ResNet-152 v1.5 (arXiv:1512.03385, table 1)."""
-    return _resnet(blocks=(3, 8, 36, 3), bottleneck=True)
-
-
-def wide_resnet101() -> tuple[Operator, ...]:
-    """WideResNet-101-2: inner convolutions are twice as wide (arXiv:1605.07146)."""
-    return _resnet(blocks=(3, 4, 23, 3), bottleneck=True, widening=2)
+# Configurations A, D and E, without batch normalisation (arXiv:1409.1556, table 1).
+vgg11 = partial(_vgg, 1, 1, 2, 2, 2)
+vgg16 = partial(_vgg, 2, 2, 3, 3, 3)
+vgg19 = partial(_vgg, 2, 2, 4, 4, 4)
 
 
 def _resnet(blocks: tuple[int, ...], bottleneck: bool, widening: int = 1) -> tuple[Operator, ...]:
@@ -119,6 +83,16 @@ def _resnet(blocks: tuple[int, ...], bottleneck: bool, widening: int = 1) -> tup
             _residual(net, f"layer{stage + 1}.{block}", branch, stride)
     net.pool_to(side=1)
     return net.classifier(_CLASSES)
+
+
+# Basic blocks of two 3 x 3 convolutions, or bottleneck blocks (arXiv:1512.03385, table 1). The
+# latter are v1.5: the stride of a block is in its 3 x 3 convolution.
+resnet18 = partial(_resnet, (2, 2, 2, 2), bottleneck=False)
+resnet50 = partial(_resnet, (3, 4, 6, 3), bottleneck=True)
+resnet101 = partial(_resnet, (3, 4, 23, 3), bottleneck=True)
+resnet152 = partial(_resnet, (3, 8, 36, 3), bottleneck=True)
+# WideResNet-101-2: inner convolutions are twice as wide (arXiv:1605.07146).
+wide_resnet101 = partial(_resnet, (3, 4, 23, 3), bottleneck=True, widening=2)
 
 
 def _branch(inner: int, out: int, stride: int, bottleneck: bool) -> list[Conv]:

@@ -9,33 +9,9 @@ from artist.workload.operators import Operator, linear, lookup
 # Distinct values of the 26 categorical features of the Criteo Kaggle data set
 # (arXiv:1906.00091, its released preprocessing).
 _CRITEO_ROWS = (
-    1460,
-    583,
-    10_131_227,
-    2_202_608,
-    305,
-    24,
-    12_517,
-    633,
-    3,
-    93_145,
-    5683,
-    8_351_593,
-    3194,
-    27,
-    14_992,
-    5_461_306,
-    10,
-    5652,
-    2173,
-    4,
-    7_046_547,
-    18,
-    15,
-    286_181,
-    105,
-    142_572,
-)
+    1460, 583, 10_131_227, 2_202_608, 305, 24, 12_517, 633, 3, 93_145, 5683, 8_351_593, 3194, 27,
+    14_992, 5_461_306, 10, 5652, 2173, 4, 7_046_547, 18, 15, 286_181, 105, 142_572,
+)  # fmt: skip
 
 
 def dlrm() -> tuple[Operator, ...]:

@@ -40,43 +40,18 @@ class Encoder:
         return tuple(operators)
 
 
-def bert_large(sequence: int = 384) -> tuple[Operator, ...]:
-    """BERT-large uncased: embeddings, 24 encoder layers and the pooler (arXiv:1810.04805).
-
-    The authors' recipe for SQuAD has sequences of 384 tokens. The BERT jobs of Dally's workloads
-    train on that data set.
-    """
-    sizes = Encoder(layers=24, hidden=1024, vocabulary=30_522, positions=512, segments=2)
-    return sizes.build(sequence)
-
-
-def bert_base(sequence: int = 384) -> tuple[Operator, ...]:
-    """BERT-base uncased (arXiv:1810.04805), with the sequences of the authors' SQuAD recipe."""
-    sizes = Encoder(layers=12, hidden=768, vocabulary=30_522, positions=512, segments=2)
-    return sizes.build(sequence)
-
-
-def roberta_base(sequence: int = 512) -> tuple[Operator, ...]:
-    """RoBERTa-base (arXiv:1907.11692). Two of its 514 positions are for padding."""
-    return Encoder(layers=12, hidden=768, vocabulary=50_265, positions=514).build(sequence)
-
-
-def roberta_large(sequence: int = 512) -> tuple[Operator, ...]:
-    """RoBERTa-large (arXiv:1907.11692)."""
-    return Encoder(layers=24, hidden=1024, vocabulary=50_265, positions=514).build(sequence)
-
-
-def camembert(sequence: int = 512) -> tuple[Operator, ...]:
-    """CamemBERT-base: RoBERTa for French (arXiv:1911.03894)."""
-    return Encoder(layers=12, hidden=768, vocabulary=32_005, positions=514).build(sequence)
-
-
-def xlm(sequence: int = 256) -> tuple[Operator, ...]:
-    """XLM-100: 100 languages, 200,000 word pieces (arXiv:1901.07291; sizes arXiv:1911.02116)."""
-    sizes = Encoder(
-        layers=16, hidden=1280, vocabulary=200_000, positions=512, segments=0, pooler=False
-    )
-    return sizes.build(sequence)
+ENCODERS = {
+    # arXiv:1810.04805, uncased.
+    "bert-large": Encoder(24, 1024, vocabulary=30_522, positions=512, segments=2),
+    "bert-base": Encoder(12, 768, vocabulary=30_522, positions=512, segments=2),
+    # arXiv:1907.11692. Two of the 514 positions are for padding.
+    "roberta-base": Encoder(12, 768, vocabulary=50_265, positions=514),
+    "roberta-large": Encoder(24, 1024, vocabulary=50_265, positions=514),
+    # RoBERTa for French (arXiv:1911.03894).
+    "camembert": Encoder(12, 768, vocabulary=32_005, positions=514),
+    # 100 languages, 200,000 word pieces (arXiv:1901.07291; sizes arXiv:1911.02116).
+    "xlm": Encoder(16, 1280, vocabulary=200_000, positions=512, segments=0, pooler=False),
+}
 
 
 def _encoder_layer(name: str, hidden: int, sequence: int) -> list[Operator]:
@@ -178,43 +153,23 @@ def transformer_xl(sequence: int = 150) -> tuple[Operator, ...]:
     return (*operators, softmax)
 
 
-# Sizes: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", table 2.
-# Vocabulary and positions: the released models.
-GPT2 = {
+GPTS = {
+    # Radford et al. 2018, section 4.1. Vocabulary: the released model.
+    "gpt1": Gpt(12, 768, 40_478, 512, final_norm=False),
+    # Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", table 2.
+    # Vocabulary and positions: the released models.
     "gpt2": Gpt(12, 768),
     "gpt2-medium": Gpt(24, 1024),
     "gpt2-large": Gpt(36, 1280),
     "gpt2-xl": Gpt(48, 1600),
+    # Experts in every other block, one per token (arXiv:2101.03961).
+    "gpt2-moe": Gpt(12, 768, experts_every=2),
+    # The 350M+MoE-128 of DeepSpeed-MoE: experts in every other block (arXiv:2201.05596).
+    "gpt-moe-128": Gpt(24, 1024, positions=2048, experts_every=2),
+    # arXiv:2005.14165, table 2.1, with GPT-2's vocabulary.
+    "gpt3-xl": Gpt(24, 2048, positions=2048),
+    "gpt3-175b": Gpt(96, 12_288, positions=2048),
 }
-
-
-def gpt1(sequence: int = 512) -> tuple[Operator, ...]:
-    """GPT-1: 12 layers of 768, 512 positions (Radford et al. 2018, section 4.1).
-
-    Vocabulary: the released model.
-    """
-    return Gpt(12, 768, 40_478, 512, final_norm=False).build(sequence)
-
-
-def gpt3_xl(sequence: int = 2048) -> tuple[Operator, ...]:
-    """GPT-3 XL, 1.3 billion parameters (arXiv:2005.14165, table 2.1)."""
-    return Gpt(24, 2048, positions=2048).build(sequence)
-
-
-def gpt3(sequence: int = 2048) -> tuple[Operator, ...]:
-    """GPT-3 175B (arXiv:2005.14165, table 2.1), with GPT-2's vocabulary."""
-    return Gpt(96, 12_288, positions=2048).build(sequence)
-
-
-def gpt2_moe(sequence: int = 1024, experts: int = 8) -> tuple[Operator, ...]:
-    """GPT-2 small with experts in every other block, one per token (arXiv:2101.03961)."""
-    return Gpt(12, 768, experts_every=2).build(sequence, experts)
-
-
-def gpt_moe(sequence: int = 2048, experts: int = 128) -> tuple[Operator, ...]:
-    """The 350M+MoE-128 of DeepSpeed-MoE: experts in every other block (arXiv:2201.05596)."""
-    return Gpt(24, 1024, positions=2048, experts_every=2).build(sequence, experts)
-
 
 # Llama 2 (arXiv:2307.09288) and 3 (arXiv:2407.21783), with the sizes of the released models.
 LLAMA = {

@@ -27,14 +27,9 @@ from artist.trace.native.choices import Rules
 from artist.trace.native.table import Table
 
 COLUMNS = (
-    "name",
-    "num_gpu",
-    "gpu_milli",
-    "pod_phase",
-    "creation_time",
-    "deletion_time",
+    "name", "num_gpu", "gpu_milli", "pod_phase", "creation_time", "deletion_time",
     "scheduled_time",
-)
+)  # fmt: skip
 
 WHOLE_MILLI = 1000
 

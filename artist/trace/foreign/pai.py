@@ -35,17 +35,9 @@ from artist.trace.native.read_table import read_csv, read_data
 from artist.trace.native.table import MAX_GPUS, Table
 
 COLUMNS = (
-    "job_name",
-    "task_name",
-    "inst_num",
-    "status",
-    "start_time",
-    "end_time",
-    "plan_cpu",
-    "plan_mem",
-    "plan_gpu",
-    "gpu_type",
-)
+    "job_name", "task_name", "inst_num", "status", "start_time", "end_time", "plan_cpu",
+    "plan_mem", "plan_gpu", "gpu_type",
+)  # fmt: skip
 REQUIRED = ("job_name", "inst_num", "status", "start_time", "end_time", "plan_gpu")
 JOB_COLUMNS = ("job_name", "inst_id", "user", "status", "start_time", "end_time")
 

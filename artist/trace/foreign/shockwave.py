@@ -17,19 +17,9 @@ from artist.trace.native.choices import Rules
 from artist.trace.native.table import Table
 
 COLUMNS = (
-    "job_type",
-    "command",
-    "working_directory",
-    "num_steps_arg",
-    "needs_data_dir",
-    "total_steps",
-    "scale_factor",
-    "mode",
-    "priority_weight",
-    "slo",
-    "duration",
-    "arrival_time",
-)
+    "job_type", "command", "working_directory", "num_steps_arg", "needs_data_dir", "total_steps",
+    "scale_factor", "mode", "priority_weight", "slo", "duration", "arrival_time",
+)  # fmt: skip
 
 
 def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:

@@ -27,25 +27,10 @@ from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
 from artist.units import MAX_TIME_S
 
 COLUMNS = (
-    "job_number",
-    "submit_time",
-    "wait_time",
-    "run_time",
-    "allocated_processors",
-    "cpu_time",
-    "used_memory",
-    "requested_processors",
-    "requested_time",
-    "requested_memory",
-    "status",
-    "user",
-    "group",
-    "executable",
-    "queue",
-    "partition",
-    "preceding_job",
-    "think_time",
-)
+    "job_number", "submit_time", "wait_time", "run_time", "allocated_processors", "cpu_time",
+    "used_memory", "requested_processors", "requested_time", "requested_memory", "status", "user",
+    "group", "executable", "queue", "partition", "preceding_job", "think_time",
+)  # fmt: skip
 
 PART_OF_A_JOB = "part of a job that has its own line"
 

@@ -133,26 +133,10 @@ BATCH = WorkloadFamily(
             {"alexnet": 4, "mobilenetv3": 26, "resnet50": 7, "bert-large": 5},
             ((0, 332), (0.15, 2_410), (0.46, 2_780), (0.92, 16_000), (1, 79_000)),
         ),
-        Demand(
-            32,
-            {"mobilenetv3": 10, "resnet50": 1},
-            ((0, 2_440), (1, 10_800)),
-        ),
-        Demand(
-            40,
-            {"mobilenetv3": 1},
-            ((0, 3_080),),
-        ),
-        Demand(
-            48,
-            {"mobilenetv3": 1},
-            ((0, 8_650),),
-        ),
-        Demand(
-            56,
-            {"mobilenetv3": 1},
-            ((0, 950),),
-        ),
+        Demand(32, {"mobilenetv3": 10, "resnet50": 1}, ((0, 2_440), (1, 10_800))),
+        Demand(40, {"mobilenetv3": 1}, ((0, 3_080),)),
+        Demand(48, {"mobilenetv3": 1}, ((0, 8_650),)),
+        Demand(56, {"mobilenetv3": 1}, ((0, 950),)),
     ),
 )
 
@@ -173,11 +157,7 @@ WEEK = WorkloadFamily(
                 (1, 348_000),
             ),
         ),
-        Demand(
-            3,
-            {"bert-large": 1},
-            ((0, 22_700),),
-        ),
+        Demand(3, {"bert-large": 1}, ((0, 22_700),)),
         Demand(
             4,
             {
@@ -220,20 +200,8 @@ WEEK = WorkloadFamily(
             {"mobilenetv3": 13, "resnet50": 7, "bert-large": 3},
             ((0, 1_870), (0.28, 5_140), (1, 10_700)),
         ),
-        Demand(
-            40,
-            {"alexnet": 1, "mobilenetv3": 1},
-            ((0, 1_670),),
-        ),
-        Demand(
-            48,
-            {"mobilenetv3": 1},
-            ((0, 8_650),),
-        ),
-        Demand(
-            56,
-            {"mobilenetv3": 1},
-            ((0, 950),),
-        ),
+        Demand(40, {"alexnet": 1, "mobilenetv3": 1}, ((0, 1_670),)),
+        Demand(48, {"mobilenetv3": 1}, ((0, 8_650),)),
+        Demand(56, {"mobilenetv3": 1}, ((0, 950),)),
     ),
 )
