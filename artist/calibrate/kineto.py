@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeGuard
+from typing import Any
 
 from artist.errors import TraceError
 from artist.io.digests import sha256
@@ -167,15 +167,12 @@ def _events(path: Path, data: bytes) -> list[_Event]:
                 f"{path}: event {number} ({name[:40]}) lasts {duration:g} us; export the trace "
                 "again"
             )
-        raw = event.get("args")
-        args = {key: _plain(raw[key]) for key in _ARGS if key in raw} if _is_dict(raw) else {}
+        raw: Any = event.get("args")
+        known = [key for key in _ARGS if key in raw] if isinstance(raw, dict) else []
+        args = {key: _plain(raw[key]) for key in known}
         thread = (_plain(event.get("pid")), _plain(event.get("tid")))
         ranges.append(_Event(name, category, thread, start, start + duration, args))
     return ranges
-
-
-def _is_dict(value: Any) -> TypeGuard[dict[str, Any]]:
-    return isinstance(value, dict)
 
 
 def _plain(value: Any) -> object:

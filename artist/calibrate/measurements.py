@@ -17,7 +17,6 @@ with it. `note` is free text. `placement` is written as for `artist latency`.
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from artist.errors import ConfigError, TraceError
 from artist.io.digests import sha256
 from artist.io.reading import as_float, decode, read_bytes
 from artist.io.shipped import resource
+from artist.trace.native.read_table import read_csv
 from artist.workload.models import canonical
 
 DEFAULT = "dally2025-table1"
@@ -153,33 +153,25 @@ def _header(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _rows(path: Path, lines: list[str]) -> Iterator[Measurement]:
-    numbered = [
-        (number, line)
-        for number, line in enumerate(lines, 1)
-        if line.strip() and not line.startswith("#")
-    ]
-    if not numbered:
+    """The measurements; comments become blank lines, so that errors name the right line."""
+    rows = "\n".join("" if line.startswith("#") else line for line in lines)
+    table = read_csv(path, rows.encode())
+    names = list(table.columns)
+    if not names:
         raise TraceError(f"{path}:{len(lines)}: no column names; expected {','.join(_COLUMNS)}")
-    number, first = numbered[0]
-    names = [name.strip() for name in next(csv.reader([first]))]
-    unknown = [name for name in names if name not in _COLUMNS]
-    if unknown or len(set(names)) < len(names) or not {"model", "placement"} <= set(names):
+    if not {"model", "placement"} <= set(names) <= set(_COLUMNS):
+        number = next(n for n, line in enumerate(lines, 1) if line.strip() and line[0] != "#")
         raise TraceError(
-            f"{path}:{number}: columns are {first[:80]!r}, expected model, placement, comm_percent "
-            "(or compute_ms and exposed_comm_ms) and optionally use, note"
+            f"{path}:{number}: columns are {','.join(names)[:80]!r}, expected model, placement, "
+            "comm_percent (or compute_ms and exposed_comm_ms) and optionally use, note"
         )
     seen: set[tuple[str, str]] = set()
-    for number, line in numbered[1:]:
-        cells = [cell.strip() for cell in next(csv.reader([line]))]
-        if len(cells) != len(names):
-            raise TraceError(
-                f"{path}:{number}: {len(cells)} cells for {len(names)} columns; "
-                "quote a cell that holds a comma"
-            )
-        row = _row(f"{path}:{number}", dict(zip(names, cells, strict=True)))
+    for index, cells in enumerate(zip(*table.columns.values(), strict=True)):
+        texts = (cell.strip() for cell in cells)
+        row = _row(table.place(index), dict(zip(names, texts, strict=True)))
         if (row.model, row.placement) in seen:
             raise TraceError(
-                f"{path}:{number}: {row.model} on {row.placement} has a row already; keep one"
+                f"{table.place(index)}: {row.model} on {row.placement} has a row already; keep one"
             )
         seen.add((row.model, row.placement))
         yield row

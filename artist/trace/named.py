@@ -30,15 +30,17 @@ builtin_traces = Registry(
     [
         Entry(
             DEFAULT_TRACE,
-            "artist.trace.named:generated_batch",
+            "artist.trace.named:generated",
             "500 jobs at time 0, shaped like Dally's batch workload (the default)",
             "Dally, section V-A",
+            preset={"family": "BATCH"},
         ),
         Entry(
             "sensetime-poisson-week",
-            "artist.trace.named:generated_week",
+            "artist.trace.named:generated",
             "411 Poisson arrivals in a week, shaped like Dally's Poisson workload",
             "Dally, section V-A",
+            preset={"family": "WEEK"},
         ),
         Entry(
             "synth",
@@ -76,7 +78,7 @@ def builtin(name: str, seed: int = 0) -> Trace:
 
 
 class Given(NamedTuple):
-    """What a user says about the columns and models of a trace, beside its mapping file.
+    """What a user gives about the columns and models of a trace, beside its mapping file.
 
     `columns` are pairs, artist's column and the file's, or the name of a mapping file.
     """
@@ -122,7 +124,7 @@ def open_trace(
         )
     if given.columns or given.units or given.models:
         raise ConfigError(
-            f"trace {shortened(name_or_file)} is no file, so it needs no --columns, --units or "
+            f"trace {shortened(name_or_file)} is not a file, so it needs no --columns, --units or "
             "--models; give a file or leave them out"
         )
     return builtin(name_or_file, seed)
@@ -148,20 +150,12 @@ def is_trace_file(name: str) -> bool:
     return exists(path) or bool(path.suffix) or len(path.parts) > 1
 
 
-def generated_batch(*, seed: int) -> Trace:
-    """The `sensetime-batch-500` trace."""
-    from artist.trace.synthetic.families import BATCH
+def generated(*, seed: int, family: str) -> Trace:
+    """A trace with the shape of a family of jobs, `BATCH` or `WEEK`."""
+    from artist.trace.synthetic import families
     from artist.trace.synthetic.generate import family_trace
 
-    return family_trace(BATCH, seed)
-
-
-def generated_week(*, seed: int) -> Trace:
-    """The `sensetime-poisson-week` trace."""
-    from artist.trace.synthetic.families import WEEK
-    from artist.trace.synthetic.generate import family_trace
-
-    return family_trace(WEEK, seed)
+    return family_trace(getattr(families, family), seed)
 
 
 def drawn(*, seed: int, argument: str = "256:32:0.9") -> Trace:

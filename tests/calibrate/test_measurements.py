@@ -65,7 +65,7 @@ def test_a_models_rows_serve_its_other_batches() -> None:
         (HEAD, r"m.csv:1: no column names"),
         (HEAD + "model,share\n", r"m.csv:2: columns are 'model,share'"),
         (HEAD + "model,placement,comm_percent\nvgg99,8,1\n", r"m.csv:3: unknown model 'vgg99'"),
-        (HEAD + "model,placement,comm_percent\nvgg11,8\n", r"m.csv:3: 2 cells for 3 columns"),
+        (HEAD + "model,placement,comm_percent\nvgg11,8\n", r"m.csv:3: 2 fields, expected 3"),
         (HEAD + "model,placement,comm_percent\nvgg11,8,x\n", r"m.csv:3: comm_percent is 'x'"),
         (HEAD + "model,placement,comm_percent\nvgg11,8,-1\n", r"m.csv:3: comm_percent is '-1'"),
         (HEAD + "model,placement,comm_percent\nvgg11,8,nan\n", r"m.csv:3: comm_percent is 'nan'"),

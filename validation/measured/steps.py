@@ -18,9 +18,10 @@ from pathlib import Path
 from statistics import median
 
 from artist.errors import ConfigError, TraceError
-from artist.io.reading import decode, read_bytes
+from artist.io.reading import as_float, read_bytes
 from artist.io.writing import write_whole
 from artist.registry import UnknownNameError
+from artist.trace.native.read_table import read_csv
 from artist.workload.models import canonical
 
 COLUMNS = ("hardware", "task", "batch_per_gpu", "placement", "step_s")
@@ -74,11 +75,12 @@ def read_steps(path: Path) -> list[Step]:
     Raises:
         TraceError: an unreadable file or a bad value; names file and line.
     """
-    reader = csv.DictReader(io.StringIO(decode(path, read_bytes(path)), newline=""))
-    lacking = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+    table = read_csv(path, read_bytes(path))
+    lacking = [name for name in COLUMNS if name not in table.columns]
     if lacking:
         raise TraceError(f"{path}:1: no column {', '.join(lacking)}; expected {', '.join(COLUMNS)}")
-    rows = [_step(path, reader.line_num, _whole(path, reader.line_num, row)) for row in reader]
+    cells = zip(*(table.columns[name] for name in COLUMNS), strict=True)
+    rows = [_step(path, line, *row) for line, row in zip(table.numbers, cells, strict=True)]
     alone: dict[tuple[str, str, int], list[float]] = {}
     for row in rows:
         if row.gpus == 1:
@@ -88,15 +90,13 @@ def read_steps(path: Path) -> list[Step]:
 
 def write_steps(path: Path, out: Path, predicted_s: Sequence[float | None]) -> None:
     """Write the rows of a file with the column `predicted_s` at the end."""
-    reader = csv.reader(io.StringIO(decode(path, read_bytes(path)), newline=""))
-    header, *rows = [row for row in reader if row]
-    kept = [index for index, name in enumerate(header) if name != PREDICTED]
+    columns = read_csv(path, read_bytes(path)).columns
+    kept = {name: cells for name, cells in columns.items() if name != PREDICTED}
+    predicted = ["" if value is None else f"{value:.9g}" for value in predicted_s]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*(header[index] for index in kept), PREDICTED])
-    for row, value in zip(rows, predicted_s, strict=True):
-        cells = [row[index] for index in kept]
-        writer.writerow([*cells, "" if value is None else f"{value:.9g}"])
+    writer.writerow([*kept, PREDICTED])
+    writer.writerows(zip(*kept.values(), predicted, strict=True))
     write_whole(out, text.getvalue())
 
 
@@ -106,26 +106,18 @@ def _with_compute(row: Step, alone: Mapping[tuple[str, str, int], Sequence[float
     return replace(row, compute_s=compute_s)
 
 
-def _whole(path: Path, line: int, row: Mapping[str, str | None]) -> Mapping[str, str]:
-    """A row with as many cells as the header."""
-    if None in row or None in row.values():
-        raise TraceError(f"{path}:{line}: not as many cells as line 1 has columns")
-    return {name: cell or "" for name, cell in row.items()}
-
-
-def _step(path: Path, line: int, row: Mapping[str, str]) -> Step:
-    values = {name: row[name].strip() for name in COLUMNS}
-    try:
-        step_s = float(values["step_s"])
-        batch = int(values["batch_per_gpu"])
-        if not 0 < step_s < math.inf or batch < 1 or not _PLACEMENT.fullmatch(values["placement"]):
-            raise ValueError
-    except ValueError as cause:
+def _step(
+    path: Path, line: int, hardware: str, task: str, batch: str, placement: str, step_s: str
+) -> Step:
+    """A row, its cells in the order of `COLUMNS`."""
+    hardware, placement = hardware.strip(), placement.strip()
+    step = as_float(step_s)
+    good = 0 < step < math.inf and re.fullmatch(r" *0*[1-9][0-9]* *", batch)
+    if not good or not _PLACEMENT.fullmatch(placement):
         raise TraceError(
-            f"{path}:{line}: placement {values['placement']!r}, batch {values['batch_per_gpu']!r}, "
-            f"step_s {values['step_s']!r}; expected GPUs per machine such as 4,3,1, a whole number "
-            "and seconds above 0"
-        ) from cause
-    if not values["hardware"] or "/" in values["hardware"]:
-        raise ConfigError(f"{path}:{line}: hardware {values['hardware']!r}; name a fabric")
-    return Step(line, values["hardware"], values["task"], batch, values["placement"], step_s)
+            f"{path}:{line}: placement {placement!r}, batch {batch!r}, step_s {step_s!r}; expected "
+            "GPUs per machine such as 4,3,1, a whole number and seconds above 0"
+        )
+    if not hardware or "/" in hardware:
+        raise ConfigError(f"{path}:{line}: hardware {hardware!r}; name a fabric")
+    return Step(line, hardware, task.strip(), int(batch), placement, step)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from artist.trace.foreign import gavel, helios, openb, pai, philly, shockwave, sia, swf, tiresias
-from artist.trace.foreign.rows import Reader
+from artist.trace.foreign.rows import Reader, by_row
 
 
 class Layout(NamedTuple):
@@ -52,7 +52,7 @@ FOREIGN_FORMATS = (
         title="SenseTime Helios, cluster_log.csv",
         source="https://github.com/S-Lab-System-Group/HeliosData",
         required=helios.COLUMNS,
-        read=helios.read,
+        read=by_row(helios.job),
         unless=frozenset({"total_iterations"}),  # Dally's workloads kept Helios' columns
         dated=True,
     ),
@@ -61,7 +61,7 @@ FOREIGN_FORMATS = (
         title="Microsoft Philly, cluster_job_log (JSON)",
         source="https://github.com/msr-fiddle/philly-traces",
         required=philly.COLUMNS,
-        read=philly.read,
+        read=by_row(philly.job),
         dated=True,
     ),
     ForeignFormat(
@@ -78,7 +78,7 @@ FOREIGN_FORMATS = (
         title="Alibaba openb 2023, openb_pod_list_*.csv",
         source="https://github.com/alibaba/clusterdata (cluster-trace-gpu-v2023)",
         required=openb.COLUMNS,
-        read=openb.read,
+        read=by_row(openb.job),
         dated=True,
     ),
     ForeignFormat(
@@ -94,7 +94,7 @@ FOREIGN_FORMATS = (
         title="Gavel, tab-separated .trace",
         source="https://github.com/stanford-futuredata/gavel",
         required=gavel.REQUIRED,
-        read=gavel.read,
+        read=by_row(gavel.job),
         layouts=tuple(Layout(columns, "\t", gavel.fits) for columns in gavel.LAYOUTS),
         run_time="its steps at Gavel's V100 speeds",
     ),
@@ -103,7 +103,7 @@ FOREIGN_FORMATS = (
         title="Shockwave, tab-separated .trace",
         source="https://github.com/uw-mad-dash/shockwave",
         required=shockwave.COLUMNS,
-        read=shockwave.read,
+        read=by_row(shockwave.job),
         layouts=(Layout(shockwave.COLUMNS, "\t", gavel.fits),),
     ),
     ForeignFormat(
@@ -111,14 +111,14 @@ FOREIGN_FORMATS = (
         title="Tiresias simulator, job CSV",
         source="https://github.com/SymbioticLab/Tiresias",
         required=tiresias.COLUMNS,
-        read=tiresias.read,
+        read=by_row(tiresias.job),
     ),
     ForeignFormat(
         id="swf",
         title="Standard Workload Format 2.2",
         source="https://www.cs.huji.ac.il/labs/parallel/workload/swf.html",
         required=swf.COLUMNS,
-        read=swf.read,
+        read=by_row(swf.job),
         layouts=(Layout(swf.COLUMNS, None, swf.fits),),
     ),
 )

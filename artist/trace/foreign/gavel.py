@@ -19,11 +19,8 @@ measured are dropped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from artist.trace.foreign.rows import ForeignJob, JobOrReason, TraceRow, rows
-from artist.trace.native.choices import Rules
-from artist.trace.native.table import Table
+from artist.trace.foreign.rows import ForeignJob, JobOrReason, TraceRow
 
 REQUIRED = ("job_type", "total_steps", "scale_factor", "arrival_time", "num_steps_arg")
 
@@ -82,23 +79,16 @@ def fits(cells: list[str]) -> bool:
     return bool(cells[0].strip())
 
 
-def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
-    """Jobs, and reasons why rows are dropped."""
-    del rules
-    for row in rows(table):
-        gpus = demand(row)
-        speed = _steps_per_s(row.text("job_type"), gpus)
-        steps = row.count("total_steps", 1)
-        yield job(row, gpus, steps / speed) if speed else UNKNOWN_TYPE
+def job(row: TraceRow) -> JobOrReason:
+    """The job in a row, or why the row is dropped."""
+    speed = _steps_per_s(row.text("job_type"), _gpus(row))
+    steps = row.count("total_steps", 1)
+    return job_of(row, steps / speed) if speed else UNKNOWN_TYPE
 
 
-def demand(row: TraceRow) -> int:
-    """Number of GPUs of a job."""
-    return max(1, row.gpus("scale_factor"))
-
-
-def job(row: TraceRow, gpus: int, run_s: float) -> ForeignJob:
-    """The job in a row. Each GPU runs its share of the steps, rounded up."""
+def job_of(row: TraceRow, run_s: float) -> ForeignJob:
+    """The job in a row that runs so long. Each GPU runs its share of the steps, rounded up."""
+    gpus = _gpus(row)
     return ForeignJob(
         row=row.index,
         id=str(row.table.numbers[row.index]),
@@ -108,6 +98,10 @@ def job(row: TraceRow, gpus: int, run_s: float) -> ForeignJob:
         iterations=-(-row.count("total_steps", 1) // gpus),
         model=_BATCH_SIZE.sub("", row.text("job_type")),
     )
+
+
+def _gpus(row: TraceRow) -> int:
+    return max(1, row.gpus("scale_factor"))
 
 
 def _steps_per_s(job_type: str, gpus: int) -> float:

@@ -9,8 +9,6 @@ Rule: a job that ran counts, whatever its final state, because it occupied its G
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
@@ -20,21 +18,13 @@ from artist.trace.foreign.rows import (
     ForeignJob,
     JobOrReason,
     TraceRow,
-    rows,
 )
-from artist.trace.native.choices import Rules
-from artist.trace.native.table import Table
 
 COLUMNS = ("job_id", "user", "gpu_num", "state", "submit_time", "start_time", "duration")
 
 
-def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
-    """Jobs, and reasons why rows are dropped; `duration` is the run time."""
-    del rules
-    return map(_job, rows(table))
-
-
-def _job(row: TraceRow) -> JobOrReason:
+def job(row: TraceRow) -> JobOrReason:
+    """The job in a row, with `duration` as its run time; or why the row is dropped."""
     if not row.gpus("gpu_num"):
         return CPU_ONLY
     submit_s = row.moment("submit_time")

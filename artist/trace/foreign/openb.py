@@ -11,8 +11,6 @@ its last recorded phase.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
@@ -21,10 +19,7 @@ from artist.trace.foreign.rows import (
     ForeignJob,
     JobOrReason,
     TraceRow,
-    rows,
 )
-from artist.trace.native.choices import Rules
-from artist.trace.native.table import Table
 
 COLUMNS = (
     "name", "num_gpu", "gpu_milli", "pod_phase", "creation_time", "deletion_time",
@@ -34,13 +29,8 @@ COLUMNS = (
 WHOLE_MILLI = 1000
 
 
-def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
-    """Jobs, and reasons why rows are dropped."""
-    del rules
-    return map(_job, rows(table))
-
-
-def _job(row: TraceRow) -> JobOrReason:
+def job(row: TraceRow) -> JobOrReason:
+    """The job in a row, or why the row is dropped."""
     gpus = row.gpus("num_gpu")
     if not gpus:
         return CPU_ONLY

@@ -12,7 +12,6 @@ waits. A job whose last attempt has no end was still running when the log ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from artist.trace.foreign.rows import (
@@ -22,10 +21,8 @@ from artist.trace.foreign.rows import (
     ForeignJob,
     JobOrReason,
     TraceRow,
-    rows,
 )
-from artist.trace.native.choices import Rules
-from artist.trace.native.table import MAX_GPUS, Table
+from artist.trace.native.table import MAX_GPUS
 from artist.trace.native.time_units import moment_s
 
 COLUMNS = ("jobid", "status", "attempts", "submitted_time", "user")
@@ -35,13 +32,8 @@ NO_TIMES = "no times recorded"
 ENDS_FIRST = "ends before it starts"
 
 
-def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
-    """Jobs, and reasons why rows are dropped."""
-    del rules
-    return map(_job, rows(table))
-
-
-def _job(row: TraceRow) -> JobOrReason:
+def job(row: TraceRow) -> JobOrReason:
+    """The job in a row, or why the row is dropped."""
     submit_s = row.moment("submitted_time")
     if submit_s is None:
         raise row.error("submitted_time", "a time as in 2017-10-07 01:11:39")

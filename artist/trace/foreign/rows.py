@@ -112,6 +112,16 @@ class TraceRow:
         return self.table.error(self.index, name, expected)
 
 
+def by_row(job: Callable[[TraceRow], JobOrReason]) -> Reader:
+    """A reader of tables in which every row is a job of its own, or no job."""
+
+    def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
+        del rules
+        return map(job, rows(table))
+
+    return read
+
+
 def rows(table: Table) -> Iterator[TraceRow]:
     """All rows of a table."""
     return (TraceRow(table, index) for index in range(len(table)))

@@ -9,12 +9,8 @@ Changes of the batch size during the run (column mode) are not followed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from artist.trace.foreign.gavel import demand, job
-from artist.trace.foreign.rows import JobOrReason, rows
-from artist.trace.native.choices import Rules
-from artist.trace.native.table import Table
+from artist.trace.foreign.gavel import job_of
+from artist.trace.foreign.rows import ForeignJob, TraceRow
 
 COLUMNS = (
     "job_type", "command", "working_directory", "num_steps_arg", "needs_data_dir", "total_steps",
@@ -22,8 +18,6 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
-    """Jobs; no row is dropped."""
-    del rules
-    for row in rows(table):
-        yield job(row, demand(row), row.seconds("duration"))
+def job(row: TraceRow) -> ForeignJob:
+    """The job in a row; no row is dropped."""
+    return job_of(row, row.seconds("duration"))

@@ -11,8 +11,6 @@ job has a line of its own. `artist/trace/native/writer.py` writes this format.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     FAILED_FIRST,
@@ -20,10 +18,8 @@ from artist.trace.foreign.rows import (
     ForeignJob,
     JobOrReason,
     TraceRow,
-    rows,
 )
-from artist.trace.native.choices import Rules
-from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
+from artist.trace.native.table import MAX_COUNT, MAX_GPUS
 from artist.units import MAX_TIME_S
 
 COLUMNS = (
@@ -42,13 +38,8 @@ def fits(cells: list[str]) -> bool:
     return all(cell.lstrip("+-")[:1].isdigit() for cell in cells)
 
 
-def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
-    """Jobs, and reasons why rows are dropped."""
-    del rules
-    return map(_job, rows(table))
-
-
-def _job(row: TraceRow) -> JobOrReason:
+def job(row: TraceRow) -> JobOrReason:
+    """The job in a row, or why the row is dropped."""
     status = _whole(row, "status", 9)
     gpus = _whole(row, "requested_processors", MAX_GPUS)
     if gpus < 1:

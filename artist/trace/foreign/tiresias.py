@@ -7,22 +7,13 @@ job; not read). No user. A step takes the duration divided by the iterations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, TraceRow, rows
-from artist.trace.native.choices import Rules
-from artist.trace.native.table import Table
+from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, TraceRow
 
 COLUMNS = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration")
 
 
-def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
-    """Jobs, and reasons why rows are dropped."""
-    del rules
-    return map(_job, rows(table))
-
-
-def _job(row: TraceRow) -> JobOrReason:
+def job(row: TraceRow) -> JobOrReason:
+    """The job in a row, or why the row is dropped."""
     gpus = row.gpus("num_gpu")
     if not gpus:
         return CPU_ONLY

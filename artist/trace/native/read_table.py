@@ -75,7 +75,7 @@ def read_table(path: Path, data: bytes) -> Table:
 
 
 def read_csv(path: Path, data: bytes, header: Sequence[str] | None = None) -> Table:
-    """The cells of comma-separated text. The first line names the columns, unless `header` does.
+    """The cells of comma-separated text. The first row names the columns, unless `header` does.
 
     Raises:
         TraceError: not UTF-8, a quote left open, or a line with too many or too few cells.
@@ -86,10 +86,12 @@ def read_csv(path: Path, data: bytes, header: Sequence[str] | None = None) -> Ta
     reader = csv.reader(text, strict=True)
     lines: list[int] = []
     try:
-        names = list(header) if header else [name.strip() for name in next(reader, [])]
+        names = list(header or ())
         if not header:
-            _check_separator(f"{path}:1", names)
-        _check_header(f"{path}:1", names)
+            first = next((row for row in reader if row), [])
+            names = [name.strip() for name in first]
+            _check_separator(f"{path}:{reader.line_num}", names)
+        _check_header(f"{path}:{max(reader.line_num, 1)}", names)
         columns: list[list[object]] = [[] for _ in names]
         rows = _rows(path, reader, names, lines)
         while block := list(itertools.islice(rows, _BLOCK_ROWS)):

@@ -142,8 +142,7 @@ class Table:
         """Texts, with None in place of an empty cell or an absent column."""
         if name not in self.columns:
             return itertools.repeat(None, len(self))
-        cells = self.columns[name]
-        return [None if cell is None else str(cell).strip() or None for cell in cells]
+        return [text or None for text in self.texts_or(name, "")]
 
     def words(self, name: str) -> Iterable[tuple[str, ...]]:
         """The words of a text, separated by blanks; none in an empty cell or absent column."""

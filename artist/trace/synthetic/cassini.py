@@ -20,14 +20,14 @@ The paper leaves open, and this module chooses:
 - `divided` jobs, as in section 5.4, are the GPTs on pairs of GPUs: GPT-1 and GPT-2 in two stages of
   eight microbatches, GPT-3 with tensor parallelism (Fig. 1). The paper does not say how many GPUs
   divide a model. The catalogue divides no DLRM, so there is none.
-- The second half of a dynamic trace arrives when half of the first would be done if alone.
+- The second half of a dynamic trace arrives when half of the first would be done if isolated.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -140,37 +140,26 @@ def cassini(
             f"{MAX_TIME_S / 2:.0e}; raise the load or lower the number of jobs"
         )
     made = tuple(
-        Job(str(number), float(at_s), one.workers, one.model, one.iterations, one.compute_s)
-        for number, (at_s, one) in enumerate(zip(arrivals_s, drawn, strict=True))
+        replace(job, arrival_s=float(at_s)) for at_s, job in zip(arrivals_s, drawn, strict=True)
     )
     numbers = range(1, len(made) + 1)
     name = f"cassini-{kind}-{jobs}" + ("-divided" if divided else "")
     return Trace(name, "synthetic", made, digest(made), numbers, unit="job")
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    model: str
-    workers: int
-    iterations: int
-    compute_s: float
+def _drawn(rng: np.random.Generator, jobs: int, most_workers: int, *, divided: bool) -> list[Job]:
+    """Jobs in the order of arrival, without their arrivals.
 
-    @property
-    def ideal_s(self) -> float:
-        return self.iterations * self.compute_s
-
-
-def _drawn(
-    rng: np.random.Generator, jobs: int, most_workers: int, *, divided: bool
-) -> list[_Drawn]:
-    """Jobs in the order of arrival. Each takes four numbers, whatever they are used for."""
+    Each takes four random numbers, whatever they are used for.
+    """
     rows, each = (DIVIDED, PAIR) if divided else (TABLE_3, 1)
     drawn = []
-    for which, batch, workers, iterations in rng.random((jobs, 4)):
+    for number, (which, batch, workers, iterations) in enumerate(rng.random((jobs, 4))):
         row = rows[_uniform(which, 0, len(rows) - 1)]
         model = row.spec(_uniform(batch, row.least, row.most))
-        count = each * _uniform(workers, 1, most_workers // each)
-        drawn.append(_Drawn(model, count, _uniform(iterations, *ITERATIONS), _compute_s(model)))
+        gpus = each * _uniform(workers, 1, most_workers // each)
+        steps = _uniform(iterations, *ITERATIONS)
+        drawn.append(Job(str(number), 0.0, gpus, model, steps, _compute_s(model)))
     return drawn
 
 
@@ -187,11 +176,11 @@ def _compute_s(model: str) -> float:
 Floats = npt.NDArray[np.float64]
 
 
-def _poisson(rng: np.random.Generator, drawn: list[_Drawn], gpus: int, load: float) -> Floats:
+def _poisson(rng: np.random.Generator, drawn: list[Job], gpus: int, load: float) -> Floats:
     """Gaps of mean (mean GPU-seconds of a job) / (load x gpus), over the jobs that were drawn."""
     if not 0 < load < math.inf:
         raise ConfigError(f"--load {load}: expected a positive number; correct it")
-    gpu_s = math.fsum(one.workers * one.ideal_s for one in drawn) / len(drawn)
+    gpu_s = math.fsum(job.gpus * job.ideal_s for job in drawn) / len(drawn)
     gaps_s = rng.exponential(gpu_s / (load * gpus), len(drawn))
     gaps_s[0] = 0.0
     # Whole nanoseconds: the last bits of the logarithm differ between processors.
@@ -199,19 +188,19 @@ def _poisson(rng: np.random.Generator, drawn: list[_Drawn], gpus: int, load: flo
     return times_s
 
 
-def _dynamic(rng: np.random.Generator, drawn: list[_Drawn], gpus: int, load: float) -> Floats:
+def _dynamic(rng: np.random.Generator, drawn: list[Job], gpus: int, load: float) -> Floats:
     first = -(-len(drawn) // 2)
-    later_s = float(np.median([one.ideal_s for one in drawn[:first]]))
+    later_s = float(np.median([job.ideal_s for job in drawn[:first]]))
     times_s = np.full(len(drawn), round(later_s, 9))
     times_s[:first] = 0.0
     return times_s
 
 
-def _snapshot(rng: np.random.Generator, drawn: list[_Drawn], gpus: int, load: float) -> Floats:
+def _snapshot(rng: np.random.Generator, drawn: list[Job], gpus: int, load: float) -> Floats:
     return np.zeros(len(drawn))
 
 
-_ARRIVALS: dict[ArrivalKind, Callable[[np.random.Generator, list[_Drawn], int, float], Floats]] = {
+_ARRIVALS: dict[ArrivalKind, Callable[[np.random.Generator, list[Job], int, float], Floats]] = {
     ArrivalKind.POISSON: _poisson,
     ArrivalKind.DYNAMIC: _dynamic,
     ArrivalKind.SNAPSHOT: _snapshot,

@@ -30,6 +30,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from statistics import NormalDist
 from typing import TypeVar
 
@@ -157,7 +158,7 @@ def data_file(workload: MastWorkload, cluster: Cluster) -> str:
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(("table", "partition", "size", "regions"))
-    tables = _tables(workload.partitions)
+    tables = [list(x) for _, x in groupby(workload.partitions, key=lambda part: part.table)]
     copies = _by_share(rng, REGION_SHARES, len(tables))
     for table, wanted in zip(tables, copies, strict=True):
         size = sum(partition.size_bytes for partition in table)
@@ -172,16 +173,6 @@ def data_file(workload: MastWorkload, cluster: Cluster) -> str:
         names = " ".join(cluster.regions[region] for region in regions)
         rows.writerows((x.table, x.name, x.size_bytes, names) for x in table)
     return out.getvalue()
-
-
-def _tables(partitions: Sequence[Partition]) -> list[list[Partition]]:
-    """Partitions by table, in order."""
-    tables: list[list[Partition]] = []
-    for partition in partitions:
-        if not tables or tables[-1][0].table != partition.table:
-            tables.append([])
-        tables[-1].append(partition)
-    return tables
 
 
 def _stratified(rng: np.random.Generator, count: int) -> Floats:
