@@ -288,7 +288,7 @@ def test_a_mapping_by_which_the_trace_cannot_be_read_is_not_written(own: Path) -
 
 
 def test_a_built_in_trace_takes_no_columns() -> None:
-    with pytest.raises(ConfigError, match="'tiny-batch' is no file"):
+    with pytest.raises(ConfigError, match="'tiny-batch' is not a file"):
         open_trace("tiny-batch", given=Given(columns={"gpus": "n"}))
 
 
