@@ -36,24 +36,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArtistError",
-    "BackendError",
-    "ComparedValues",
-    "Comparison",
-    "ConfigError",
-    "Estimate",
-    "InvariantError",
-    "PolicyError",
-    "Result",
-    "Scenario",
-    "TraceError",
-    "UnknownNameError",
-    "compare",
-    "compare_values",
-    "latency",
-    "load_scenario",
-    "simulate",
-]
+    "ArtistError", "BackendError", "ComparedValues", "Comparison", "ConfigError", "Estimate",
+    "InvariantError", "PolicyError", "Result", "Scenario", "TraceError", "UnknownNameError",
+    "compare", "compare_values", "latency", "load_scenario", "simulate",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

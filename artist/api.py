@@ -32,24 +32,10 @@ from artist.results.result import Result
 from artist.results.statistics.compare_values import ComparedValues, compare_values
 
 __all__ = [
-    "ArtistError",
-    "BackendError",
-    "ComparedValues",
-    "Comparison",
-    "ConfigError",
-    "Estimate",
-    "InvariantError",
-    "PolicyError",
-    "Result",
-    "Scenario",
-    "TraceError",
-    "UnknownNameError",
-    "compare",
-    "compare_values",
-    "latency",
-    "load_scenario",
-    "simulate",
-]
+    "ArtistError", "BackendError", "ComparedValues", "Comparison", "ConfigError", "Estimate",
+    "InvariantError", "PolicyError", "Result", "Scenario", "TraceError", "UnknownNameError",
+    "compare", "compare_values", "latency", "load_scenario", "simulate",
+]  # fmt: skip
 
 
 def load_scenario(path: str | Path, **changes: Any) -> Scenario:

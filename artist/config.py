@@ -282,18 +282,8 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     known = [name for name in Scenario.model_fields if name not in groups]
     if key in known:
         return {**base, key: value}
-    hint = did_you_mean(
-        key,
-        [
-            "policy.*",
-            "system.*",
-            "fabric.LEVEL.*",
-            "contention.*",
-            "checkpoint.*",
-            "data.*",
-            *known,
-        ],
-    )
+    of_groups = ["fabric.LEVEL.*" if group == "fabric" else f"{group}.*" for group in GROUPS]
+    hint = did_you_mean(key, [*of_groups, *known])
     raise ConfigError(f"unknown setting {shortened(key)} ({hint})")
 
 

@@ -79,7 +79,7 @@ def answer_beside(asks: Asker, neighbours: Neighbours, format_: Format) -> None:
         BackendError: the backend cannot answer.
     """
     from artist.cluster.fabric import with_system
-    from artist.cluster.placed import Room
+    from artist.cluster.placements_from_text import Room
     from artist.config import Scenario
     from artist.estimates.query_from_text import parse_system
     from artist.network.beside import PlacedJob, beside

@@ -98,6 +98,7 @@ def victims(
     if all(count <= 0 for count in missing.values()):
         return []
     hit = []
+    # By handle: the order of `running` depends on the policy's earlier decisions.
     for state in sorted(_on(holdings, missing), key=attrgetter("handle"), reverse=True):
         assert state.placement is not None  # running jobs have GPUs
         held = dict(zip(state.placement.leaves, state.placement.counts, strict=True))

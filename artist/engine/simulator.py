@@ -308,7 +308,7 @@ class Simulator:
         else:
             state = self._holdings.running.get(handle)
             if state is None or state.epoch != epoch:
-                return
+                return  # of an earlier rate or stay: events are never removed from the queue
             if self.now > LAST_TICK:
                 raise self._too_late(state)
             if kind is LEASE_END:
@@ -408,6 +408,8 @@ class Simulator:
             raise PolicyError(
                 f"it waits for more than {MAX_WAKES:,} wake-ups at once; ask for the next one only"
             )
+        # The last step that can refuse the answer. Nothing has changed until here, so the question
+        # may be answered again.
         exchange(self._holdings.free, answer)
         self._wakes += len(answer.wakes)
         self._entered, self._finished = [], []
@@ -434,6 +436,7 @@ class Simulator:
 
     def _place(self, state: JobState, placement: Placement) -> None:
         """Start or restart a job on GPUs that are already claimed for it."""
+        # A first start has no state to load, so it costs nothing.
         restart = 0 if state.first_start is None else ticks(state.job.restart_s)
         self._holdings.waiting.pop(state.handle, None)
         self._holdings.running[state.handle] = state
@@ -499,7 +502,8 @@ class Simulator:
             state = running[handle]
             if state.rate is not None:
                 if rate == state.rate:
-                    continue
+                    continue  # its events stay valid
+                # Another `until` alone reschedules the job, but is no new interval.
                 if not rate.same_speed(state.rate):
                     self._close_interval(state, RE_RATED)
             state.set_rate(rate)

@@ -12,9 +12,6 @@ def install(extra: str) -> str:
     return f"pip install 'artist-sim[{extra}]'"
 
 
-INSTALL = install("rl")
-
-
 def check_extra(who: str, *libraries: str, extra: str = "rl") -> None:
     """Check that libraries of an extra are installed, without importing them. `who` needs them.
 

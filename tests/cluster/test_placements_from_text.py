@@ -8,9 +8,9 @@ from strategies import placements_on
 from support import cluster
 
 from artist.cluster.fabric import load_fabric
-from artist.cluster.placed import Room
 from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import signature
+from artist.cluster.placements_from_text import Room
 from artist.errors import ConfigError
 
 TREE = cluster([8, 8], [8, 8])
