@@ -162,7 +162,7 @@ def test_a_mistake_in_the_file_gets_a_sentence(name: str) -> None:
     assert str(caught.value).isprintable()
 
 
-def test_a_file_without_a_class_is_told_its_classes() -> None:
+def test_the_error_for_a_file_without_a_class_lists_its_classes() -> None:
     Path("mine.py").write_text(OPTIONS)
     with pytest.raises(ConfigError, match=r"name the class too.* has Mine, Tuned$"):
         open_policy("mine.py", {})
@@ -222,7 +222,7 @@ def test_tables_with_other_names_stand_beside_those_of_the_run() -> None:
 
 
 @pytest.mark.parametrize("lease", ["1h", 3.6e12, True, []])
-def test_a_lease_that_is_no_number_of_ticks_gets_a_sentence(lease: object) -> None:
+def test_a_lease_that_is_not_a_whole_number_of_ticks_gets_a_sentence(lease: object) -> None:
     Path("mine.py").write_text(f"{GOOD}\n    lease = {lease!r}\n")
     with pytest.raises(PolicyError, match=r"^policy mine\.py:Mine: its lease is .*, expected None"):
         open_policy("mine.py:Mine", {})

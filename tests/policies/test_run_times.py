@@ -18,8 +18,7 @@ LOOKED_AT = ticks(100_000)
 """No job finishes before it, and several leases end."""
 
 RISING = [2**17, 2**18, 2**19, 2**20, 2**21, 2**22]
-"""Iterations of 1 s; in the second trace their order is the opposite. Powers of two: the original
-Dally divides by the total and multiplies by it again, which rounds nothing then."""
+"""Iterations of 1 s; in the second trace their order is the opposite."""
 
 
 class Recorded:

@@ -219,7 +219,7 @@ def test_the_greedy_search_has_at_least_half_of_the_best_sum_of_gains(case) -> N
 
 @pytest.mark.parametrize("largest_exact", [0, module.LARGEST_EXACT])
 @given(bids_to_share())
-def test_every_winner_keeps_gpus_and_nobody_gets_more_than_it_won(largest_exact, case) -> None:
+def test_every_winner_keeps_gpus_and_none_gets_more_than_it_won(largest_exact, case) -> None:
     bids, gpus = case
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LARGEST_EXACT", largest_exact)

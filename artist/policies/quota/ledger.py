@@ -42,11 +42,6 @@ class UsageWindow:
         # (tick, GPU-ticks used up to it, GPUs in use from it on), by tick.
         self._steps: deque[tuple[Tick, int, int]] = deque([(0, 0, 0)])
 
-    @property
-    def gpus(self) -> int:
-        """GPUs in use now."""
-        return self._gpus
-
     def change(self, now: Tick, gpus: int) -> None:
         """So many GPUs more are in use from now on (fewer, if below 0)."""
         tick, used, before = self._steps[-1]

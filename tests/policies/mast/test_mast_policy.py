@@ -135,7 +135,7 @@ def test_joint_placement_beats_one_job_at_a_time() -> None:
     assert (start_of(joint, 0), start_of(joint, 1)) == (0.0, 0.0)
 
 
-def test_early_binding_waits_beside_free_gpus() -> None:
+def test_a_job_bound_early_waits_although_gpus_are_free() -> None:
     """A federation binds by load at arrival; MAST takes what is free when the job's turn comes."""
     tree = world([[RACK]], [[RACK]])
     made = [
@@ -174,7 +174,7 @@ def plans_of(held: Mapping[str, tuple[int, int, int, float]]) -> tuple[Books, Fr
 
 
 def choice(held: Mapping[str, tuple[int, int, int, float]], gpus: int) -> tuple[int, list[str]]:
-    """The cluster that a job of class 1 gets, and who falls for it."""
+    """The cluster that a job of class 1 gets, and which jobs are preempted for it."""
     books, free = plans_of(held)
     region = Unit(LEVELS.index("region"), 0)
     plan = free_plan(free, books, region, gpus)
@@ -192,11 +192,11 @@ FULL_ONE = {"x": (1, 4, 9, 0.0)}
 @pytest.mark.parametrize(
     ("held", "gpus", "cluster", "victims"),
     [
-        # Nobody falls: cluster 0 has room.
+        # No job is preempted: cluster 0 has room.
         ({"a": (0, 2, 9, 0.0), **FULL_ONE}, 8, 0, []),
-        # A victim of a later class, although two fall there.
+        # A victim of a later class, although two are preempted there.
         ({"a": (0, 4, 5, 0.0), "b": (1, 2, 9, 0.0), "c": (1, 2, 9, 1.0)}, 16, 1, ["b", "c"]),
-        # Equal classes: fewer fall.
+        # Equal classes: fewer are preempted.
         ({"a": (0, 4, 9, 5.0), "b": (1, 2, 9, 0.0), "c": (1, 2, 9, 1.0)}, 16, 0, ["a"]),
         # Equally many: the one that has run longer.
         ({"a": (0, 4, 9, 5.0), "b": (1, 4, 9, 2.0)}, 16, 1, ["b"]),

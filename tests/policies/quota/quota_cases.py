@@ -1,4 +1,4 @@
-"""Random jobs of tenants, and a look at who holds what at every answer."""
+"""Random jobs of tenants, and a look at which tenant holds what at every answer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def jobs(seed: int, count: int = 40, *, priorities: bool = True) -> list[Job]:
 
 
 class Watch:
-    """Finds waiting jobs for whom a tenant above its quota holds enough GPUs.
+    """Finds waiting jobs for which a tenant above its quota holds enough GPUs.
 
     Not at the nanosecond between the loss of GPUs and the next question.
     """

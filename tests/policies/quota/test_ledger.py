@@ -79,7 +79,7 @@ def test_running_jobs_above_quota_count_against_it() -> None:
     assert books.waiting[1].rank == 1
 
 
-def test_without_quotas_nobody_is_above_one() -> None:
+def test_without_quotas_no_job_is_above_one() -> None:
     books = Ledger({}, QueueOptions())
     books.enter(0, job("a", 1000, tenant="ads"), 0)
     books.enter(1, job("b", 1000, priority=2), 0)

@@ -35,7 +35,7 @@ PACKING = ["fifo", "fifo-backfill", "sjf", "srsf", "srtf", "las"]
 
 @pytest.mark.parametrize("host", PACKING)
 @pytest.mark.parametrize("priorities", [True, False])
-def test_nobody_within_quota_waits_for_what_another_holds_above_it(host, priorities) -> None:
+def test_no_job_within_quota_waits_for_gpus_held_above_quota(host, priorities) -> None:
     waits = 0
     for seed in range(12):
         watch = Watch(TENANTS)
@@ -44,7 +44,7 @@ def test_nobody_within_quota_waits_for_what_another_holds_above_it(host, priorit
         assert len(rows.jobs) == len(made)
         assert not watch.wronged
         waits += watch.waits
-    assert waits  # else nobody would have noticed
+    assert waits  # else the test could not fail
 
 
 @pytest.mark.parametrize("cell", [1, 3, 5, 6, 9])
@@ -67,7 +67,7 @@ def test_the_same_holds_for_mast_right_after_a_pass(cell) -> None:
 
 
 @pytest.mark.parametrize("host", ["dally", "gandiva", "tiresias", "themis"])
-def test_hosts_that_are_choosy_finish_all_jobs_too(host) -> None:
+def test_hosts_that_let_jobs_wait_for_better_gpus_finish_all_jobs_too(host) -> None:
     made = jobs(3)
     policy = open_policy(f"quota({host})", {}, FIRST_DRAWS, TENANTS)
     assert len(run(policy, made, Watch(TENANTS)).jobs) == len(made)
@@ -91,7 +91,7 @@ def starts(policy: str, made: list, tenants: dict[str, Tenant]) -> dict[str, lis
 
 
 @pytest.mark.parametrize("policy", ["quota(fifo)", "mast"])
-def test_a_job_above_quota_gives_way(policy) -> None:
+def test_a_job_above_quota_is_preempted(policy) -> None:
     tenants = {"ads": Tenant(quota=4), "web": Tenant(quota=4)}
     made = [
         job("within", 4, 100, tenant="ads"),
@@ -120,8 +120,8 @@ def test_an_urgent_job_takes_gpus_from_the_least_urgent(policy) -> None:
 
 
 @pytest.mark.parametrize("policy", ["quota(fifo)", "mast"])
-def test_few_fall(policy) -> None:
-    """Of 1, 2 and 5 GPUs that would fall in this order, the 5 suffice for a job of 5."""
+def test_few_jobs_are_preempted(policy) -> None:
+    """Of 1, 2 and 5 GPUs that would be preempted in this order, the 5 suffice for a job of 5."""
     made = [
         job("one", 1, 100, priority=7),
         job("two", 2, 100, arrival_s=1.0, priority=7),
