@@ -16,11 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artist.cluster.fabric import Fabric
-from artist.estimates.asked import as_sent
 from artist.estimates.calibration import ModelCalibration
 from artist.estimates.layer_wise import CollectiveTimes, LayerwiseBackend
 from artist.estimates.query import LatencyBackend
 from artist.estimates.query_from_text import Question, on_placement
+from artist.estimates.shape_queries import as_sent
 from artist.workload.iteration_graph import GraphNode, nodes, schedule
 from artist.workload.layers import Workload, quantised
 

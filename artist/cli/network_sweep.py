@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from artist.estimates.calibration import CalibratedModels
     from artist.estimates.query import Estimate, LatencyQuery
     from artist.estimates.query_from_text import Question
-    from artist.estimates.sensitivity import Point, Sweep
+    from artist.estimates.sensitivity import Point, SettingSweep
     from artist.workload.layers import Workload
 
 
@@ -95,7 +95,9 @@ class NetworkSweep:
             plot_sweep(sweep, points, workload.name, self.plot)
             note(f"wrote {self.plot}")
 
-    def _print(self, sweep: Sweep, points: Sequence[Point], asked: Asked, workload: str) -> None:
+    def _print(
+        self, sweep: SettingSweep, points: Sequence[Point], asked: Asked, workload: str
+    ) -> None:
         from artist.estimates.sensitivity import where_it_hurts
 
         if self.format is not SweepFormat.TABLE:
@@ -125,7 +127,7 @@ class NetworkSweep:
             print_text(sentence)
 
 
-def _points(sweep: Sweep, asked: Asked, workload: Workload) -> list[Point]:
+def _points(sweep: SettingSweep, asked: Asked, workload: Workload) -> list[Point]:
     from artist.estimates.cache import open_store
     from artist.estimates.query_from_text import on_placement, parse_system
     from artist.estimates.sensitivity import Remembered, asking, sweep_fabric
@@ -146,7 +148,7 @@ def _completed(asked: Asked, query: LatencyQuery, answer: Estimate) -> Estimate:
     return answer if asked.model is None else asked.models.complete(asked.model, query, answer)
 
 
-def _row(sweep: Sweep, point: Point) -> dict[str, Any]:
+def _row(sweep: SettingSweep, point: Point) -> dict[str, Any]:
     """A point for programs: plain numbers, seconds."""
     setting, _, unit = sweep.setting.partition(", ")
     own = asdict(point)

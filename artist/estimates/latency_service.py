@@ -14,9 +14,9 @@ from typing import ClassVar, NamedTuple, Protocol
 from artist.cluster.fabric import Fabric
 from artist.cluster.placement_shape import Shape, gpus_of, shape_text
 from artist.errors import BackendError
-from artist.estimates.asked import as_sent, asked_dimensions, query, slowest
 from artist.estimates.calibration import with_constant_share
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
+from artist.estimates.shape_queries import as_sent, asked_dimensions, query, slowest
 from artist.workload.layers import Parallelism, Workload, quantised
 
 

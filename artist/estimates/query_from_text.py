@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from artist.cluster.fabric import Fabric, with_system
 from artist.cluster.placement_shape import parse_signature, shape_text
 from artist.errors import ConfigError
-from artist.estimates.asked import Slowest, as_sent, slowest
 from artist.estimates.dimensions import asked_shapes, dimensions, system_settings
 from artist.estimates.latency_service import answer
 from artist.estimates.query import (
@@ -23,6 +22,7 @@ from artist.estimates.query import (
     SystemSettings,
     Topology,
 )
+from artist.estimates.shape_queries import Slowest, as_sent, slowest
 from artist.io.safe_yaml import parse_yaml
 from artist.workload.layers import Workload, quantised
 

@@ -40,7 +40,7 @@ LOG_FACTOR = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class SettingSweep:
     """One setting of a level and the values to ask about, in the unit that the user wrote."""
 
     level: str
@@ -106,7 +106,7 @@ Ask = Callable[[Fabric, str], Estimate]
 """The estimate of a placement on a fabric."""
 
 
-def parse_sweep(text: str, points: int) -> Sweep:
+def parse_sweep(text: str, points: int) -> SettingSweep:
     """The sweep that `fabric.LEVEL.KEY=A..B` or `fabric.LEVEL.KEY=A,B,...` describes.
 
     Raises:
@@ -136,7 +136,7 @@ def parse_sweep(text: str, points: int) -> Sweep:
         if not numbers[0] < numbers[1]:
             raise ConfigError(f"--sweep {shortened(text)}: FROM must be less than TO")
         numbers = _points(numbers[0], numbers[1], points, logarithmic)
-    return Sweep(level, key, unit, tuple(sorted(set(numbers))), logarithmic)
+    return SettingSweep(level, key, unit, tuple(sorted(set(numbers))), logarithmic)
 
 
 def _value(name: str, key: str, text: str) -> tuple[float, str]:
@@ -167,7 +167,9 @@ def _points(low: float, high: float, count: int, logarithmic: bool) -> list[floa
     return [low, *(float(f"{value:.4g}") for value in between), high]
 
 
-def sweep_fabric(sweep: Sweep, fabric: Fabric, placements: Sequence[str], ask: Ask) -> list[Point]:
+def sweep_fabric(
+    sweep: SettingSweep, fabric: Fabric, placements: Sequence[str], ask: Ask
+) -> list[Point]:
     """The points of each placement, by value; the fabric's own value is one of them.
 
     Raises:
@@ -187,7 +189,7 @@ def sweep_fabric(sweep: Sweep, fabric: Fabric, placements: Sequence[str], ask: A
     return points
 
 
-def _changed(sweep: Sweep, fabric: Fabric, value: float) -> Fabric:
+def _changed(sweep: SettingSweep, fabric: Fabric, value: float) -> Fabric:
     options = {sweep.field: sweep.in_fields_unit(value)}
     return with_options(
         fabric, {sweep.level: validate(options, LevelOptions, f"--sweep {sweep.setting}")}
@@ -250,7 +252,7 @@ def _answer(
     return complete(question.asked[answer.index].query, answer.estimate)
 
 
-def where_it_hurts(sweep: Sweep, points: Sequence[Point]) -> list[str]:
+def where_it_hurts(sweep: SettingSweep, points: Sequence[Point]) -> list[str]:
     """One sentence per placement: what the setting does to its iterations over the range."""
     placements = dict.fromkeys(point.placement for point in points)
     return [
@@ -259,7 +261,7 @@ def where_it_hurts(sweep: Sweep, points: Sequence[Point]) -> list[str]:
     ]
 
 
-def _verdict(sweep: Sweep, points: Sequence[Point]) -> str:
+def _verdict(sweep: SettingSweep, points: Sequence[Point]) -> str:
     now = next(point for point in points if point.present)
     best = min(points, key=lambda point: point.slowdown)
     share = 100 * now.comm_s / now.iteration_s if now.iteration_s else 0.0
@@ -282,12 +284,12 @@ def _verdict(sweep: Sweep, points: Sequence[Point]) -> str:
     return "; ".join(parts)
 
 
-def _written(sweep: Sweep, value: float) -> str:
+def _written(sweep: SettingSweep, value: float) -> str:
     unit = sweep.setting.partition(", ")[2]
     return f"{float(f'{value:.4g}'):.12g}" + (f" {unit}" if unit else "")
 
 
-def plot_sweep(sweep: Sweep, points: Sequence[Point], workload: str, path: Path) -> None:
+def plot_sweep(sweep: SettingSweep, points: Sequence[Point], workload: str, path: Path) -> None:
     """Draw a line per placement with matplotlib: iteration time over the setting.
 
     The present value is marked.

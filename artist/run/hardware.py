@@ -10,8 +10,7 @@ from artist.cluster.fabric_options import with_options
 from artist.cluster.tree import ClusterTree, nested
 from artist.config import Scenario
 from artist.errors import ConfigError
-from artist.estimates.backends import BACKENDS
-from artist.estimates.no_communication import NoCommunication
+from artist.estimates.backends import BACKENDS, NoCommunication
 
 if TYPE_CHECKING:
     from artist.cluster.cluster_file import Cluster

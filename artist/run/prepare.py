@@ -13,7 +13,7 @@ from artist.config import Scenario
 from artist.contract import EventSource, Policy, RateFunction
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError
-from artist.estimates.no_communication import NoCommunication
+from artist.estimates.backends import NoCommunication
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.rate_functions import open_contention
 from artist.results.named_files import file_digests

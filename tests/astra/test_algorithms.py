@@ -10,8 +10,7 @@ from analytical_queries import A2A, AG, AR, FULL, RING, RS, SWITCH, data, dims, 
 
 from artist.astra.algorithms.double_binary_tree import TreeNode, tree
 from artist.astra.messages.chunks_and_stages import chunks
-from artist.astra.messages.message_handling import Delays
-from artist.astra.messages.message_times import Network
+from artist.astra.messages.message_costs import Delays, MessageNetwork
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.estimates.query import Dimension, LatencyQuery, Topology
 from artist.workload.layers import Collective
@@ -173,7 +172,7 @@ def test_none_is_an_all_reduce_of_the_smallest_size() -> None:
 
 
 def test_a_message_truncates_latency_and_bytes_together() -> None:
-    network = Network((Dimension(SWITCH, 4, 1e9 / 2**30 * 4, 936.25),))
+    network = MessageNetwork((Dimension(SWITCH, 4, 1e9 / 2**30 * 4, 936.25),))
     assert network.message_on_route_ns((0, 2), 3) == 1873  # 1872.5 + 0.75
 
 

@@ -8,7 +8,7 @@ import pytest
 from fake_docker import ENTRY, IMAGE_ID, fake_docker
 
 from artist.astra.programs.docker_backend import DockerBackend
-from artist.astra.programs.docker_client import Engine, explain
+from artist.astra.programs.docker_client import DockerEngine, explain
 from artist.errors import BackendError
 
 
@@ -43,19 +43,19 @@ def test_refusals_come_with_a_remedy(said: str, remedy: str, tmp_path: Path) -> 
 
 
 def test_version(tmp_path: Path) -> None:
-    assert Engine(fake_docker(tmp_path, "print('20.10')")).version() == "20.10"
+    assert DockerEngine(fake_docker(tmp_path, "print('20.10')")).version() == "20.10"
     with pytest.raises(BackendError, match="it said: 'no'"):
-        Engine(fake_docker(tmp_path, "sys.exit('no')")).version()
+        DockerEngine(fake_docker(tmp_path, "sys.exit('no')")).version()
 
 
 @pytest.mark.parametrize("digest", [IMAGE_ID, "sha256:" + "cd" * 32, None])
 def test_image_by_id_or_pulled_digest(digest: str | None, tmp_path: Path) -> None:
     docker = fake_docker(tmp_path, f"print('{IMAGE_ID} some/astra@sha256:{'cd' * 32} ')")
-    assert Engine(docker).image_id(ENTRY.model_copy(update={"digest": digest})) == IMAGE_ID
+    assert DockerEngine(docker).image_id(ENTRY.model_copy(update={"digest": digest})) == IMAGE_ID
 
 
 def test_another_image_than_expected(tmp_path: Path) -> None:
     docker = fake_docker(tmp_path, f"print('{IMAGE_ID} ')")
     entry = ENTRY.model_copy(update={"digest": "sha256:" + "ef" * 32})
     with pytest.raises(BackendError, match=r"expected sha256:efef.*run: docker pull"):
-        Engine(docker).image_id(entry)
+        DockerEngine(docker).image_id(entry)

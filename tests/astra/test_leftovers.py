@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from fake_docker import fake_docker
 
-from artist.astra.programs.docker_client import Engine
-from artist.astra.programs.leftovers import remove_leftovers, work_folder
+from artist.astra.programs.container_restarts import remove_leftovers, work_folder
+from artist.astra.programs.docker_client import DockerEngine
 from artist.io.processes import is_gone, owner
 
 
@@ -53,7 +53,7 @@ def test_what_the_dead_left_is_removed(tmp_path: Path, monkeypatch: pytest.Monke
     mine = work_folder()
     theirs = tmp_path / f"artist-docker+{dead.replace(':', '+')}+x1"
     (theirs / "query").mkdir(parents=True)
-    assert remove_leftovers(Engine(docker)) == 2
+    assert remove_leftovers(DockerEngine(docker)) == 2
     assert log.read_text() == "rm --force --volumes bbb\n"
     assert mine.exists()
     assert not theirs.exists()

@@ -6,7 +6,12 @@ import pickle
 
 import pytest
 
-from artist.astra.files.output_reader import IncompleteError, Outcome, parse_astra1, parse_astra2
+from artist.astra.programs.ended_run import (
+    IncompleteError,
+    PrintedResult,
+    parse_astra1,
+    parse_astra2,
+)
 from artist.errors import BackendError
 
 HEAD = "[2026-01-01 00:00:00.000] "
@@ -22,7 +27,7 @@ def finished(rank: int, cycles: int = 22240, exposed: int = 240) -> str:
 
 def test_slowest_npu_counts() -> None:
     text = finished(0) + NOISE + finished(1, 22250, 250)
-    assert parse_astra2(text, 2) == Outcome(22250, 22000)
+    assert parse_astra2(text, 2) == PrintedResult(22250, 22000)
 
 
 @pytest.mark.parametrize("text", ["", NOISE, finished(0)])
@@ -55,7 +60,7 @@ COLUMNS = ",,fwd compute,workload finished at,total comp,total exposed comm\n"
 
 def test_end_to_end_csv() -> None:
     text = COLUMNS + "conv1,artist,1.5,65.328000,52.884000,12.444000\nfc,artist,1.5,65.328000,\n"
-    assert parse_astra1(text) == Outcome(65328, 52884)
+    assert parse_astra1(text) == PrintedResult(65328, 52884)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from artist.astra.files.render import render
-from artist.astra.files.render_collectives import render_collectives
+from artist.astra.files.rendered_folder import render_collectives
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.cluster.fabric import load_fabric
 from artist.errors import BackendSettingError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artist.astra.programs.docker_client import Engine
+from artist.astra.programs.docker_client import DockerEngine
 from artist.astra.programs.images import load_image
 from artist.calibrate.fit_models import FittedModel, calibrate
 from artist.calibrate.measurements import default_measurements
@@ -26,7 +26,7 @@ def fitted(backend: str) -> list[FittedModel]:
 
 def test_all_models_are_calibrated_through_a_container_as_in_process() -> None:
     try:
-        Engine().image_id(load_image("local"))
+        DockerEngine().image_id(load_image("local"))
     except BackendError as missing:
         pytest.skip(str(missing))
     through = fitted("astra-docker:local")

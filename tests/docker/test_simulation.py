@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artist.astra.programs.docker_client import Engine
+from artist.astra.programs.docker_client import DockerEngine
 from artist.astra.programs.images import load_image
 from artist.config import Scenario
 from artist.errors import BackendError
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.docker
 
 def test_a_simulation_through_a_container_differs_in_nothing_but_the_source() -> None:
     try:
-        Engine().image_id(load_image("local"))
+        DockerEngine().image_id(load_image("local"))
     except BackendError as missing:
         pytest.skip(str(missing))
     scenario = Scenario(racks=2)

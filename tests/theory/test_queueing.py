@@ -17,7 +17,7 @@ from support import S, Speeds, cluster, job, make_policy, on, rate
 from artist.contract import BasePolicy, Policy, RateFunction, Start
 from artist.engine.rows import JobRow
 from artist.engine.simulator import Simulator
-from artist.estimates.no_communication import NoCommunication
+from artist.estimates.backends import NoCommunication
 from artist.network.rates.iteration_time_alone import AloneRates
 
 SEEDS = 15

@@ -33,13 +33,12 @@ from artist.astra.algorithms.npu_in_stage import (
 )
 from artist.astra.algorithms.timing import AmbiguousOrderError, Timing, timing_with_end
 from artist.astra.messages.chunks_and_stages import Stage
-from artist.astra.messages.event_order import Agenda, Clock
-from artist.astra.messages.message_handling import Bundles, Delays
-from artist.astra.messages.message_times import Network
+from artist.astra.messages.event_order import Agenda, EventClock
+from artist.astra.messages.message_costs import Bundles, Delays, MessageNetwork
 from artist.workload.layers import Collective
 
 
-def stage_time(stage: Stage, network: Network, delays: Delays) -> Timing:
+def stage_time(stage: Stage, network: MessageNetwork, delays: Delays) -> Timing:
     """How long a stage takes when all NPUs do the same at the same time.
 
     Raises:
@@ -68,7 +67,7 @@ def packet_plan(stage: Stage) -> PacketPlan:
     return PacketPlan(window, wave * waves, reduced_bytes, peers if waves > 1 else None)
 
 
-def sent_bytes(stage: Stage, network: Network) -> list[int]:
+def sent_bytes(stage: Stage, network: MessageNetwork) -> list[int]:
     """Bytes that one NPU sends in a stage, per dimension."""
     group, each = stage.group, _waves(stage) * stage.share_bytes
     if not group.algorithm.flat:
@@ -94,7 +93,7 @@ def _window(stage: Stage) -> int:
     return peers if window is None else min(window, peers)
 
 
-def _two_waves(stage: Stage, network: Network, delays: Delays) -> Timing:
+def _two_waves(stage: Stage, network: MessageNetwork, delays: Delays) -> Timing:
     """An all-reduce without a window. The second wave waits for all arrivals of the first.
 
     Each arrival, when it is handled, is a credit for one message of the second wave. Credits
@@ -122,7 +121,7 @@ def _two_waves(stage: Stage, network: Network, delays: Delays) -> Timing:
     return Timing(duration_ns, endpoint_ns, duration_ns - left_ns)
 
 
-def _played(stage: Stage, network: Network, delays: Delays) -> Timing:
+def _played(stage: Stage, network: MessageNetwork, delays: Delays) -> Timing:
     """Play one NPU of a stage message by message.
 
     All NPUs do the same at the same time. A message that this NPU sends therefore takes as long
@@ -148,7 +147,7 @@ def _played(stage: Stage, network: Network, delays: Delays) -> Timing:
         nonlocal ended_ns
         ended_ns = agenda.now_ns
 
-    agent = PacketAgent(plan, Bundles(Clock(agenda), delays), exchange, end)
+    agent = PacketAgent(plan, Bundles(EventClock(agenda), delays), exchange, end)
     agent.start()
     agenda.run()
     if agent.close_call and not delays.are_nothing(stage.share_bytes):

@@ -27,8 +27,7 @@ from functools import cache
 
 from artist.astra.messages.chunks_and_stages import Stage
 from artist.astra.messages.event_order import Action
-from artist.astra.messages.message_handling import Bundles
-from artist.astra.messages.message_times import Network
+from artist.astra.messages.message_costs import Bundles, MessageNetwork
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ def tree(nodes: int, variant: int) -> tuple[TreeNode, ...]:
     return tuple(made)
 
 
-def sent_bytes(stage: Stage, network: Network) -> list[int]:
+def sent_bytes(stage: Stage, network: MessageNetwork) -> list[int]:
     """Bytes that one NPU sends in a stage, per dimension: the mean over the NPUs.
 
     The n - 1 edges of the tree carry the chunk up and down.

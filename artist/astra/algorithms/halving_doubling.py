@@ -23,12 +23,11 @@ from __future__ import annotations
 from artist.astra.algorithms.npu_in_stage import Message, PacketPlan, reduced_bytes_of_bundles
 from artist.astra.algorithms.timing import Timing
 from artist.astra.messages.chunks_and_stages import Stage
-from artist.astra.messages.message_handling import Delays
-from artist.astra.messages.message_times import Network
+from artist.astra.messages.message_costs import Delays, MessageNetwork
 from artist.workload.layers import Collective
 
 
-def stage_time(stage: Stage, network: Network, delays: Delays) -> Timing:
+def stage_time(stage: Stage, network: MessageNetwork, delays: Delays) -> Timing:
     """How long a stage takes when all NPUs do the same at the same time."""
     sent, group, message_ns = messages(stage), stage.group, network.message_ns
     times_ns = [message_ns(group, message.distance, message.size_bytes) for message in sent]
@@ -69,7 +68,7 @@ def smallest_message_bytes(stage: Stage) -> int:
     return min(message.size_bytes for message in messages(stage))
 
 
-def sent_bytes(stage: Stage, network: Network) -> list[int]:
+def sent_bytes(stage: Stage, network: MessageNetwork) -> list[int]:
     """Bytes that one NPU sends in a stage, per dimension."""
     sent = [0] * len(network.npus)
     for message in messages(stage):

@@ -2,7 +2,7 @@
 
 An NPU handles *bundles*: `window` of them when the stage begins, and one more for each message
 that arrives. A bundle costs the endpoint delay and, where the collective asks for it, the
-reduction of its bytes (`artist.astra.messages.message_handling`). A handled bundle is a credit:
+reduction of its bytes (`artist.astra.messages.message_costs`). A handled bundle is a credit:
 it lets the NPU send its next message. The stage ends when all messages are sent and all bundles
 are handled. With a window of 1 and two messages:
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from artist.astra.messages.chunks_and_stages import Stage
 from artist.astra.messages.event_order import Action
-from artist.astra.messages.message_handling import Bundles
+from artist.astra.messages.message_costs import Bundles
 from artist.workload.layers import Collective
 
 

@@ -21,12 +21,11 @@ from __future__ import annotations
 from artist.astra.algorithms.npu_in_stage import Message, PacketPlan, reduced_bytes_of_bundles
 from artist.astra.algorithms.timing import Timing, timing_with_end
 from artist.astra.messages.chunks_and_stages import Stage
-from artist.astra.messages.message_handling import Delays
-from artist.astra.messages.message_times import Network
+from artist.astra.messages.message_costs import Delays, MessageNetwork
 from artist.workload.layers import Collective
 
 
-def stage_time(stage: Stage, network: Network, delays: Delays) -> Timing:
+def stage_time(stage: Stage, network: MessageNetwork, delays: Delays) -> Timing:
     """How long a stage takes when all NPUs do the same at the same time."""
     count, size = message_count(stage), stage.share_bytes
     message_ns = network.message_ns(stage.group, 1, size)
@@ -58,7 +57,7 @@ def message_count(stage: Stage) -> int:
             return nodes - 1
 
 
-def sent_bytes(stage: Stage, network: Network) -> list[int]:
+def sent_bytes(stage: Stage, network: MessageNetwork) -> list[int]:
     """Bytes that one NPU sends in a stage, per dimension."""
     sent = [0] * len(network.npus)
     dimension, _ = network.route(stage.group, 1)

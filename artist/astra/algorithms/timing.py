@@ -7,7 +7,7 @@ stage. An equation holds where all NPUs do the same at the same time. Its letter
     S       bytes on each NPU when the stage begins
     k       messages that each NPU sends, one after another
     m       bytes of one message
-    net(m)  time of one message on the network        `Network.message_ns`
+    net(m)  time of one message on the network        `MessageNetwork.message_ns`
     e       endpoint delay, once per message handled  `Delays.endpoint_ns`
     R(m)    time to reduce m bytes                    `Delays.reduction_ns`
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artist.astra.messages.chunks_and_stages import Stage
-from artist.astra.messages.message_handling import Delays
+from artist.astra.messages.message_costs import Delays
 from artist.workload.layers import Collective
 
 

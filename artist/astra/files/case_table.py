@@ -76,7 +76,7 @@ def run_cases(cases_csv: Path, workloads_dir: Path, out_csv: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _CaseRow:
     """One row. Its errors name the file, the line and the column."""
 
     path: Path
@@ -177,7 +177,7 @@ def _topology(name: str) -> Topology:
         raise BackendSettingError(f"topology is {name!r}, expected one of {known}") from None
 
 
-def _evaluate(row: _Row, workloads_dir: Path, backend: AnalyticalBackend) -> dict[str, str]:
+def _evaluate(row: _CaseRow, workloads_dir: Path, backend: AnalyticalBackend) -> dict[str, str]:
     started_s = time.perf_counter()
     finish = exposed = error = ""
     if row.cells["backend"] not in BACKENDS:
@@ -194,7 +194,7 @@ def _evaluate(row: _Row, workloads_dir: Path, backend: AnalyticalBackend) -> dic
     return dict(zip(RESULTS, (finish, exposed, error, wall_s), strict=True))
 
 
-def _read(path: Path) -> tuple[list[str], list[_Row]]:
+def _read(path: Path) -> tuple[list[str], list[_CaseRow]]:
     reader = csv.DictReader(io.StringIO(decode(path, read_bytes(path)), newline=""), strict=True)
     rows = []
     try:
@@ -209,7 +209,7 @@ def _read(path: Path) -> tuple[list[str], list[_Row]]:
                     f"{path}:{reader.line_num}: the row has not {len(columns)} fields like the "
                     "header; correct the row"
                 )
-            rows.append(_Row(path, reader.line_num, cells))
+            rows.append(_CaseRow(path, reader.line_num, cells))
     except csv.Error as error:
         raise TraceError(f"{path}:{reader.line_num}: not CSV ({error}); correct it") from error
     return columns, rows

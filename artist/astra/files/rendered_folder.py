@@ -1,15 +1,82 @@
-"""Whether a folder holds what `artist render` writes and nothing else.
+"""The folder that `artist render` writes, and whether it may be replaced as a whole.
 
-Only such a folder may be replaced as a whole. One in which a program has left results may not.
+ASTRA-sim's text format cannot express FSDP, tensor, pipeline and expert parallelism. Their
+iterations are composed of single collectives (`artist.estimates.layer_wise`). ASTRA-sim
+therefore gets one folder for each different collective:
+
+    iteration.csv                 one row per node: what it waits for, its length or its folder
+    01-allgather-all-524288/      the files of one run, as for any other query
+    02-reducescatter-all-524288/
+
+A folder may be replaced only if it holds what `artist render` writes and nothing else, such as
+the results of a program.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterator
 from pathlib import Path
 
 from artist.astra.files.dialects import DIALECTS
-from artist.astra.files.render import is_trace
-from artist.astra.files.render_collectives import ITERATION
+from artist.astra.files.render import check, is_trace, render
+from artist.errors import ConfigError
+from artist.estimates.layer_wise import Request, collective_queries
+from artist.estimates.query import LatencyQuery
+from artist.workload.iteration_graph import nodes
+
+ITERATION = "iteration.csv"
+COLUMNS = ("node", "name", "after", "compute_us", "collective", "bytes", "gpus", "folder")
+
+
+def render_collectives(query: LatencyQuery, directory: Path, dialect: str = "astra2") -> None:
+    """Write a folder per different collective of an iteration, and `iteration.csv`.
+
+    Raises:
+        BackendSettingError: the GPUs do not divide as the model asks, or ASTRA-sim would crash,
+            hang or answer nonsense.
+        ConfigError: unknown dialect, or the folder cannot be written.
+    """
+    asked = collective_queries(query)
+    folders = dict(zip(asked, _names(asked), strict=True))
+    for part in asked.values():
+        if part is not None:
+            check(part, dialect)  # before anything is written
+    for request, part in asked.items():
+        if part is not None:
+            render(part, directory / folders[request], dialect)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *_rows(query, folders)])
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / ITERATION).write_text(text.getvalue(), encoding="utf-8")
+    except OSError as cause:
+        reason = cause.strerror or str(cause)
+        raise ConfigError(
+            f"{directory}: cannot be written ({reason}); name another folder"
+        ) from cause
+
+
+def _names(asked: dict[Request, LatencyQuery | None]) -> Iterator[str]:
+    """A folder name per request; none for a collective over one GPU, which takes no time."""
+    number = 0
+    for (collective, size_bytes, scope), part in asked.items():
+        number += part is not None
+        name = f"{number:02}-{collective.value.lower()}-{scope.value}-{size_bytes}"
+        yield "" if part is None else name
+
+
+def _rows(query: LatencyQuery, folders: dict[Request, str]) -> Iterator[tuple[object, ...]]:
+    for number, node in enumerate(nodes(query.workload)):
+        after = " ".join(map(str, node.after))
+        if node.collective is None:
+            yield number, node.name, after, int(node.compute_us), "", "", "", ""
+        else:
+            folder = folders[node.collective, node.comm_bytes, node.scope]
+            size, scope = node.comm_bytes, node.scope.value
+            yield number, node.name, after, "", node.collective.value, size, scope, folder
+
 
 _FILES = {ITERATION, *(name for spoken in DIALECTS.values() for name in spoken.files)}
 _EMPTY_FOLDERS = {name for spoken in DIALECTS.values() for name in spoken.folders}

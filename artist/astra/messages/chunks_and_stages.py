@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from artist.astra.messages.groups import Family, Group
+from artist.astra.messages.groups import Group, GroupFamily
 from artist.workload.layers import Collective
 
 LOCAL_BW_AWARE = "localBWAware"
@@ -60,7 +60,7 @@ class Stage:
         In ASTRA-sim a double binary tree ends with the bytes it began with, whatever the
         collective.
         """
-        if self.group.algorithm.family is not Family.TREE:
+        if self.group.algorithm.family is not GroupFamily.TREE:
             if self.collective is Collective.REDUCE_SCATTER:
                 return self.input_bytes // self.group.nodes
             if self.collective is Collective.ALL_GATHER:

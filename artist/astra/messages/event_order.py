@@ -4,12 +4,16 @@ Events of one instant happen in the order in which they were planned. All events
 plans for itself at one instant happen together, at the place of the first of them. For example,
 events of the NPUs A and B that are planned for one instant in the order A1, B1, A2 happen in
 the order A1, A2, B1. All times are in nanoseconds.
+
+A mailbox matches the messages that arrive with those that are expected.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 Action = Callable[[], None]
 
@@ -42,7 +46,7 @@ class Agenda:
             del self._actions[self.now_ns]
 
 
-class Clock:
+class EventClock:
     """The events of one NPU."""
 
     def __init__(self, agenda: Agenda) -> None:
@@ -70,3 +74,40 @@ class Clock:
         for action in self._actions[now_ns]:
             action()
         del self._actions[now_ns]
+
+
+Address = tuple[int, int, int, int]
+"""(stream, sender, receiver, bytes). Messages with the same address arrive in order of sending."""
+
+
+class Mailbox:
+    """Messages that have arrived unexpected, and actions that expect a message."""
+
+    def __init__(self, agenda: Agenda) -> None:
+        self._agenda = agenda
+        self._arrived: dict[Address, int] = {}
+        self._expected: dict[Address, deque[Action]] = {}
+
+    def send(self, address: Address, duration_ns: int) -> None:
+        """Let a message arrive after its time on the network."""
+        self._agenda.plan(duration_ns, partial(self._arrive, address))
+
+    def expect(self, address: Address, action: Action) -> None:
+        """Perform `action` when the next message with this address has arrived."""
+        if arrived := self._arrived.pop(address, 0):
+            if arrived > 1:
+                self._arrived[address] = arrived - 1
+            # ASTRA-sim plans an event without delay here; it does not act at once.
+            self._agenda.plan(0, action)
+        else:
+            self._expected.setdefault(address, deque()).append(action)
+
+    def _arrive(self, address: Address) -> None:
+        waiting = self._expected.get(address)
+        if waiting is None:
+            self._arrived[address] = self._arrived.get(address, 0) + 1
+            return
+        action = waiting.popleft()
+        if not waiting:
+            del self._expected[address]
+        action()

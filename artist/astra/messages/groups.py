@@ -24,7 +24,7 @@ _NAME = re.compile(
 )
 
 
-class Family(Enum):
+class GroupFamily(Enum):
     """Families of collective algorithms; each has a module in `artist.astra.algorithms`."""
 
     RING = "ring"
@@ -41,7 +41,7 @@ class Algorithm:
     `window` is the W of `directW`: the number of peers that an NPU serves at a time.
     """
 
-    family: Family
+    family: GroupFamily
     flat: bool = False
     window: int | None = None
 
@@ -99,10 +99,10 @@ def algorithm_of(name: str) -> Algorithm:
             "oneHalvingDoubling"
         )
     families = {
-        "ring": Family.RING,
-        "halving": Family.HALVING_DOUBLING,
-        "tree": Family.TREE,
-        "direct": Family.DIRECT,
+        "ring": GroupFamily.RING,
+        "halving": GroupFamily.HALVING_DOUBLING,
+        "tree": GroupFamily.TREE,
+        "direct": GroupFamily.DIRECT,
     }
     family = next(family for part, family in families.items() if match[part])
     window = int(match["window"]) if match["window"] else None

@@ -14,11 +14,9 @@ from artist.astra.algorithms.dispatch import packet_plan
 from artist.astra.algorithms.double_binary_tree import TreeAgent, tree
 from artist.astra.algorithms.npu_in_stage import PacketAgent, PacketPlan
 from artist.astra.messages.chunks_and_stages import Stage
-from artist.astra.messages.event_order import Action, Agenda, Clock
-from artist.astra.messages.groups import Family
-from artist.astra.messages.mailbox import Mailbox
-from artist.astra.messages.message_handling import Bundles, Delays
-from artist.astra.messages.message_times import Network
+from artist.astra.messages.event_order import Action, Agenda, EventClock, Mailbox
+from artist.astra.messages.groups import GroupFamily
+from artist.astra.messages.message_costs import Bundles, Delays, MessageNetwork
 from artist.astra.model.one_npu import Interval
 from artist.astra.model.queues import Lane, Leg, StreamMaker
 from artist.astra.model.training_loop import Program
@@ -46,7 +44,7 @@ class AllNpus:
     """
 
     def __init__(
-        self, network: Network, delays: Delays, slots: int, maker: StreamMaker, work: Program
+        self, network: MessageNetwork, delays: Delays, slots: int, maker: StreamMaker, work: Program
     ) -> None:
         self.network = network
         self.delays = delays
@@ -79,7 +77,7 @@ class AllNpus:
         return planned
 
 
-class Queue:
+class NpuQueue:
     """A queue of one NPU. A stream holds one of its slots for a whole leg."""
 
     __slots__ = ("running", "waiting")
@@ -100,9 +98,9 @@ class Npu:
         self.number = number
         self.finished_ns: int | None = None
         self._shared = shared
-        self._clock = Clock(shared.agenda)
+        self._clock = EventClock(shared.agenda)
         self._bundles = Bundles(self._clock, shared.delays)
-        self._queues: dict[Lane, Queue] = {}
+        self._queues: dict[Lane, NpuQueue] = {}
         work = shared.work
         self._computed = 0
         self._computing = False
@@ -147,9 +145,9 @@ class Npu:
         if self._computed == len(work.computes) and self._collected == len(work.collectives):
             self.finished_ns = self._shared.agenda.now_ns
 
-    def _queue(self, stream: Stream) -> Queue:
+    def _queue(self, stream: Stream) -> NpuQueue:
         if (queue := self._queues.get(stream.leg.lane)) is None:
-            queue = self._queues[stream.leg.lane] = Queue()
+            queue = self._queues[stream.leg.lane] = NpuQueue()
         return queue
 
     def _fill(self, lane: Lane) -> None:
@@ -180,7 +178,7 @@ class Npu:
 
     def _start(self, stream: Stream) -> None:
         stream.started_ns = self._shared.agenda.now_ns
-        if stream.leg.stage.group.algorithm.family is Family.TREE:
+        if stream.leg.stage.group.algorithm.family is GroupFamily.TREE:
             self._start_tree(stream)
         else:
             self._start_packets(stream)

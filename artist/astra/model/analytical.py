@@ -8,26 +8,65 @@ number of NPUs, for collective i of an iteration
     comm_end_i = max(comm_end_(i-1), end of the computation that frees i) + C(bytes_i)
     finish     = max(end of the last computation, last comm_end)
 
-Where NPUs differ (double binary trees), all of them are played through, message by message
-(`artist.astra.model.all_npus`).
+Where NPUs differ (double binary trees), all of them are simulated, message by message
+(`artist.astra.model.all_npus`). On request the estimate has a traffic profile: the bytes that one
+NPU sends per dimension, and when each dimension is busy.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from artist.astra.algorithms.dispatch import stage_time
+from artist.astra.algorithms.dispatch import sent_bytes, stage_time
 from artist.astra.algorithms.timing import AmbiguousOrderError
-from artist.astra.messages.chunks_and_stages import Request
-from artist.astra.messages.groups import Family
+from artist.astra.messages.chunks_and_stages import Request, Stage
+from artist.astra.messages.groups import GroupFamily
 from artist.astra.model.all_npus import AllNpus
 from artist.astra.model.one_npu import Interval, OneNpu
 from artist.astra.model.prepared_query import PreparedQuery, prepare
 from artist.astra.model.queues import StreamMaker
-from artist.astra.model.traffic import bursts, bytes_per_dimension
 from artist.errors import BackendSettingError, ConfigError
-from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
+from artist.estimates.query import Burst, Estimate, LatencyBackend, LatencyQuery
+
+
+def bytes_per_dimension(query: PreparedQuery) -> tuple[int, ...]:
+    """The bytes that one NPU sends per dimension in one pass."""
+    sent = [0] * len(query.network.npus)
+    for request, times in Counter(query.work.collectives).items():
+        cut = query.cuts[request]
+        for stage in cut.stages:
+            for dimension, size in enumerate(sent_bytes(stage, query.network)):
+                sent[dimension] += times * cut.chunks * size
+    return tuple(sent)
+
+
+def bursts(query: PreparedQuery, log: list[Interval]) -> tuple[Burst, ...]:
+    """The busy intervals of each dimension, by start; those that touch are joined into one."""
+    shares: dict[Stage, tuple[int, ...]] = {}
+    spans: list[list[Burst]] = [[] for _ in query.network.npus]
+    for interval in sorted(log, key=lambda x: x.start_ns):
+        stage = interval.stage
+        if stage not in shares:
+            shares[stage] = sent_bytes(stage, query.network)
+        for dimension, size in enumerate(shares[stage]):
+            if size:
+                burst = Burst(
+                    dimension, interval.start_ns, interval.end_ns - interval.start_ns, size
+                )
+                _append(spans[dimension], burst)
+    return tuple(sorted((x for joined in spans for x in joined), key=lambda x: x.offset_ns))
+
+
+def _append(joined: list[Burst], burst: Burst) -> None:
+    """Append a burst that starts no earlier than those before it, or join it to the last one."""
+    if joined and burst.offset_ns <= (end_ns := joined[-1].offset_ns + joined[-1].duration_ns):
+        last = joined.pop()
+        until_ns = max(end_ns, burst.offset_ns + burst.duration_ns)
+        size = last.size_bytes + burst.size_bytes
+        burst = Burst(last.dimension, last.offset_ns, until_ns - last.offset_ns, size)
+    joined.append(burst)
 
 
 class AnalyticalBackend:
@@ -82,7 +121,7 @@ class _Outcome:
 
 def _outcome(query: PreparedQuery, profile: bool) -> _Outcome:
     families = {stage.group.algorithm.family for cut in query.cuts.values() for stage in cut.stages}
-    if Family.TREE in families:
+    if GroupFamily.TREE in families:
         return _play_all(query, profile)
     try:
         return _play_one(query, profile)

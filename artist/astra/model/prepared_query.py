@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from artist.astra.messages.chunks_and_stages import Cut, Request, chunks, stages
 from artist.astra.messages.groups import Algorithm, Group, algorithm_of, groups
-from artist.astra.messages.message_handling import Delays
-from artist.astra.messages.message_times import Network
+from artist.astra.messages.message_costs import Delays, MessageNetwork
 from artist.astra.model import refusals
 from artist.astra.model.training_loop import Program, program
 from artist.estimates.query import LatencyQuery, SystemSettings
@@ -26,7 +25,7 @@ class PreparedQuery:
     `queues` queues, among which `active_chunks` are divided.
     """
 
-    network: Network
+    network: MessageNetwork
     delays: Delays
     work: Program
     cuts: dict[Request, Cut]
@@ -50,7 +49,7 @@ def prepare(query: LatencyQuery) -> PreparedQuery:
     system = query.system
     work = program(query.workload)
     refusals.check_start(work, system)
-    network = Network(query.dimensions)
+    network = MessageNetwork(query.dimensions)
     lists = _algorithm_lists(system, network)
     used = {collective for collective, _ in work.collectives}
     # Lists that the workload does not use may be too short, as ASTRA-sim does not run them.
@@ -69,7 +68,7 @@ def prepare(query: LatencyQuery) -> PreparedQuery:
 
 
 def _algorithm_lists(
-    system: SystemSettings, network: Network
+    system: SystemSettings, network: MessageNetwork
 ) -> dict[Collective, tuple[str, tuple[Algorithm, ...]]]:
     """For each collective the name of its list, and the algorithms in the list."""
     named = {
@@ -87,7 +86,7 @@ def _algorithm_lists(
 
 
 def _groups(
-    name: str, algorithms: tuple[Algorithm, ...], collective: Collective, network: Network
+    name: str, algorithms: tuple[Algorithm, ...], collective: Collective, network: MessageNetwork
 ) -> tuple[Group, ...]:
     over = groups(network.npus, algorithms)
     refusals.check_groups(name, over, collective, len(network.npus))

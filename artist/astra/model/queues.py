@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from artist.astra.messages.chunks_and_stages import Cut, Half, Request, Stage
-from artist.astra.messages.groups import Family
+from artist.astra.messages.groups import GroupFamily
 from artist.workload.layers import Collective
 
 Lane = tuple[int, int]
@@ -95,7 +95,7 @@ class StreamMaker:
         turns = self._turns.setdefault(index, QueueTurns(self._queues))
         queue, direction = turns.next(stage.half)
         variant = 0
-        if stage.group.algorithm.family is Family.TREE:
+        if stage.group.algorithm.family is GroupFamily.TREE:
             variant = self._trees.get((collective, index), 0)
             self._trees[collective, index] = 1 - variant
         return Leg(stage, (index, queue), direction, variant)

@@ -9,7 +9,7 @@ import math
 
 from artist.astra.algorithms.dispatch import smallest_message_bytes
 from artist.astra.messages.chunks_and_stages import LOCAL_BW_AWARE, Cut
-from artist.astra.messages.groups import Family, Group
+from artist.astra.messages.groups import Group, GroupFamily
 from artist.astra.model.training_loop import Program
 from artist.cluster.tree import MAX_GPUS
 from artist.errors import BackendSettingError
@@ -85,7 +85,7 @@ def check_groups(
     for group in over:
         _check_group(name, group, collective)
     last = over[-1]
-    if last.algorithm.family is Family.TREE and last.index < dimensions - 1:
+    if last.algorithm.family is GroupFamily.TREE and last.index < dimensions - 1:
         expected = "an algorithm for the dimensions after doubleBinaryTree: ASTRA-sim crashes"
         _refuse(name, f"{len(over)} of {dimensions} entries", expected)
 
@@ -154,12 +154,12 @@ def _check_workload(workload: Workload, system: SystemSettings) -> None:
 def _check_group(name: str, group: Group, collective: Collective) -> None:
     family = group.algorithm.family
     power_of_two = not group.nodes & (group.nodes - 1)
-    if family in (Family.HALVING_DOUBLING, Family.TREE) and not power_of_two:
+    if family in (GroupFamily.HALVING_DOUBLING, GroupFamily.TREE) and not power_of_two:
         raise BackendSettingError(
             f"{name} has {family.value} over {group.nodes} NPUs: ASTRA-sim crashes or hangs "
             "unless that is a power of two; use ring or direct there"
         )
-    if family is Family.HALVING_DOUBLING and collective is Collective.ALL_TO_ALL:
+    if family is GroupFamily.HALVING_DOUBLING and collective is Collective.ALL_TO_ALL:
         raise BackendSettingError(
             f"{name} has {family.value}: ASTRA-sim exits, having no such all-to-all; "
             "use ring or direct"

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from artist.astra.files import dialects
 from artist.astra.files.render import render
-from artist.astra.programs.bounded_run import run_bounded
+from artist.astra.programs.bounded_run import core_count, in_parallel, run_bounded
 from artist.astra.programs.ended_run import estimate_of
-from artist.astra.programs.parallel_queries import core_count, in_parallel
 from artist.errors import BackendError, ConfigError
 from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
 from artist.io.digests import PREFIX, sha256

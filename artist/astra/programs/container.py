@@ -1,4 +1,7 @@
-"""One running container, and the shells in it (workers) that run queries.
+"""One running container, how it is isolated, and the shells in it (workers) that run queries.
+
+The program in the container is not trusted. It has no network and no privileges, it can write
+only to `/tmp` and to the work folder, and its memory and its processes are limited.
 
 The first process of the container waits for the end of its input, which artist holds open.
 Whatever ends artist, `kill -9` included, closes this input. The container then stops, and the
@@ -23,10 +26,37 @@ import time
 from pathlib import Path
 
 from artist.astra.programs.bounded_run import OUTPUT_LIMIT_BYTES, TimeLimitError
-from artist.astra.programs.container_isolation import MOUNT, isolation
-from artist.astra.programs.docker_client import Engine, explain
+from artist.astra.programs.container_restarts import LABEL
+from artist.astra.programs.docker_client import DockerEngine, explain
 from artist.astra.programs.images import ImageEntry
 from artist.errors import BackendError
+from artist.io.processes import owner
+
+# The work folder inside the container.
+MOUNT = "/artist-jobs"
+
+_NOBODY = "65534:65534"
+
+
+def isolation(entry: ImageEntry, folder: Path) -> tuple[str, ...]:
+    """The flags for a container that sees `folder` and nothing else of this machine."""
+    # The program is never root, neither in the container nor in the files that it writes.
+    user = f"{os.getuid()}:{os.getgid()}" if os.getuid() else _NOBODY
+    return (
+        # It ends when its input ends, and is then removed (`artist.astra.programs.container`).
+        *("--interactive", "--rm"),
+        # An image that is missing is an error: pulling it here would take minutes unasked.
+        *("--pull", "never"),
+        *("--network", "none", "--read-only"),
+        *("--tmpfs", "/tmp"),  # noqa: S108  # the container's
+        *("--user", user, "--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
+        *("--memory", entry.memory, "--pids-limit", str(entry.pids_limit)),
+        # Names the process that it serves, for `remove_leftovers`.
+        *("--label", f"{LABEL}={owner()}"),
+        *("--mount", f"type=bind,source={folder},target={MOUNT}", "--workdir", MOUNT),
+        *("--entrypoint", "sh"),
+    )
+
 
 START_TIMEOUT_S = 60.0
 _CLOSE_TIMEOUT_S = 10.0
@@ -58,7 +88,9 @@ class GoneError(Exception):
 class Container:
     """One running container and its idle workers."""
 
-    def __init__(self, engine: Engine, entry: ImageEntry, image_id: str, folder: Path) -> None:
+    def __init__(
+        self, engine: DockerEngine, entry: ImageEntry, image_id: str, folder: Path
+    ) -> None:
         self.name = f"artist-{os.getpid()}-{secrets.token_hex(4)}"
         self._engine = engine
         self._entry = entry

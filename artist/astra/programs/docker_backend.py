@@ -21,13 +21,11 @@ from pathlib import Path
 
 from artist.astra.files.render import RenderedQuery, render
 from artist.astra.programs.binary_backend import TIMEOUT_S
-from artist.astra.programs.bounded_run import Completed
-from artist.astra.programs.container_restarts import RestartedContainer
-from artist.astra.programs.docker_client import Engine
+from artist.astra.programs.bounded_run import Completed, core_count, in_parallel
+from artist.astra.programs.container_restarts import RestartedContainer, remove_leftovers
+from artist.astra.programs.docker_client import DockerEngine
 from artist.astra.programs.ended_run import estimate_of
 from artist.astra.programs.images import DEFAULT_IMAGE, ImageEntry, load_image
-from artist.astra.programs.leftovers import remove_leftovers
-from artist.astra.programs.parallel_queries import core_count, in_parallel
 from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
 
 
@@ -48,7 +46,7 @@ class DockerBackend:
     ) -> None:
         """Raises BackendError where the engine or the image is missing."""
         self._entry = entry
-        engine = Engine(docker)
+        engine = DockerEngine(docker)
         image_id = engine.image_id(entry)
         remove_leftovers(engine)
         self._timeout_s = timeout_s

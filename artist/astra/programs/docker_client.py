@@ -16,7 +16,7 @@ _CALL_TIMEOUT_S = 60.0
 _ENGINE_DOWN = ("Cannot connect to the Docker daemon", "error during connect", "dial unix")
 
 
-class Engine:
+class DockerEngine:
     """Calls of the `docker` command. Nothing is kept between them."""
 
     def __init__(self, docker: str = "docker") -> None:

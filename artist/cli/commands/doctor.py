@@ -74,18 +74,18 @@ def _fabric(name: str) -> Callable[[], str]:
 
 
 def _engine() -> str:
-    from artist.astra.programs.docker_client import Engine
+    from artist.astra.programs.docker_client import DockerEngine
 
-    return f"version {Engine().version()}"
+    return f"version {DockerEngine().version()}"
 
 
 def _image(name: str) -> Callable[[], str]:
     def check() -> str:
-        from artist.astra.programs.docker_client import Engine
+        from artist.astra.programs.docker_client import DockerEngine
         from artist.astra.programs.images import OWN_MODEL, load_image
 
         entry = load_image(name)
-        image_id = Engine().image_id(entry)
+        image_id = DockerEngine().image_id(entry)
         return f"{image_id}: {OWN_MODEL}" if entry.is_artist else image_id
 
     return check

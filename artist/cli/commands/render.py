@@ -59,7 +59,7 @@ def _render_all(asked: Sequence[LabelledQuery], scratch: Path, dialect: str) -> 
         DivisionError: ASTRA-sim can be asked none of them.
     """
     from artist.astra.files.render import render
-    from artist.astra.files.render_collectives import render_collectives
+    from artist.astra.files.rendered_folder import render_collectives
     from artist.errors import DivisionError
     from artist.estimates.layer_wise import composed
 

@@ -21,10 +21,10 @@ from typing import NamedTuple
 from artist.cluster.fabric import Fabric
 from artist.cluster.placement_shape import Shape, gpus_of
 from artist.errors import BackendError, ConfigError
-from artist.estimates.asked import as_sent, asked_dimensions, query, slowest
 from artist.estimates.calibration import with_constant_share
 from artist.estimates.latency_service import EstimateStore, answer
 from artist.estimates.query import Burst, Dimension, Estimate, LatencyBackend
+from artist.estimates.shape_queries import as_sent, asked_dimensions, query, slowest
 from artist.network.demand.traffic import Traffic
 from artist.units import TICKS_PER_S
 from artist.workload.layers import Workload, quantised

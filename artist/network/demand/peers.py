@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.astra.algorithms.double_binary_tree import tree
-from artist.astra.messages.groups import Algorithm, Family
+from artist.astra.messages.groups import Algorithm, GroupFamily
 
 Positions = npt.NDArray[np.int64]
 
@@ -38,18 +38,18 @@ def sendings(algorithm: Algorithm, nodes: int) -> Iterator[Sending]:
     """Everything that the positions 0 to `nodes - 1` of a group send."""
     here = np.arange(nodes)
     match algorithm.family:
-        case Family.RING:
+        case GroupFamily.RING:
             yield Sending(here, (here + 1) % nodes, 1.0)
-        case Family.DIRECT:
+        case GroupFamily.DIRECT:
             for distance in range(1, nodes):
                 yield Sending(here, (here + distance) % nodes, 1.0 / (nodes - 1))
-        case Family.HALVING_DOUBLING:
+        case GroupFamily.HALVING_DOUBLING:
             distance = 1
             while distance < nodes:
                 part = 1.0 / (2 * distance) / (1.0 - 1.0 / nodes)
                 yield Sending(here, here ^ distance, part)
                 distance *= 2
-        case Family.TREE:
+        case GroupFamily.TREE:
             yield from _trees(nodes)
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from artist.astra.messages.groups import Algorithm, Family, algorithm_of
+from artist.astra.messages.groups import Algorithm, GroupFamily, algorithm_of
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree, units_holding
 from artist.errors import ConfigError
@@ -168,6 +168,6 @@ def _pairs(sources: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[int
 
 def _any_size(algorithm: Algorithm) -> Algorithm:
     """The algorithm, or direct sends in place of one that needs a power of two."""
-    if algorithm.family in (Family.RING, Family.DIRECT):
+    if algorithm.family in (GroupFamily.RING, GroupFamily.DIRECT):
         return algorithm
-    return Algorithm(Family.DIRECT)
+    return Algorithm(GroupFamily.DIRECT)

@@ -10,7 +10,7 @@ from artist.cluster.fabric import Fabric
 from artist.cluster.tree import ClusterTree
 from artist.contract import Options
 from artist.errors import ConfigError
-from artist.estimates.no_communication import NoCommunication
+from artist.estimates.backends import NoCommunication
 from artist.io.documents import validate
 from artist.network.rates.iteration_time_alone import AloneRates
 from artist.network.rates.turns_of_run import TurnsOfRun

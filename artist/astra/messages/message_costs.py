@@ -1,7 +1,7 @@
-"""How long one message takes on ASTRA-sim's congestion-unaware network.
+"""What one message costs: its time on the network, and what the receiver does with its bytes.
 
-A message has the network to itself: it never waits for another message. With h hops, a latency
-per hop and a bandwidth of the dimension,
+**The network** is ASTRA-sim's congestion-unaware one: a message never waits for another message.
+With h hops, a latency per hop and a bandwidth of the dimension,
 
     message_ns = floor(h * latency_ns + bytes / bytes_per_ns)
 
@@ -9,21 +9,69 @@ per hop and a bandwidth of the dimension,
     FullyConnected   1
     Switch           2 (to the switch and from it)
     Ring             min(d, n - d)
+
+**The receiver** waits for the endpoint delay, then reduces. ASTRA-sim calls the bytes that are
+handled together a *bundle*. With the endpoint delay e and the local memory bandwidth B,
+
+    time of a bundle            e
+    time of a reduced bundle    e + R(m),  R(m) = 3 floor(m / B)
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
+from artist.astra.messages.event_order import Action, EventClock
 from artist.astra.messages.groups import Group
 from artist.estimates.query import Dimension, Topology
 from artist.units import bytes_per_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """The endpoint delay and the local memory bandwidth, which are the same for every NPU."""
+
+    endpoint_ns: int
+    memory_bytes_per_s: float
+
+    def reduction_ns(self, size_bytes: int) -> int:
+        """Time to reduce some bytes: two reads and one write, each truncated to nanoseconds."""
+        return 3 * int(size_bytes / self.memory_bytes_per_s * 1e9)
+
+    def are_nothing(self, size_bytes: int) -> bool:
+        """Whether handling so many bytes takes no time, with or without a reduction."""
+        return self.endpoint_ns == self.reduction_ns(size_bytes) == 0
+
+
+class Bundles:
+    """Handles the bundles of one NPU. Bundles do not wait for each other."""
+
+    def __init__(self, clock: EventClock, delays: Delays) -> None:
+        self._clock = clock
+        self._delays = delays
+
+    @property
+    def now_ns(self) -> int:
+        """The time."""
+        return self._clock.now_ns
+
+    def handle(self, reduced_bytes: int | None, action: Action) -> None:
+        """Perform `action` after the endpoint delay, and after the reduction if bytes are given."""
+        if reduced_bytes is None:
+            self._clock.plan(self._delays.endpoint_ns, action)
+            return
+        # Two events, not one after the sum of both times: ASTRA-sim plans the reduction only
+        # when the delay is over, which decides its place among events of the same instant.
+        reduction_ns = self._delays.reduction_ns(reduced_bytes)
+        self._clock.plan(self._delays.endpoint_ns, lambda: self._clock.plan(reduction_ns, action))
+
 
 Route = tuple[int, int]
 """(dimension, hops) of a message."""
 
 
-class Network:
+class MessageNetwork:
     """The dimensions of a query. It answers how far apart NPUs are and how long messages take."""
 
     def __init__(self, dimensions: tuple[Dimension, ...]) -> None:
