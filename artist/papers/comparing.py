@@ -38,7 +38,7 @@ class Judged:
 
     @property
     def word(self) -> str:
-        """What our runs say of the claim, and of its size where the claim holds."""
+        """The verdict of our runs on the claim, and on its size where the claim holds."""
         verdict = self.compared.verdict
         if verdict == TOO_FEW:
             return "no verdict: too few replicates"
@@ -106,7 +106,7 @@ def claim_rows(judged: Sequence[Judged]) -> list[dict[str, Any]]:
 
 
 def value_rows(item: Item, values: Values) -> list[dict[str, Any]]:
-    """A row per policy and metric of a table of the paper, ours the mean over seeds."""
+    """A row per policy and metric of a table of the paper; ours is the mean over seeds."""
     rows = []
     for policy, numbers in item.values.items():
         for metric, number in zip(item.metrics, numbers, strict=True):
@@ -118,7 +118,7 @@ def value_rows(item: Item, values: Values) -> list[dict[str, Any]]:
 
 
 def own_rows(item: Item, values: Values) -> list[dict[str, Any]]:
-    """A row per bar of ours: the metric of a policy on a cluster, mean and range over seeds."""
+    """A row per metric, policy and cluster: our mean and range over the seeds."""
     ordered = sorted(values, key=lambda key: _place(item, key))
     return [
         {

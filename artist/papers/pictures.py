@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("svg", "png")
 _PAPER = "#777777"
-"""The paper's numbers are grey, whatever is beside them."""
+"""The paper's numbers are grey in every picture."""
 
 
 def can_draw() -> bool:
@@ -42,7 +42,7 @@ def can_draw() -> bool:
 
 
 def draw_bars(item: Item, values: Values, judged: Sequence[Judged], out: Path) -> list[Path]:
-    """A row per metric: our bars, and our differences beside those of the paper."""
+    """A row per metric: our bars, and our differences next to those of the paper."""
     with _canvas(2 * WIDTH_IN, 2.3 * len(item.metrics)) as canvas:
         grid = canvas.subfigures(len(item.metrics), 2, squeeze=False)
         for (left, right), metric in zip(grid, item.metrics, strict=True):

@@ -38,7 +38,7 @@ FULL = 5
 
 @dataclass(slots=True)
 class Reproduced:
-    """What came of one item."""
+    """The results of one item."""
 
     item: Item
     own: Rows = ()
@@ -141,7 +141,7 @@ def values_of(result: SweepResult, metrics: Sequence[str]) -> Values:
 
 
 def _write(made: Reproduced, out: Path) -> None:
-    """`ITEM.csv` has our values, `ITEM-paper.csv` ours beside the paper's."""
+    """`ITEM.csv` has our values, `ITEM-paper.csv` ours next to the paper's."""
     tables = {f"{made.item.slug}.csv": made.own, f"{made.item.slug}-paper.csv": made.beside}
     for name, rows in tables.items():
         if rows:

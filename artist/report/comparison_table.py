@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from artist.report.grouping import Setting
-from artist.report.quantities import Unit
+from artist.report.quantities import DisplayUnit
 from artist.results.statistics.compare_values import (
     EQUIVALENCE,
     IDENTICAL,
@@ -56,7 +56,7 @@ class Cell:
     unit: str
     difference: ComparedValues | None
     kind: str = "replicates"
-    """What independent replicates of the difference are, in words."""
+    """What an independent replicate of the difference is, in words."""
 
     @property
     def spread(self) -> str:
@@ -94,7 +94,7 @@ class Cell:
         return self.difference is not None and self.difference.verdict in (LESS, MORE)
 
 
-def scaled(cell: Cell, unit: Unit) -> Cell:
+def scaled(cell: Cell, unit: DisplayUnit) -> Cell:
     """The same cell in another unit. Ratios stay."""
     size, compared = unit.seconds, cell.difference
     if compared is not None and math.isnan(compared.ratio):
@@ -120,7 +120,7 @@ def _three(compared: ComparedValues) -> tuple[float, float, float]:
 
 
 def compare_setting(setting: Setting, baseline: str) -> tuple[Table, Table]:
-    """The table of the main metrics and that of the others: those that all runs have."""
+    """The table of the main metrics and the table of the others, of metrics that all runs have."""
     runs = [run for replicates in setting.runs.values() for run in replicates.values()]
     shown = [
         term

@@ -31,8 +31,8 @@ def thinned(count: int, most: int) -> Indices:
 def extremes(x: Numbers, y: Numbers, intervals: int = INTERVALS) -> Indices:
     """The points of a step line that show its extremes; `x` rises.
 
-    Of each of the equal intervals of `x`, the points with the least, the largest and the last
-    value stay, and of all points the first. So no peak is lost, the line that is drawn has the
+    Each of the equal intervals of `x` keeps the points with its least, largest and last value, and
+    the first point of all is kept. So no peak is lost, the line that is drawn has the
     right value at the end of each interval, and it consists of points of the whole line. There are
     at most 3 x intervals + 1 points. A gap (NaN) counts as the least value.
     """
@@ -70,7 +70,7 @@ def cumulative(policy: str, tone: str, values: Numbers) -> Series:
 def weighted(policy: str, tone: str, values: Numbers, weights: Numbers, end: float) -> Series:
     """The share of all weight, in percent, with at most a value, for values up to `end`.
 
-    Of equal intervals of the weight the points stay that end them.
+    The points that end equal intervals of the weight are kept.
     """
     ordered, place = np.unique(values, return_inverse=True)
     below = np.cumsum(np.bincount(place, weights))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artist.report.figure import MARKED_LOSS, Axis, Figure, FigureKind, Series
-from artist.report.quantities import Unit
+from artist.report.quantities import DisplayUnit
 from artist.report.reader import Run
 from artist.report.timeline_lanes import machines, strips_of
 
@@ -323,7 +323,7 @@ _AXES = {
 """How a figure of one panel is drawn."""
 
 
-def cluster_timeline(run: Run, unit: Unit, canvas: Canvas) -> None:
+def cluster_timeline(run: Run, unit: DisplayUnit, canvas: Canvas) -> None:
     """Draw which machines jobs held over time, coloured by level.
 
     The rectangles are drawn as pixels even in SVG and PDF: a run may have hundreds of thousands.

@@ -26,8 +26,8 @@ MOST_TOGETHER = 4
 
 
 MARKED_LOSS = 5.0
-"""Heat marks cells whose jobs lose at least so much of their running time, in percent. The page's
-script has the same number."""
+"""Cells of a heat map are marked if their jobs lose at least this much of their running time, in
+percent. The page's script has the same number."""
 
 
 class FigureKind(StrEnum):
@@ -112,7 +112,7 @@ class Figure:
     broad: bool = False
     """For lines: draw thick lines, because short pieces of a thin line cannot be seen."""
     wide: bool = False
-    """The figure needs the whole width of the page, which draws bars in many groups wide anyway."""
+    """The figure needs the whole width of the page. Bars in many groups have it anyway."""
     apart: bool = False
     """For lines: they hide each other, so each gets a panel, however few they are."""
 

@@ -88,7 +88,7 @@ def _series(
 
 
 def _whiskers(cell: Mapping[Replicate, float], *, few: bool) -> tuple[float, float]:
-    """NaN: no whisker. An interval says nothing with few replicates, so then it is the range."""
+    """The ends of a whisker; NaN: none. Few replicates have a range only."""
     values = list(cell.values())
     if len(values) < 2:
         return math.nan, math.nan

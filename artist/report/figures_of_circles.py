@@ -29,7 +29,7 @@ class Aligned:
     rows: Indices
     """Of `circles.parquet`, by job."""
     contended_s: float
-    """(1 - score at random phases) x how long: what alignment is there to save."""
+    """(1 - score at random phases) x duration: the time that alignment can save."""
 
 
 def on_circles(study: Study, setting: Setting) -> Iterator[Figure]:
@@ -46,7 +46,9 @@ def on_circles(study: Study, setting: Setting) -> Iterator[Figure]:
 
 
 def most_contended(run: Run, circles: Rows) -> list[Aligned]:
-    """The links whose jobs were aligned, each once, when that was worth most; the worst first.
+    """The links whose jobs were aligned, the most contended first.
+
+    Each link stands once, with the alignment that was worth most.
 
     An alignment lasts until the link's next one, or until its last job ends.
     """
@@ -102,7 +104,7 @@ def _circle(study: Study, setting: Setting, policy: str, one: Aligned, measure: 
 
 
 def demand(circles: Rows, row: int, shifted: bool) -> Numbers:
-    """What a job wants to send in each bin of the turn, bytes per second: Down first, then Up."""
+    """The bytes per second that a job wants to send in each bin of a turn: Down first, then Up."""
     turn_s, period_s = circles["turn_s"][row], circles["on_circle_s"][row]
     middle_s = (np.arange(BINS) + 0.5) * turn_s / BINS
     shift_s = circles["shift_s"][row] if shifted else 0.0
@@ -113,7 +115,7 @@ def demand(circles: Rows, row: int, shifted: bool) -> Numbers:
 
 
 def _iterations(study: Study, setting: Setting) -> Figure:
-    """Which share of the iterations takes up to how long."""
+    """The cumulative distribution of iteration times."""
     times = {policy: _times(list(runs.values())) for policy, runs in setting.runs.items()}
     series = [
         weighted(policy, study.tone(policy), took_s, counts, np.inf)
@@ -123,7 +125,7 @@ def _iterations(study: Study, setting: Setting) -> Figure:
 
 
 def _times(runs: Sequence[Run]) -> tuple[Numbers, Numbers]:
-    """Iteration times in seconds, and how many iterations took so long."""
+    """Iteration times in seconds, and how many iterations took each."""
     took_s, counts = (
         np.concatenate([run.placements[column] for run in runs])
         for column in ("iteration_s", "iterations")

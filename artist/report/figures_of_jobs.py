@@ -23,7 +23,7 @@ from artist.results.jct_parts import PARTS
 from artist.results.terms.number_text import counted
 
 ROUNDING = 1e-6
-"""What exceeds a whole number by less is that number: finishes are rounded to nanoseconds."""
+"""A ratio this close above a whole number counts as that number: finishes are rounded to ns."""
 
 _BINS = 30
 _LEVELS = ("machine", "rack", "network")
@@ -76,7 +76,7 @@ def _histogram(study: Study, setting: Setting) -> Figure:
 
 
 def _beyond(values: Mapping[str, Numbers], end: float) -> str:
-    """How many jobs a histogram that ends there does not show."""
+    """How many jobs are beyond the end of the histogram, as a sentence."""
     beyond = {policy: int(np.count_nonzero(times > end)) for policy, times in values.items()}
     if not any(beyond.values()):
         return "No job is beyond it."
@@ -173,8 +173,8 @@ def mean_parts(runs: Sequence[Run]) -> list[float]:
 def whole_steps(rows: Sequence[Sequence[float]]) -> list[list[float]]:
     """Each row's steps and their sum, rounded so that the steps still add up to the sum.
 
-    What is rounded is where each step ends, to multiples of one power of ten that leaves five
-    digits to the largest. A step lies between two such ends.
+    The ends of the steps are rounded to multiples of a power of ten that leaves five digits to the
+    largest end. A step is the difference of two such ends.
     """
     ends = np.cumsum(np.array(rows, np.float64), axis=1)
     largest = float(np.abs(ends).max())

@@ -25,18 +25,18 @@ _LINKS_ON_PAGE = 512
 
 
 class _Cells(NamedTuple):
-    """One uplink in each bin."""
+    """What happens on one uplink, in each bin of time."""
 
     name: str
     level: str
     utilisation: Numbers
-    """Percent; the busier direction."""
+    """Percent, of the busier direction."""
     jobs: Numbers
-    """The most at one time."""
+    """The most jobs at one time."""
     lost: Numbers
-    """Percent of their running time that they lose while they want more than the link carries."""
+    """Percent of their running time that jobs lose while they want more than the link carries."""
     lost_s: float
-    """The same in all, in seconds, in the direction in which it is more."""
+    """All time that jobs lose, in seconds, of the direction in which they lose more."""
 
 
 def on_links(study: Study, setting: Setting) -> Iterator[Figure]:
@@ -50,7 +50,7 @@ def on_links(study: Study, setting: Setting) -> Iterator[Figure]:
 
 
 def _map(study: Study, setting: Setting, policy: str, run: Run, links: Rows) -> Figure:
-    """How busy the links were that cost their jobs most."""
+    """How busy the links were whose jobs lost most."""
     edges = np.linspace(0.0, max(float(links["end_s"].max()), 1e-9), BINS + 1)
     maps = sum(len(one.runs) for one in study.settings)
     most = max(_FEWEST_LINKS, min(_MOST_LINKS, _LINKS_ON_PAGE // maps))
@@ -125,7 +125,7 @@ def _most(links: Rows, rows: Indices, edges: Numbers) -> Numbers:
 
 
 def _where_jobs_meet(uplinks: Sequence[_Cells]) -> Sequence[_Cells]:
-    """Those of levels on which jobs are ever together; if on none, all."""
+    """The uplinks of levels where jobs ever share one; all uplinks if jobs never do."""
     levels = {one.level for one in uplinks if one.jobs.max() > 1}
     return [one for one in uplinks if one.level in levels or not levels]
 
@@ -159,7 +159,7 @@ def _longer(study: Study, setting: Setting) -> Figure:
 
 
 def _above_alone(runs: Sequence[Run]) -> tuple[Numbers, Numbers]:
-    """Of each interval at one speed: percent above isolated, and running time in seconds."""
+    """For each interval at one speed: percent above isolated, and running time in seconds."""
     rows: Mapping[str, Numbers] = {
         column: np.concatenate([run.placements[column] for run in runs])
         for column in ("iteration_s", "alone_iteration_s", "start_s", "end_s", "stalled_s")
@@ -169,7 +169,7 @@ def _above_alone(runs: Sequence[Run]) -> tuple[Numbers, Numbers]:
 
 
 def _percentile(values: Numbers, weights: Numbers, share: float) -> float:
-    """The least value such that a share of the weight has at most it."""
+    """The least value that a share of the weight does not exceed."""
     order = np.argsort(values, kind="stable")
     below = np.cumsum(weights[order])
     return float(values[order][min(np.searchsorted(below, share * below[-1]), len(order) - 1)])

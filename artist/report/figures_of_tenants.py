@@ -16,7 +16,7 @@ _MOST = 6
 
 
 def of_tenants(study: Study, setting: Setting) -> Iterator[Figure]:
-    """How much of what tenants are entitled to they use, and how long priorities wait."""
+    """How long jobs of each priority wait, and how much of their entitlement tenants use."""
     runs = setting.firsts
     waits = {p: run.priorities for p, run in runs.items() if run.priorities is not None}
     if waits:

@@ -1,7 +1,8 @@
 """Figures along simulated time: use of the cluster, jobs remaining, timers, communication.
 
-They correspond to figures 4, 6, 11 and 12 of the Dally paper; those of fragmentation, of the queue
-and of the GPUs held are ours. If a policy has several replicates, these figures show the first one.
+They correspond to figures 4, 6, 11 and 12 of the Dally paper; figures of fragmentation, of the
+queue and of the GPUs held are not in the paper. If a policy has several replicates, these figures
+show the first one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _TUNER_INTERVALS = 33
 _TUNER_SERIES = 6
 _JOBS = 6
 _HELD = ("gpus_computing", "gpus_communicating")
-"""What GPUs that jobs hold do; the rest is stalled, or its work is lost."""
+"""What held GPUs do; the others are stalled, or their work is lost."""
 _THINNED = f"The least, the largest and the last value of each of {INTERVALS} equal intervals."
 
 
@@ -145,7 +146,7 @@ def _communication(run: Run, scale: float) -> list[Series]:
 def _job_line(
     rows: Rows, indices: list[int], compute_s: float, scale: float
 ) -> tuple[list[float], list[float]]:
-    """Milliseconds, and times: a step for each row of the job, a gap where the job has no GPUs.
+    """Milliseconds and times: a step for each row of the job, a gap where the job has no GPUs.
 
     Rows that follow each other with the same value become one step.
     """

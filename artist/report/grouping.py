@@ -17,7 +17,7 @@ from typing import Any
 from artist.cluster.fabric_options import changes_text
 from artist.config import SIZES
 from artist.registry import UnknownNameError
-from artist.report.quantities import Quantity, Unit, units_of
+from artist.report.quantities import DisplayUnit, Quantity, units_of
 from artist.report.reader import Run
 
 Replicate = tuple[int, int]
@@ -91,7 +91,7 @@ class Study:
     """Policy labels in order of appearance; the first is the baseline."""
     settings: tuple[Setting, ...]
     policy_slugs: tuple[str, ...]
-    units: Mapping[Quantity, Unit]
+    units: Mapping[Quantity, DisplayUnit]
     """The unit of each kind of time, the same in all charts."""
 
     def policy_slug(self, policy: str) -> str:

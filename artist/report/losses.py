@@ -68,10 +68,10 @@ def lost_to_others(run: Run, jobs: Iterable[str]) -> Mapping[str, list[tuple[str
 
 
 def lost_on_links(run: Run, links: Rows) -> Numbers:
-    """Of each row of `links.parquet`: what its jobs lose there together, in seconds per second.
+    """For each row of `links.parquet`, what its jobs lose together, in seconds per second.
 
-    That is 0 where the link carries what they want, and less than their number elsewhere. A job
-    counts in full on each link that is overloaded.
+    They lose nothing where the link carries what they want. A job counts in full on each
+    overloaded link.
     """
     moments: dict[str, list[int]] = {}
     for row in np.flatnonzero(_overloaded(links)).tolist():
@@ -80,7 +80,7 @@ def lost_on_links(run: Run, links: Rows) -> Numbers:
     lost = np.zeros(links.count)
     for job, of_job in _rows_by_job(run.placements, set(moments)).items():
         rows = np.array(moments[job])
-        # All that changes a job's speed ends an interval of its links, too.
+        # Whatever changes a job's speed also ends an interval of its links.
         begins = run.placements["start_s"][of_job]
         last = np.searchsorted(begins, links["start_s"][rows], side="right") - 1
         lost[rows] += _lost_share(run.placements, of_job)[np.maximum(last, 0)]
@@ -88,7 +88,7 @@ def lost_on_links(run: Run, links: Rows) -> Numbers:
 
 
 def _overloaded(links: Rows) -> npt.NDArray[np.bool_]:
-    """Of each row: whether several jobs together want more than the link carries."""
+    """For each row, whether several jobs together want more than the link carries."""
     crowded: npt.NDArray[np.bool_] = (links["jobs"] > 1) & (links["demand"] > 1)
     return crowded
 
@@ -138,7 +138,7 @@ def _losing(placements: Rows, jobs: set[str]) -> Mapping[str, _Losing]:
 
 def _losing_of(placements: Rows, rows: Indices) -> _Losing:
     end = placements["end_s"][rows]
-    # A job stands still first.
+    # A job is stalled at the beginning of an interval.
     start = np.minimum(placements["start_s"][rows] + placements["stalled_s"][rows], end)
     lost = (end - start) * _lost_share(placements, rows)
     time_s = np.ravel([start, end], order="F")

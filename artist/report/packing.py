@@ -116,7 +116,7 @@ def alone_column(run: Run) -> str:
 
 def slowdowns(run: Run) -> list[float]:
     """Completion time of each job relative to its time in isolation."""
-    with np.errstate(over="ignore"):  # of damaged numbers
+    with np.errstate(over="ignore"):  # damaged numbers may overflow
         return [float(v) for v in run.jobs["jct_s"] / run.jobs[alone_column(run)]]
 
 
@@ -180,7 +180,7 @@ def pack_waits(run: Run, most: float = math.inf) -> str:
     until = np.cumsum([len(some) for _, some in of_jobs])
     count, room = len(of_jobs), float(until[-1])
     while len(text) > most and room >= 1:
-        room *= 0.95 * most / len(text)  # few rows share less than many do
+        room *= 0.95 * most / len(text)  # few rows compress less well than many
         count = int(np.searchsorted(until, room, side="right"))
         text = _packed_waits(run.waits, names, of_jobs[:count], worst[:count])
     return text if count and len(text) <= most else ""

@@ -32,16 +32,21 @@ class Quantity(StrEnum):
     TIMER = "delay timer"
 
 
-class Unit(NamedTuple):
+class DisplayUnit(NamedTuple):
     """A unit that numbers are shown in: its size in the unit of the files, and its name."""
 
     seconds: float
     name: str
 
 
-_TIMES = (Unit(DAY, "d"), Unit(HOUR, "h"), Unit(60.0, "min"), Unit(1.0, "s"))
-_MILLISECONDS = Unit(1e-3, "ms")
-_GPU_HOURS = Unit(HOUR, "GPU-hours")
+_TIMES = (
+    DisplayUnit(DAY, "d"),
+    DisplayUnit(HOUR, "h"),
+    DisplayUnit(60.0, "min"),
+    DisplayUnit(1.0, "s"),
+)
+_MILLISECONDS = DisplayUnit(1e-3, "ms")
+_GPU_HOURS = DisplayUnit(HOUR, "GPU-hours")
 
 # By the beginning of the metric's name.
 _QUANTITIES = {
@@ -54,12 +59,12 @@ _QUANTITIES = {
 }
 
 
-def time_unit(largest_s: float) -> Unit:
+def time_unit(largest_s: float) -> DisplayUnit:
     """A unit that suits times up to `largest_s`: at least 3 of it, except for seconds."""
     return next((unit for unit in _TIMES if largest_s >= 3 * unit.seconds), _TIMES[-1])
 
 
-def units_of(runs: Sequence[Run]) -> Mapping[Quantity, Unit]:
+def units_of(runs: Sequence[Run]) -> Mapping[Quantity, DisplayUnit]:
     """The unit of each quantity on a page about these runs."""
     largest = {
         Quantity.TIME: _largest(
@@ -78,7 +83,7 @@ def units_of(runs: Sequence[Run]) -> Mapping[Quantity, Unit]:
     return {quantity: time_unit(value) for quantity, value in largest.items()}
 
 
-def metric_unit(study: Study, metric: str, written: str) -> Unit:
+def metric_unit(study: Study, metric: str, written: str) -> DisplayUnit:
     """The unit of a metric whose unit in `summary.json` is `written`."""
     if written == "s":
         for start, quantity in _QUANTITIES.items():
@@ -86,7 +91,7 @@ def metric_unit(study: Study, metric: str, written: str) -> Unit:
                 return study.units[quantity]
     if metric.startswith("iteration_time_"):
         return _MILLISECONDS
-    return _GPU_HOURS if written == "GPU-s" else Unit(1.0, written)
+    return _GPU_HOURS if written == "GPU-s" else DisplayUnit(1.0, written)
 
 
 def in_words(study: Study, metric: str, value: float) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from artist.report.grouping import Setting, Study
 from artist.report.losses import Loser, losers
-from artist.report.quantities import DAY, HOUR, Unit, time_unit
+from artist.report.quantities import DAY, HOUR, DisplayUnit, time_unit
 from artist.report.reader import Rows, Run
 from artist.report.templating import section
 from artist.results.terms.number_text import percent, plain, short
@@ -75,7 +75,9 @@ def _losses(setting: Setting) -> tuple[Setting, list[dict[str, Any]], str, list[
     return setting, policies, unit.name, [run.name for run in runs.values() if run.links is None]
 
 
-def _losses_of_run(policy: str, run: Run, lost: Sequence[Loser], unit: Unit) -> dict[str, Any]:
+def _losses_of_run(
+    policy: str, run: Run, lost: Sequence[Loser], unit: DisplayUnit
+) -> dict[str, Any]:
     """What all jobs of a run lost, and a row for each of those that lost most."""
     each = run.jobs["contention_lost_s"]
     whole_s = float(each[each > 0].sum())
@@ -90,14 +92,14 @@ def _losses_of_run(policy: str, run: Run, lost: Sequence[Loser], unit: Unit) -> 
     }
 
 
-def _row(run: Run, one: Loser, unit: Unit) -> list[str]:
+def _row(run: Run, one: Loser, unit: DisplayUnit) -> list[str]:
     gpus = plain(float(run.jobs["gpus"][one.row]))
     lost = short(one.lost_s / unit.seconds)
     row = [one.job_id, run.jobs.text["model"][one.row], gpus, lost, percent(one.slowdown)]
     return row if run.links is None else [*row, _neighbours(one, unit)]
 
 
-def _neighbours(one: Loser, unit: Unit) -> str:
+def _neighbours(one: Loser, unit: DisplayUnit) -> str:
     texts = [f"{name} ({short(lost_s / unit.seconds)})" for name, lost_s in one.to[:_NEIGHBOURS]]
     more = len(one.to) - _NEIGHBOURS
     if more > 0:

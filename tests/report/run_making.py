@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from artist.config import Scenario
 from artist.report.grouping import Replicate, Setting, Study
-from artist.report.quantities import Quantity, Unit
+from artist.report.quantities import DisplayUnit, Quantity
 from artist.report.reader import Rows, Run
 from artist.results.run_directory import write_run
 from artist.run import simulate
@@ -67,7 +67,7 @@ def study_of(*settings: Mapping[str, Mapping[Replicate, Run]]) -> Study:
     )
     policies = tuple(dict.fromkeys(policy for runs in settings for policy in runs))
     every = [run for runs in settings for some in runs.values() for run in some.values()]
-    return Study(every, policies, made, policies, dict.fromkeys(Quantity, Unit(1.0, "s")))
+    return Study(every, policies, made, policies, dict.fromkeys(Quantity, DisplayUnit(1.0, "s")))
 
 
 def damage(run: Path, name: str, change: Callable[[pa.Table], pa.Table]) -> None:

@@ -15,7 +15,7 @@ from run_making import damage, make_run, replace, study_of
 from artist.report.grouping import Study, group
 from artist.report.packing import waited_by_cause
 from artist.report.page import page
-from artist.report.quantities import Quantity, Unit, in_words, metric_unit
+from artist.report.quantities import DisplayUnit, Quantity, in_words, metric_unit
 from artist.report.reader import Rows, Run, read_run, read_runs
 from artist.report.verdict import verdict_section
 from artist.results.caveats import times_as_long
@@ -222,7 +222,7 @@ def test_one_run_names_the_job_that_finished_last(busy: Path, tmp_path: Path) ->
 )
 def test_a_short_time_has_a_short_unit(value: float, told: str) -> None:
     study = dataclasses.replace(
-        on_seeds({"one": FAST}), units=dict.fromkeys(Quantity, Unit(86_400.0, "d"))
+        on_seeds({"one": FAST}), units=dict.fromkeys(Quantity, DisplayUnit(86_400.0, "d"))
     )
     assert in_words(study, "jct_mean_s", value) == told
 

@@ -204,7 +204,7 @@ def _print_own(title: str, item: Item, rows: Sequence[Mapping[str, Any]]) -> Non
 
 
 def _in_words(row: Mapping[str, Any]) -> dict[str, str]:
-    """A row of ours beside the paper's; a difference and its interval are one cell."""
+    """A row of ours next to the paper's; a difference and its interval are one cell."""
     cells = {key: _cell(key, value) for key, value in row.items() if key not in ("low", "high")}
     if "low" in row:
         ends = "" if isnan(row["low"]) else f" [{row['low']:+.0%} .. {row['high']:+.0%}]"
