@@ -274,6 +274,7 @@ def _same(situation: Situation, clause: str, rows: Rows, others: Rows) -> None:
 
 
 def _work_is_conserved(situation: Situation, rows: Rows) -> None:
+    """Check that every job did its iterations, and no more."""
     if len(rows.jobs) != len(situation.jobs):
         raise PolicyError(f"jobs are left unfinished ({situation.name})")
     done = dict.fromkeys(range(len(situation.jobs)), 0.0)

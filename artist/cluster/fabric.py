@@ -197,6 +197,7 @@ class Fabric(Document):
 
     @model_validator(mode="after")
     def _levels_named_once(self) -> Fabric:
+        """Refuse level names that repeat, and settings of a level that cannot have them."""
         names = [level.name for level in self.levels]
         if len(set(names)) != len(names) or "machine" not in names[:-1]:
             raise ValueError(

@@ -53,6 +53,7 @@ class Room:
         return Placement.of(taken)
 
     def _at(self, text: str, signature: str, wanted: Shape, written: str) -> dict[int, int]:
+        """GPUs by leaf for a signature with leaves, which must give that shape."""
         tree = self._tree
         name, where = tree.level_names[0], f"placement {shortened(text)}"
         leaves = list(self._leaves(where, written))
@@ -80,6 +81,7 @@ class Room:
         return taken
 
     def _leaves(self, where: str, written: str) -> Iterator[int]:
+        """The leaves of a list such as `0,8` or `0-3`."""
         count, name = len(self._tree.levels[0]), self._tree.level_names[0]
         if not _LEAVES.fullmatch(written):
             raise ConfigError(f"{where}: expected numbers of {name}s after '@', such as 0,8 or 0-3")
@@ -95,6 +97,7 @@ class Room:
             yield from range(least, most + 1)
 
     def _first(self, text: str, wanted: Shape) -> dict[int, int]:
+        """GPUs by leaf on the first units, in their order, with room for the shape."""
         level = depth(wanted)
         units = range(len(self._tree.levels[level])) if level <= self._tree.root else ()
         for unit in units:

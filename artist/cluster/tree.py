@@ -244,6 +244,7 @@ def _assemble(
     firsts: list[list[int]],
     kinds: tuple[str, ...] | None,
 ) -> ClusterTree:
+    """Build the tree from the tables of its levels, inner to outer."""
     levels = []
     for index, name in enumerate(names):
         closing = [len(sizes[index - 1])] if index else []

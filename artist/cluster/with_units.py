@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
@@ -24,46 +24,34 @@ from artist.units import (
     quantity,
 )
 
-UNITS: Mapping[str, Mapping[str, Fraction]] = {
-    "bandwidth": BANDWIDTH_UNITS,
-    "rate": BANDWIDTH_UNITS,
-    "latency": LATENCY_UNITS,
-    "storage": SIZE_UNITS,
-    "size": SIZE_UNITS,
-}
-"""Key that takes a unit -> its units."""
 
-OWN_UNIT: Mapping[str, str] = {
-    "bandwidth": "bandwidth_gib_per_s",
-    "rate": "rate_gib_per_s",
-    "latency": "latency_ns",
-    "storage": "storage_bytes",
-    "size": "size_bytes",
-}
-"""Key that takes a unit -> the key of the same setting that takes a plain number."""
+class QuantityKey(NamedTuple):
+    """What a key that takes a unit means."""
 
-EXAMPLES = {
-    "bandwidth": "100Gbit/s",
-    "rate": "100Gbit/s",
-    "latency": "2us",
-    "storage": "40PB",
-    "size": "565MB",
-}
+    units: Mapping[str, Fraction]
+    own_unit: str
+    """The key of the same setting that takes a plain number."""
+    example: str
+    units_text: str
+    """The units that messages name."""
 
-SPELT = {
-    "bandwidth": "Gbit/s, Gbps, GB/s, GiB/s, MB/s",
-    "rate": "Gbit/s, Gbps, GB/s, GiB/s, MB/s",
-    "latency": "ns, us, ms",
-    "storage": "GB, TB, PB, TiB",
-    "size": "MB, GB, TB, GiB",
+
+_RATES = "Gbit/s, Gbps, GB/s, GiB/s, MB/s"
+QUANTITIES: Mapping[str, QuantityKey] = {
+    "bandwidth": QuantityKey(BANDWIDTH_UNITS, "bandwidth_gib_per_s", "100Gbit/s", _RATES),
+    "rate": QuantityKey(BANDWIDTH_UNITS, "rate_gib_per_s", "100Gbit/s", _RATES),
+    "latency": QuantityKey(LATENCY_UNITS, "latency_ns", "2us", "ns, us, ms"),
+    "storage": QuantityKey(SIZE_UNITS, "storage_bytes", "40PB", "GB, TB, PB, TiB"),
+    "size": QuantityKey(SIZE_UNITS, "size_bytes", "565MB", "MB, GB, TB, GiB"),
 }
-"""Key that takes a unit -> the units that messages name."""
+"""By key that takes a unit."""
 
 
 def other_spelling(key: str) -> str | None:
     """The other key of the same setting; None if there is only one."""
-    backwards = {own: key for key, own in OWN_UNIT.items()}
-    return OWN_UNIT.get(key) or backwards.get(key)
+    if key in QUANTITIES:
+        return QUANTITIES[key].own_unit
+    return next((name for name, one in QUANTITIES.items() if one.own_unit == key), None)
 
 
 def read_quantity(value: Any, key: str) -> float:
@@ -73,22 +61,23 @@ def read_quantity(value: Any, key: str) -> float:
         ValueError: no number, no unit, or one that is not known; says how to write it.
     """
     text = str(value) if isinstance(value, int | float) else value
-    read = quantity(text, UNITS[key]) if isinstance(text, str) and value is not True else None
+    known = QUANTITIES[key]
+    read = quantity(text, known.units) if isinstance(text, str) and value is not True else None
     if read is None:
         raise ValueError(
-            f"expected a number with a unit ({SPELT[key]}), such as {key}={EXAMPLES[key]}"
+            f"expected a number with a unit ({known.units_text}), such as {key}={known.example}"
         )
     number, unit = read
     if not unit:
         raise ValueError(
-            f"the number needs a unit ({SPELT[key]}), such as {key}={EXAMPLES[key]}; "
-            f"{OWN_UNIT[key]} takes a number without one"
+            f"the number needs a unit ({known.units_text}), such as {key}={known.example}; "
+            f"{known.own_unit} takes a number without one"
         )
-    return in_base_unit(number, unit, UNITS[key])
+    return in_base_unit(number, unit, known.units)
 
 
 def _schema(key: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "examples": [EXAMPLES[key]]})
+    return WithJsonSchema({"type": "string", "examples": [QUANTITIES[key].example]})
 
 
 def _reader(key: str) -> BeforeValidator:
@@ -140,7 +129,8 @@ Bytes = Annotated[int, Field(ge=0, le=MOST_BYTES)]
 
 def with_unit(key: str) -> Any:
     """The field of a key that takes a unit. It is None once the document is read."""
-    description = f"instead of {OWN_UNIT[key]}, with a unit: {EXAMPLES[key]}"
+    known = QUANTITIES[key]
+    description = f"instead of {known.own_unit}, with a unit: {known.example}"
     return Field(default=None, exclude=True, description=description)
 
 
@@ -162,12 +152,13 @@ class WithUnits(Document):
         for key in cls.TAKE_UNITS:
             if key not in plain:
                 continue
-            if OWN_UNIT[key] in plain:
-                raise ValueError(f"{key} and {OWN_UNIT[key]} are one setting; give one of them")
+            own_unit = QUANTITIES[key].own_unit
+            if own_unit in plain:
+                raise ValueError(f"{key} and {own_unit} are one setting; give one of them")
             try:
-                plain[OWN_UNIT[key]] = read_quantity(plain[key], key)
+                plain[own_unit] = read_quantity(plain[key], key)
             except ValueError:
-                plain[OWN_UNIT[key]] = 1.0  # of no use: the document is refused
+                plain[own_unit] = 1.0  # of no use: the document is refused
             else:
                 del plain[key]
         return plain
@@ -176,8 +167,9 @@ class WithUnits(Document):
 def either_spelling(schema: dict[str, Any], keys: tuple[str, ...]) -> None:
     """Let a JSON Schema require one of a setting's two keys instead of the plain one."""
     required = schema.get("required", [])
-    asked = [key for key in keys if OWN_UNIT[key] in required]
-    schema["required"] = [name for name in required if name not in map(OWN_UNIT.get, asked)]
+    own_units = {key: QUANTITIES[key].own_unit for key in keys}
+    asked = {key: own for key, own in own_units.items() if own in required}
+    schema["required"] = [name for name in required if name not in asked.values()]
     schema["allOf"] = [
-        {"oneOf": [{"required": [key]}, {"required": [OWN_UNIT[key]]}]} for key in asked
+        {"oneOf": [{"required": [key]}, {"required": [own]}]} for key, own in asked.items()
     ]

@@ -294,6 +294,7 @@ class Simulator:
     # -- events ------------------------------------------------------------------
 
     def _handle(self, event: Event) -> None:
+        """Let one event happen, unless it is of a job that has been rescheduled since."""
         _, kind, _, handle, epoch = event
         if kind is ARRIVAL:
             self._arrive(handle)

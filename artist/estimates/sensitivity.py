@@ -17,7 +17,7 @@ from pathlib import Path
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.fabric_options import LevelOptions, level_of, with_options
-from artist.cluster.with_units import EXAMPLES, OWN_UNIT, SPELT, UNITS, read_quantity
+from artist.cluster.with_units import QUANTITIES, other_spelling, read_quantity
 from artist.errors import ConfigError, shortened
 from artist.estimates.latency_service import EstimateStore
 from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
@@ -54,13 +54,14 @@ class SettingSweep:
     def setting(self) -> str:
         """The setting with its unit, for headings: `network latency, us`."""
         unit = self.unit or {"bandwidth_gib_per_s": "GiB/s", "latency_ns": "ns"}.get(self.key, "")
-        name = {own: key for key, own in OWN_UNIT.items()}.get(self.key, self.key)
+        with_unit = self.key if self.key in QUANTITIES else other_spelling(self.key)
+        name = with_unit or self.key
         return f"{self.level} {name}" + (f", {unit}" if unit else "")
 
     @property
     def field(self) -> str:
         """The name of the level's field."""
-        return OWN_UNIT.get(self.key, self.key)
+        return QUANTITIES[self.key].own_unit if self.key in QUANTITIES else self.key
 
     def in_fields_unit(self, value: float) -> float:
         """A value of this sweep in the unit of the level's field."""
@@ -73,7 +74,7 @@ class SettingSweep:
             ConfigError: the fabric has no such level.
         """
         value: float = getattr(level_of(fabric, self.level), self.field)
-        return from_base_unit(value, self.unit, UNITS[self.key]) if self.unit else value
+        return from_base_unit(value, self.unit, QUANTITIES[self.key].units) if self.unit else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,18 +144,19 @@ def _value(name: str, key: str, text: str) -> tuple[float, str]:
     """A number and its unit, checked as the level's own setting is."""
     where = f"--sweep {name}={shortened(text)[1:-1]}"
     validate({key: text}, LevelOptions, where)
-    if key not in UNITS:
+    if key not in QUANTITIES:
         return float(text), ""
-    read = quantity(text, UNITS[key])
+    known = QUANTITIES[key]
+    read = quantity(text, known.units)
     if read is None:  # `validate` has refused such a text
-        raise ConfigError(f"{where}: expected {SPELT[key]}, such as {EXAMPLES[key]}")
+        raise ConfigError(f"{where}: expected {known.units_text}, such as {known.example}")
     return float(read[0]), read[1]
 
 
 def _in_unit(number: float, own: str, unit: str, key: str) -> float:
     if own == unit:
         return number
-    return from_base_unit(read_quantity(f"{number!r}{own}", key), unit, UNITS[key])
+    return from_base_unit(read_quantity(f"{number!r}{own}", key), unit, QUANTITIES[key].units)
 
 
 def _points(low: float, high: float, count: int, logarithmic: bool) -> list[float]:

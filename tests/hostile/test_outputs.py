@@ -36,18 +36,7 @@ def test_a_full_disk(start, disk, run: Path, tmp_path: Path) -> None:
     for command in (
         (*LARGER, "--out", full / "run"),
         ("report", run, "-o", full / "r.html"),
-        (
-            "trace",
-            "synth",
-            "--jobs",
-            "5000",
-            "--load",
-            "1",
-            "--gpus",
-            "64",
-            "--out",
-            full / "t.csv",
-        ),
+        (*SYNTH, "5000", "--out", full / "t.csv"),
     ):
         with nothing_left(full):
             ended(start(*command), 2, "cannot be written", "No space left")
@@ -102,7 +91,7 @@ def test_standard_output_on_a_full_disk(start, command) -> None:
         ended(start(*command, stdout=full), 2, "No space left")
 
 
-def test_standard_output_that_nobody_reads(start) -> None:
+def test_standard_output_without_a_reader(start) -> None:
     """Like before `| head -1`: silent, whichever library meets the closed pipe first."""
     for command in (SIM, ("list", "traces"), ("sim", "--help"), ("schema", "scenario")):
         process = start(*command)
@@ -113,7 +102,7 @@ def test_standard_output_that_nobody_reads(start) -> None:
         assert errors == ""
 
 
-def test_notes_that_nobody_reads_do_not_change_the_exit_code(start) -> None:
+def test_notes_without_a_reader_do_not_change_the_exit_code(start) -> None:
     for command, code in ((SIM, 0), (("sim", "--racks", "none"), 2), (("sim", "--racks", "0"), 2)):
         process = start(*command)
         process.stderr.close()
