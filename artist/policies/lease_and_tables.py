@@ -48,6 +48,7 @@ def tables_of(policy: Policy, name: str) -> Mapping[str, dict[str, Any]]:
 
 
 def _columns_by_table(tables: object, place: str) -> dict[str, dict[str, Any]]:
+    """The columns of every table, whose names must be free and fit for files."""
     if not isinstance(tables, Mapping):
         raise PolicyError(f"{place} gave {shortened(tables)}, expected {_EXAMPLE}; {{}} if none")
     taken: dict[str, str] = {table: f"the run's own table {table!r}" for table in CORE_TABLES}
@@ -67,6 +68,7 @@ def _columns_by_table(tables: object, place: str) -> dict[str, dict[str, Any]]:
 
 
 def _columns(rows: object, place: str) -> dict[str, list[Any]]:
+    """The rows of a table as columns. All rows must have the same keys."""
     if not isinstance(rows, Sequence):
         raise PolicyError(f"{place} is {shortened(rows)}, {_EXPECTED}")
     columns: dict[str, list[Any]] = {}

@@ -58,6 +58,7 @@ def _tell(line: str) -> None:
 
 
 def _inputs(options: argparse.Namespace) -> Inputs:
+    """The files that the command line names, or else those of the folders."""
     home: Path = options.reference
     if options.seeds < 1:
         raise ConfigError(f"--seeds {options.seeds}: at least one machine order is needed")

@@ -85,6 +85,7 @@ def _outcome(cell_and_seed: tuple[Cell, int | None]) -> Outcome:
 
 
 def _row(cell: Cell, own: Outcome, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Ratios ours / theirs of one cell."""
     row: dict[str, Any] = {"scheme": cell.scheme, "racks": cell.racks, "trace": cell.trace}
     for name, theirs, same, ours in (
         ("jct_mean_ratio", cell.jct_mean_s, own.jct_mean_s, [one.jct_mean_s for one in outcomes]),

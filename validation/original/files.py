@@ -182,6 +182,7 @@ def read_rows(path: Path) -> Iterator[dict[str, str]]:
 
 
 def _allocation(row: Mapping[str, str]) -> Allocation:
+    """A row of a recorded run. Columns that its event lacks are 0 or empty."""
     event = row["event"]
     alloc, expiry = event == "ALLOC", event == "EXPIRE"
     sockets = [gpu.split(".") for gpu in row["gpus_list"].split()] if alloc else []

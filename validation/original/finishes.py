@@ -79,6 +79,7 @@ def compare_jobs(
 
 
 def _compared(run_and_trace: tuple[RecordedJobs, str]) -> dict[str, Any]:
+    """A run with its recording, in a worker."""
     recorded, trace = run_and_trace
     largest = dict.fromkeys(recorded.times, float("inf"))
     for row in run(trace, recorded.scheme, recorded.racks, None).jobs:

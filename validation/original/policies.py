@@ -233,6 +233,7 @@ class Dally(OriginalScheduler):
 
 
 def _tuner(options: DallyOptions) -> OriginalTuner:
+    """The auto-tuner of these options, which are seconds; it counts in leases."""
     lease_s = options.lease_s
     history = options.history_s / lease_s
     floors = tuple(floor / lease_s for floor in options.floors_s or ())

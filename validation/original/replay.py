@@ -89,6 +89,7 @@ class Replay:
         return self.agreement
 
     def _allocated(self, row: Allocation, handle: int) -> None:
+        """Compare a recorded allocation with our next grant, and apply the recorded one."""
         if self._round is None:
             self._arrivals()
             self._start_round()
@@ -167,6 +168,7 @@ class Replay:
             self._arrived += 1
 
     def _expired(self, row: Allocation, handle: int) -> None:
+        """A lease ended: bring the job's books up to date and let it bid again."""
         account = self._accounts[handle]
         batch = self._granularity * row.gpus
         batches = (account.remaining - row.remaining) // batch

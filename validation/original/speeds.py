@@ -104,6 +104,7 @@ class RecordedSpeeds:
         return self._speeds[model, dims]
 
     def _add(self, row: Mapping[str, str]) -> None:
+        """Take a row of the recording."""
         model = canonical(row["model"])
         columns = ("topologies", "dim_types", "units", "bw_GBps", "latency_ns")
         dims = tuple(

@@ -154,6 +154,7 @@ class Books:
         return self._later(clusters, rank)
 
     def _later(self, clusters: Sequence[int], rank: int) -> Iterator[tuple[int, int]]:
+        """`later`, without looking at `spared`."""
         for lower in range(LAST_CLASS, rank, -1):
             if len(clusters) == 1:
                 # Jobs are entered when they start, so this is the order of their starts.

@@ -103,6 +103,7 @@ class Cells:
     def _least_wanted(
         self, free: FreeGpus, gpus: int, regions: Sequence[int], kinds: tuple[str, ...]
     ) -> int | None:
+        """The place with the least load that could hold a job; None if there is none."""
         level, books = self._level, self._books
         assert level is not None  # asked only where jobs are bound
         sizes = free.tree.levels[level].gpus
@@ -214,6 +215,7 @@ class Cells:
         return [Unit(region, r) for r in where.regions]
 
     def _least_held(self, free: FreeGpus, gpus: int, where: Where) -> int | None:
+        """The cluster with the least share of held GPUs that could hold a job, or None."""
         books = self._books
         level = books.scopes.cluster
         sizes = free.tree.levels[level].gpus

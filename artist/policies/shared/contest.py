@@ -151,6 +151,7 @@ class Contest:
         self.decisions.append(Start(job.handle, placement))
 
     def _offer_running(self, job: JobView, current: Placement) -> bool:
+        """A contestable job comes forward: it keeps its GPUs, moves, or is preempted."""
         pool = self.pool
         keeps = pool.has(current)
         if keeps and (self._improve is None or self._improve(job, pool) is None):

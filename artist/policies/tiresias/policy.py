@@ -150,6 +150,7 @@ class Tiresias(BasePolicy):
         return behind(first, ended, lambda job: self._rank(job, now))
 
     def _serve(self, view: ClusterView) -> Sequence[Decision]:
+        """Hold a contest between waiting jobs and jobs whose lease has ended."""
         contestable = self._contestable(view.lease_ended, view.free, view.now)
         contested = [job for _, job in contestable]
         sharing = Sharing(view, self.options.most_slowdown)

@@ -186,6 +186,7 @@ def read_services(path: Path, column: str) -> list[float]:
 
 
 def _service(path: Path, line: int, column: str, text: str | None) -> float:
+    """A service in GPU-seconds; the error names file and line."""
     try:
         value = float(text or "")
     except ValueError:
