@@ -87,6 +87,7 @@ class ShareModel:
         return scales.constant + max(played)
 
     def _played_with(self, workload: Workload, times: CollectiveTimes) -> float:
+        """The share for one query about the placement."""
         graph = nodes(workload)
 
         def duration_ns(node: GraphNode) -> float:

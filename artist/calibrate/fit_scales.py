@@ -20,7 +20,7 @@ Otherwise the communication scale, c > 0 with k = 0, is fitted too, and the pair
 sum is taken. The constant comes first because bytes are known from the layer table, and the work
 around a collective is not. It is taken only if the rows tell it from a slow network: in one of
 them, the scaled iteration itself gives at least `LEAST_SIMULATED` of the share. Rows that are all
-alike fix no compute scale beside a constant.
+alike determine no compute scale together with a constant.
 
 All methods use the exact share. A run computes in whole microseconds, so its share differs a
 little. Therefore the scales near the solution are tried, and the one that a run reproduces best

@@ -104,6 +104,7 @@ def _step(work: list[_Event], span: Span) -> tuple[float, float, float]:
 def _layer_times(
     work: list[_Event], steps_at: list[Span], layers: _Layers
 ) -> tuple[LayerTime, ...]:
+    """The compute time of each layer, medians over the steps."""
     # Layer -> (step, whether in the backward pass) -> spans of its kernels.
     spans: dict[str, dict[tuple[int, bool], list[Span]]] = {}
     starts = [start for start, _ in steps_at]
@@ -181,6 +182,7 @@ def _plain(value: Any) -> object:
 
 
 def _raw_events(path: Path, data: bytes) -> list[Any]:
+    """The list `traceEvents` of a trace, compressed or not."""
     try:
         text = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
         body = json.loads(text)

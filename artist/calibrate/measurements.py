@@ -178,6 +178,7 @@ def _rows(path: Path, lines: list[str]) -> Iterator[Measurement]:
 
 
 def _row(where: str, cells: dict[str, str]) -> Measurement:
+    """The measurement in a row, checked."""
     try:
         model = canonical(cells["model"])
     except ConfigError as cause:

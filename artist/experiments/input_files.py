@@ -11,7 +11,7 @@ from typing import Any
 from artist.config import Scenario
 from artist.io.reading import is_file
 from artist.results.named_files import POLICY_FILE, names_a_file
-from artist.trace.native.mapping import beside
+from artist.trace.native.mapping import mapping_path
 
 
 class InputFiles:
@@ -73,9 +73,9 @@ class InputFiles:
     def _trace(self, scenario: Scenario) -> str:
         """Copy a trace and, into the same folder, the mapping file that stands beside it."""
         copy: str = self._file(scenario.trace)
-        mapping = beside(scenario.trace)
+        mapping = mapping_path(scenario.trace)
         if copy != scenario.trace and is_file(mapping):
-            shutil.copyfile(mapping, beside(self._folder / copy))
+            shutil.copyfile(mapping, mapping_path(self._folder / copy))
         return copy
 
     def _policy_file(self, match: re.Match[str]) -> str:

@@ -58,6 +58,7 @@ def write_measured(chosen: MeasurementPlan, measured: MeasuredMachine) -> list[P
 
 
 def _measured_csv(chosen: MeasurementPlan, measured: MeasuredMachine) -> str:
+    """One row, as `artist.calibrate.measurements` reads it."""
     import torch
 
     text = io.StringIO()

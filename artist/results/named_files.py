@@ -18,7 +18,7 @@ from artist.io.digests import sha256
 from artist.io.reading import is_file, read_bytes
 from artist.io.shipped import document_path
 from artist.trace.named import is_trace_file
-from artist.trace.native.mapping import beside
+from artist.trace.native.mapping import mapping_path
 
 POLICY_FILE = re.compile(r"([^()]+\.py):")
 """The files in a policy's name: `FILE.py:CLASS`, and such names inside a wrapper's brackets."""
@@ -53,7 +53,7 @@ def mapping_file(scenario: Scenario) -> str | None:
     """The file with the mapping of the scenario's trace; None if the trace has none."""
     if isinstance(scenario.columns, str):
         return scenario.columns
-    file = str(beside(scenario.trace))
+    file = str(mapping_path(scenario.trace))
     return file if is_trace_file(scenario.trace) and is_file(Path(file)) else None
 
 

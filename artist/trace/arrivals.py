@@ -36,6 +36,7 @@ def with_arrivals(trace: Trace, spec: str, seed: int) -> Trace:
 
 
 def _jobs_per_hour(spec: str) -> float:
+    """The rate in `poisson:R`."""
     kind, _, rate = spec.partition(":")
     try:
         jobs_per_hour = float(rate)

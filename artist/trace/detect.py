@@ -89,6 +89,7 @@ def _open_mapped(
 
 
 def _open_plain(path: Path, data: bytes, forced: Format | None) -> tuple[Table, Format]:
+    """A table whose columns have the names of a format, or that has no header."""
     if not is_parquet(path, data) and not is_json(path, data):
         line = first_line(data)
         fitting = [

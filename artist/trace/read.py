@@ -28,7 +28,7 @@ from artist.trace.foreign.formats import ForeignFormat
 from artist.trace.native.assemble import assemble_own
 from artist.trace.native.choices import Rules
 from artist.trace.native.formats import OwnFormat
-from artist.trace.native.mapping import TraceMapping, beside, in_words, mapping_for
+from artist.trace.native.mapping import TraceMapping, in_words, mapping_for, mapping_path
 from artist.trace.native.plain_csv import plain_table
 from artist.trace.native.read_table import read_data
 from artist.trace.native.trace import Trace, content_digest
@@ -116,7 +116,7 @@ def write_mapping(
         ConfigError: nothing given, a bad entry, or a file that is not to be overwritten.
         TraceError: the trace cannot be read so.
     """
-    path = beside(trace)
+    path = mapping_path(trace)
     if is_file(path) and not overwrite:
         raise ConfigError(f"{path}: exists already; change it, or replace it with --overwrite")
     if isinstance(given.get("columns"), str):

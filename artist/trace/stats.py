@@ -116,6 +116,7 @@ def warnings(trace: Trace) -> list[str]:
 
 
 def _sentence(trace: Trace, kind: str, indices: list[int]) -> str:
+    """The warning about all jobs of one kind, in the words of the first of them."""
     job = trace.jobs[indices[0]]
     start = f"{trace.place(indices[0])}: job {job.id!r}"
     others = f" (and {len(indices) - 1} more)" if len(indices) > 1 else ""

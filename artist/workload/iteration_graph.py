@@ -131,6 +131,7 @@ def _without_none(after: Sequence[int | None]) -> tuple[int, ...]:
 
 
 def _data(graph: _Builder, layers: tuple[Layer, ...]) -> None:
+    """The gradient of a layer is reduced while the layers before it go on with their backward."""
     last: int | None = None
     for layer in layers:
         last = graph.compute(f"{layer.name} forward", layer.forward, last)
@@ -164,6 +165,7 @@ def _fsdp(graph: _Builder, layers: tuple[Layer, ...]) -> None:
 
 
 def _layerwise(graph: _Builder, layers: tuple[Layer, ...]) -> None:
+    """The next layer waits for the collectives of activations, not for those of gradients."""
     # The last computation, and the last collective that the next layer waits for.
     last: int | None = None
     sent: int | None = None

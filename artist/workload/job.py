@@ -37,7 +37,7 @@ class Job:
     # The columns hint_* of a trace, by their full name. Only policies read them.
     hints: Mapping[str, object] = field(default_factory=dict, hash=False)
     # How much work the job does between two checkpoints, and how long it stands still to write one.
-    # Without them the scenario says it.
+    # Without them, those of the scenario apply.
     checkpoint_interval_s: float | None = None
     checkpoint_cost_s: float | None = None
     # The team that the job counts for, and its urgency from 1 (highest) to 7; None: not given.

@@ -119,7 +119,7 @@ def _check(spec: str, row: Model, chosen: Settings) -> None:
     """Refuse settings that do not suit the model or do not go together.
 
     Raises:
-        UnknownNameError: says why.
+        UnknownNameError: names the reason.
     """
     if chosen.sequence is not None and row.positions and chosen.sequence > row.positions:
         refuse(spec, f"sequence is {chosen.sequence}, but the model has {row.positions} positions")
@@ -140,6 +140,7 @@ def _check(spec: str, row: Model, chosen: Settings) -> None:
 
 @cache
 def _workload(spec: str) -> Workload:
+    """The iteration of a canonical name; computed once."""
     _, row, chosen = _resolved(spec)
     precision = Precision(chosen.precision)
     device = gpu(chosen.gpu, precision, roofline=chosen.timing == "roofline")

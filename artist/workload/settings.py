@@ -62,7 +62,7 @@ def parse(spec: str, text: str, default: Settings) -> Settings:
         key, equals, value = (x.strip() for x in part.partition("="))
         if not equals or key not in SETTING_NAMES:
             hint = did_you_mean(key, SETTING_NAMES)
-            refuse(spec, f"{part.strip()!r} is no SETTING=VALUE; {hint}")
+            refuse(spec, f"{part.strip()!r} is not SETTING=VALUE; {hint}")
         if key in changes:
             refuse(spec, f"{key} is given twice")
         if getattr(default, key) is None:

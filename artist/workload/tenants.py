@@ -31,7 +31,9 @@ class Tenant(Document):
         default=None, description="of its quota, GPUs by kind; kinds that are not named have none"
     )
     # MAST, section 4.2, equation 11, has no weights: all tenants are alike.
-    weight: Positive = Field(default=1.0, description="its share of the cluster beside others'")
+    weight: Positive = Field(
+        default=1.0, description="its share of the cluster relative to others'"
+    )
 
     @model_validator(mode="before")
     @classmethod

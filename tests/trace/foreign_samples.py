@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from artist.errors import TraceError
+from artist.trace.read import read_trace
 
 HELIOS_HEADER = (
     "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
@@ -154,3 +161,14 @@ FILES = {
     "tiresias": ("60_job.csv", _lines(TIRESIAS)),
     "swf": ("log.swf", _lines(SWF)),
 }
+
+
+def assert_refused(path: Path, parts: Sequence[str]) -> None:
+    """Refused in one line that begins with the file's name and has all parts."""
+    with pytest.raises(TraceError) as caught:
+        read_trace(path)
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert "\n" not in message
+    for part in parts:
+        assert part in message

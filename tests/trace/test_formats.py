@@ -7,6 +7,7 @@ import string
 from pathlib import Path
 
 import pytest
+from foreign_samples import assert_refused
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -202,14 +203,7 @@ BAD = [
 
 @pytest.mark.parametrize(("lines", "parts"), [x[1:] for x in BAD], ids=[x[0] for x in BAD])
 def test_bad_rows_are_named(tmp_path: Path, lines: list[str], parts: list[str]) -> None:
-    path = write(tmp_path / "t.csv", *lines)
-    with pytest.raises(TraceError) as caught:
-        read_trace(path)
-    message = str(caught.value)
-    assert message.startswith(str(path))
-    assert "\n" not in message
-    for part in parts:
-        assert part in message
+    assert_refused(write(tmp_path / "t.csv", *lines), parts)
 
 
 BAD_JSON = [
@@ -259,11 +253,7 @@ BAD_JSON = [
 def test_bad_json_is_named(tmp_path: Path, text: str, parts: list[str]) -> None:
     path = tmp_path / "t.json"
     path.write_text(text)
-    with pytest.raises(TraceError) as caught:
-        read_trace(path)
-    assert str(caught.value).startswith(str(path))
-    for part in parts:
-        assert part in str(caught.value)
+    assert_refused(path, parts)
 
 
 def test_json_may_write_characters_as_pairs_of_escapes(tmp_path: Path) -> None:
@@ -473,13 +463,7 @@ def test_a_header_that_fits_nothing_is_told_what_comes_closest(tmp_path: Path, h
     format_, parts = CLOSEST[header]
     assert closest(header.split(",")).id == format_
     path = write(tmp_path / "t.csv", header, ",".join("1" for _ in header.split(",")))
-    with pytest.raises(TraceError) as caught:
-        read_trace(path)
-    message = str(caught.value)
-    assert message.startswith(f"{path}:1: column")
-    assert header.replace(",", ", ") in message
-    for part in parts:
-        assert part in message
+    assert_refused(path, [f"{path}:1: column", header.replace(",", ", "), *parts])
 
 
 @pytest.mark.parametrize("known", ["native", "simple", "sensetime", "tiresias", "helios", "openb"])

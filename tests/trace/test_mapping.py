@@ -14,7 +14,7 @@ from artist.run import simulate
 from artist.trace.named import Given, open_trace
 from artist.trace.native.alike import alike, unit_in
 from artist.trace.native.choices import Rules
-from artist.trace.native.mapping import beside, mapping_for
+from artist.trace.native.mapping import mapping_for, mapping_path
 from artist.trace.native.trace import Trace, check_models
 from artist.trace.read import write_mapping
 from artist.workload.job import Job
@@ -114,7 +114,7 @@ def test_a_foreign_format_with_another_column(tmp_path: Path) -> None:
     plain, other = tmp_path / "plain.csv", tmp_path / "t.csv"
     plain.write_text(head + row)
     other.write_text(head.replace("num_gpu", "cards").replace("job_id", "name") + row)
-    beside(other).write_text("format: tiresias\ncolumns: {num_gpu: cards, job_id: name}\n")
+    mapping_path(other).write_text("format: tiresias\ncolumns: {num_gpu: cards, job_id: name}\n")
     assert read(other).jobs == read(plain).jobs
     assert read(other).format == "tiresias"
 
@@ -188,7 +188,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "an arrival's unit": (
         {"columns": COLUMNS, "units": {"arrival_s": "when"}}, "of us, ms, s, min, h, d, date, got",
     ),
-    "a unit of no time": ({"columns": COLUMNS, "units": {"gpus": "h"}}, "gpus is no time"),
+    "a unit of no time": ({"columns": COLUMNS, "units": {"gpus": "h"}}, "not a column of times"),
     "a length that is a date": (
         {"columns": COLUMNS, "units": {"duration": "date"}}, "only arrivals can be dates",
     ),
@@ -238,15 +238,15 @@ def test_the_file_beside_the_trace_is_read_and_named(own: Path, tmp_path: Path) 
 
 
 def test_flags_replace_single_entries_of_the_file(own: Path) -> None:
-    beside(own).write_text("columns: {gpus: n_gpus, job_id: id}\nunits: {duration: h}\n")
+    mapping_path(own).write_text("columns: {gpus: n_gpus, job_id: id}\nunits: {duration: h}\n")
     mapping, place = mapping_for(own, {"gpus": "team"}, units={"duration": "min"})
     assert mapping.columns == {"gpus": "team", "job_id": "id"}
     assert mapping.units == {"duration": "min"}
-    assert place == f"{beside(own)}, --columns, --units"
+    assert place == f"{mapping_path(own)}, --columns, --units"
 
 
 def test_a_named_mapping_file_goes_before_the_one_beside_the_trace(own: Path, tmp_path) -> None:
-    beside(own).write_text("columns: {gpus: n_gpus}\n")
+    mapping_path(own).write_text("columns: {gpus: n_gpus}\n")
     other = tmp_path / "other.yaml"
     other.write_text("columns: {gpus: cards}\n")
     mapping, place = mapping_for(own, str(other))
@@ -267,16 +267,16 @@ def test_a_named_mapping_file_goes_before_the_one_beside_the_trace(own: Path, tm
     ],
 )
 def test_a_bad_mapping_file_has_file_and_line(own: Path, text: str, words: str) -> None:
-    beside(own).write_text(text)
+    mapping_path(own).write_text(text)
     with pytest.raises(ConfigError, match=words):
         read(own)
 
 
 def test_nothing_is_written_over_a_mapping_file(own: Path) -> None:
-    beside(own).write_text("precious: 1\n")
+    mapping_path(own).write_text("precious: 1\n")
     with pytest.raises(ConfigError, match="exists already"):
         write_mapping(own, None, {"columns": COLUMNS, "units": HOURS})
-    assert beside(own).read_text() == "precious: 1\n"
+    assert mapping_path(own).read_text() == "precious: 1\n"
     write_mapping(own, None, {"columns": COLUMNS, "units": HOURS}, overwrite=True)
     assert read(own).mapped
 
@@ -284,7 +284,7 @@ def test_nothing_is_written_over_a_mapping_file(own: Path) -> None:
 def test_a_mapping_by_which_the_trace_cannot_be_read_is_not_written(own: Path) -> None:
     with pytest.raises(TraceError, match="'submit_time'"):
         write_mapping(own, None, {"columns": {"gpus": "n_gpus"}})
-    assert not beside(own).exists()
+    assert not mapping_path(own).exists()
 
 
 def test_a_built_in_trace_takes_no_columns() -> None:
@@ -328,7 +328,7 @@ def test_a_name_that_no_job_has_is_refused_unless_a_mapping_file_has_it(own: Pat
             "--models 'VGGNet=vgg11': no job has the model 'VGGNet'; did you mean 'VGG-Net'?; the "
             "models of the trace are: 'ResNet-18 (batch size 32)', 'VGG-Net'"
         )
-    beside(own).write_text(json.dumps(given))
+    mapping_path(own).write_text(json.dumps(given))
     assert "'VGGNet' is vgg11: 0 jobs" in read(own).filled[0]
 
 
@@ -338,13 +338,13 @@ def test_scenarios_without_a_mapping_are_as_they_were() -> None:
 
 
 def test_the_manifest_holds_the_digest_of_the_mapping_file(own: Path) -> None:
-    beside(own).write_text("{columns: " + json.dumps(COLUMNS) + ", units: {duration: h}}\n")
+    mapping_path(own).write_text("{columns: " + json.dumps(COLUMNS) + ", units: {duration: h}}\n")
     settings: dict[str, Any] = {"trace": str(own), "racks": 1, "backend": "none"}
     result = simulate(Scenario(**settings))
     assert result.inputs["mapping"].startswith("sha256:")
-    assert result.trace_mapped[0] == f"mapping: {beside(own)}"
+    assert result.trace_mapped[0] == f"mapping: {mapping_path(own)}"
     assert result.summary["makespan_s"] == 7200
-    beside(own).unlink()
+    mapping_path(own).unlink()
     given = simulate(Scenario(**settings, columns=COLUMNS, units={"duration": "min"}))
     assert "mapping" not in given.inputs
     assert given.summary["makespan_s"] == 120
@@ -377,8 +377,8 @@ def test_a_column_of_dates_needs_the_unit_date(own: Path) -> None:
         (",600,", ",2025-01-01 00:00:00,", "18:41:01 with --units submit_time=date"),
         (",600,", ",02:00:00,", "--units reads numbers in us, ms, s, min, h, d (submit_time=h), "
          "and dates with a time as in 2020-06-09 18:41:01 (submit_time=date)"),
-        (",7200,", ",02:00:00,", "min, h, d (duration=h), no clock and no date"),
-        (",7200,", ",2025-01-01,", "min, h, d (duration=h), no clock and no date"),
+        (",7200,", ",02:00:00,", "min, h, d (duration=h), not clock times or dates"),
+        (",7200,", ",2025-01-01,", "min, h, d (duration=h), not clock times or dates"),
         (",7200,", ",-1,", "up to 4e+09; correct this row"),
     ],
 )  # fmt: skip

@@ -36,8 +36,8 @@ def test_one_workload_has_one_name(spelling: str, name: str | None) -> None:
     ("spec", "message"),
     [
         ("resnet51@batch=8", r"unknown model 'resnet51': did you mean"),
-        ("resnet50@", r"'' is no SETTING=VALUE"),
-        ("resnet50@batch", r"'batch' is no SETTING=VALUE"),
+        ("resnet50@", r"'' is not SETTING=VALUE"),
+        ("resnet50@batch", r"'batch' is not SETTING=VALUE"),
         ("resnet50@batches=8", r"did you mean 'batch'"),
         ("resnet50@batch=0", r"batch is '0', expected a whole number from 1"),
         ("resnet50@batch=-8", r"batch is '-8'"),

@@ -1,4 +1,4 @@
-"""`make measured`: predict measured step times, write them beside the measured, print errors."""
+"""`make measured`: predict measured step times, write both into one file, print errors."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def predicted(
 
 def _by_choice(steps: list[Step], fabrics: Path | None) -> dict[str, list[Prediction]]:
     """Predictions for each way to ask ASTRA-sim, each with numbers fitted for it."""
-    alone = [
+    compute_only = [
         Prediction(step, step.compute_s)
         for step in steps
         if step.compute_s is not None and step.model is not None and step.gpus > 1
@@ -103,7 +103,7 @@ def _by_choice(steps: list[Step], fabrics: Path | None) -> dict[str, list[Predic
         ).several
         for system in CHOICES
     }
-    return {"nothing: computation alone": alone, **asked}
+    return {"nothing: computation alone": compute_only, **asked}
 
 
 def _fabric(hardware: str, folder: Path | None) -> Fabric:

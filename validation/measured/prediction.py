@@ -57,7 +57,7 @@ class Numbers:
 
 
 def as_measured(fabric: Fabric) -> Fabric:
-    """The fabric as the framework of the measured steps uses it, unless it says so itself.
+    """The fabric as the framework of the measured steps uses it, where the file leaves that open.
 
     DistributedDataParallel sends buckets, and NCCL makes one ring through all GPUs of a job.
     """

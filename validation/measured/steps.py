@@ -81,11 +81,11 @@ def read_steps(path: Path) -> list[Step]:
         raise TraceError(f"{path}:1: no column {', '.join(lacking)}; expected {', '.join(COLUMNS)}")
     cells = zip(*(table.columns[name] for name in COLUMNS), strict=True)
     rows = [_step(path, line, *row) for line, row in zip(table.numbers, cells, strict=True)]
-    alone: dict[tuple[str, str, int], list[float]] = {}
+    single: dict[tuple[str, str, int], list[float]] = {}
     for row in rows:
         if row.gpus == 1:
-            alone.setdefault((row.hardware, row.task, row.batch), []).append(row.step_s)
-    return [_with_compute(row, alone) for row in rows]
+            single.setdefault((row.hardware, row.task, row.batch), []).append(row.step_s)
+    return [_with_compute(row, single) for row in rows]
 
 
 def write_steps(path: Path, out: Path, predicted_s: Sequence[float | None]) -> None:
@@ -100,8 +100,8 @@ def write_steps(path: Path, out: Path, predicted_s: Sequence[float | None]) -> N
     write_whole(out, text.getvalue())
 
 
-def _with_compute(row: Step, alone: Mapping[tuple[str, str, int], Sequence[float]]) -> Step:
-    times_s = alone.get((row.hardware, row.task, row.batch))
+def _with_compute(row: Step, single: Mapping[tuple[str, str, int], Sequence[float]]) -> Step:
+    times_s = single.get((row.hardware, row.task, row.batch))
     compute_s = median(times_s) if times_s else None
     return replace(row, compute_s=compute_s)
 

@@ -113,7 +113,7 @@ def _reason(table: Table, job: ForeignJob, ids: set[str], rules: Rules) -> str:
 
 
 def _job(table: Table, job: ForeignJob, model: str, first_s: float) -> Job:
-    """The job with its model and steps, arriving `first_s` earlier than the file says.
+    """The job with its model and steps, arriving `first_s` earlier than in the file.
 
     Raises:
         TraceError: the arrival is outside the engine's clock.

@@ -145,7 +145,7 @@ def _check_named(models: Sequence[str], rules: Rules) -> None:
 
 
 def _named_by_hand(jobs: Counter[str], models: Mapping[str, str]) -> tuple[str, ...]:
-    """What `--models` did, in words: nothing, or one note. A name that no job has is told too."""
+    """What `--models` did, in words: nothing, or one note, also about names that no job has."""
     pairs = [f"{shortened(name)} is {model}: {jobs[name]} jobs" for name, model in models.items()]
     more = f"; and {len(pairs) - _MOST_NAMED} more" if len(pairs) > _MOST_NAMED else ""
     return (f"model ({'; '.join(pairs[:_MOST_NAMED])}{more})",) if pairs else ()

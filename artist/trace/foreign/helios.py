@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from artist.trace.foreign.rows import (
     CPU_ONLY,
-    FAILED_FIRST,
-    NEVER_STARTED,
     NO_ID,
     STILL_RUNNING,
     ForeignJob,
     JobOrReason,
     TraceRow,
+    never_ran,
 )
 
 COLUMNS = ("job_id", "user", "gpu_num", "state", "submit_time", "start_time", "duration")
@@ -32,7 +31,7 @@ def job(row: TraceRow) -> JobOrReason:
         raise row.error("submit_time", "a time as in 2020-06-09 18:41:01")
     if row.moment("start_time") is None:
         failed = row.text("state").upper() in ("FAILED", "NODE_FAIL", "TIMEOUT")
-        return FAILED_FIRST if failed else NEVER_STARTED
+        return never_ran(failed=failed)
     if not row.has("duration"):
         return STILL_RUNNING
     if not row.has("job_id"):

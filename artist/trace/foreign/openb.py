@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from artist.trace.foreign.rows import (
     CPU_ONLY,
-    FAILED_FIRST,
-    NEVER_STARTED,
     STILL_RUNNING,
     ForeignJob,
     JobOrReason,
     TraceRow,
+    never_ran,
 )
 
 COLUMNS = (
@@ -36,7 +35,7 @@ def job(row: TraceRow) -> JobOrReason:
         return CPU_ONLY
     milli = row.count("gpu_milli", 1, WHOLE_MILLI)
     if not row.has("scheduled_time"):
-        return FAILED_FIRST if row.text("pod_phase") == "Failed" else NEVER_STARTED
+        return never_ran(failed=row.text("pod_phase") == "Failed")
     if not row.has("deletion_time"):
         return STILL_RUNNING
     start_s, end_s = row.seconds("scheduled_time"), row.seconds("deletion_time")

@@ -22,12 +22,11 @@ from pathlib import Path
 from artist.errors import TraceError
 from artist.trace.foreign.rows import (
     CPU_ONLY,
-    FAILED_FIRST,
-    NEVER_STARTED,
     STILL_RUNNING,
     ForeignJob,
     JobOrReason,
     TraceRow,
+    never_ran,
     rows,
 )
 from artist.trace.native.choices import Rules
@@ -69,7 +68,7 @@ def _job(
         return CPU_ONLY
     if not all(task.has("start_time") for task in on_gpus):
         failed = any(task.text("status") == "Failed" for task in on_gpus)
-        return FAILED_FIRST if failed else NEVER_STARTED
+        return never_ran(failed=failed)
     if not all(task.has("end_time") for task in on_gpus):
         return STILL_RUNNING
     start_s = min(task.seconds("start_time") for task in on_gpus)

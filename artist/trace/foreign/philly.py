@@ -14,14 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artist.trace.foreign.rows import (
-    FAILED_FIRST,
-    NEVER_STARTED,
-    STILL_RUNNING,
-    ForeignJob,
-    JobOrReason,
-    TraceRow,
-)
+from artist.trace.foreign.rows import STILL_RUNNING, ForeignJob, JobOrReason, TraceRow, never_ran
 from artist.trace.native.table import MAX_GPUS
 from artist.trace.native.time_units import moment_s
 
@@ -40,7 +33,7 @@ def job(row: TraceRow) -> JobOrReason:
     attempts = _attempts(row)
     if not attempts:
         failed = row.text("status").casefold() == "failed"
-        return FAILED_FIRST if failed else NEVER_STARTED
+        return never_ran(failed=failed)
     gpus = next((n for n in (_gpus(row, x) for x in attempts) if n), 0)
     spans = [(_time(row, x, "start_time"), _time(row, x, "end_time")) for x in attempts]
     if not gpus:

@@ -36,8 +36,8 @@ _ABSENT = frozenset({"", "none", "nan", "na", "n/a", "null"})
 class ForeignJob(NamedTuple):
     """A job of a foreign trace. `row` is the index of its row in the table; times are seconds.
 
-    `iterations` is 0 and `model` is empty if the format does not state them. `shared` says that
-    the job asked for parts of GPUs, and that `gpus` is rounded up to whole ones.
+    `iterations` is 0 and `model` is empty if the format does not state them. `shared` means
+    that the job asked for parts of GPUs, and that `gpus` is rounded up to whole ones.
     """
 
     row: int
@@ -67,14 +67,14 @@ class TraceRow:
         return name in self.table.columns and bool(self.text(name))
 
     def text(self, name: str) -> str:
-        """The cell without surrounding spaces; empty where it says `None`, `NaN` or the like."""
+        """The cell without surrounding spaces; empty where it is `None`, `NaN` or the like."""
         cells = self.table.columns.get(name)
         cell = None if cells is None else cells[self.index]
         text = "" if cell is None else str(cell).strip()
         return "" if text.casefold() in _ABSENT else text
 
     def number(self, name: str, low: float, high: float, expected: str) -> float:
-        """A finite number from `low` to `high`; `expected` says in words what it must be."""
+        """A finite number from `low` to `high`; `expected` is what it must be, in words."""
         cell = self.table.columns[name][self.index]
         value = as_float(cell)
         if not low <= value <= high:
@@ -110,6 +110,11 @@ class TraceRow:
     def error(self, name: str, expected: str) -> TraceError:
         """An error about one bad cell."""
         return self.table.error(self.index, name, expected)
+
+
+def never_ran(*, failed: bool) -> str:
+    """Why a job that has no start is dropped."""
+    return FAILED_FIRST if failed else NEVER_STARTED
 
 
 def by_row(job: Callable[[TraceRow], JobOrReason]) -> Reader:

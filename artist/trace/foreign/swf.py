@@ -11,14 +11,7 @@ job has a line of its own. `artist/trace/native/writer.py` writes this format.
 
 from __future__ import annotations
 
-from artist.trace.foreign.rows import (
-    CPU_ONLY,
-    FAILED_FIRST,
-    NEVER_STARTED,
-    ForeignJob,
-    JobOrReason,
-    TraceRow,
-)
+from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, TraceRow, never_ran
 from artist.trace.native.table import MAX_COUNT, MAX_GPUS
 from artist.units import MAX_TIME_S
 
@@ -48,7 +41,7 @@ def job(row: TraceRow) -> JobOrReason:
     if status in _PARTS:
         return PART_OF_A_JOB
     if run_s < 0:
-        return FAILED_FIRST if status == _FAILED else NEVER_STARTED
+        return never_ran(failed=status == _FAILED)
     if gpus < 1:
         return CPU_ONLY
     executable = _whole(row, "executable", MAX_COUNT)

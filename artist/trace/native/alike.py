@@ -81,7 +81,7 @@ def alike(
 
 
 def unit_in(column: str) -> str | None:
-    """The unit that a column's name ends in, unless it is seconds; None if it says none.
+    """The unit that a column's name ends in, unless it is seconds; None if it has none.
 
     >>> unit_in("run_hours"), unit_in("runtimeMs"), unit_in("Runtime [h]"), unit_in("length_s")
     ('h', 'ms', 'h', None)

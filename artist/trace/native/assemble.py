@@ -55,6 +55,7 @@ def in_order(
 
 
 def _jobs(table: Table, work: Work, format_: OwnFormat) -> list[Job]:
+    """The jobs in the order of the file, with the columns that all own formats share."""
     ids = _unique_ids(table)
     _check_lengths(table, work)
     gpus = work.gpus.tolist()

@@ -104,7 +104,7 @@ def check_columns(
 def _what_to_type(
     table: Table, format_: str, missing: Sequence[str], near: Mapping[str, str]
 ) -> str:
-    """The flags by which the file could be read; `COLUMN` stands for what nobody can guess."""
+    """The flags by which the file could be read; `COLUMN` stands for what cannot be guessed."""
     pairs = ",".join(f"{name}={near.get(name, 'COLUMN')}" for name in missing)
     units = {
         name: unit

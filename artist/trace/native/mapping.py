@@ -75,7 +75,8 @@ class TraceMapping(Document):
 
     @field_validator("units", mode="before")
     @classmethod
-    def _units_that_there_are(cls, value: Any) -> Any:
+    def _known_units(cls, value: Any) -> Any:
+        """Refuse an unknown unit in a message that names the one that was probably meant."""
         pairs = value.items() if isinstance(value, Mapping) else ()
         for name, unit in pairs:
             known = [one for one in UNITS if one != DATE or name in ARRIVALS]
@@ -100,7 +101,7 @@ class TraceMapping(Document):
         return value
 
 
-def beside(trace: str | Path) -> Path:
+def mapping_path(trace: str | Path) -> Path:
     """The mapping file that belongs to a trace, whether it is there or not."""
     return Path(f"{trace}{SUFFIX}")
 
@@ -117,7 +118,7 @@ def mapping_for(
     Raises:
         ConfigError: unreadable file, unknown key or bad value; names file and line.
     """
-    path = Path(columns) if isinstance(columns, str) else beside(trace)
+    path = Path(columns) if isinstance(columns, str) else mapping_path(trace)
     base: dict[str, Any] = {}
     places = []
     if isinstance(columns, str) or is_file(path):
@@ -186,7 +187,8 @@ def in_seconds(table: Table, mapping: TraceMapping, place: str) -> Table:
 def check_units(table: Table, mapping: TraceMapping, place: str, *, dates: bool) -> None:
     """Refuse a renamed table whose times seem to have other units than the mapping says.
 
-    Only units that nobody gave are judged: `duration=s` says that `run_hours` holds seconds.
+    Only columns without a given unit are judged: `duration=s` means that `run_hours` holds
+    seconds.
     `dates`: the format reads a date only where its unit says so.
 
     Raises:
@@ -250,7 +252,7 @@ def _time_column(table: Table, name: str, unit: str) -> str:
     """The name of a column of times in a table. Where two names mean one column, either will do."""
     aliases = {name, SAME.get(name, name), *(k for k, plain in SAME.items() if plain == name)}
     if not aliases.isdisjoint(_OWN) and name not in TIMES:
-        raise ConfigError(f"{name} is no time; units are for {', '.join(TIMES)}")
+        raise ConfigError(f"{name} is not a column of times; units are for {', '.join(TIMES)}")
     if unit == DATE and name not in ARRIVALS:
         raise ConfigError(f"only arrivals can be dates; give {name} in a unit of time")
     column = next((one for one in table.columns if one in aliases), None)
@@ -268,7 +270,7 @@ def _in_seconds(table: Table, name: str, unit: str) -> Table:
 
 
 def _seconds(cell: object, unit: str) -> object:
-    """The cell in seconds. A cell that is no number stays, and is refused where it is read."""
+    """The cell in seconds. A cell that is not a number stays, and is refused where it is read."""
     value = as_float(cell)
     return cell if np.isnan(value) else scaled(value, unit)
 

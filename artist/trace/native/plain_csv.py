@@ -49,6 +49,7 @@ def plain_table(path: Path, data: bytes) -> Table | None:
 
 
 def _columns(data: bytes, header: list[str]) -> dict[str, Any] | None:
+    """The columns, block by block: Arrow never holds a copy of the whole file in memory."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -69,7 +70,7 @@ def _columns(data: bytes, header: list[str]) -> dict[str, Any] | None:
                 cells = batch.column(name)
                 if name not in NUMBERS:
                     columns[name] += _texts(cells)
-                elif _says_nan(cells):
+                elif _has_nan(cells):
                     return None
                 else:
                     # A copy, so that Arrow can free the batch.
@@ -110,8 +111,8 @@ def _odd(data: bytes) -> bool:
     )
 
 
-def _says_nan(column: Any) -> bool:
-    """Whether a cell says `nan`: that is an error, but NaN in the array means an empty cell."""
+def _has_nan(column: Any) -> bool:
+    """Whether a cell is `nan`: that is an error, but NaN in the array means an empty cell."""
     import pyarrow.compute as pc
 
     return bool(pc.any(pc.is_nan(column)).as_py())

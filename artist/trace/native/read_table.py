@@ -194,6 +194,7 @@ def _check_width(place: str, columns: int) -> None:
 
 
 def _parquet(path: Path, data: bytes) -> Table:
+    """The cells of a Parquet file; its rows have numbers, not lines."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -247,7 +248,7 @@ def _records(path: Path, text: str) -> list[dict[str, Any]]:
     return records
 
 
-# A JSON escape of half a surrogate pair. Escapes of whole pairs match too, so a match only says
+# A JSON escape of half a surrogate pair. Escapes of whole pairs match too, so a match only means
 # that the texts must be checked one by one.
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 

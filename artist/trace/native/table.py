@@ -46,7 +46,7 @@ class Source(NamedTuple):
 class Table:
     """The columns of a file by name.
 
-    `numbers[i]` is where row i stands in the file. `unit` says what the numbers count: `line`
+    `numbers[i]` is where row i stands in the file. `unit` is what the numbers count: `line`
     in text files, `row` in Parquet.
 
     A column is a sequence of cells, of whatever types the file gave them, or an array of floats
@@ -200,7 +200,7 @@ class Table:
 
 
 def _floats(cells: Sequence[object] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The cells as floats, with NaN for each cell that is no number."""
+    """The cells as floats, with NaN for each cell that is not a number."""
     if isinstance(cells, np.ndarray):
         return cells
     return np.fromiter(map(as_float, cells), np.float64, len(cells))

@@ -71,7 +71,7 @@ def is_date(text: str) -> bool:
 
 
 def time_remedy(cell: object, column: str) -> str:
-    """What to do about a cell of a column of times that is no number of seconds.
+    """What to do about a cell of a column of times that is not a number of seconds.
 
     >>> time_remedy("1 s", "duration")
     'correct this row'
@@ -86,7 +86,7 @@ def time_remedy(cell: object, column: str) -> str:
             f"({column}=date); write one of these"
         )
     if is_date(text) or _CLOCK.fullmatch(text):
-        return f"{known} ({column}=h), no clock and no date: only arrivals can be dates"
+        return f"{known} ({column}=h), not clock times or dates: only arrivals can be dates"
     return "correct this row"
 
 

@@ -19,7 +19,7 @@ from artist.workload.job import Job
 from artist.workload.tenants import Tenant
 
 UNKNOWN_MODEL = "unknown"
-"""The model of a job of which nobody said one."""
+"""The model of a job for which the trace has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class Trace:
     """Jobs ordered by arrival. Jobs that arrive together keep their order in the file.
 
     - `digest`: SHA-256 of the file's content, 64 hexadecimal digits (`content_digest`).
-    - `numbers`: where each job stands in the file: its line, or what `unit` says.
+    - `numbers`: where each job stands in the file: its line, or another `unit`.
     - `warnings`: decisions of the reader that the user should know, with numbers of jobs.
     - `filled`: what was filled in, by which rule, and in how many jobs.
     - `drawn`: those of `filled` that gave models at random.
     - `mapped`: what a mapping of columns and models did.
-    - `units`: the units that a mapping gave to columns of times; the others are as the format says.
+    - `units`: the units that a mapping gave to columns of times; the format defines the others.
     - `recorded`: run times are data of the file; they became iterations x compute time.
     - `dropped`: reasons why rows were left out, with the number of rows.
     """

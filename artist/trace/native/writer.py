@@ -125,7 +125,7 @@ def write_csv(jobs: Iterable[Job], path: Path) -> None:
 
     The file appears whole or not at all. Floats are written so that they read back to the same
     bits. All jobs must have the hints of the first. Jobs that come one by one are not looked at
-    twice: the first of them says which columns of `WHEN_GIVEN` there are.
+    twice: the first of them decides which columns of `WHEN_GIVEN` there are.
 
     Raises:
         ConfigError: the file cannot be written there, or a job would lose its tenant or priority.
