@@ -14,16 +14,15 @@ import pytest
 from analytical_queries import A2A, AG, AR, RING, RS, dims, micro, query
 from rendered_queries import tiny
 
-from artist.astra.files.chakra_file import (
+from artist.astra.files.chakra_graph import nodes, workload_of
+from artist.astra.files.chakra_reader import decode_node, decode_nodes
+from artist.astra.files.chakra_schema import (
     InexpressibleTraceError,
     MalformedTraceError,
     Node,
     NodeKind,
-    encode_node,
-    encode_workload,
 )
-from artist.astra.files.chakra_graph import nodes, workload_of
-from artist.astra.files.chakra_reader import decode_node, decode_nodes
+from artist.astra.files.chakra_writer import encode_node, encode_workload
 from artist.astra.files.input_reader import read_query
 from artist.astra.files.render import render
 from artist.astra.model.analytical import AnalyticalBackend, finishes

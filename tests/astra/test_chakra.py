@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rendered_queries import tiny, with_phase
 
-from artist.astra.files.chakra_file import Node, NodeKind, encode_node, encode_workload
 from artist.astra.files.chakra_graph import nodes
+from artist.astra.files.chakra_schema import Node, NodeKind
+from artist.astra.files.chakra_writer import encode_node, encode_workload
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
 
 

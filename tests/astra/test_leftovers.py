@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from fake_docker import fake_docker
 
-from artist.astra.programs.container_restarts import remove_leftovers, work_folder
 from artist.astra.programs.docker_client import DockerEngine
+from artist.astra.programs.leftovers import remove_leftovers, work_folder
 from artist.io.processes import is_gone, owner
 
 

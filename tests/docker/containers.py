@@ -6,8 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from artist.astra.programs.container_restarts import LABEL
 from artist.astra.programs.images import ImageEntry
+from artist.astra.programs.leftovers import LABEL
 
 BASE = os.environ.get("ARTIST_DOCKER_BASE", "artist-base:local")
 IMAGE = "artist-fake-astra:test"

@@ -21,9 +21,9 @@ from rendered_queries import tiny
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.astra.programs.binary_backend import BinaryBackend
 from artist.astra.programs.bounded_run import TimeLimitError
-from artist.astra.programs.container_restarts import LABEL
 from artist.astra.programs.docker_backend import DockerBackend
 from artist.astra.programs.images import load_image
+from artist.astra.programs.leftovers import LABEL
 from artist.errors import BackendError, BackendSettingError
 
 pytestmark = pytest.mark.docker

@@ -226,7 +226,7 @@ def read_chakra(path: Path) -> None:
 
 
 def _chakra() -> bytes:
-    from artist.astra.files.chakra_file import encode_workload
+    from artist.astra.files.chakra_writer import encode_workload
 
     small = workload("alexnet")
     return encode_workload(quantised(small), 2)

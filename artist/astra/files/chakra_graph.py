@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from artist.astra.files.chakra_file import InexpressibleTraceError, Node, NodeKind
+from artist.astra.files.chakra_schema import InexpressibleTraceError, Node, NodeKind
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
 
 

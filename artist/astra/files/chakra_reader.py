@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from artist.astra.files.chakra_file import (
+from artist.astra.files.chakra_schema import (
     ATTRIBUTE_FIELDS,
     COLLECTIVE_CODES,
     FIXED32,

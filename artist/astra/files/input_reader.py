@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from artist.astra.files.chakra_file import MalformedTraceError
 from artist.astra.files.chakra_graph import workload_of
 from artist.astra.files.chakra_reader import decode_nodes
+from artist.astra.files.chakra_schema import MalformedTraceError
 from artist.astra.messages.groups import algorithm_of
 from artist.astra.model.refusals import OPTIMIZATIONS, POLICIES
 from artist.cluster.tree import MAX_GPUS

@@ -26,9 +26,9 @@ import time
 from pathlib import Path
 
 from artist.astra.programs.bounded_run import OUTPUT_LIMIT_BYTES, TimeLimitError
-from artist.astra.programs.container_restarts import LABEL
 from artist.astra.programs.docker_client import DockerEngine, explain
 from artist.astra.programs.images import ImageEntry
+from artist.astra.programs.leftovers import LABEL
 from artist.errors import BackendError
 from artist.io.processes import owner
 

@@ -1,4 +1,4 @@
-"""What happens when a container dies, and how leftovers of a killed artist are removed.
+"""What happens when a container dies: it is restarted, once per query.
 
 the first query                 starts a container
 the container dies              the query that was running in it starts another one, and runs
@@ -7,10 +7,7 @@ it dies again in that query     the query fails
 the backend is closed           the container and the work folder are removed; queries under
                                 way fail; a later query starts another container
 the process is killed           the container ends by itself (`artist.astra.programs.container`);
-                                the next backend removes the work folder
-
-Every container and every work folder of artist names the process that it serves (`owner`). If
-this process has ended, they are leftovers; otherwise they may be in use.
+                                the next backend removes the work folder (`leftovers`)
 """
 
 from __future__ import annotations
@@ -18,51 +15,14 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import tempfile
 import threading
 from pathlib import Path
 
 from artist.astra.programs.container import Container, GoneError
 from artist.astra.programs.docker_client import DockerEngine
 from artist.astra.programs.images import ImageEntry
+from artist.astra.programs.leftovers import work_folder
 from artist.errors import BackendError
-from artist.io.processes import is_gone, owner
-
-LABEL = "artist.run"
-"""The label of every container of artist. Its value is the name of the process it serves."""
-
-
-def remove_leftovers(engine: DockerEngine) -> int:
-    """Remove containers and work folders of processes that are gone; returns how many.
-
-    Raises:
-        BackendError: the engine does not answer.
-    """
-    left = [container for container, name in engine.containers(LABEL) if is_gone(name)]
-    for container in left:
-        engine.remove(container)
-    return len(left) + _remove_folders()
-
-
-def work_folder() -> Path:
-    """A new folder for the queries of one container. Other users may enter it, but not list it.
-
-    The container's user is not ours, so everything that the container uses is open to all.
-    """
-    name = owner().replace(":", "+")
-    folder = Path(tempfile.mkdtemp(prefix=f"artist-docker+{name}+"))
-    folder.chmod(0o711)
-    return folder
-
-
-def _remove_folders() -> int:
-    removed = 0
-    for folder in Path(tempfile.gettempdir()).glob("artist-docker+*"):
-        _, *name, _ = folder.name.split("+")
-        if is_gone(":".join(name)):
-            shutil.rmtree(folder, ignore_errors=True)
-            removed += 1
-    return removed
 
 
 class RestartedContainer:

@@ -22,10 +22,11 @@ from pathlib import Path
 from artist.astra.files.render import RenderedQuery, render
 from artist.astra.programs.binary_backend import TIMEOUT_S
 from artist.astra.programs.bounded_run import Completed, core_count, in_parallel
-from artist.astra.programs.container_restarts import RestartedContainer, remove_leftovers
+from artist.astra.programs.container_restarts import RestartedContainer
 from artist.astra.programs.docker_client import DockerEngine
 from artist.astra.programs.ended_run import estimate_of
 from artist.astra.programs.images import DEFAULT_IMAGE, ImageEntry, load_image
+from artist.astra.programs.leftovers import remove_leftovers
 from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
 
 

@@ -1,68 +1,23 @@
-"""Writes Chakra execution traces as ASTRA-sim 2.x reads them, and states their schema.
+"""Writes execution traces as ASTRA-sim 2.x reads them: a workload's graph as protobuf bytes.
 
-A trace file is a metadata message and then one message per node, each after its length, in
-protobuf's wire format. Only what ASTRA-sim reads is here. The numbers of the fields are those of
-Chakra's `et_def.proto`.
-
-    chakra_graph     workload <-> nodes
-    chakra_file      nodes -> bytes
-    chakra_reader    bytes -> nodes
+Only fields that ASTRA-sim reads are written (`artist.astra.files.chakra_schema`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import IntEnum
-
 from artist.astra.files.chakra_graph import nodes
-from artist.errors import BackendError
-from artist.workload.layers import Collective, Workload
-
-SCHEMA_VERSION = "1.0.2-chakra.0.0.4"
-
-METADATA_FIELDS = {"attribute": 2}
-NODE_FIELDS = {"id": 1, "name": 2, "kind": 3, "parents": 5, "duration_us": 7, "attribute": 10}
-ATTRIBUTE_FIELDS = {"name": 1, "int64": 9, "text": 29}
-
-COLLECTIVE_CODES = {
-    # A layer without a collective still gets one of no bytes, as from ASTRA-sim's own converter.
-    Collective.NONE: 0,
-    Collective.ALL_REDUCE: 0,
-    Collective.ALL_GATHER: 2,
-    Collective.ALL_TO_ALL: 6,
-    Collective.REDUCE_SCATTER: 7,
-}
-
-# Protobuf's wire types: the low three bits of a field's tag.
-VARINT, FIXED64, LENGTH_DELIMITED, FIXED32 = 0, 1, 2, 5
-
-
-class NodeKind(IntEnum):
-    """Kinds of nodes, by Chakra's numbers."""
-
-    COMPUTE = 4
-    COLLECTIVE = 7
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """One operation of an NPU. Only a collective has `collective` and `comm_bytes`."""
-
-    id: int
-    name: str
-    kind: NodeKind
-    parents: tuple[int, ...] = ()
-    duration_us: int = 0
-    collective: Collective = Collective.NONE
-    comm_bytes: int = 0
-
-
-class MalformedTraceError(BackendError):
-    """The bytes are not a Chakra trace."""
-
-
-class InexpressibleTraceError(BackendError):
-    """The trace is valid, but it is not an iteration that artist can answer for."""
+from artist.astra.files.chakra_schema import (
+    ATTRIBUTE_FIELDS,
+    COLLECTIVE_CODES,
+    LENGTH_DELIMITED,
+    METADATA_FIELDS,
+    NODE_FIELDS,
+    SCHEMA_VERSION,
+    VARINT,
+    Node,
+    NodeKind,
+)
+from artist.workload.layers import Workload
 
 
 def encode_workload(workload: Workload, passes: int = 1) -> bytes:
