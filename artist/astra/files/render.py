@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from artist.astra.files import chakra_file, dialects
+from artist.astra.files import chakra_writer, dialects
 from artist.astra.files.dialects import Dialect, check_keys
 from artist.errors import ConfigError
 from artist.estimates.query import LatencyQuery
@@ -96,7 +96,7 @@ def _contents(query: LatencyQuery, spoken: Dialect) -> Iterator[tuple[str, bytes
             check_keys(name, text, keys)
         yield name, text.encode()
     if spoken.traces:
-        yield TRACE.format(rank=0), chakra_file.encode_workload(query.workload, query.passes)
+        yield TRACE.format(rank=0), chakra_writer.encode_workload(query.workload, query.passes)
 
 
 def _check_names(query: LatencyQuery) -> None:
