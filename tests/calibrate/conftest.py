@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -5,6 +8,26 @@ import pytest
 from nccl_logs import log
 
 WriteLog = Callable[..., Path]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def artist(tmp_path: Path) -> Run:
+    """Runs a command in `tmp_path`."""
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        cache = str(tmp_path / "cache")
+        return subprocess.run(
+            [sys.executable, "-m", "artist", *map(str, arguments)],
+            cwd=tmp_path,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ARTIST_CACHE_DIR": cache},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    return run
 
 
 @pytest.fixture

@@ -1,37 +1,15 @@
 """`artist calibrate` as a user runs it."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
-
-@pytest.fixture
-def artist(tmp_path: Path) -> Run:
-    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        cache = str(tmp_path / "cache")
-        return subprocess.run(
-            [sys.executable, "-m", "artist", *map(str, arguments)],
-            cwd=tmp_path,
-            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ARTIST_CACHE_DIR": cache},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return run
-
-
-def test_all_models_as_json(artist: Run, tmp_path: Path) -> None:
+def test_all_models_as_json(artist, tmp_path: Path) -> None:
     done = artist("calibrate", "--all", "--format", "json")
     assert done.returncode == 0, done.stderr
     printed = json.loads(done.stdout)
@@ -47,7 +25,7 @@ def test_all_models_as_json(artist: Run, tmp_path: Path) -> None:
     assert "Table I" in written["source"]
 
 
-def test_a_calibration_is_used_and_named_in_the_manifest(artist: Run, tmp_path: Path) -> None:
+def test_a_calibration_is_used_and_named_in_the_manifest(artist, tmp_path: Path) -> None:
     done = artist("calibrate", "--model", "ResNet50", "--name", "mine")
     assert done.returncode == 0, done.stderr
     assert "4+4" in done.stdout
@@ -60,7 +38,7 @@ def test_a_calibration_is_used_and_named_in_the_manifest(artist: Run, tmp_path: 
     assert manifest["inputs"]["calibration"].startswith("sha256:")
 
 
-def test_a_fabric_from_a_log(artist: Run, write_log: Callable[..., Path]) -> None:
+def test_a_fabric_from_a_log(artist, write_log: Callable[..., Path]) -> None:
     log = write_log(alpha_us=60.0, beta_us_per_byte=4e-5, hosts=(8, 8))
     new = ("calibrate", "fabric", "ours", "--level", "rack", "--nccl-tests", log)
     done = artist(*new)
@@ -75,7 +53,7 @@ def test_a_fabric_from_a_log(artist: Run, write_log: Callable[..., Path]) -> Non
     assert done.returncode == 0, done.stderr
 
 
-def test_a_calibration_is_replaced_only_when_asked(artist: Run, tmp_path: Path) -> None:
+def test_a_calibration_is_replaced_only_when_asked(artist, tmp_path: Path) -> None:
     path = tmp_path / "astra_configs/calibrations/mine.yaml"
     path.parent.mkdir(parents=True)
     path.write_text("mine")
@@ -89,7 +67,7 @@ def test_a_calibration_is_replaced_only_when_asked(artist: Run, tmp_path: Path) 
 
 
 def test_a_fabric_gets_another_level_unasked_but_no_other_base(
-    artist: Run, write_log: Callable[..., Path]
+    artist, write_log: Callable[..., Path]
 ) -> None:
     log = write_log(alpha_us=60.0, beta_us_per_byte=4e-5, hosts=(8, 8))
     new = ("calibrate", "fabric", "ours", "--level", "rack", "--nccl-tests", log)
@@ -102,7 +80,7 @@ def test_a_fabric_gets_another_level_unasked_but_no_other_base(
     assert artist(*based, "--overwrite").returncode == 0
 
 
-def test_a_bad_log_ends_with_exit_code_3(artist: Run, write_log: Callable[..., Path]) -> None:
+def test_a_bad_log_ends_with_exit_code_3(artist, write_log: Callable[..., Path]) -> None:
     log = write_log(lambda text: text[:3000])
     done = artist("calibrate", "fabric", "dally2025", "--level", "machine", "--nccl-tests", log)
     assert done.returncode == 3
@@ -123,7 +101,7 @@ def test_a_bad_log_ends_with_exit_code_3(artist: Run, write_log: Callable[..., P
     ],
 )
 def test_options_that_contradict_each_other(
-    artist: Run, arguments: tuple[str, ...], message: str
+    artist, arguments: tuple[str, ...], message: str
 ) -> None:
     done = artist("calibrate", *arguments)
     assert done.returncode == 2
@@ -141,7 +119,7 @@ def written(folder: Path, *rows: str, kind: str = "") -> Path:
 
 @pytest.mark.parametrize(("kind", "heading"), [("", "measured"), ("paper", "paper")])
 def test_a_column_is_called_measured_only_if_somebody_measured(
-    artist: Run, tmp_path: Path, kind: str, heading: str
+    artist, tmp_path: Path, kind: str, heading: str
 ) -> None:
     path = written(tmp_path, "resnet50,8,4.5,fit,", kind=kind)
     done = artist("calibrate", "--all", "--measured", path, "--fabric", "a100")
@@ -151,19 +129,19 @@ def test_a_column_is_called_measured_only_if_somebody_measured(
     assert "only compared" not in done.stderr
 
 
-def test_the_table_of_the_paper_is_called_paper(artist: Run) -> None:
+def test_the_table_of_the_paper_is_called_paper(artist) -> None:
     shown = artist("calibrate", "--model", "resnet18").stdout
     assert "\nmodel\tplacement\trole\tpaper\t" in shown
     assert "measured" not in shown
 
 
-def test_an_unknown_kind_of_measurements_is_refused(artist: Run, tmp_path: Path) -> None:
+def test_an_unknown_kind_of_measurements_is_refused(artist, tmp_path: Path) -> None:
     done = artist("calibrate", "--all", "--measured", written(tmp_path, kind="guessed"))
     assert done.returncode == 3
     assert "kind is 'guessed', expected measured or paper" in done.stderr
 
 
-def test_a_fraction_in_place_of_a_percentage_gives_a_warning(artist: Run, tmp_path: Path) -> None:
+def test_a_fraction_in_place_of_a_percentage_gives_a_warning(artist, tmp_path: Path) -> None:
     path = written(tmp_path, "resnet50,8,0.045,fit,", "resnet18,8,0.1,fit,")
     done = artist("calibrate", "--all", "--measured", path, "--fabric", "a100")
     assert done.returncode == 0, done.stderr
@@ -172,7 +150,7 @@ def test_a_fraction_in_place_of_a_percentage_gives_a_warning(artist: Run, tmp_pa
 
 
 def test_a_compared_row_that_is_missed_is_named_unless_it_has_a_note(
-    artist: Run, tmp_path: Path
+    artist, tmp_path: Path
 ) -> None:
     rows = ["bert-large,8,6,fit,", 'bert-large,"8,8",15,compare,']
     done = artist("calibrate", "--all", "--measured", written(tmp_path, *rows), "--fabric", "a100")
@@ -186,7 +164,7 @@ def test_a_compared_row_that_is_missed_is_named_unless_it_has_a_note(
     assert "only compared" not in done.stderr
 
 
-def test_the_table_of_the_paper_needs_sockets(artist: Run) -> None:
+def test_the_table_of_the_paper_needs_sockets(artist) -> None:
     done = artist("calibrate", "--model", "resnet50", "--fabric", "a100")
     assert done.returncode == 2
     assert "'a100' has no socket level" in done.stderr

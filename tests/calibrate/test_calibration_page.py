@@ -1,11 +1,8 @@
 """`docs/calibration.md`: its commands run, and its numbers are those that the commands print."""
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,26 +11,8 @@ PAGE = (Path(__file__).parents[2] / "docs" / "calibration.md").read_text(encodin
 _FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def _artist(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "artist", *arguments],
-        cwd=folder,
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(folder),
-            "ARTIST_CACHE_DIR": str(folder / "cache"),
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, f"artist {' '.join(arguments)}\n{done.stderr}"
-    return done.stdout
-
-
 @pytest.mark.slow
-def test_the_page_runs_from_log_to_what_if(tmp_path: Path) -> None:
+def test_the_page_runs_from_log_to_what_if(artist, tmp_path: Path) -> None:
     for language, name, text in _FENCE.findall(PAGE):
         if name:
             (tmp_path / name).write_text(text)
@@ -41,7 +20,8 @@ def test_the_page_runs_from_log_to_what_if(tmp_path: Path) -> None:
             for line in text.splitlines():
                 program, *arguments = shlex.split(line)
                 assert program == "artist"
-                _artist(tmp_path, *arguments)
+                done = artist(*arguments)
+                assert done.returncode == 0, f"{line}\n{done.stderr}"
     manifest = json.loads((tmp_path / "calibrated/manifest.json").read_text())
     assert manifest["scenario"]["calibration"] == "ours"
     assert "calibration" in manifest["inputs"]
@@ -52,8 +32,8 @@ def test_the_page_runs_from_log_to_what_if(tmp_path: Path) -> None:
     assert comm_s("calibrated") > comm_s("uncalibrated")
 
 
-def test_the_table_is_the_commands(tmp_path: Path) -> None:
-    printed = json.loads(_artist(tmp_path, "calibrate", "--all", "--format", "json"))
+def test_the_table_is_the_commands(artist) -> None:
+    printed = json.loads(artist("calibrate", "--all", "--format", "json").stdout)
     for model in printed["models"]:
         after = [model["model"]]
         for level in model["levels"]:

@@ -1,4 +1,4 @@
-"""Do the commands read a trace in columns of its own, and say before they run what they read?"""
+"""Traces in columns of their own on the command line: what is read, and what is reported."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_an_unknown_model_names_the_flags(artist) -> None:
 
 
 @pytest.mark.parametrize("command", ["sim", "compare", "sweep"])
-def test_models_drawn_at_random_are_told_first_whatever_follows(artist, own, command) -> None:
+def test_models_drawn_at_random_are_reported_first_whatever_follows(artist, own, command) -> None:
     """The note is there before the command ends, well or not."""
     note = "trace jobs: models are drawn at random: model that the catalogue lacks (ResNet-18"
     flags = (*FLAGS, "--model-rule", "uniform", "--quiet")

@@ -79,7 +79,7 @@ def test_two_processes_measure_what_calibrate_reads(tmp_path: Path) -> None:
         (("--model", "graphsage", "--processes", "1"), "no other to communicate with"),
     ],
 )
-def test_what_cannot_be_measured_is_said(
+def test_what_cannot_be_measured_is_refused(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     done = _artist(tmp_path, "measure", *arguments, "--out", "m", "--device", "cpu")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -172,3 +174,21 @@ def assert_refused(path: Path, parts: Sequence[str]) -> None:
     assert "\n" not in message
     for part in parts:
         assert part in message
+
+
+def printed_and_peak_mib(code: str, path: Path) -> tuple[str, int]:
+    """What a process prints that runs `code` with a file's name, and its peak memory."""
+    # Not ru_maxrss, which a child inherits from the process that forked it.
+    peak = (
+        "status = Path('/proc/self/status').read_text(); "
+        "print(int(re.search(r'VmHWM:\\s+(\\d+)', status)[1]) // 1024)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"import re, sys; from pathlib import Path; {code}{peak}", path],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    *printed, mib = done.stdout.split()
+    return " ".join(printed), int(mib)

@@ -295,7 +295,7 @@ def test_a_built_in_trace_takes_no_columns() -> None:
 # -- models ------------------------------------------------------------------------------
 
 
-def test_an_unknown_model_is_told_with_the_flags_that_help(own: Path) -> None:
+def test_an_unknown_model_is_named_with_the_flags_that_help(own: Path) -> None:
     trace = read(own, columns=COLUMNS, units=HOURS)
     with pytest.raises(TraceError) as caught:
         check_models(trace)
@@ -382,7 +382,7 @@ def test_a_column_of_dates_needs_the_unit_date(own: Path) -> None:
         (",7200,", ",-1,", "up to 4e+09; correct this row"),
     ],
 )  # fmt: skip
-def test_a_date_or_a_clock_is_told_which_units_there_are(tmp_path, old, new, words) -> None:
+def test_a_date_or_a_clock_time_is_refused_with_the_known_units(tmp_path, old, new, words) -> None:
     with pytest.raises(TraceError) as caught:
         jobs(tmp_path, SIMPLE.replace(old, new))
     assert words in str(caught.value)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from foreign_samples import printed_and_peak_mib
 
 from artist.errors import ConfigError
 from artist.trace.arrivals import with_arrivals
@@ -185,22 +186,11 @@ def test_synth_goes_on_across_its_blocks() -> None:
 def test_a_million_jobs_are_written_in_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "million.csv"
     code = (
-        "import re, sys; from pathlib import Path; "
         "from artist.trace.synthetic.generate import synth_jobs; "
         "from artist.trace.native.writer import write_csv; "
         "write_csv(synth_jobs(1_000_000, 0.9, 1024, seed=0), Path(sys.argv[1])); "
-        # Not ru_maxrss, which a child inherits from the process that forked it.
-        "status = Path('/proc/self/status').read_text(); "
-        "print(int(re.search(r'VmHWM:\\s+(\\d+)', status)[1]) // 1024)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(done.stdout) < 200  # MiB
+    assert printed_and_peak_mib(code, path)[1] < 200
     with path.open() as file:
         assert sum(1 for _ in file) == 1_000_001
 
