@@ -93,7 +93,7 @@ def read_kineto(path: Path) -> ProfiledStep:
     )
 
 
-def _step(work: list[_Event], span: Span) -> tuple[float, float, float]:
+def _step(work: list[_TraceEvent], span: Span) -> tuple[float, float, float]:
     """(compute, comm, exposed) of one step. It counts the kernels that start in the step."""
     inside = [event for event in work if span[0] <= event.start < span[1]]
     busy = union(event.span for event in inside if not _is_collective(event))
@@ -102,7 +102,7 @@ def _step(work: list[_Event], span: Span) -> tuple[float, float, float]:
 
 
 def _layer_times(
-    work: list[_Event], steps_at: list[Span], layers: _Layers
+    work: list[_TraceEvent], steps_at: list[Span], layers: _Layers
 ) -> tuple[LayerTime, ...]:
     """The compute time of each layer, medians over the steps."""
     # Layer -> (step, whether in the backward pass) -> spans of its kernels.
@@ -129,7 +129,7 @@ def _median(passes: dict[tuple[int, bool], list[Span]], count: int, backward: bo
 
 
 @dataclass(frozen=True, slots=True)
-class _Event:
+class _TraceEvent:
     """A range of time, microseconds. `thread` is (process, thread) or (device, stream)."""
 
     name: str
@@ -146,7 +146,7 @@ class _Event:
         return self.start, self.end
 
 
-def _events(path: Path, data: bytes) -> list[_Event]:
+def _events(path: Path, data: bytes) -> list[_TraceEvent]:
     """All events of a trace that have a duration.
 
     Raises:
@@ -172,7 +172,7 @@ def _events(path: Path, data: bytes) -> list[_Event]:
         known = [key for key in _ARGS if key in raw] if isinstance(raw, dict) else []
         args = {key: _plain(raw[key]) for key in known}
         thread = (_plain(event.get("pid")), _plain(event.get("tid")))
-        ranges.append(_Event(name, category, thread, start, start + duration, args))
+        ranges.append(_TraceEvent(name, category, thread, start, start + duration, args))
     return ranges
 
 
@@ -200,7 +200,7 @@ def _raw_events(path: Path, data: bytes) -> list[Any]:
     return raw
 
 
-def _steps(path: Path, events: list[_Event]) -> list[Span]:
+def _steps(path: Path, events: list[_TraceEvent]) -> list[Span]:
     """The spans of the steps: those on the GPU if the trace has them, else those on the CPU.
 
     Raises:
@@ -217,7 +217,7 @@ def _steps(path: Path, events: list[_Event]) -> list[Span]:
     raise TraceError(f"{path}: no '{_STEP}N' ranges; call profiler.step() after each training step")
 
 
-def _kernels(path: Path, events: list[_Event]) -> list[_Event]:
+def _kernels(path: Path, events: list[_TraceEvent]) -> list[_TraceEvent]:
     """The kernels on the GPU. In a CPU run: the operators and gloo's collectives.
 
     Raises:
@@ -239,7 +239,7 @@ def _kernels(path: Path, events: list[_Event]) -> list[_Event]:
     return work
 
 
-def _is_collective(event: _Event) -> bool:
+def _is_collective(event: _TraceEvent) -> bool:
     """Whether the event is a collective of NCCL, RCCL or gloo."""
     return event.name.lower().startswith(_COLLECTIVES)
 
@@ -247,14 +247,14 @@ def _is_collective(event: _Event) -> bool:
 class _Layers:
     """Finds the layer of each kernel, as the module's docstring describes."""
 
-    def __init__(self, events: list[_Event]) -> None:
+    def __init__(self, events: list[_TraceEvent]) -> None:
         self._launches = {
             event.args.get(_CORRELATION): event
             for event in events
             if event.category in ("cuda_runtime", "cuda_driver")
         }
-        ranges: dict[Any, list[_Event]] = defaultdict(list)
-        operators: dict[Any, list[_Event]] = defaultdict(list)
+        ranges: dict[Any, list[_TraceEvent]] = defaultdict(list)
+        operators: dict[Any, list[_TraceEvent]] = defaultdict(list)
         for event in events:
             if event.name.startswith(_LAYER) and event.category == "user_annotation":
                 ranges[event.thread].append(event)
@@ -270,7 +270,7 @@ class _Layers:
                 if name is not None:
                     self._sequences.setdefault(event.args[_SEQUENCE], name)
 
-    def of(self, kernel: _Event) -> tuple[str, bool] | None:
+    def of(self, kernel: _TraceEvent) -> tuple[str, bool] | None:
         """(layer, whether in its backward pass); None outside all layers."""
         launch = kernel
         if kernel.category == "kernel":
@@ -285,7 +285,7 @@ class _Layers:
                 return name, True
         return None
 
-    def _forward(self, event: _Event) -> str | None:
+    def _forward(self, event: _TraceEvent) -> str | None:
         nested = self._ranges.get(event.thread)
         around = nested.around(event.start) if nested else []
         return around[0].name.removeprefix(_LAYER) if around else None
@@ -297,7 +297,7 @@ class _Nested:
     Each range knows the range around it, so that looking up a time does not visit all ranges.
     """
 
-    def __init__(self, events: list[_Event]) -> None:
+    def __init__(self, events: list[_TraceEvent]) -> None:
         self._events = sorted(events, key=lambda event: (event.start, -event.end))
         self._starts = [event.start for event in self._events]
         self._parents: list[int] = []
@@ -308,7 +308,7 @@ class _Nested:
             self._parents.append(open_[-1] if open_ else -1)
             open_.append(index)
 
-    def around(self, time: float) -> list[_Event]:
+    def around(self, time: float) -> list[_TraceEvent]:
         """The ranges that hold a time, innermost first."""
         ranges = []
         index = bisect_right(self._starts, time) - 1
