@@ -25,7 +25,7 @@ from artist.estimates.calibration import CalibratedModels, choose_calibration
 from artist.estimates.query import Estimate
 from artist.estimates.query_from_text import on_placement, parse_system
 from artist.experiments.comparison.compare import compare
-from artist.experiments.comparison.comparison import Comparison
+from artist.experiments.comparison.comparison_result import Comparison
 from artist.io.documents import validate
 from artist.registry import UnknownNameError
 from artist.results.result import Result

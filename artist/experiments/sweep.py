@@ -24,8 +24,7 @@ from typing import Any
 from artist.config import ABOUT_THE_TRACE
 from artist.errors import ArtistError, ConfigError, TraceError
 from artist.experiments.experiment import Experiment, Run, runs
-from artist.experiments.extension import adopt
-from artist.experiments.same_inputs import Inputs, check_inputs
+from artist.experiments.resume import Inputs, adopt, check_inputs
 from artist.experiments.task import Outcome, Task, locally
 from artist.io.partials import is_partial, partial_path, partials, remove
 from artist.io.reading import read_text

@@ -12,7 +12,7 @@ import pytest
 import artist as library
 from artist.cluster.fabric import load_fabric
 from artist.experiments.experiment import Experiment
-from artist.experiments.same_inputs import Inputs
+from artist.experiments.resume import Inputs
 from artist.experiments.sweep import sweep
 from artist.report.grouping import group
 from artist.report.page import page

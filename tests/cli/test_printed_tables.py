@@ -10,7 +10,7 @@ from artist.cli.comparison_text import _how_narrow, _interval, _spread, _verdict
 from artist.cli.output import print_facts, print_table
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
-from artist.experiments.comparison.comparison import Comparison, Widest
+from artist.experiments.comparison.comparison_result import Comparison, Widest
 from artist.report.comparison_table import Cell
 from artist.results.statistics.compare_values import ComparedValues
 

@@ -8,10 +8,9 @@ import pytest
 
 from artist.config import Scenario
 from artist.errors import ConfigError
-from artist.experiments.comparison.compare import compare
+from artist.experiments.comparison.compare import _check_has, compare
 from artist.experiments.comparison.metrics import everyday_policies
 from artist.experiments.comparison.rows import comparison_rows
-from artist.experiments.comparison.runs import _check_has
 from artist.policies.table import POLICIES
 
 SMALL = Scenario(racks=1, trace="tiny-batch", backend="none")

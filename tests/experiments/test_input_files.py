@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from artist.config import Scenario
-from artist.experiments.input_files import InputFiles
+from artist.experiments.ray_worker import InputFiles
 
 
 def test_policies_in_files_and_the_mapping_beside_a_trace_are_copied(

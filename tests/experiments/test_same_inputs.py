@@ -14,7 +14,7 @@ from test_sweep import contents
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment
-from artist.experiments.same_inputs import Inputs
+from artist.experiments.resume import Inputs
 from artist.experiments.sweep import sweep
 from artist.io.shipped import resource
 

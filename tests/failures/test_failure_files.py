@@ -230,7 +230,7 @@ def test_a_copied_simulator_meets_the_same_failures(tmp_path: Path) -> None:
 
 
 def test_a_sweep_tells_two_models_apart(tmp_path: Path) -> None:
-    from artist.experiments.same_inputs import Inputs
+    from artist.experiments.resume import Inputs
 
     names = []
     for repair_s in (600, 601):
@@ -243,7 +243,7 @@ def test_a_sweep_tells_two_models_apart(tmp_path: Path) -> None:
 
 
 def test_workers_elsewhere_get_a_copy_of_the_model(tmp_path: Path) -> None:
-    from artist.experiments.input_files import InputFiles
+    from artist.experiments.ray_worker import InputFiles
 
     file = tmp_path / "mine.yaml"
     file.write_text(MACHINE)

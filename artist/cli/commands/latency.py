@@ -10,8 +10,8 @@ import typer
 
 from artist.cli import options
 from artist.cli import query_options as query
-from artist.cli.beside import Asker, ContentionModel, Neighbours, answer_beside
-from artist.cli.network_sweep import Asked, NetworkSweep, SweepFormat
+from artist.cli.co_located_jobs import Asker, CoLocatedJobs, ContentionModel, answer_beside
+from artist.cli.latency_sweep import Asked, NetworkSweep, SweepFormat
 from artist.cli.options import OverwriteFiles
 from artist.cli.output import Format, note, print_facts, print_text
 from artist.errors import ConfigError
@@ -71,7 +71,7 @@ def latency(
         "machines_per_rack": machines_per_rack,
         "gpus_per_machine": gpus_per_machine,
     }
-    neighbours = Neighbours(beside or [], contention, offset, sizes)
+    neighbours = CoLocatedJobs(beside or [], contention, offset, sizes)
     neighbours.check(elsewhere=bool(cases or sweep) or len(placement or []) != 1)
     if cases is not None:
         _answer_cases(cases, workloads, out, overwrite=overwrite)

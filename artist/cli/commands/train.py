@@ -74,7 +74,7 @@ def train(
     )
     chosen = load_scenario(scenario, {}, of_scenario)
     check_training_folder(out, resume=resume, overwrite=overwrite)
-    told = _Told(quiet=quiet)
+    told = _TrainingReport(quiet=quiet)
     try:
         with bar_of_runs(quiet=quiet, what="steps") as show:
 
@@ -116,7 +116,7 @@ def train(
         note(f"hint: artist sim --policy learned --set policy.weights={trained.weights}")
 
 
-class _Told:
+class _TrainingReport:
     """Says how far a training is, every tenth of it, where no bar does."""
 
     def __init__(self, *, quiet: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from statistics import fmean, median
 from typing import Any
 
-from artist.experiments.comparison.comparison import Comparison
+from artist.experiments.comparison.comparison_result import Comparison
 from artist.experiments.comparison.metrics import BOUND
 from artist.results.jct_parts import PARTS
 from artist.results.terms import glossary

@@ -30,7 +30,7 @@ class ContentionModel(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbours:
+class CoLocatedJobs:
     """The options of `--beside`: who, how shares are computed, on which cluster, how far apart."""
 
     texts: Sequence[str]
@@ -71,7 +71,7 @@ class Asker:
     backend: str
 
 
-def answer_beside(asks: Asker, neighbours: Neighbours, format_: Format) -> None:
+def answer_beside(asks: Asker, neighbours: CoLocatedJobs, format_: Format) -> None:
     """Print what a job loses.
 
     Raises:
