@@ -1,7 +1,7 @@
 """Our numbers next to the paper's: rows for a table and a file.
 
 A claim is judged as in `artist compare`: the paper's policy against a rival on the same seeds, and
-all claims of a figure together (Holm). The words are those of `docs/reproduction.md`.
+all claims of a figure together (Holm). The words are those of `studies/dally-paper/README.md`.
 """
 
 from __future__ import annotations

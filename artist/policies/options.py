@@ -81,7 +81,7 @@ class DallyOptions(LeaseOptions, SharingOptions):
         default="sample", description="which standard deviation a tuned timer adds"
     )
     # The Dally paper knows levels only. Backends also tell shapes of one level apart (`4+4,4+4`
-    # and `4+4,3+1,4`). docs/reproduction.md shows that claims of the paper depend on it.
+    # and `4+4,3+1,4`). studies/dally-paper/README.md shows that claims of the paper depend on it.
     moves_for: Literal["level", "shape"] = Field(
         default="level",
         description="what a job moves for when its lease ends: a better level, or also fewer "

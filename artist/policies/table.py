@@ -52,7 +52,7 @@ POLICIES = Registry(
             "dally-within-level",
             "artist.policies.dally.policy:Dally",
             "Dally whose jobs also move to a better shape inside their level",
-            f"after {DALLY}; why: docs/reproduction.md",
+            f"after {DALLY}; why: studies/dally-paper",
             {"moves_for": "shape"},
         ),
         Entry(

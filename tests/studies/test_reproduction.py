@@ -15,7 +15,7 @@ from artist.results.statistics.compare_values import compare_values
 ROOT = Path(__file__).parents[2]
 STUDY = ROOT / "studies" / "dally-paper"
 SCRIPT = STUDY / "reproduction"
-FINDINGS = ROOT / "docs" / "reproduction.md"
+FINDINGS = STUDY / "README.md"
 TABLES = STUDY / "tables.md"
 
 

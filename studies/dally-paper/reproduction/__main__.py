@@ -1,7 +1,7 @@
 """Repeat the Dally paper's evaluation, and write its two pages.
 
 `python studies/dally-paper/reproduction run` fills `results.csv`. `page` writes
-`docs/reproduction.md`, its figures and `studies/dally-paper/tables.md` from it. `make reproduction`
+`README.md`, its figures and `studies/dally-paper/tables.md` from it. `make reproduction`
 does both. `run --check` repeats some runs, `page --check` makes the pages again. Both compare the
 outcome with the files, and end with exit code 1 where they differ.
 """
@@ -26,7 +26,7 @@ from artist.io.writing import write_whole
 
 RESULTS = HERE / "results.csv"
 STUDIES = HERE / "experiments"
-FIGURES = Path("docs", "reproduction")
+FIGURES = Path("studies", "dally-paper", "figures")
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from artist.io.templates import environment
 
 TEMPLATES = HERE / "templates"
 DOCUMENTS = {
-    Path("docs", "reproduction.md"): "findings.md.j2",
+    Path("studies", "dally-paper", "README.md"): "findings.md.j2",
     Path("studies", "dally-paper", "tables.md"): "tables.md.j2",
 }
 """Pages, from the repository's root, and their templates."""
