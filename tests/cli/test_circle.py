@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from artist.cli.commands.circle import jobs_of, link_of
+from artist.cli.link_jobs import jobs_of, link_of
 from artist.errors import ArtistError, ConfigError
 from artist.network.demand.down_and_up import down_and_up
 from artist.run import open_backend
