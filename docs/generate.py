@@ -198,7 +198,7 @@ def _comment_above(lines: Sequence[str], index: int) -> str:
 
 def results() -> str:
     """The columns of every table of a run directory, and the keys of its summary."""
-    from artist.results.terms.columns import TABLES
+    from artist.results.terms.columns import TABLE_TERMS, TABLES
     from artist.results.terms.glossary import METRICS
 
     parts = [
@@ -206,7 +206,8 @@ def results() -> str:
         "Unit 1 marks a plain number. Times count from time 0 of the trace.\n",
     ]
     for name, terms in TABLES.items():
-        parts.append(f"## {name}.parquet\n\n{_terms(terms)}")
+        rows = TABLE_TERMS[name].meaning
+        parts.append(f"## {name}.parquet\n\n{rows[0].upper()}{rows[1:]}.\n\n{_terms(terms)}")
     parts.append(f"## summary.json\n\nStatistics are over finished jobs.\n\n{_terms(METRICS)}")
     return "\n".join(parts)
 

@@ -153,8 +153,8 @@ def _whole(seconds: float) -> str:
 
 def _print_parts(comparison: Comparison) -> None:
     """Of each policy: the difference of the mean JCT to the baseline, and its parts."""
-    from artist.results.jct_parts import PARTS
     from artist.results.statistics.compare_values import LESS, MORE
+    from artist.results.terms.chief_metrics import PARTS
 
     baseline, *others = comparison.variants
     rows = []

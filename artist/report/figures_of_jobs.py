@@ -5,7 +5,7 @@ histogram correspond to figures 9 and 10 of the Dally paper.
 
 `finish_time_fairness` is a job's completion time over its run time without waiting, restarts and
 communication. The waterfall says what a difference of mean completion times is made of
-(`results.jct_parts`).
+(`results.terms.chief_metrics`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from artist.report.figure import MOST_TOGETHER, Figure, Series, described, round
 from artist.report.grouping import Setting, Study
 from artist.report.quantities import HOUR, Quantity
 from artist.report.reader import Numbers, Run
-from artist.results.jct_parts import PARTS
+from artist.results.terms.chief_metrics import PARTS
 from artist.results.terms.number_text import counted
 
 ROUNDING = 1e-6

@@ -14,95 +14,15 @@ import numpy.typing as npt
 from artist.config import SIZES, Scenario
 from artist.errors import ConfigError, TraceError, shortened
 from artist.io.documents import validate
-from artist.io.reading import is_file, read_text
-from artist.report.sweep_folders import outside_grids
+from artist.io.reading import read_text
 from artist.results.run_directory import MANIFEST
+from artist.results.table_reader import read_table
+from artist.results.terms.columns import TABLE_TERMS, TABLES
 
 Numbers = npt.NDArray[np.float64]
 
-_TEXT = {
-    "jobs": ("job_id", "model"),
-    "placements": ("job_id", "level", "placement", "signature", "ended"),
-    "timeline": (),
-    "autotuner": ("level",),
-    "waits": ("job_id", "cause", "reason"),
-    "links": ("link",),
-    "circles": ("link", "job_id"),
-    "outages": ("kind", "event"),
-    "failure_sizes": (),
-    "tenant_use": ("tenant",),
-    "priorities": (),
-    "copies": (),
-    "data_use": ("region",),
-    "data_regions": ("region",),
-    "data_plan": ("number",),
-    "data_balance": ("region", "kind"),
-    "data_days": (),
-    "data_moves": ("table", "from", "to", "gain"),
-}
-_NUMBERS = {
-    "jobs": (
-        "gpus", "iterations", "arrival_s", "finish_s", "jct_s", "queue_delay_s", "run_s",
-        "ideal_s", "comm_s", "compute_s", "stalled_s", "finish_time_fairness", "preemptions",
-        "migrations",
-    ),
-    "placements": ("gpus", "start_s", "end_s", "iteration_s"),
-    "timeline": (
-        "time_s", "gpus_held", "gpus_computing", "gpus_communicating", "gpus_fragmented",
-        "jobs_running", "jobs_waiting",
-    ),
-    "autotuner": ("time_s", "gpus", "timer_s"),
-    "waits": ("start_s", "wait_s", "free_gpus_max", "left_free_s"),
-    "links": ("start_s", "end_s", "jobs", "utilisation", "demand"),
-    "circles": (
-        "time_s", "turn_s", "capacity_bytes_per_s", "score_at_random", "iteration_s", "on_circle_s",
-        "up_s", "bytes_per_s", "shift_s",
-    ),
-    "outages": ("gpus", "jobs", "lost_gpu_s"),
-    "failure_sizes": (
-        "gpus", "jobs", "run_s", "failures", "failures_expected", "training_time_ratio",
-        "lost_gpu_s",
-    ),
-    "tenant_use": ("start_s", "end_s", "gpus_held_mean", "entitled_gpus"),
-    "priorities": ("priority", "jobs", "queue_delay_mean_s"),
-    "copies": ("bytes", "start_s"),
-    "data_use": ("gpu_h",),
-    "data_regions": ("region_gpus",),
-    "data_plan": ("before", "after"),
-    "data_balance": (
-        "supply_gpu_h", "urgent_over_supply_before", "urgent_over_supply_after",
-        "demand_over_supply_before", "demand_over_supply_after",
-    ),
-    "data_days": ("day", "moved_bytes", "objective", "ratio_max"),
-    "data_moves": ("day", "size_bytes"),
-}  # fmt: skip
-# More columns of numbers if jobs compete on links.
-_CONTENDED = {
-    "jobs": ("contention_slowdown", "contention_lost_s"),
-    "placements": ("alone_iteration_s", "stalled_s"),
-}
-# Columns of numbers that a file may lack, and columns of lists of texts.
-_PERHAPS = {"jobs": ("alone_s",), "placements": ("iterations",)}
-_LISTS = {"waits": ("waited_for",), "links": ("job_ids",)}
-# Least values. Communication and losses may be less than 0 by rounding; timers may be anything.
-_POSITIVE = frozenset({
-    "gpus", "iterations", "jct_s", "ideal_s", "alone_s", "iteration_s", "alone_iteration_s",
-    "finish_time_fairness", "turn_s", "capacity_bytes_per_s", "on_circle_s",
-})  # fmt: skip
-_PERHAPS_NONE = "placements", "iterations"
-"""An interval may end no iteration; every job has some."""
-_ANY = frozenset({
-    "comm_s", "timer_s", "contention_slowdown", "contention_lost_s", "score_at_random",
-})  # fmt: skip
-_OF_CONTENDED = frozenset({"links", "circles"})
-"""Read only where jobs compete on links."""
-_OF_DATA = (
-    "data_use", "data_regions", "data_plan", "data_balance", "data_days", "data_moves",
-)  # fmt: skip
-_OPTIONAL = frozenset({
-    "autotuner", "waits", "links", "circles", "outages", "failure_sizes", "tenant_use",
-    "priorities", "copies", *_OF_DATA,
-})  # fmt: skip
+_ALWAYS = "jobs", "placements", "timeline"
+"""The tables that every run has; a report is about their rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +50,7 @@ class Run:
     jobs: Rows
     placements: Rows
     timeline: Rows
-    autotuner: Rows | None
+    autotuner: Rows | None = None
     waits: Rows | None = None
     """None: the run was made by a version of artist that did not record waits."""
     links: Rows | None = None
@@ -138,19 +58,19 @@ class Run:
     circles: Rows | None = None
     """None: no jobs took turns on links (CASSINI)."""
     outages: Rows | None = None
-    """One row per outage; None if nothing fails and no job writes checkpoints. So with the next."""
+    """One row per outage; None if nothing fails and no job writes checkpoints."""
     failure_sizes: Rows | None = None
-    """One row per size of a job."""
+    """One row per size of a job; None as `outages`."""
     tenant_use: Rows | None = None
     """None: no job has a tenant."""
     priorities: Rows | None = None
     """None: no job has a priority."""
     copies: Rows | None = None
-    """None: no run with data. So with the next two."""
+    """None, as `data_use` and `data_regions`: a run without data."""
     data_use: Rows | None = None
     data_regions: Rows | None = None
     data_plan: Rows | None = None
-    """None: the data file is part of no plan of `artist place-data`. So with the next three."""
+    """None, as the next three: the data file is part of no plan of `artist place-data`."""
     data_balance: Rows | None = None
     data_days: Rows | None = None
     data_moves: Rows | None = None
@@ -189,7 +109,7 @@ def read_runs(
     runs: dict[Path, Run] = {}
     for path in paths:
         there = find_runs(path)
-        outside = {} if there == [path] else outside_grids(there)
+        outside = {} if there == [path] else _outside_grids(there)
         for sweep, left_out in outside.items():
             there = [run for run in there if run not in left_out]
             if on_left_out:
@@ -226,6 +146,40 @@ def find_runs(path: Path) -> list[Path]:
     return runs
 
 
+def _outside_grids(folders: Sequence[Path]) -> Mapping[Path, list[Path]]:
+    """Sweep folder -> those of the run directories that its present grid does not have.
+
+    A sweep whose grid has become smaller keeps the finished runs of the former grid, and has no row
+    for them in its results. A report leaves them out too.
+    """
+    if not any(folder.parent.name == "runs" for folder in folders):
+        return {}
+    from artist.experiments.sweep import EXPERIMENT  # most reports are of single runs
+
+    of_sweeps: dict[Path, list[Path]] = {}
+    for folder in folders:
+        sweep = folder.parent.parent
+        if folder.parent.name == "runs" and (sweep / EXPERIMENT).is_file():
+            of_sweeps.setdefault(sweep, []).append(folder)
+    outside = {
+        sweep: _outside_grid(sweep / EXPERIMENT, inside) for sweep, inside in of_sweeps.items()
+    }
+    return {sweep: left_out for sweep, left_out in outside.items() if left_out}
+
+
+def _outside_grid(file: Path, folders: Sequence[Path]) -> list[Path]:
+    from artist.experiments.experiment import Experiment, runs
+
+    try:
+        experiment = Experiment.model_validate_json(read_text(file))
+        ids = {run.id for run in runs(experiment)}
+    except (ConfigError, ValueError, RecursionError):
+        return []  # damaged, or of another version of artist: nothing is known of its grid
+    left_out = [folder for folder in folders if folder.name not in ids]
+    # Another version of artist names runs in another way.
+    return left_out if len(left_out) < len(folders) else []
+
+
 def read_run(path: Path) -> Run:
     """Read one run directory.
 
@@ -241,20 +195,17 @@ def read_run(path: Path) -> Run:
         scenario = {key: value for key, value in scenario.items() if key not in SIZES}
     _check_scenario(scenario, path / MANIFEST)
     contended = _contended(scenario)
-    names = [name for name in _TEXT if contended or name not in _OF_CONTENDED]
-    tables = {name: _read_rows(path, name, contended=contended) for name in names}
-    jobs, placements, timeline = (tables[name] for name in ("jobs", "placements", "timeline"))
-    assert jobs is not None and placements is not None and timeline is not None
-    for name, rows in (("jobs", jobs), ("placements", placements), ("timeline", timeline)):
-        if not rows.count:
-            raise TraceError(f"{path / name}.parquet: has no rows, so there is nothing to plot")
+    always = [_rows_to_plot(path, name, contended=contended) for name in _ALWAYS]
+    jobs, placements, timeline = always
+    sometimes = {
+        name: _rows(path, name, contended=contended)
+        for name, term in TABLE_TERMS.items()
+        if term.is_read_by("report")
+        and name not in _ALWAYS
+        and (contended or term.when != "contention")
+    }
     summary = _read_json(path / "summary.json")
-    run = Run(
-        str(path), scenario, manifest, summary, jobs, placements, timeline,
-        tables["autotuner"], tables["waits"], tables.get("links"), tables.get("circles"),
-        tables["outages"], tables["failure_sizes"], tables["tenant_use"], tables["priorities"],
-        tables["copies"], *(tables[name] for name in _OF_DATA),
-    )  # fmt: skip
+    run = Run(str(path), scenario, manifest, summary, jobs, placements, timeline, **sometimes)
     if run.metric("gpus") < 1:
         raise TraceError(f"{path}/summary.json: gpus should be 1 or more, got {run.metric('gpus')}")
     return run
@@ -296,74 +247,28 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     return data
 
 
-def _read_rows(folder: Path, name: str, *, contended: bool = False) -> Rows | None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path = folder / f"{name}.parquet"
-    if not path.exists() and name in _OPTIONAL:
+def _rows(folder: Path, name: str, *, contended: bool) -> Rows | None:
+    """The columns of a table that a report shows; None if the run has no such rows."""
+    table = read_table(folder, name, "report", contended=contended)
+    if table is None:
         return None
-    lists = _LISTS.get(name, ())
-    needed = (*_NUMBERS[name], *(_CONTENDED.get(name, ()) if contended else ()))
-    wanted = (*_TEXT[name], *needed, *lists)
-    if path.exists() and not is_file(path):  # on a pipe Arrow would wait forever
-        raise TraceError(f"{path}: cannot be read (not a file)")
-    try:
-        file = pq.ParquetFile(path)
-        missing = [column for column in wanted if column not in file.schema_arrow.names]
-        # A policy that kept no such rows writes a file without columns.
-        if missing and name in _OPTIONAL and not file.metadata.num_rows:
-            return None
-        if missing:
-            raise TraceError(f"{path}: lacks the column {missing[0]!r}")
-        numbers = [*needed]
-        numbers += [c for c in _PERHAPS.get(name, ()) if c in file.schema_arrow.names]
-        table = file.read(columns=[*_TEXT[name], *numbers, *lists])
-    except (OSError, ValueError, pa.ArrowException) as cause:
-        reason = str(cause).splitlines()[0] if str(cause) else type(cause).__name__
-        raise TraceError(
-            f"{path}: cannot be read as Parquet ({reason}); simulate the run again"
-        ) from cause
-    text = {column: _texts(table[column], path, column) for column in _TEXT[name]}
-    return Rows(
-        text,
-        {
-            column: _numbers(table[column], path, column, least_0=(name, column) == _PERHAPS_NONE)
-            for column in numbers
-        },
-        table.num_rows,
-        {column: _text_lists(table[column], path, column) for column in lists},
-    )
+    text: dict[str, list[str]] = {}
+    lists: dict[str, list[list[str]]] = {}
+    numbers: dict[str, Numbers] = {}
+    for term in TABLES[name]:
+        if term.name not in table.column_names:
+            continue
+        if term.type == "text":
+            text[term.name] = table[term.name].to_pylist()
+        elif term.type == "texts":
+            lists[term.name] = table[term.name].to_pylist()
+        else:
+            numbers[term.name] = np.asarray(table[term.name].to_numpy(), dtype=np.float64)
+    return Rows(text, numbers, table.num_rows, lists)
 
 
-def _texts(column: Any, path: Path, name: str) -> list[str]:
-    try:
-        return [str(value) for value in column.to_pylist()]
-    except ValueError as cause:
-        raise TraceError(f"{path}: the column {name!r} should hold text") from cause
-
-
-def _text_lists(column: Any, path: Path, name: str) -> list[list[str]]:
-    try:
-        return [[str(value) for value in values or ()] for values in column.to_pylist()]
-    except (TypeError, ValueError) as cause:
-        raise TraceError(f"{path}: the column {name!r} should hold lists") from cause
-
-
-def _numbers(column: Any, path: Path, name: str, *, least_0: bool = False) -> Numbers:
-    try:
-        values = np.asarray(column.to_numpy(), dtype=np.float64)
-    except (TypeError, ValueError) as cause:
-        raise TraceError(f"{path}: the column {name!r} should hold numbers") from cause
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise TraceError(f"{path}: the column {name!r} has no number in row {row}")
-    positive = name in _POSITIVE and not least_0
-    bad = values <= 0 if positive else values < 0
-    if name not in _ANY and bad.any():
-        row = int(np.argmax(bad))
-        expected = "more than 0" if positive else "0 or more"
-        raise TraceError(
-            f"{path}: the column {name!r} holds {values[row]:g} in row {row}, expected {expected}"
-        )
-    return values
+def _rows_to_plot(folder: Path, name: str, *, contended: bool) -> Rows:
+    rows = _rows(folder, name, contended=contended)
+    if rows is None or not rows.count:
+        raise TraceError(f"{folder / name}.parquet: has no rows, so there is nothing to plot")
+    return rows

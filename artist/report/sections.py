@@ -245,8 +245,8 @@ def _days(days: Rows) -> list[list[str]]:
 
 def _moves(moves: Rows) -> list[list[str]]:
     """The largest gains first; then moves together with others, in the order of the plan."""
-    gains = [float(text) if text != "None" else np.nan for text in moves.text["gain"]]
-    order = np.argsort(-np.array(gains), kind="stable")[:MOVES]  # NaN comes last
+    gains = moves["gain"]
+    order = np.argsort(-gains, kind="stable")[:MOVES]  # NaN comes last
     rows = []
     for row in order.tolist():
         name, source, target = (moves.text[column][row] for column in ("table", "from", "to"))

@@ -1,13 +1,15 @@
-"""What decides a result though no table shows it, as sentences for below the table."""
+"""Caveats of a result: what decides it though no table shows it, as sentences below the table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from artist.errors import shortened
 from artist.results.metrics import Table
+from artist.results.statistics.sorted_values import percentile
 from artist.results.terms.number_text import counted, percent, short
 
 FREE_PREEMPTIONS = "Preemptions cost nothing here; --set restart_s=SECONDS gives them a cost."
@@ -59,4 +61,55 @@ def last_job_sentence(jobs: Table, makespan_s: float) -> str:
         f"Job {jobs['job_id'][last]} ({jobs['model'][last]}, "
         f"{counted(int(jobs['gpus'][last]), 'GPU')}) finished last. Its run is "
         f"{percent(ran_s / makespan_s)} % of the makespan, and {times} alone."
+    )
+
+
+# -- run times that the trace records ------------------------------------------------
+#
+# A recorded run time counts as compute time, and a run adds communication. Communication is a share
+# of the compute time, whatever step it is cut into. So a model that hardly computes runs many times
+# as long as recorded.
+
+MUCH_LONGER = 10.0
+"""A job that runs more than this many times as long as recorded deserves a warning. Chosen: no job
+of the shipped traces comes near it."""
+
+
+class RunToRecorded(NamedTuple):
+    """`run_s / ideal_s` of the jobs: the median, the largest, and the job and model of that."""
+
+    median: float
+    largest: float
+    job: str
+    model: str
+
+    @property
+    def much(self) -> bool:
+        """Whether the largest is beyond what communication explains."""
+        return self.largest > MUCH_LONGER
+
+    def sentence(self) -> str:
+        """What it means, in one sentence."""
+        text = (
+            f"Jobs run {short(self.median)} x their recorded time (median), "
+            f"{short(self.largest)} x at most (job {shortened(self.job)}, {shortened(self.model)})"
+        )
+        if not self.much:
+            return f"{text}."
+        return (
+            f"{text}: the recorded time counts as compute time, and communication is added as the "
+            "model's share of it; check the job's model (--models), its GPUs and the fabric, or "
+            "state its iterations and compute_s."
+        )
+
+
+def run_to_recorded(jobs: Table) -> RunToRecorded:
+    """Compare the run times of jobs whose `ideal_s` is a recorded time; of equals the first job."""
+    ratios = np.asarray(jobs["run_s"]) / np.asarray(jobs["ideal_s"])
+    most = int(np.argmax(ratios))
+    return RunToRecorded(
+        percentile(ratios, 50),
+        float(ratios[most]),
+        str(jobs["job_id"][most]),
+        str(jobs["model"][most]),
     )

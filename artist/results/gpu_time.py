@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.engine.rows import HELD, RE_RATED, Rows
-from artist.results.statistics.order import rising
+from artist.results.statistics.sorted_values import rising
 from artist.units import TICKS_PER_S, Tick
 
 Ticks = npt.NDArray[np.int64]

@@ -16,8 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-import numpy as np
-
 from artist.cluster.links import Link
 from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import shape
@@ -28,6 +26,7 @@ from artist.network.models.queues import ETA
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.turns_of_run import TurnTaken
 from artist.results.metrics import Table, seconds_column
+from artist.results.terms.columns import typed
 from artist.units import GIB, TICKS_PER_S, Tick
 from artist.workload.job import Job
 
@@ -68,18 +67,17 @@ def link_table(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> Table:
         x.link.capacity_gib_per_s * GIB * span_s
         for x, span_s in zip(intervals, length_s, strict=True)
     ]
-    return {
+    columns: Table = {
         "link": [f"{x.link.level} {x.link.unit} {x.link.direction}" for x in intervals],
         "start_s": seconds_column([x.start for x in intervals]),
         "end_s": seconds_column([x.end for x in intervals]),
-        "jobs": np.array([len(x.handles) for x in intervals], dtype=np.int32),
+        "jobs": [len(x.handles) for x in intervals],
         "job_ids": [[jobs[handle].id for handle in x.handles] for x in intervals],
-        "bytes": np.array(sent, dtype=np.float64),
-        "utilisation": np.array(
-            [x / most for x, most in zip(sent, carried, strict=True)], dtype=np.float64
-        ),
-        "demand": np.array([_demand(x, fair_queued) for x in intervals], dtype=np.float64),
+        "bytes": sent,
+        "utilisation": [x / most for x, most in zip(sent, carried, strict=True)],
+        "demand": [_demand(x, fair_queued) for x in intervals],
     }
+    return typed("links", columns)
 
 
 def _demand(interval: _Interval, fair_queued: frozenset[str]) -> float:
@@ -154,9 +152,10 @@ def _intervals(
 
 def turn_table(taken: Sequence[TurnTaken], jobs: Sequence[Job]) -> Table:
     """When jobs took turns on links: a row per job and interval with one rate of corrections."""
-    return {
+    columns: Table = {
         "job_id": [jobs[x.handle].id for x in taken],
         "start_s": seconds_column([x.start for x in taken]),
         "end_s": seconds_column([x.end for x in taken]),
-        "corrections_per_min": np.array([x.corrections_per_min for x in taken], dtype=np.float64),
+        "corrections_per_min": [x.corrections_per_min for x in taken],
     }
+    return typed("turns", columns)

@@ -1,6 +1,6 @@
 """From the engine's rows to tables and a summary.
 
-The formulas are in `columns.py` (tables) and `glossary.py` (summary). All numbers are computed
+The formulas are in `terms/tables.tsv` and `terms/metrics.tsv`. All numbers are computed
 after the simulation, from its rows. Times are seconds.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,8 @@ from artist.engine.rows import EndReason, PlacementRow, Rows
 from artist.results.fragmentation import fragmented_gpus
 from artist.results.gpu_time import gpu_time, gpus_over_time, lost_ticks
 from artist.results.lower_bound import makespan_bound
-from artist.results.statistics.order import percentile, rising
+from artist.results.statistics.sorted_values import percentile, rising
+from artist.results.terms.columns import typed
 from artist.units import TICKS_PER_S
 
 Column: TypeAlias = "npt.NDArray[Any] | list[Any]"
@@ -29,6 +31,16 @@ Table: TypeAlias = dict[str, Column]
 """Column name -> values. All columns have one length."""
 
 SECONDS_PER_HOUR = 3600.0
+
+
+class Additions(NamedTuple):
+    """What failures, tenants and the like add to a result, where a run has them."""
+
+    summary: Mapping[str, Any] = MappingProxyType({})
+    job_columns: Mapping[str, Column] = MappingProxyType({})
+    placement_columns: Mapping[str, Column] = MappingProxyType({})
+    tables: Mapping[str, Table] = MappingProxyType({})
+
 
 # After these ends the same job goes on with the same GPUs: the placement does not end.
 _CONTINUES = frozenset({EndReason.RE_RATED, EndReason.HELD})
@@ -44,22 +56,22 @@ def job_table(
 ) -> Table:
     """One row per finished job, in the order of arrival.
 
-    `alone_s` (`alone.py`) has a value per handle. Without it its columns are left out. So is what
-    jobs lost to each other, unless they are `contended`.
+    `alone_s` (`isolated_run_time.py`) has a value per handle. Without it, its columns are left out.
+    The columns of what jobs lost to each other are there if jobs are `contended`.
     """
     jobs = sorted(rows.jobs, key=lambda row: row.handle)
     parts = _parts(rows.placements, {row.handle: row.job.compute_s for row in jobs})
     jct = seconds_column([row.finish - row.arrival for row in jobs])
     ideal = np.array([row.job.ideal_s for row in jobs])
     job_parts = [parts[row.handle] for row in jobs]
-    table: Table = {
+    columns: Table = {
         "job_id": [row.job.id for row in jobs],
         "user": [row.job.user for row in jobs],
         "model": [row.job.model for row in jobs],
-        "gpus": np.array([row.job.gpus for row in jobs], dtype=np.int32),
-        "gpus_min": np.array([row.job.gpus_min for row in jobs], dtype=np.int32),
-        "gpus_max": np.array([row.job.gpus_max for row in jobs], dtype=np.int32),
-        "iterations": np.array([row.job.iterations for row in jobs], dtype=np.int64),
+        "gpus": [row.job.gpus for row in jobs],
+        "gpus_min": [row.job.gpus_min for row in jobs],
+        "gpus_max": [row.job.gpus_max for row in jobs],
+        "iterations": [row.job.iterations for row in jobs],
         "arrival_s": seconds_column([row.arrival for row in jobs]),
         "start_s": seconds_column([row.start for row in jobs]),
         "finish_s": seconds_column([row.finish for row in jobs]),
@@ -69,15 +81,16 @@ def job_table(
         "ideal_s": ideal,
         "finish_time_fairness": jct / ideal,
         **_alone(jct, None if alone_s is None else [alone_s[row.handle] for row in jobs]),
-        "compute_s": np.array([part.compute_s for part in job_parts]),
-        "comm_s": np.array([part.comm_s for part in job_parts]),
+        "compute_s": [part.compute_s for part in job_parts],
+        "comm_s": [part.comm_s for part in job_parts],
         "stalled_s": seconds_column([part.stalled for part in job_parts]),
         "lost_s": seconds_column([part.lost for part in job_parts]),
-        "preemptions": np.array([row.preemptions for row in jobs], dtype=np.int32),
-        "migrations": np.array([row.migrations for row in jobs], dtype=np.int32),
+        "preemptions": [row.preemptions for row in jobs],
+        "migrations": [row.migrations for row in jobs],
         "source": ["|".join(sorted(part.sources)) for part in job_parts],
         **(_lost_to_others(job_parts) if contended else {}),
     }
+    table = typed("jobs", columns)
     for name in dict.fromkeys(name for row in jobs for name in row.job.hints):
         table[name] = [row.job.hints.get(name) for row in jobs]
     return table
@@ -108,22 +121,23 @@ def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Ta
     different = dict.fromkeys(row.placement for row in placements)
     texts = {placement: placement_text(tree, placement) for placement in different}
     signatures = {placement: signature(tree, placement) for placement in different}
-    return {
+    columns: Table = {
         "job_id": [job_ids[row.handle] for row in placements],
-        "gpus": np.array([row.placement.gpus for row in placements], dtype=np.int32),
+        "gpus": [row.placement.gpus for row in placements],
         "level": [tree.levels[row.tier].name for row in placements],
         "signature": [signatures[row.placement] for row in placements],
         "placement": [texts[row.placement] for row in placements],
         "start_s": seconds_column([row.start for row in placements]),
         "end_s": seconds_column([row.end for row in placements]),
-        "iterations": np.array([row.iterations for row in placements], dtype=np.int64),
-        "iteration_s": np.array([row.iteration_s for row in placements]),
-        "alone_iteration_s": np.array([row.alone_iteration_s for row in placements]),
+        "iterations": [row.iterations for row in placements],
+        "iteration_s": [row.iteration_s for row in placements],
+        "alone_iteration_s": [row.alone_iteration_s for row in placements],
         "stalled_s": seconds_column([row.stalled for row in placements]),
         "lost_s": seconds_column([row.lost for row in placements]),
         "source": [row.source for row in placements],
         "ended": [row.ended for row in placements],
     }
+    return typed("placements", columns)
 
 
 def timeline_table(rows: Rows, tree: ClusterTree, *, failing: bool = False) -> Table:
@@ -177,7 +191,7 @@ def summarise(
     jobs_total: int,
     constant_share: Callable[[str], float] = lambda _model: 0.0,
 ) -> dict[str, Any]:
-    """The statistics of a run, over finished jobs. `glossary.py` explains the keys.
+    """The statistics of a run, over finished jobs. `terms/metrics.tsv` explains the keys.
 
     `constant_share` gives the least comm ratio of a model on several GPUs (`lower_bound.py`).
     """
@@ -225,7 +239,7 @@ def _kept(rows: Rows) -> Mapping[str, float]:
     """
     compute_s = {row.handle: row.job.compute_s for row in rows.jobs}
     comm_s = computing_s = 0.0
-    vain = 0
+    wasted = 0
     for row, lost in zip(rows.placements, lost_ticks(rows), strict=True):
         kept = row.end - row.start - row.stalled - lost
         # The part of the kept time in which the job wrote checkpoints.
@@ -234,12 +248,12 @@ def _kept(rows: Rows) -> Mapping[str, float]:
         share = min(compute_s[row.handle] / row.pace_s, 1.0)
         comm_s += kept_s * (1.0 - share - saving)
         computing_s += kept_s * share
-        vain += row.stalled + lost + round(kept * saving)
+        wasted += row.stalled + lost + round(kept * saving)
     count = len(rows.jobs)
     return {
         "comm_kept_mean_s": comm_s / count,
         "compute_kept_mean_s": computing_s / count,
-        "preemption_time_mean_s": vain / TICKS_PER_S / count,
+        "preemption_time_mean_s": wasted / TICKS_PER_S / count,
     }
 
 
@@ -312,7 +326,7 @@ def _fairness(jobs: Table) -> Mapping[str, float]:
 
 
 def _contention(jobs: Table) -> Mapping[str, float]:
-    """What jobs lost to each other; nothing if nobody could."""
+    """What jobs lost to each other; nothing if they could not."""
     if "contention_slowdown" not in jobs:
         return {}
     slowdown = np.asarray(jobs["contention_slowdown"])

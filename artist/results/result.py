@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,32 @@ from artist.results.metrics import Table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class LazyTables(Mapping[str, Table]):
+    """Tables by name: those that are there, then those that are still to be computed."""
+
+    def __init__(
+        self, there: Mapping[str, Table], later: Mapping[str, Callable[[], Table]]
+    ) -> None:
+        self._there = dict(there)
+        self._later = dict(later)
+        self._names = tuple(dict.fromkeys((*there, *later)))
+
+    def __getitem__(self, name: str) -> Table:
+        if name not in self._there:
+            self._there[name] = self._later[name]()
+            del self._later[name]
+        return self._there[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,15 +68,11 @@ class Result:
 
     def __repr__(self) -> str:
         """One line: what ran, and what came out."""
-        from artist.results.notebook import short_text
-
-        return short_text(self)
+        return _short_text(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: a small table of the summary, below the run's setting."""
-        from artist.results.notebook import html_table
-
-        return html_table(self)
+        return _html_table(self)
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
@@ -77,7 +100,7 @@ class Result:
         Raises:
             UnknownNameError: the run has no table of that name.
         """
-        from artist.results.arrow_tables import arrow_table
+        from artist.results.table_files import arrow_table
 
         if name not in self.tables:
             raise UnknownNameError(
@@ -97,3 +120,64 @@ class Result:
 
         check_target(Path(out), overwrite=overwrite)
         write_run(self, Path(out), ["artist.Result.save"], overwrite=overwrite)
+
+
+# -- how a result shows itself -------------------------------------------------------
+
+_SETTING = ("policy", "trace", "cluster", "jobs_total", "calibration", "fabric_changes", "seed")
+
+# `cluster` and `fabric_changes` contain these.
+_REPEATED = ("racks", "machines_per_rack", "gpus_per_machine", "tree", "fabric_options")
+
+
+def _short_text(result: Result) -> str:
+    """What ran and what came out, in one line.
+
+    `<Result: dally on tiny-poisson, 64 GPUs, 20 jobs: makespan 41,230 s, mean JCT 9,876 s>`
+    """
+    summary = result.summary
+    what = f"{summary['policy']} on {summary['trace']}, {summary['gpus']:,} GPUs"
+    jobs = f"{summary['jobs_total']:,} jobs"
+    times = f"makespan {summary['makespan_s']:,.0f} s, mean JCT {summary['jct_mean_s']:,.0f} s"
+    return f"<Result: {what}, {jobs}: {times}>"
+
+
+def _html_table(result: Result) -> str:
+    """The setting of a run and its main statistics with units, as HTML without scripts or styles.
+
+    Whatever a name holds, it is text.
+    """
+    from artist.results.terms.chief_metrics import OF_A_RESULT
+
+    shown = [name for name in OF_A_RESULT if name in result.summary]
+    rows = "".join(_html_row(name, result.summary[name]) for name in shown)
+    return (
+        f"<table><caption>{_setting(result)}</caption>"
+        f"<thead><tr><th>statistic</th><th>value</th><th>unit</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+    )
+
+
+def _setting(result: Result) -> str:
+    """The settings of the run in words: the main ones, then what else its scenario gives."""
+    known: Mapping[str, Any] = {**result.summary, "fabric": result.scenario.own_fabric}
+    named = {
+        name: known[name] for name in (*_SETTING, "fabric") if known.get(name) not in ("", None)
+    }
+    given = {
+        name: value
+        for name, value in result.scenario.model_dump(exclude_unset=True).items()
+        if name not in named and name not in _REPEATED
+    }
+    return html.escape("; ".join(f"{name}: {value}" for name, value in {**named, **given}.items()))
+
+
+def _html_row(name: str, value: float) -> str:
+    from artist.results.terms import glossary
+    from artist.results.terms.number_text import plain
+
+    term = glossary.find(name)
+    unit, meaning = (term.unit, term.meaning) if term else ("", "")
+    text = plain(value)
+    named = f'<td title="{html.escape(meaning)}">{html.escape(name)}</td>'
+    return f"<tr>{named}<td>{text}</td><td>{html.escape(unit)}</td></tr>"

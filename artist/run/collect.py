@@ -14,19 +14,18 @@ from artist.errors import PolicyError
 from artist.garbage_collector import many_objects
 from artist.io.digests import sha256
 from artist.policies.lease_and_tables import tables_of
-from artist.results.alone import alone_seconds
-from artist.results.failures.told import NOTHING_TOLD
-from artist.results.lazy_tables import LazyTables
+from artist.results.isolated_run_time import isolated_seconds
 from artist.results.metrics import (
+    Additions,
     Table,
     job_table,
     placement_table,
     summarise,
     timeline_table,
 )
-from artist.results.result import Result
-from artist.results.tenants.accounts import accounts
-from artist.results.waiting.stays import Facts, facts
+from artist.results.result import LazyTables, Result
+from artist.results.tenant_tables import tenant_additions
+from artist.results.waiting.stays import WaitInputs, wait_inputs
 from artist.run.hardware import build_calibration, build_fabric
 from artist.run.prepare import Prepared
 from artist.workload.tenants import load_tenants
@@ -49,7 +48,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     calibration = prepared.calibration
     if len(rows.jobs) != len(trace.jobs):
         raise PolicyError(f"{scenario.policy} finished {len(rows.jobs)} of {len(trace.jobs)} jobs")
-    # Counted before `alone_seconds` asks for more estimates: these are the simulation's own.
+    # Counted before `isolated_seconds` asks for more estimates: these are the simulation's own.
     work = {
         "latency_queries": estimates.queries,
         "latency_backend_calls": estimates.distinct,
@@ -58,20 +57,21 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     store_hits = estimates.store_hits
     rates = prepared.network.alone
     contended = scenario.contention != "none"
-    jobs = job_table(rows, alone_seconds(trace.jobs, tree, rates.alone), contended=contended)
+    jobs = job_table(rows, isolated_seconds(trace.jobs, tree, rates.alone), contended=contended)
     failing = prepared.failures is not None
     timeline = timeline_table(rows, tree, failing=failing)
     job_ids = [job.id for job in trace.jobs]
-    told = NOTHING_TOLD
+    failures = Additions()
     if prepared.failures is not None:
-        from artist.results.failures.tables import told_of_failures
+        from artist.results.failure_tables import failure_additions
 
-        told = told_of_failures(rows, prepared.failures.hazard, job_ids)
-    jobs |= told.job_columns
+        failures = failure_additions(rows, prepared.failures.hazard, job_ids)
+    jobs |= failures.job_columns
     own_tables = tables_of(prepared.policy, scenario.policy)
     tenants = load_tenants(scenario.tenants)
-    account = accounts(rows, trace.jobs, jobs, tree.gpus, tenants, own_tables.get("queue", {}))
-    jobs |= account.columns
+    queue = own_tables.get("queue", {})
+    accounts = tenant_additions(rows, trace.jobs, jobs, tree.gpus, tenants, queue)
+    jobs |= accounts.job_columns
     summary = {
         "policy": scenario.policy,
         "trace": trace.name,
@@ -80,8 +80,8 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         **_fabric_changes(scenario),
         **({"contention": scenario.contention} if contended else {}),
         **summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share),
-        **told.summary,
-        **account.metrics,
+        **failures.summary,
+        **accounts.summary,
         **({} if prepared.gate is None else prepared.gate.summary()),
         **work,
         "wall_s": wall_s,
@@ -90,18 +90,18 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     }
     tables: dict[str, Table] = {
         "jobs": jobs,
-        "placements": placement_table(rows, tree, job_ids) | told.placement_columns,
+        "placements": {**placement_table(rows, tree, job_ids), **failures.placement_columns},
         "timeline": timeline,
     }
-    tables.update(account.tables)
+    tables.update(accounts.tables)
     tables.update(own_tables)
-    tables.update(told.tables)
+    tables.update(failures.tables)
     tables.update(_tables_of_parts(prepared, links=links))
-    run_facts = facts(rows, tree.gpus, trace.jobs)
+    inputs = wait_inputs(rows, tree.gpus, trace.jobs)
     return Result(
         scenario=scenario,
         summary=summary,
-        tables=LazyTables(tables, {"waits": partial(_waits, run_facts)}),
+        tables=LazyTables(tables, {"waits": partial(_waits, inputs)}),
         inputs={
             "trace": trace.digest,
             **_link_digests(prepared.fabric, calibration),
@@ -120,10 +120,9 @@ def _tables_of_parts(prepared: Prepared, *, links: bool) -> dict[str, Table]:
     jobs, turns = prepared.trace.jobs, prepared.network.turns.taken
     tables: dict[str, Table] = {}
     if prepared.data is not None:
-        from artist.results.data.plan import plan_tables
-        from artist.results.data.tables import told_of_data
+        from artist.results.data_tables import data_tables, plan_tables
 
-        tables.update(told_of_data(rows, tree, jobs, prepared.data))
+        tables.update(data_tables(rows, tree, jobs, prepared.data))
         tables.update(plan_tables(prepared.scenario.data))
     if links:
         from artist.results.links import link_table
@@ -136,11 +135,11 @@ def _tables_of_parts(prepared: Prepared, *, links: bool) -> dict[str, Table]:
     return tables
 
 
-def _waits(run_facts: Facts) -> Table:
+def _waits(inputs: WaitInputs) -> Table:
     """Why jobs waited. Only runs that are asked for it load it."""
     from artist.results.waiting.waits import wait_table
 
-    return wait_table(run_facts)
+    return wait_table(inputs)
 
 
 def link_digests(scenario: Scenario) -> Mapping[str, str]:

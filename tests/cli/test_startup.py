@@ -42,7 +42,7 @@ def test_a_run_without_network_loads_nothing_that_it_does_not_need(tmp_path, pol
     idle = idle | {"artist.trace.foreign.assemble", "artist.estimates.layer_wise"}
     idle = idle | {"artist.network.demand.traffic", "artist.network.models.patterns"}
     idle = idle | {"artist.estimates.cache", "artist.cluster.cluster_file"}
-    # NumPy imports it for `np.unique` and `np.percentile` (`artist/results/statistics/order.py`).
+    # NumPy imports it for `np.unique` and `np.percentile` (`results/statistics/sorted_values.py`).
     idle = idle | {"numpy.ma"}
     assert sorted(idle.intersection(told["modules"])) == []
 
@@ -50,7 +50,7 @@ def test_a_run_without_network_loads_nothing_that_it_does_not_need(tmp_path, pol
 def test_a_named_command_loads_no_other(tmp_path) -> None:
     told = after("explain", "jct_mean_s", home=tmp_path)
     loaded = {name for name in told["modules"] if name.startswith("artist.cli.")}
-    names = ("main", "interruption", "output", "plain_command", "streams", "explained_names")
+    names = ("main", "interruption", "output", "plain_command", "streams")
     inner = ("commands", "commands.explain")
     assert loaded == {f"artist.cli.{name}" for name in names + inner}
 

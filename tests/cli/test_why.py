@@ -188,8 +188,8 @@ def test_a_folder_of_runs_is_no_run(artist, tiny: Path) -> None:
         ("waits", lambda frame: frame.assign(cause=3), "'cause' should hold text"),
         ("waits", lambda frame: frame.assign(waited_for="4"), "'waited_for' should hold lists of"),
         ("waits", lambda frame: frame.assign(reason=None), "'reason' should hold text"),
-        ("placements", lambda frame: frame.assign(gpus=0), "'gpus' holds 0, expected more than 0"),
-        ("jobs", lambda frame: frame.assign(jct_s=float("inf")), "'jct_s' holds inf, expected"),
+        ("placements", lambda frame: frame.assign(gpus=0), "'gpus' holds 0 in row 0, expected"),
+        ("jobs", lambda frame: frame.assign(jct_s=float("inf")), "'jct_s' has no number in row 0"),
         ("jobs", lambda frame: frame.iloc[:0], "unknown job '18'"),
     ],
 )

@@ -31,8 +31,8 @@ def test_every_column_and_every_key_is_explained() -> None:
     result = artist.simulate(scenario, cache=False, links=True)
     tables = {name: list(columns) for name, columns in result.tables.items()}
     tables["copies"] = [term.name for term in TABLES["copies"]]  # only with data: tests/data
-    # Only where jobs take turns: tests/policies/cassini/test_wrapper.py.
-    tables["turns"] = [term.name for term in TABLES["turns"]]
+    for name in ("turns", "circles"):
+        tables[name] = [term.name for term in TABLES[name]]  # tests/policies/cassini
     for name in ("tenants", "tenant_use", "priorities", "queue", "passes"):
         tables[name] = [term.name for term in TABLES[name]]  # tests/results/test_tenants.py
     for name in (name for name in TABLES if name.startswith("data_")):

@@ -13,7 +13,7 @@ from support import cluster, job, on
 from artist.cluster.tree import regular
 from artist.contract import Checkpoint
 from artist.failures.checkpoints import daly_interval_s, daly_ratio, young_interval_s
-from artist.results.failures.tables import JobCosts, job_costs, size_table
+from artist.results.failure_tables import JobCosts, job_costs, size_table
 from artist.units import ticks
 
 

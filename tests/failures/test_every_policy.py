@@ -18,7 +18,7 @@ from artist.contract import Policy
 from artist.engine.rows import FAILED, FINISHED, Rows
 from artist.policies.learned.policy import SHIPPED
 from artist.policies.table import POLICIES as TABLE
-from artist.results.failures.tables import job_costs
+from artist.results.failure_tables import job_costs
 from artist.results.gpu_time import gpu_time, lost_ticks
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy

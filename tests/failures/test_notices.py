@@ -15,7 +15,7 @@ from artist.contract import Outage as Cause
 from artist.engine.rows import EndReason
 from artist.errors import ConfigError, PolicyError
 from artist.failures.model_file import load_failures
-from artist.results.failures.tables import outage_table
+from artist.results.failure_tables import outage_table
 
 WORK = Cause("machine", 0, 30 * S, failed=False)
 

@@ -32,7 +32,7 @@ from artist.report.grouping import Setting, Study, group, slugs
 from artist.report.page import figures
 from artist.report.quantities import Quantity
 from artist.report.reader import Rows, Run, read_runs
-from artist.results.jct_parts import PARTS
+from artist.results.terms.chief_metrics import PARTS
 
 
 def run_of(**columns: list[float]) -> Run:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.results import arrow_tables
-from artist.results.arrow_tables import arrow_table
+from artist.results import table_files
+from artist.results.table_files import arrow_table
 
 BIG = 2**63
 
@@ -67,6 +67,6 @@ def test_hints_of_mixed_types_become_text(values) -> None:
 
 
 def test_texts_too_long_for_one_array_are_left_to_pyarrow(monkeypatch) -> None:
-    monkeypatch.setattr(arrow_tables, "_MOST_BYTES", 3)
-    monkeypatch.setattr(arrow_tables, "_anything", lambda values: pa.array(["left", "to"]))
+    monkeypatch.setattr(table_files, "_MOST_BYTES", 3)
+    monkeypatch.setattr(table_files, "_anything", lambda values: pa.array(["left", "to"]))
     assert arrow_table({"x": ["ab", "cd"]})["x"].to_pylist() == ["left", "to"]

@@ -13,7 +13,7 @@ from artist.errors import BackendError
 from artist.estimates.query import Estimate
 from artist.network.rates.iteration_time_alone import AloneRates
 from artist.policies.classic import Classic, ClassicOptions
-from artist.results.alone import alone_seconds
+from artist.results.isolated_run_time import isolated_seconds
 from artist.results.metrics import job_table, summarise, timeline_table, weighted_percentile
 from artist.workload.job import Job
 
@@ -95,7 +95,7 @@ def test_fairness_against_a_run_alone_has_communication() -> None:
     jobs = [Job("wide", 0, 4, "m", 5, 1.0), Job("thin", 1, 1, "m", 4, 1.0)]
     rates = AloneRates(TREE, lambda _, shape: Estimate(200 if depth(shape) else 100, 100, "hand"))
     rows = run(*jobs)[0]
-    table = job_table(rows, alone_seconds(jobs, TREE, rates.alone))
+    table = job_table(rows, isolated_seconds(jobs, TREE, rates.alone))
     assert table["alone_s"].tolist() == [10, 4]
     assert table["finish_time_fairness_alone"].tolist() == [1, 13 / 4]
     summary = summarise(rows, TREE, table, timeline_table(rows, TREE), len(jobs))
@@ -108,7 +108,7 @@ def test_a_backend_that_lacks_a_placement_leaves_the_column_out() -> None:
         raise BackendError("not recorded")
 
     jobs = [Job("wide", 0, 4, "m", 5, 1.0)]
-    assert alone_seconds(jobs, TREE, lacks) is None
+    assert isolated_seconds(jobs, TREE, lacks) is None
     _, table, summary = run(*jobs)
     assert "alone_s" not in table
     assert "finish_time_fairness_alone_mean" not in summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artist.results.recorded_times import run_to_recorded
+from artist.results.caveats import run_to_recorded
 
 JOBS = {
     "job_id": ["a", "b", "c"], "model": ["vgg11", "dlrm", "dlrm"],

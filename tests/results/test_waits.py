@@ -32,7 +32,7 @@ from artist.network.rates.iteration_time_alone import AloneRates
 from artist.policies.table import POLICIES
 from artist.results.terms import columns
 from artist.results.waiting import wait_neighbours
-from artist.results.waiting.stays import facts
+from artist.results.waiting.stays import wait_inputs
 from artist.results.waiting.waits import CAUSES, wait_table
 from artist.rng import stream
 from artist.units import seconds
@@ -49,7 +49,7 @@ def simulated(policy: str, tree: ClusterTree, jobs: Sequence[Job], **options: An
 
 
 def table(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    columns = wait_table(facts(rows, tree.gpus, jobs))
+    columns = wait_table(wait_inputs(rows, tree.gpus, jobs))
     lists = [values if isinstance(values, list) else values.tolist() for values in columns.values()]
     return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
 

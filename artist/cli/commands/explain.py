@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from artist.cli.output import print_facts, print_table, print_text
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from artist.cluster.fabric import Fabric
+    from artist.registry import Entry
 
 
 def explain(
@@ -20,7 +23,6 @@ def explain(
     ],
 ) -> None:
     """Say what a metric, column, word, fabric, policy or setting means, with units and formulas."""
-    from artist.cli import explained_names
     from artist.cluster.fabric import fabric_names, load_fabric
     from artist.errors import closest_three
     from artist.io.shipped import document_path
@@ -35,13 +37,13 @@ def explain(
     is_fabric = document_path("fabrics", asked) is not None
     if is_fabric:
         _explain_fabric(load_fabric(asked))
-    policy, setting = explained_names.policy_facts(asked), explained_names.setting_facts(asked)
+    policy, setting = _policy_facts(asked), _setting_facts(asked)
     if policy:
         print_facts(f"policy {asked}", policy)
     if setting:
         print_facts(f"setting {asked}", {key: value for key, value in setting.items() if value})
     if not (entry or is_fabric or policy or setting):
-        known = [*glossary.names(), *columns.names(), *fabric_names(), *explained_names.names()]
+        known = [*glossary.names(), *columns.names(), *fabric_names(), *_other_names()]
         known = list(dict.fromkeys(known))
         remedy = f"{closest_three(asked, known)}; artist list metrics has all"
         raise UnknownNameError("term", asked, known, remedy)
@@ -109,3 +111,90 @@ def _more_outside(fabric: Fabric) -> Iterator[str]:
 
 def _owner(fabric: Fabric) -> str:
     return "a flow" if fabric.system.rings == "one" else "a GPU"
+
+
+# -- policies, settings of a scenario and options of policies ------------------------
+#
+# The texts are those of their registries and of the descriptions of their fields.
+
+
+def _policy_facts(name: str) -> dict[str, str]:
+    """What a policy of the table is and knows, and its options; empty if there is no such one."""
+    from artist.policies.run_times import KNOWS
+    from artist.policies.table import POLICIES
+
+    entry = next((one for one in POLICIES if one.id == name), None)
+    if entry is None:
+        return {}
+    facts = {
+        "what it does": entry.summary,
+        "knows": KNOWS if entry.knows_run_times else "",
+        "source": entry.paper,
+        "starts from": ", ".join(f"{key}={value}" for key, value in entry.preset.items()),
+        "options": ", ".join(f"policy.{key}" for key in _options(entry)),
+        "options of the host": _options_of_host(entry),
+        "more": f"artist sim --policy {entry.usage}",
+    }
+    return {key: value for key, value in facts.items() if value}
+
+
+def _setting_facts(name: str) -> dict[str, str]:
+    """What a setting of a scenario, or an option of policies, means; empty if there is none.
+
+    An option may be written with or without `policy.` before it.
+    """
+    from artist.config import GROUPS, Scenario
+
+    if name in Scenario.model_fields:
+        field = Scenario.model_fields[name]
+        facts = {"meaning": field.description or "", "default": _default(field)}
+        if name in GROUPS.values():  # the meaning of a group tells its form of --set
+            return {**facts, "set it": f"{name}: {{KEY: VALUE}} in a scenario"}
+        return {**facts, "set it": f"--set {name}=VALUE, or {name}: VALUE in a scenario"}
+    by_policy = _policies_by_option()
+    option = name.removeprefix("policy.")
+    if option not in by_policy:
+        return {}
+    entries = by_policy[option]
+    field = _options(entries[0])[option]
+    return {
+        "meaning": field.description or "",
+        "default": _default(field),
+        "policies": ", ".join(entry.id for entry in entries),
+        "set it": f"--set policy.{option}=VALUE",
+    }
+
+
+def _policies_by_option() -> dict[str, list[Entry]]:
+    """The policies of the table that have an option, by its name."""
+    from artist.policies.table import POLICIES
+
+    by_option: dict[str, list[Entry]] = {}
+    for entry in POLICIES:
+        for option in _options(entry):
+            by_option.setdefault(option, []).append(entry)
+    return by_option
+
+
+def _other_names() -> list[str]:
+    """All policies, settings and options."""
+    from artist.config import Scenario
+    from artist.policies.table import POLICIES
+
+    return [*(entry.id for entry in POLICIES), *Scenario.model_fields, *_policies_by_option()]
+
+
+def _options_of_host(entry: Entry) -> str:
+    if entry.host:
+        return f"policy.host.KEY, those of {entry.host} (artist explain {entry.host})"
+    return "policy.host.KEY, those of POLICY" if entry.wraps else ""
+
+
+def _options(entry: Entry) -> dict[str, FieldInfo]:
+    options: Any = getattr(entry.load(), "Options", None)
+    return {} if options is None else options.model_fields
+
+
+def _default(field: FieldInfo) -> str:
+    value = field.get_default(call_default_factory=True)
+    return "" if value in (None, {}, ()) else str(value)

@@ -181,7 +181,7 @@ def _failures_sentence(summary: Mapping[str, Any]) -> str:
 
 def _say_run_to_recorded(result: Result, *, printed: bool) -> None:
     """Say how run times compare with recorded ones: below the table, or loudly if far from them."""
-    from artist.results.recorded_times import run_to_recorded
+    from artist.results.caveats import run_to_recorded
 
     compared = run_to_recorded(result.tables["jobs"])
     if compared.much:

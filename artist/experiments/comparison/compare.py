@@ -38,9 +38,8 @@ from artist.experiments.comparison.variants import POLICY, Variant, of_policies,
 from artist.experiments.executors import run_all
 from artist.experiments.experiment import MAX_RUNS
 from artist.results.caveats import preempts_freely
-from artist.results.jct_parts import PARTS
 from artist.results.statistics.compare_values import EQUIVALENCE
-from artist.results.terms.chief_metrics import COMPARED
+from artist.results.terms.chief_metrics import COMPARED, PARTS
 from artist.run import OnTrace, build_cluster, build_fabric, build_trace, simulate
 from artist.trace.named import is_trace_file
 

@@ -9,7 +9,6 @@ from typing import NamedTuple, TypeAlias
 
 from artist.experiments.comparison.until import enough_for, half_width
 from artist.experiments.comparison.variants import POLICY
-from artist.results.jct_parts import PARTS
 from artist.results.statistics.best_policy import Best, Measured, bests
 from artist.results.statistics.compare_values import (
     EQUIVALENCE,
@@ -23,7 +22,7 @@ from artist.results.statistics.compare_values import (
     judged_together,
     kind_of,
 )
-from artist.results.terms.chief_metrics import HEADLINES
+from artist.results.terms.chief_metrics import HEADLINES, PARTS
 from artist.results.terms.number_text import counted
 
 Replicate: TypeAlias = tuple[int, int]

@@ -9,8 +9,8 @@ from typing import Any
 
 from artist.experiments.comparison.comparison_result import Comparison
 from artist.experiments.comparison.metrics import BOUND
-from artist.results.jct_parts import PARTS
 from artist.results.terms import glossary
+from artist.results.terms.chief_metrics import PARTS
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:

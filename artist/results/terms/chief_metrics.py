@@ -43,3 +43,14 @@ OF_A_REPORT = (
     "gpu_computing_share", "gpu_communicating_share", "preemptions", "migrations",
 )  # fmt: skip
 """What the comparison of a report's page shows at once. It shows the others after a click."""
+
+PARTS = {
+    "waiting": "queue_delay_mean_s",
+    "communication": "comm_kept_mean_s",
+    "preemption and restarts": "preemption_time_mean_s",
+    "computing": "compute_kept_mean_s",
+}
+"""What a mean completion time consists of: part -> metric. The sum of the four is `jct_mean_s`.
+
+So a difference of two mean completion times is the sum of four differences.
+"""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from artist.errors import TraceError, one_line
-from artist.io.reading import is_file
+from artist.errors import TraceError
 from artist.registry import UnknownNameError
+from artist.results.table_reader import read_table
 
 Row: TypeAlias = dict[str, Any]
 """Column name -> value, as in the file."""
@@ -35,38 +35,6 @@ ENDED_WORDS: Mapping[str, str] = {
     "failed": "its GPUs failed",
 }
 """How an interval ended, a code of `placements.parquet` -> how the terminal says it."""
-
-_TEXT, _NUMBER, _TEXTS = "text", "numbers", "lists of text"
-
-_COLUMNS: Mapping[str, Mapping[str, str]] = {
-    "jobs": {
-        **dict.fromkeys(("job_id", "model"), _TEXT),
-        **dict.fromkeys(
-            (
-                "gpus", "iterations", "arrival_s", "start_s", "finish_s", "jct_s",
-                "queue_delay_s", "run_s", "ideal_s", "comm_s", "stalled_s", "lost_s",
-            ),
-            _NUMBER,
-        ),
-    },
-    "placements": {
-        **dict.fromkeys(("job_id", "level", "signature", "placement", "ended"), _TEXT),
-        **dict.fromkeys(("gpus", "start_s", "end_s", "iteration_s"), _NUMBER),
-    },
-    "waits": {
-        **dict.fromkeys(("job_id", "began", "cause", "reason"), _TEXT),
-        **dict.fromkeys(
-            ("start_s", "end_s", "wait_s", "gpus", "free_gpus_max", "left_free_s", "overtakers"),
-            _NUMBER,
-        ),
-        **dict.fromkeys(("waited_for", "overtaken_by"), _TEXTS),
-    },
-}  # fmt: skip
-_POSITIVE = frozenset({"gpus", "iterations", "jct_s", "alone_s", "iteration_s"})
-# Communication is a difference, and may be less than 0 by rounding.
-_LEAST = {"comm_s": -np.inf}
-# Left out of a run if the backend does not know the placement.
-_OPTIONAL = {"jobs": {"alone_s": _NUMBER}}
 
 
 def job_story(run: Path, job: str) -> Row:
@@ -187,70 +155,10 @@ def _of_job(table: Any, job: str) -> list[Row]:
 
 
 def _table(run: Path, name: str) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path = run / f"{name}.parquet"
-    if name == "waits" and not path.exists():
+    table = read_table(run, name, "why")
+    if table is None:
         raise TraceError(
-            f"{path}: is missing, since an earlier version wrote the run; simulate its scenario "
-            "again (artist sim --out DIR), which manifest.json holds"
+            f"{run / name}.parquet: is missing, since an earlier version wrote the run; simulate "
+            "its scenario again (artist sim --out DIR), which manifest.json holds"
         )
-    if path.exists() and not is_file(path):  # on a pipe Arrow would wait forever
-        raise TraceError(f"{path}: cannot be read (not a file)")
-    try:
-        file = pq.ParquetFile(path)
-        known = file.schema_arrow.names
-        wanted = {**_COLUMNS[name]}
-        wanted |= {key: kind for key, kind in _OPTIONAL.get(name, {}).items() if key in known}
-        missing = [column for column in wanted if column not in known]
-        if missing:
-            raise TraceError(f"{path}: lacks the column {missing[0]!r}")
-        table = file.read(columns=list(wanted))
-        for column, kind in wanted.items():
-            _check(table[column], column, kind, path)
-    except (OSError, ValueError, pa.ArrowException) as cause:
-        reason = one_line(str(cause).splitlines()[0]) if str(cause) else type(cause).__name__
-        raise TraceError(f"{path}: cannot be read as Parquet ({reason})") from cause
     return table
-
-
-def _check(column: Any, name: str, kind: str, path: Path) -> None:
-    if not len(column):
-        return
-    if column.null_count or not _KINDS[kind](column.type):
-        raise TraceError(f"{path}: the column {name!r} should hold {kind}")
-    if kind is _NUMBER:
-        values = column.to_numpy()
-        positive = name in _POSITIVE
-        bad = (values <= 0 if positive else values < _LEAST.get(name, 0)) | ~np.isfinite(values)
-        if bad.any():
-            expected = "more than 0" if positive else "0 or more"
-            raise TraceError(
-                f"{path}: the column {name!r} holds {values[bad][0]:g}, expected {expected}"
-            )
-
-
-def _is_number(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_integer(kind) or types.is_floating(kind))
-
-
-def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_string(kind) or types.is_large_string(kind))
-
-
-def _is_texts(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_list(kind) and _is_text(kind.value_type))
-
-
-_KINDS: Mapping[str, Callable[[Any], bool]] = {
-    _TEXT: _is_text,
-    _NUMBER: _is_number,
-    _TEXTS: _is_texts,
-}

@@ -28,7 +28,7 @@ class Stays(NamedTuple):
     """Why it ended, as in placements; empty for the last stay of a job."""
 
 
-class Facts(NamedTuple):
+class WaitInputs(NamedTuple):
     """What waits are derived from. Arrays of jobs are in the order of arrival, by handle."""
 
     gpus: int
@@ -41,15 +41,16 @@ class Facts(NamedTuple):
     stays: Stays
     withdrawn: Whole
     """Tick and GPUs out of service from then on, one row per change."""
-    told: Sequence[WaitRow]
+    reasons: Sequence[WaitRow]
+    """What the policy gave as reasons."""
 
 
-def facts(rows: Rows, gpus: int, jobs: Sequence[Job]) -> Facts:
-    """The facts of a run whose jobs have all finished."""
+def wait_inputs(rows: Rows, gpus: int, jobs: Sequence[Job]) -> WaitInputs:
+    """The inputs of a run whose jobs have all finished."""
     arrival = np.zeros(len(jobs), dtype=np.int64)
     for row in rows.jobs:
         arrival[row.handle] = row.arrival
-    return Facts(
+    return WaitInputs(
         gpus,
         [job.id for job in jobs],
         np.array([job.gpus for job in jobs], dtype=np.int64),

@@ -31,7 +31,7 @@ class Waits(NamedTuple):
     end: Whole
 
 
-class Neighbours(NamedTuple):
+class WaitNeighbours(NamedTuple):
     """Handles of jobs by wait, and numbers of jobs."""
 
     holders: list[list[int]]
@@ -55,7 +55,7 @@ class _ByStart(NamedTuple):
     """When the job's stay before this one began; -1 if it is the first."""
 
 
-class _Group(NamedTuple):
+class _WaitGroup(NamedTuple):
     """Pairs of some consecutive waits: stays that ran when a wait began, and those that started."""
 
     waits: Waits
@@ -65,10 +65,10 @@ class _Group(NamedTuple):
     started_counts: Whole
 
 
-def neighbours(stays: Stays, waits: Waits) -> Neighbours:
+def neighbours(stays: Stays, waits: Waits) -> WaitNeighbours:
     """The neighbours of each wait."""
     ordered = _by_start(stays)
-    around = Neighbours([], [], [], [])
+    around = WaitNeighbours([], [], [], [])
     if not len(ordered.handle):
         return around
     gpu_time = _GpuTime(ordered)
@@ -91,7 +91,7 @@ def _by_start(stays: Stays) -> _ByStart:
     return _ByStart(*(column[order] for column in columns))
 
 
-def _groups(stays: _ByStart, waits: Waits) -> Iterator[_Group]:
+def _groups(stays: _ByStart, waits: Waits) -> Iterator[_WaitGroup]:
     first = np.searchsorted(stays.start, waits.begin)
     after = np.searchsorted(stays.start, waits.end)
     snapshots = _running_at(stays, waits.begin)
@@ -104,7 +104,7 @@ def _groups(stays: _ByStart, waits: Waits) -> Iterator[_Group]:
         high = max(low + 1, int(np.searchsorted(pairs, done + _PAIRS, side="right")))
         running = [next(snapshots) for _ in range(low, high)]
         counts = (after - first)[low:high]
-        yield _Group(
+        yield _WaitGroup(
             Waits(*(column[low:high] for column in waits)),
             np.concatenate(running),
             np.array([len(some) for some in running], dtype=np.int64),
@@ -138,7 +138,7 @@ def _ranges(first: Whole, counts: Whole) -> Whole:
     return places
 
 
-def _served(stays: _ByStart, group: _Group) -> tuple[list[list[int]], list[int], list[int]]:
+def _served(stays: _ByStart, group: _WaitGroup) -> tuple[list[list[int]], list[int], list[int]]:
     """Who overtakes each wait, how many do, and how many jobs are served at all."""
     count = len(group.started_counts)
     wait = np.repeat(np.arange(count), group.started_counts)
@@ -174,7 +174,7 @@ class _GpuTime:
         self._most_gpus = np.zeros(self._jobs, dtype=np.int64)
         np.maximum.at(self._most_gpus, stays.handle, stays.gpus)
 
-    def holders(self, group: _Group) -> list[list[int]]:
+    def holders(self, group: _WaitGroup) -> list[list[int]]:
         """Handles of the jobs with most GPU time in each wait of a group."""
         stays, waits = self._stays, group.waits
         places = np.arange(len(waits.begin))

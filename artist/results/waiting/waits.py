@@ -30,9 +30,10 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.results.metrics import Table, seconds_column
-from artist.results.statistics.order import rising
-from artist.results.waiting.stays import Facts, Stays, Whole
-from artist.results.waiting.wait_neighbours import Neighbours, Waits, neighbours
+from artist.results.statistics.sorted_values import rising
+from artist.results.terms.columns import typed
+from artist.results.waiting.stays import Stays, WaitInputs, Whole
+from artist.results.waiting.wait_neighbours import WaitNeighbours, Waits, neighbours
 from artist.units import Tick, seconds_text
 
 POLICY, LEFT_FREE, ORDER, GPUS = "policy", "left-free", "order", "gpus"
@@ -51,43 +52,44 @@ class _Free(NamedTuple):
     """For how many ticks as many stayed free as the job can run on."""
 
 
-def wait_table(facts: Facts) -> Table:
+def wait_table(inputs: WaitInputs) -> Table:
     """One row per wait, by begin, then in the order of arrival. Columns: `columns.py`."""
-    waits, before = _waits(facts)
-    free = _free(facts, waits)
-    around = neighbours(facts.stays, waits)
-    told = _told(facts, waits)
-    names = np.array(facts.jobs, dtype=object)
-    least = facts.least[waits.handle]
+    waits, before = _waits(inputs)
+    free = _free(inputs, waits)
+    around = neighbours(inputs.stays, waits)
+    told = _given_reasons(inputs, waits)
+    names = np.array(inputs.jobs, dtype=object)
+    least = inputs.least[waits.handle]
     cause = np.select([free.left_for > 0, free.most >= least], [LEFT_FREE, ORDER], GPUS).tolist()
     cause = [POLICY if words else word for word, words in zip(cause, told, strict=True)]
-    ended = facts.stays.ended
-    return {
+    ended = inputs.stays.ended
+    columns: Table = {
         "job_id": names[waits.handle].tolist(),
         "start_s": seconds_column(waits.begin),
         "end_s": seconds_column(waits.end),
         "wait_s": seconds_column(waits.end - waits.begin),
-        "gpus": facts.wanted[waits.handle].astype(np.int32),
+        "gpus": inputs.wanted[waits.handle],
         "began": [ended[stay] if stay >= 0 else ARRIVED for stay in before.tolist()],
         "cause": cause,
-        "reason": _reasons(cause, told, facts, waits, free, around),
-        "free_gpus_max": free.most.astype(np.int32),
+        "reason": _reasons(cause, told, inputs, waits, free, around),
+        "free_gpus_max": free.most,
         "left_free_s": seconds_column(free.left_for),
-        "waited_for": _named(around.holders, facts.jobs),
-        "overtaken_by": _named(around.overtaking, facts.jobs),
-        "overtakers": np.array(around.overtaken, dtype=np.int32),
+        "waited_for": _named(around.holders, inputs.jobs),
+        "overtaken_by": _named(around.overtaking, inputs.jobs),
+        "overtakers": around.overtaken,
     }
+    return typed("waits", columns)
 
 
 def _named(handles: Sequence[Sequence[int]], jobs: Sequence[str]) -> list[list[str]]:
     return [[jobs[handle] for handle in some] for some in handles]
 
 
-def _waits(facts: Facts) -> tuple[Waits, Whole]:
+def _waits(inputs: WaitInputs) -> tuple[Waits, Whole]:
     """The waits, and the index of the stay before each; -1 if the job had just arrived."""
-    stays = facts.stays
+    stays = inputs.stays
     first = np.diff(stays.handle, prepend=-1) != 0
-    begin = np.where(first, facts.arrival[stays.handle], np.concatenate([[0], stays.end[:-1]]))
+    begin = np.where(first, inputs.arrival[stays.handle], np.concatenate([[0], stays.end[:-1]]))
     before = np.where(first, -1, np.arange(len(first)) - 1)
     order = np.lexsort((stays.handle, begin))
     order = order[(stays.start > begin)[order]]
@@ -97,13 +99,13 @@ def _waits(facts: Facts) -> tuple[Waits, Whole]:
 # -- free GPUs -----------------------------------------------------------------------
 
 
-def _free(facts: Facts, waits: Waits) -> _Free:
-    stays, service = facts.stays, facts.withdrawn
+def _free(inputs: WaitInputs, waits: Waits) -> _Free:
+    stays, service = inputs.stays, inputs.withdrawn
     ticks = rising(stays.start, stays.end, waits.begin, service[:, 0])
-    steady, changing = _over_time(facts, ticks)
+    steady, changing = _over_time(inputs, ticks)
     low, high = np.searchsorted(ticks, waits.begin), np.searchsorted(ticks, waits.end)
     most = _largest_between(np.maximum(steady, changing), low, high)
-    least = facts.least[waits.handle]
+    least = inputs.least[waits.handle]
     left_for = np.zeros(len(least), dtype=np.int64)
     for gpus in rising(least).tolist():
         enough = np.where(steady[:-1] >= gpus, np.diff(ticks), 0)
@@ -113,9 +115,9 @@ def _free(facts: Facts, waits: Waits) -> _Free:
     return _Free(most, left_for)
 
 
-def _over_time(facts: Facts, ticks: Whole) -> tuple[Whole, Whole]:
+def _over_time(inputs: WaitInputs, ticks: Whole) -> tuple[Whole, Whole]:
     """Free GPUs from each tick until the next one, and at the tick itself."""
-    stays = facts.stays
+    stays = inputs.stays
     some = stays.end > stays.start
     stays = Stays(stays.handle[some], stays.start[some], stays.end[some], stays.gpus[some], ())
     start, end = np.searchsorted(ticks, stays.start), np.searchsorted(ticks, stays.end)
@@ -126,11 +128,11 @@ def _over_time(facts: Facts, ticks: Whole) -> tuple[Whole, Whole]:
     kept = np.minimum(stays.gpus[1:], stays.gpus[:-1])[moves]
     through = held - begun + _sums(start[1:][moves], kept, ticks)
     # Outages of one tick follow each other: the last one counts from then on.
-    known = np.concatenate([[0], facts.withdrawn[:, 1]])
-    at = np.searchsorted(facts.withdrawn[:, 0], ticks, side="right")
+    known = np.concatenate([[0], inputs.withdrawn[:, 1]])
+    at = np.searchsorted(inputs.withdrawn[:, 0], ticks, side="right")
     away = known[at]
     earlier = np.concatenate([[0], away[:-1]])
-    return facts.gpus - held - away, facts.gpus - through - np.maximum(away, earlier)
+    return inputs.gpus - held - away, inputs.gpus - through - np.maximum(away, earlier)
 
 
 def _sums(at: npt.NDArray[np.intp], gpus: Whole, ticks: Whole) -> Whole:
@@ -158,10 +160,10 @@ def _largest_between(values: Whole, low: npt.NDArray[np.intp], high: npt.NDArray
 # -- words ---------------------------------------------------------------------------
 
 
-def _told(facts: Facts, waits: Waits) -> list[str]:
+def _given_reasons(inputs: WaitInputs, waits: Waits) -> list[str]:
     """What the policy told last during each wait; empty if nothing."""
     by_job: dict[int, list[tuple[Tick, str]]] = {}
-    for tick, handle, reason in facts.told:
+    for tick, handle, reason in inputs.reasons:
         by_job.setdefault(handle, []).append((tick, reason))
     if not by_job:
         return [""] * len(waits.handle)
@@ -176,18 +178,18 @@ def _told(facts: Facts, waits: Waits) -> list[str]:
 def _reasons(
     causes: Sequence[str],
     told: Sequence[str],
-    facts: Facts,
+    inputs: WaitInputs,
     waits: Waits,
     free: _Free,
-    around: Neighbours,
+    around: WaitNeighbours,
 ) -> list[str]:
     return [
         _reason(cause, words, _Figures(*figures))
         for cause, words, *figures in zip(
             causes,
             told,
-            facts.wanted[waits.handle].tolist(),
-            facts.least[waits.handle].tolist(),
+            inputs.wanted[waits.handle].tolist(),
+            inputs.least[waits.handle].tolist(),
             free.most.tolist(),
             free.left_for.tolist(),
             (waits.end - waits.begin).tolist(),

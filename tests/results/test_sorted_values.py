@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.results.statistics.order import percentile, rising
+from artist.results.statistics.sorted_values import percentile, rising
 
 WHOLE = st.lists(st.integers(0, 2**62), max_size=20).map(lambda x: np.array(x, dtype=np.int64))
 

@@ -6,13 +6,14 @@ Only runs whose jobs have tenants or priorities have these columns, tables and m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from artist.engine.rows import PlacementRow, Rows
-from artist.results.metrics import SECONDS_PER_HOUR, Table
+from artist.results.metrics import SECONDS_PER_HOUR, Additions, Table
+from artist.results.terms.columns import typed
 from artist.units import TICKS_PER_S
 from artist.workload.job import Job
 from artist.workload.tenants import Tenant
@@ -24,28 +25,20 @@ URGENT = 3
 """Priorities up to this one have a service level (docs/mast.md)."""
 
 
-class Accounts(NamedTuple):
-    """More columns of `jobs`, more tables, and more entries of the summary."""
-
-    columns: Table
-    tables: Mapping[str, Table]
-    metrics: Mapping[str, float]
-
-
-NOTHING = Accounts({}, {}, {})
-
-
-def accounts(
+def tenant_additions(
     rows: Rows,
     trace: Sequence[Job],
     jobs: Table,
     gpus: int,
     tenants: Mapping[str, Tenant],
     queue: Mapping[str, Sequence[Any]],
-) -> Accounts:
-    """The accounts of a run on so many GPUs. `queue` is the table of its policy, if it has one."""
+) -> Additions:
+    """What tenants and priorities add to a run on `gpus` GPUs.
+
+    `queue` is the table of that name of the run's policy; empty if it has none.
+    """
     if not tenants and all(job.tenant is None and job.priority is None for job in trace):
-        return NOTHING
+        return Additions()
     handles = sorted(row.handle for row in rows.jobs)
     of_jobs = [trace[handle] for handle in handles]
     columns: Table = {}
@@ -71,7 +64,7 @@ def accounts(
     counted = [bool(late) for late, priority in pairs if priority <= URGENT]
     if counted:
         metrics["late_share"] = sum(counted) / len(counted)
-    return Accounts(columns, tables, metrics)
+    return Additions(metrics, columns, tables=tables)
 
 
 def _tenants(
@@ -95,17 +88,18 @@ def _tenants(
     own = [of_job == name for name in names]
     used = np.array([used_gpu_s[name] for name in names])
     entitled = _entitled(names, tenants, gpus)
-    return {
+    columns: Table = {
         "tenant": list(names),
         "entitled_gpus": entitled,
-        "jobs": np.array([int(mask.sum()) for mask in own], np.int32),
+        "jobs": [mask.sum() for mask in own],
         "used_gpu_h": used / SECONDS_PER_HOUR,
         "used_share": used / (gpus * makespan_s),
         "entitled_share": entitled / gpus,
-        "queue_delay_mean_s": np.array([_mean(delays[mask]) for mask in own]),
-        "queue_delay_p95_s": np.array([_p95(delays[mask]) for mask in own]),
-        "preemptions": np.array([int(lost[mask].sum()) for mask in own], np.int32),
+        "queue_delay_mean_s": [_mean(delays[mask]) for mask in own],
+        "queue_delay_p95_s": [_p95(delays[mask]) for mask in own],
+        "preemptions": [lost[mask].sum() for mask in own],
     }
+    return typed("tenants", columns)
 
 
 def _entitled(
@@ -179,13 +173,14 @@ def _priorities(priority: npt.NDArray[np.int32], jobs: Table) -> Table:
     delays, lost = np.asarray(jobs["queue_delay_s"]), np.asarray(jobs["preemptions"])
     values = sorted({int(x) for x in priority}, key=lambda x: (x == 0, x))
     own = [priority == value for value in values]
-    return {
-        "priority": np.array(values, np.int32),
-        "jobs": np.array([int(mask.sum()) for mask in own], np.int32),
-        "queue_delay_mean_s": np.array([_mean(delays[mask]) for mask in own]),
-        "queue_delay_p95_s": np.array([_p95(delays[mask]) for mask in own]),
-        "preemptions": np.array([int(lost[mask].sum()) for mask in own], np.int32),
+    columns: Table = {
+        "priority": values,
+        "jobs": [mask.sum() for mask in own],
+        "queue_delay_mean_s": [_mean(delays[mask]) for mask in own],
+        "queue_delay_p95_s": [_p95(delays[mask]) for mask in own],
+        "preemptions": [lost[mask].sum() for mask in own],
     }
+    return typed("priorities", columns)
 
 
 def _mean(values: npt.NDArray[np.float64]) -> float:

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from artist.cluster.placement import Placement
 from artist.contract import Outage
 from artist.engine.rows import FAILED, PlacementRow, Rows
-from artist.results.failures.told import ToldOfFailures
 from artist.results.gpu_time import lost_ticks
-from artist.results.metrics import Table, seconds_column
+from artist.results.metrics import Additions, Table, seconds_column
+from artist.results.terms.columns import typed
 from artist.units import TICKS_PER_S, Tick
 
 NOTICE = "notice"
@@ -42,7 +42,7 @@ class JobCosts(NamedTuple):
     lost_gpu_s: Numbers
     """GPU time of work lost in failures."""
     expected: Numbers
-    """Failures to be expected on the GPUs that the job held, for as long as it held them."""
+    """Expected failures on the GPUs that the job held, for as long as it held them."""
 
     @property
     def ratio(self) -> Numbers:
@@ -50,7 +50,7 @@ class JobCosts(NamedTuple):
         return self.productive_s / self.run_s
 
 
-class _Told(NamedTuple):
+class _OutageRow(NamedTuple):
     """A row of the table of outages."""
 
     tick: Tick
@@ -61,11 +61,11 @@ class _Told(NamedTuple):
     handles: tuple[int, ...]
 
 
-def told_of_failures(rows: Rows, hazard: Hazard, job_ids: Sequence[str]) -> ToldOfFailures:
-    """All that the rows of a run tell of failures."""
+def failure_additions(rows: Rows, hazard: Hazard, job_ids: Sequence[str]) -> Additions:
+    """What the rows of a run record of failures and checkpoints."""
     costs = job_costs(rows, hazard)
     tables = {"outages": outage_table(rows, job_ids), "failure_sizes": size_table(costs)}
-    return ToldOfFailures(
+    return Additions(
         failure_summary(rows, costs), job_columns(costs), placement_columns(rows), tables
     )
 
@@ -115,30 +115,28 @@ def outage_table(rows: Rows, job_ids: Sequence[str]) -> Table:
     lost_gpu_s: dict[tuple[Tick, int], float] = defaultdict(float)
     for row in rows.placements:
         lost_gpu_s[row.end, row.handle] += _lost_gpu_ticks(row) / TICKS_PER_S
-    events = _told(rows)
-    return {
+    events = _outage_rows(rows)
+    columns: Table = {
         "time_s": seconds_column([row.tick for row in events]),
         "until_s": seconds_column([row.until for row in events]),
         "kind": [row.outage.kind for row in events],
-        "unit": np.array([row.outage.unit for row in events], dtype=np.int64),
+        "unit": [row.outage.unit for row in events],
         "event": [row.event for row in events],
-        "gpus": np.array([row.gpus for row in events], dtype=np.int32),
-        "jobs": np.array([len(row.handles) for row in events], dtype=np.int32),
+        "gpus": [row.gpus for row in events],
+        "jobs": [len(row.handles) for row in events],
         "job_ids": [[job_ids[handle] for handle in row.handles] for row in events],
-        "lost_gpu_s": np.array(
-            [
-                0.0 if row.event == NOTICE else sum(lost_gpu_s[row.tick, x] for x in row.handles)
-                for row in events
-            ],
-            float,
-        ),
+        "lost_gpu_s": [
+            0.0 if row.event == NOTICE else sum(lost_gpu_s[row.tick, x] for x in row.handles)
+            for row in events
+        ],
     }
+    return typed("outages", columns)
 
 
-def _told(rows: Rows) -> list[_Told]:
+def _outage_rows(rows: Rows) -> list[_OutageRow]:
     """Outages and notices in the order of time; outages first at the same time."""
-    told = [
-        _Told(
+    found = [
+        _OutageRow(
             row.tick,
             row.outage.until,
             row.outage,
@@ -149,10 +147,11 @@ def _told(rows: Rows) -> list[_Told]:
         for row in rows.outages
         if row.outage is not None
     ]
-    told += [
-        _Told(row.tick, row.until, row.outage, NOTICE, row.gpus, row.there) for row in rows.notices
+    found += [
+        _OutageRow(row.tick, row.until, row.outage, NOTICE, row.gpus, row.there)
+        for row in rows.notices
     ]
-    return sorted(told, key=lambda row: row.tick)
+    return sorted(found, key=lambda row: row.tick)
 
 
 def size_table(costs: JobCosts) -> Table:
@@ -166,17 +165,18 @@ def size_table(costs: JobCosts) -> Table:
         return np.bincount(part, weights=values, minlength=len(sizes)).astype(np.float64)
 
     run_s, failures, expected = map(summed, (costs.run_s, costs.failures, costs.expected))
-    return {
-        "gpus": sizes.astype(np.int32),
-        "jobs": np.bincount(part, minlength=len(sizes)).astype(np.int32),
+    columns: Table = {
+        "gpus": sizes,
+        "jobs": np.bincount(part, minlength=len(sizes)),
         "run_s": run_s,
-        "failures": failures.astype(np.int32),
+        "failures": failures,
         "failures_expected": expected,
         "mttf_s": _over(run_s, failures),
         "mttf_expected_s": _over(run_s, expected),
         "training_time_ratio": summed(costs.productive_s) / run_s,
         "lost_gpu_s": summed(costs.lost_gpu_s),
     }
+    return typed("failure_sizes", columns)
 
 
 def failure_summary(rows: Rows, costs: JobCosts) -> Mapping[str, Any]:

@@ -1,11 +1,11 @@
-"""How long each job would have run alone, on its own number of GPUs, well placed.
+"""How long each job would have run in isolation, on as many GPUs as it asked for, well placed.
 
     alone_s = iterations x iteration time on the GPUs that the job asked for, as close together as
               an empty cluster allows
 
 It has communication, and neither waiting nor restarts. It is the T_id of finish-time fairness
-(Mahajan et al., *Themis*, NSDI 2020, section 3.2) with one difference: there a job alone has its
-share of the cluster, here the GPUs that it asked for.
+(Mahajan et al., *Themis*, NSDI 2020, section 3.2) with one difference: there an isolated job has
+its share of the cluster, here the GPUs that it asked for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from artist.policies.shared.placers import PackPlacer
 from artist.workload.job import Job
 
 
-def alone_seconds(
+def isolated_seconds(
     jobs: Sequence[Job], tree: ClusterTree, alone: Callable[[Job, Placement], Rate]
 ) -> list[float] | None:
     """Seconds of each job. None: the backend does not know one of the placements.

@@ -1,1 +1,0 @@
-"""What failures cost, from the rows of a run."""

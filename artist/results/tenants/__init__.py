@@ -1,1 +1,0 @@
-"""What tenants used and how long priorities waited."""
