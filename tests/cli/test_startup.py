@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
+
 CODE = """
 import json, os, sys
 from artist.cli.main import main
@@ -24,7 +26,8 @@ finally:
 def after(*arguments: str, home: Path, **environment: str) -> dict:
     """What is loaded, and the threads of BLAS, when a command has ended well."""
     command = [sys.executable, "-c", CODE, *arguments]
-    env = {"HOME": str(home), "ARTIST_CACHE_DIR": str(home / "cache"), **environment}
+    paths = {"HOME": str(home), "ARTIST_CACHE_DIR": str(home / "cache"), "PYTHONPATH": str(ROOT)}
+    env = {**paths, **environment}
     ran = subprocess.run(command, cwd=home, env=env, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stderr)
