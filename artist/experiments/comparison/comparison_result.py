@@ -60,7 +60,7 @@ class Comparison:
     until: float | None = None
     """The half-width that was asked for."""
     parts: Values = field(default_factory=dict)
-    """Variant -> part of the mean JCT (`jct_parts.PARTS`) -> seconds on each replicate."""
+    """Variant -> part of the mean JCT (`chief_metrics.PARTS`) -> seconds on each replicate."""
     bounds_s: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Variant -> makespan that no policy can beat, on each replicate."""
     equivalence: float = EQUIVALENCE
