@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artist.errors import shortened
-from artist.results.metrics import Table
 from artist.results.statistics.sorted_values import percentile
+from artist.results.terms.columns import Table
 from artist.results.terms.number_text import counted, percent, short
 
 FREE_PREEMPTIONS = "Preemptions cost nothing here; --set restart_s=SECONDS gives them a cost."

@@ -19,8 +19,7 @@ from artist.data.data import Data
 from artist.data.placed import gpus_by_region
 from artist.engine.rows import Rows
 from artist.errors import TraceError
-from artist.results.metrics import Table
-from artist.results.terms.columns import TABLES
+from artist.results.terms.columns import TABLES, Table
 from artist.units import TICKS_PER_S
 from artist.warehouse.files import is_plan
 from artist.workload.job import Job

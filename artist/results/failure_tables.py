@@ -19,8 +19,8 @@ from artist.cluster.placement import Placement
 from artist.contract import Outage
 from artist.engine.rows import FAILED, PlacementRow, Rows
 from artist.results.gpu_time import lost_ticks
-from artist.results.metrics import Additions, Table, seconds_column
-from artist.results.terms.columns import typed
+from artist.results.metrics import Additions, seconds_column
+from artist.results.terms.columns import Table, typed
 from artist.units import TICKS_PER_S, Tick
 
 NOTICE = "notice"

@@ -25,8 +25,8 @@ from artist.network.demand.ways import bytes_on_links, efficiency, ways
 from artist.network.models.queues import ETA
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.turns_of_run import TurnTaken
-from artist.results.metrics import Table, seconds_column
-from artist.results.terms.columns import typed
+from artist.results.metrics import seconds_column
+from artist.results.terms.columns import Table, typed
 from artist.units import GIB, TICKS_PER_S, Tick
 from artist.workload.job import Job
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +23,8 @@ from artist.results.fragmentation import fragmented_gpus
 from artist.results.gpu_time import gpu_time, gpus_over_time, lost_ticks
 from artist.results.lower_bound import makespan_bound
 from artist.results.statistics.sorted_values import percentile, rising
-from artist.results.terms.columns import typed
+from artist.results.terms.columns import Column, Table, typed
 from artist.units import TICKS_PER_S
-
-Column: TypeAlias = "npt.NDArray[Any] | list[Any]"
-Table: TypeAlias = dict[str, Column]
-"""Column name -> values. All columns have one length."""
 
 SECONDS_PER_HOUR = 3600.0
 

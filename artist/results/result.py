@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from artist.config import Scenario
 from artist.registry import UnknownNameError
-from artist.results.metrics import Table
+from artist.results.terms.columns import Table
 
 if TYPE_CHECKING:
     import pandas as pd

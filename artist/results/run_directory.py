@@ -21,8 +21,8 @@ from artist import __version__
 from artist.engine.compiled_core import core
 from artist.io.partials import remove_leftovers
 from artist.io.writing import check_folder, whole_folder
-from artist.results.metrics import Table
 from artist.results.table_files import arrow_table
+from artist.results.terms.columns import Table
 
 if TYPE_CHECKING:  # `result.py` imports this module to save a result
     from artist.results.result import Result

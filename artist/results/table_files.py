@@ -20,7 +20,7 @@ from artist.errors import ConfigError
 from artist.io.writing import check_new_file, whole_file, write_whole
 
 if TYPE_CHECKING:
-    from artist.results.metrics import Column
+    from artist.results.terms.columns import Column
 
 SUFFIXES = (".csv", ".parquet")
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.engine.rows import PlacementRow, Rows
-from artist.results.metrics import SECONDS_PER_HOUR, Additions, Table
-from artist.results.terms.columns import typed
+from artist.results.metrics import SECONDS_PER_HOUR, Additions
+from artist.results.terms.columns import Table, typed
 from artist.units import TICKS_PER_S
 from artist.workload.job import Job
 from artist.workload.tenants import Tenant

@@ -15,16 +15,10 @@ from artist.garbage_collector import many_objects
 from artist.io.digests import sha256
 from artist.policies.lease_and_tables import tables_of
 from artist.results.isolated_run_time import isolated_seconds
-from artist.results.metrics import (
-    Additions,
-    Table,
-    job_table,
-    placement_table,
-    summarise,
-    timeline_table,
-)
+from artist.results.metrics import Additions, job_table, placement_table, summarise, timeline_table
 from artist.results.result import LazyTables, Result
 from artist.results.tenant_tables import tenant_additions
+from artist.results.terms.columns import Table
 from artist.results.waiting.stays import WaitInputs, wait_inputs
 from artist.run.hardware import build_calibration, build_fabric
 from artist.run.prepare import Prepared

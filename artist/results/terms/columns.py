@@ -16,12 +16,16 @@ backend knows the placement. `optional`, `failures`, `tenants`: only in runs tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from artist.results.terms import read_cells
 
 if TYPE_CHECKING:
-    from artist.results.metrics import Column, Table
+    import numpy.typing as npt
+
+Column: TypeAlias = "npt.NDArray[Any] | list[Any]"
+Table: TypeAlias = dict[str, Column]
+"""Column name -> values. All columns have one length."""
 
 
 class ColumnTerm(NamedTuple):

@@ -29,9 +29,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from artist.results.metrics import Table, seconds_column
+from artist.results.metrics import seconds_column
 from artist.results.statistics.sorted_values import rising
-from artist.results.terms.columns import typed
+from artist.results.terms.columns import Table, typed
 from artist.results.waiting.stays import Stays, WaitInputs, Whole
 from artist.results.waiting.wait_neighbours import WaitNeighbours, Waits, neighbours
 from artist.units import Tick, seconds_text

@@ -11,7 +11,7 @@ from records import LAST, Record, place, read, record, write
 from artist.config import Scenario
 from artist.experiments.executors import run_all
 from artist.experiments.experiment import Run, load_experiment, runs
-from artist.results.metrics import Table
+from artist.results.terms.columns import Table
 from artist.run import simulate
 
 ORDER = (
