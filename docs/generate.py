@@ -92,7 +92,7 @@ def files() -> str:
     """The fields of every YAML file."""
     from artist.cluster.cluster_file import ClusterFile, UnitEntry
     from artist.config import Scenario
-    from artist.data.options import DataOptions
+    from artist.data.gate import DataOptions
     from artist.estimates.calibration import Calibration
     from artist.experiments.experiment import Experiment
     from artist.trace.native.mapping import TraceMapping

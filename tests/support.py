@@ -23,7 +23,7 @@ from artist.contract import (
 from artist.engine.rows import PlacementRow, Rows
 from artist.engine.simulator import Simulator
 from artist.estimates.query import Estimate
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.policies.table import POLICIES
 from artist.run import open_policy
 from artist.units import TICKS_PER_S, Tick, seconds, ticks

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from artist.cluster.fabric import Fabric
     from artist.cluster.tree import ClusterTree
     from artist.estimates.calibration import CalibratedModels
-    from artist.network.beside import Beside, LinkUse, PlacedJob
-    from artist.network.models.components import Model
+    from artist.network.co_located import CoLocation, JobAtPlace, LinkBusyness
+    from artist.network.models.canonical import Model
     from artist.workload.layers import Workload
 
 
@@ -82,7 +82,7 @@ def answer_beside(asks: Asker, neighbours: CoLocatedJobs, format_: Format) -> No
     from artist.cluster.placements_from_text import Room
     from artist.config import Scenario
     from artist.estimates.query_from_text import parse_system
-    from artist.network.beside import PlacedJob, beside
+    from artist.network.co_located import JobAtPlace, beside
     from artist.network.demand.curves import Curves
     from artist.run import build_cluster, open_backend
 
@@ -92,12 +92,12 @@ def answer_beside(asks: Asker, neighbours: CoLocatedJobs, format_: Format) -> No
     workloads = _Workloads(asks.models)
     own = workloads.name(asks.model, asks.workload)
     room = Room(tree, fabric.gpus_per_socket)
-    jobs = [PlacedJob(own, room.take(asks.placement))]
+    jobs = [JobAtPlace(own, room.take(asks.placement))]
     offset_s = _seconds(neighbours.offset)
     for text in neighbours.texts:
         named, placement = _neighbour(text)
         name = workloads.name(*named)
-        jobs.append(PlacedJob(name, room.take(placement), len(jobs) * offset_s))
+        jobs.append(JobAtPlace(name, room.take(placement), len(jobs) * offset_s))
     curves = Curves(
         fabric, open_backend(asks.backend), workloads.of, constant_share_of=workloads.constant_share
     )
@@ -166,8 +166,8 @@ def _seconds(offset: str | None) -> float:
 def _model(name: ContentionModel) -> tuple[Model, float]:
     """The model, and the efficiency of links where the fabric states none: a fluid loses none."""
     from artist.network.models.mean import mean
+    from artist.network.models.patterns import ETA
     from artist.network.models.phase import PhaseModel, fluid
-    from artist.network.models.queues import ETA
 
     models: dict[str, tuple[Model, float]] = {
         "mean": (mean, ETA),
@@ -179,8 +179,8 @@ def _model(name: ContentionModel) -> tuple[Model, float]:
 
 def _facts(
     tree: ClusterTree,
-    jobs: Sequence[PlacedJob],
-    answer: Beside,
+    jobs: Sequence[JobAtPlace],
+    answer: CoLocation,
     contention: ContentionModel,
     calibration: str,
 ) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def _facts(
     }
 
 
-def _link(use: LinkUse) -> dict[str, Any]:
+def _link(use: LinkBusyness) -> dict[str, Any]:
     return {
         "link": f"{use.link.level} {use.link.unit} {use.link.direction}",
         "capacity_gib_per_s": use.link.capacity_gib_per_s,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from artist.errors import ConfigError, shortened
-from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.job_circle import Circle
+from artist.policies.cassini.link_circle import Choice
 from artist.policies.cassini.score import expected_score
 from artist.policies.cassini.time_shifts import Solution, SolverOptions, solve
-from artist.policies.cassini.unified import Choice
 from artist.units import BANDWIDTH_UNITS, GIB, TICKS_PER_S, in_base_unit, quantity
 
 MOST_JOBS = 64
@@ -150,7 +150,7 @@ def _models(text: str) -> list[tuple[str, int]]:
 def _of_models(
     models: Sequence[tuple[str, int]], capacity_gbps: float, backend: str
 ) -> list[LinkJob]:
-    from artist.network.demand.down_and_up import down_and_up
+    from artist.network.demand.curves import down_and_up
     from artist.run import open_backend
     from artist.workload.models import canonical, workload
 

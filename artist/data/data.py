@@ -12,11 +12,9 @@ from artist.cluster.cluster_file import Cluster
 from artist.cluster.tree import ClusterTree
 from artist.contract import Policy, RateFunction
 from artist.data.catalogue import load_catalogue
-from artist.data.gate import DataGate
-from artist.data.homes import Homes
-from artist.data.options import DataOptions
+from artist.data.gate import DataGate, DataOptions
 from artist.data.remote_reads import RemoteReads
-from artist.data.store import Store
+from artist.data.store import Homes, Store
 from artist.data.wide_area import Copies
 from artist.errors import ConfigError, TraceError, did_you_mean, shortened
 from artist.io.documents import validate

@@ -10,18 +10,23 @@ copied and the job waits until it is there, without GPUs. So
 
 A policy that reads `ClusterView.data` meets neither rule by mistake. For one that does not, the job
 has started and lost its GPUs at once: it enters the queue again at the next question.
+
+`DataOptions` says what happens to a job in a region without its data: `--set data.KEY=VALUE`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field
 
 from artist.contract import (
     ClusterView,
     Decision,
     JobView,
     Migrate,
+    Options,
     Policy,
     Start,
     Wait,
@@ -30,14 +35,27 @@ from artist.contract import (
     policy_name,
 )
 from artist.contract.gates import without
-from artist.data.homes import Homes
-from artist.data.options import DataOptions
-from artist.data.placed import regions_of
-from artist.data.store import Store
+from artist.data.store import Homes, Store, regions_of
 from artist.data.wide_area import Copies, Copy
 from artist.errors import PolicyError, one_line, shortened
 from artist.units import Tick, seconds, size_text
 from artist.workload.job import Job
+
+
+class DataOptions(Options):
+    """MAST, sections 2 and 4.3: a job elsewhere than its data has "unacceptable performance", so
+    regions without it give up; if all do, data is moved and the job waits until it is there."""
+
+    remote: Literal["refuse", "slow"] = Field(
+        default="refuse",
+        description="a job in a region without its data: does not start there, or reads its tables "
+        "over the wide-area network",
+    )
+    replicate: Literal["on-demand", "never"] = Field(
+        default="on-demand",
+        description="tables of a job that was refused: are copied to the region, or stay",
+    )
+
 
 MOST_IDLE = 2_000
 """So often may a policy that is woken leave jobs on data waiting on an empty cluster."""

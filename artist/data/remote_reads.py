@@ -20,9 +20,8 @@ from fractions import Fraction
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.contract import JobView, Rate, RateFunction, SharedLinks
-from artist.data.placed import gpus_by_region
-from artist.data.store import Store
-from artist.data.wide_area import Flow, Link, max_min
+from artist.data.store import Store, gpus_by_region
+from artist.data.wide_area import Link, WideAreaFlow, max_min
 from artist.units import Tick
 from artist.workload.job import Job
 
@@ -41,9 +40,9 @@ class _Reader:
     parts: Mapping[Link, Fraction]
 
     @property
-    def flow(self) -> Flow:
+    def flow(self) -> WideAreaFlow:
         """What it wants of the links of regions."""
-        return Flow(self.parts, Fraction(self.iteration_bytes / self.inside.iteration_s))
+        return WideAreaFlow(self.parts, Fraction(self.iteration_bytes / self.inside.iteration_s))
 
     def rate(self, share: Fraction) -> Rate:
         """The rate of the job if it reads so many bytes per second."""

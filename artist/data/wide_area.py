@@ -21,7 +21,7 @@ Link: TypeAlias = "tuple[int, bool]"
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class WideAreaFlow:
     """What shares links: the part of its rate on each of them, and the rate that it wants."""
 
     parts: Mapping[Link, Fraction]
@@ -29,7 +29,7 @@ class Flow:
     """Bytes per second; None for all that it can get."""
 
 
-def max_min(flows: Sequence[Flow], capacity: Fraction) -> list[Fraction]:
+def max_min(flows: Sequence[WideAreaFlow], capacity: Fraction) -> list[Fraction]:
     """The rate of each flow, bytes per second, if every link carries `capacity` each way."""
     rates = [Fraction(0)] * len(flows)
     left = {link: capacity for flow in flows for link in flow.parts}
@@ -86,10 +86,10 @@ class _Pair:
     """A heap: what `served` must reach, the copy's number, the copy."""
 
     @property
-    def flow(self) -> Flow:
+    def flow(self) -> WideAreaFlow:
         """One copy, on links where there are as many alike: its rate counts so often."""
         count = Fraction(len(self.under_way))
-        return Flow({(self.source, False): count, (self.target, True): count})
+        return WideAreaFlow({(self.source, False): count, (self.target, True): count})
 
     def end(self, now: Tick) -> Tick:
         """The first whole tick at which the next copy is there."""

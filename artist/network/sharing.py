@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from artist.network.demand.curves import Curve, GrowingCurve
 from artist.network.demand.ways import JobOnLinks, Way, contention
-from artist.network.models.components import Model
+from artist.network.models.canonical import Model
 from artist.network.models.patterns import InTurn
 
 # A Down time that changes by a thousandth of an iteration changes no answer by a percent.

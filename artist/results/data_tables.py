@@ -16,7 +16,7 @@ import numpy as np
 
 from artist.cluster.tree import ClusterTree
 from artist.data.data import Data
-from artist.data.placed import gpus_by_region
+from artist.data.store import gpus_by_region
 from artist.engine.rows import Rows
 from artist.errors import TraceError
 from artist.results.terms.columns import TABLES, Table

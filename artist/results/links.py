@@ -22,7 +22,7 @@ from artist.cluster.placement_shape import shape
 from artist.engine.rows import Rows
 from artist.network.demand.curves import Curves
 from artist.network.demand.ways import bytes_on_links, efficiency, ways
-from artist.network.models.queues import ETA
+from artist.network.models.patterns import ETA
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.turns_of_run import TurnTaken
 from artist.results.metrics import seconds_column

@@ -10,7 +10,7 @@ import pytest
 
 from artist.cli.link_jobs import jobs_of, link_of
 from artist.errors import ArtistError, ConfigError
-from artist.network.demand.down_and_up import down_and_up
+from artist.network.demand.curves import down_and_up
 from artist.run import open_backend
 from artist.units import BANDWIDTH_UNITS, in_base_unit, quantity
 from artist.workload.models import parameters, workload

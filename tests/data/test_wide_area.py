@@ -7,16 +7,16 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artist.data.wide_area import Copies, Copy, Flow, max_min
+from artist.data.wide_area import Copies, Copy, WideAreaFlow, max_min
 from artist.units import TICKS_PER_S
 
 GB = 10**9
 ONE = Fraction(1)
 
 
-def flow(source: int, target: int, wants: int | None = None) -> Flow:
+def flow(source: int, target: int, wants: int | None = None) -> WideAreaFlow:
     parts = {(source, False): ONE, (target, True): ONE}
-    return Flow(parts, None if wants is None else Fraction(wants))
+    return WideAreaFlow(parts, None if wants is None else Fraction(wants))
 
 
 def copy(size_gb: int, source: int, target: int, start: int = 0) -> Copy:

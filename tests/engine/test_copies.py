@@ -13,7 +13,7 @@ from support import EstimateByLevel, cluster, job, make_policy, simulator
 from artist.contract import BasePolicy
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 
 
 def pickled(pair: Any) -> Any:

@@ -37,7 +37,7 @@ from artist.contract import (
 from artist.engine.rows import EndReason, JobRow, PlacementRow, Rows
 from artist.estimates.calibration import with_constant_share
 from artist.estimates.query import Estimate
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.policies.table import POLICIES
 from artist.results.lower_bound import makespan_bound
 from artist.units import TICKS_PER_S, Tick, seconds, ticks

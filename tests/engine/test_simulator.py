@@ -42,7 +42,7 @@ from artist.engine.livelock import SHORT_NAP
 from artist.engine.rows import EndReason, Rows
 from artist.engine.simulator import Simulator
 from artist.errors import InvariantError, PolicyError, TraceError
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.policies.classic import Classic, ClassicOptions
 from artist.units import LAST_TICK, Tick, seconds
 

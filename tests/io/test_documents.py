@@ -13,7 +13,7 @@ from artist.engine.simulator import Simulator
 from artist.errors import ConfigError
 from artist.io.documents import load_yaml
 from artist.io.shipped import resource
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.run import (
     build_calibration,
     build_cluster,

@@ -8,8 +8,7 @@ import pytest
 from contentions import LINE, on_one_link, renamed
 from contentions import line_rate as pattern
 
-from artist.network.models.canonical import canonical, contention_that_binds
-from artist.network.models.components import components
+from artist.network.models.canonical import canonical, components, contention_that_binds
 from artist.network.models.mean import mean
 from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink
 from artist.network.models.phase import PhaseSettings, phase

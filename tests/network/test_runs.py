@@ -22,7 +22,7 @@ from artist.network.demand.ways import ways
 from artist.network.models.mean import MOST_TOGETHER, mean
 from artist.network.models.phase import FLUID, MOST_JOBS, PhaseModel
 from artist.network.rates.contended_rates import MOVED, ContendedRates
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.network.rates.phases_of_run import alone_s
 from artist.network.rates.placed_job import PlacedJob
 from artist.network.rates.uplinks import Uplinks, together
@@ -144,7 +144,7 @@ def test_no_job_sends_more_than_the_bound_by_which_links_are_left_out(model, mac
     alone = on_network.alone.alone(one, placement)
     placed = PlacedJob(0, one, placement, 0, alone, uplinks.crossed(placement))
     for uplink in placed.gpus_in_a_part:
-        sent = uplinks._looked(placed, uplink[0]).offered.get(uplink, (0.0, 0.0))
+        sent = uplinks._traffic_at(placed, uplink[0]).offered.get(uplink, (0.0, 0.0))
         assert max(sent) <= uplinks._most(placed, uplink)
 
 

@@ -11,7 +11,7 @@ from artist.cluster.placement_shape import shape
 from artist.network.demand.curves import Curve, Curves
 from artist.network.demand.traffic import Traffic
 from artist.network.demand.ways import Way, ways
-from artist.network.models.components import Model
+from artist.network.models.canonical import Model
 from artist.network.models.mean import mean
 from artist.network.models.phase import PhaseModel, fluid
 from artist.network.sharing import CurvedJob, shared
@@ -50,8 +50,8 @@ def test_communication_that_hides_behind_computation_costs_nothing_until_it_show
 
 
 def test_sending_for_longer_leaves_less_time_without_sending() -> None:
-    # Alone each job sends for half of an iteration. Beside the other it takes longer, hidden, so it
-    # is silent for less time. Together they need all of the link, and end up with half each.
+    # In isolation each job sends for half of an iteration. Next to the other, it takes longer,
+    # hidden, so it is silent for less time. Together they need all of the link, and get half each.
     hidden = job((0.0, 0.0, 1.0), (0.5, 1.0, 2.0), 0.5)
     for answer in shared([hidden, hidden], mean):
         assert answer.iteration_s == pytest.approx(1.0)
@@ -84,7 +84,7 @@ def test_a_job_that_overfills_its_own_uplink_is_slower_even_alone(model: Model) 
     (alone,) = shared([heavy], model)
     assert alone.own_share == alone.share == pytest.approx(0.5)
     assert alone.iteration_s == alone.alone_s == pytest.approx(3.0)
-    # Beside a job elsewhere it is as alone. Beside an equal one it needs as long again.
+    # CoLocation a job elsewhere it is as alone. CoLocation an equal one it needs as long again.
     apart = CurvedJob((Way((Link("rack", 1, "up", 1.0),), GIB, 1.0),), heavy.curve, 1.0)
     assert shared([heavy, apart], model) == (alone, shared([apart], model)[0])
     for answer in shared([heavy, heavy], model):

@@ -19,8 +19,14 @@ from artist.cluster.placement_shape import shape
 from artist.errors import ConfigError
 from artist.estimates.query import Dimension, Topology
 from artist.network.demand.curves import Curves
-from artist.network.demand.peers import sendings
-from artist.network.demand.traffic import Sent, Traffic, _between_parts, between_npus, sent_between
+from artist.network.demand.traffic import (
+    SentBytes,
+    Traffic,
+    _between_parts,
+    between_npus,
+    sendings,
+    sent_between,
+)
 from artist.network.demand.ways import JobOnLinks, bytes_on_links, contention, ways
 from artist.run import open_backend
 from artist.workload.models import workload
@@ -40,11 +46,11 @@ def one_dimension(algorithm: str, npus: int, bytes_: float) -> Traffic:
     return Traffic((dimension(npus, "network"),), (algorithm,), (bytes_,))
 
 
-def volumes(sent: list[Sent]) -> dict[tuple[int, int], float]:
+def volumes(sent: list[SentBytes]) -> dict[tuple[int, int], float]:
     return {(x.source, x.target): x.volume_bytes for x in sent}
 
 
-def out_of(sent: list[Sent], unit: int) -> float:
+def out_of(sent: list[SentBytes], unit: int) -> float:
     return math.fsum(x.volume_bytes for x in sent if x.source == unit)
 
 
@@ -56,7 +62,7 @@ HALVES = [0, 0, 0, 0, 1, 1, 1, 1]
 def test_a_ring_leaves_a_contiguous_unit_once() -> None:
     # 3 -> 4 and 7 -> 0 cross.
     sent = between_npus(HALVES, one_dimension("ring", 8, 700))
-    assert sent == [Sent(0, 1, 700.0, 1.0), Sent(1, 0, 700.0, 1.0)]
+    assert sent == [SentBytes(0, 1, 700.0, 1.0), SentBytes(1, 0, 700.0, 1.0)]
 
 
 def test_a_ring_leaves_a_scattered_unit_each_time() -> None:
@@ -67,7 +73,7 @@ def test_a_ring_leaves_a_scattered_unit_each_time() -> None:
 def test_direct_sends_reach_every_peer_outside() -> None:
     # Each of four NPUs sends 100 of its 700 bytes to each of four peers in the other unit.
     sent = between_npus(HALVES, one_dimension("direct", 8, 700))
-    assert sent == [Sent(0, 1, 1600.0, 16.0), Sent(1, 0, 1600.0, 16.0)]
+    assert sent == [SentBytes(0, 1, 1600.0, 16.0), SentBytes(1, 0, 1600.0, 16.0)]
 
 
 def test_halving_doubling_crosses_in_its_widest_step() -> None:
@@ -185,7 +191,7 @@ def test_one_ring_through_all_gpus_leaves_each_machine_once() -> None:
     assert [x.npus for x in traffic.dimensions] == [10]
     sent = sent_between(TREE, placement, traffic, MACHINE)
     bytes_ = traffic.bytes_per_dimension[0]
-    assert sent == [Sent(x, y, bytes_, 1.0) for x, y in ((0, 1), (1, 2), (2, 0))]
+    assert sent == [SentBytes(x, y, bytes_, 1.0) for x, y in ((0, 1), (1, 2), (2, 0))]
 
 
 def test_links_on_the_way_up_and_down() -> None:

@@ -13,7 +13,7 @@ from artist.contract import Policy
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.estimates.query import Estimate
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.units import seconds
 from artist.workload.job import Job
 

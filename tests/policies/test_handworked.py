@@ -15,7 +15,7 @@ from artist.cluster.tree import nested
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.estimates.query import Estimate
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.run import open_policy
 from artist.units import seconds
 from artist.workload.job import Job

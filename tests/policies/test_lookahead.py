@@ -9,7 +9,7 @@ from support import EstimateByLevel, cluster, finishes, job, make_policy, simula
 from artist.contract import BasePolicy
 from artist.engine.rows import Rows
 from artist.errors import ConfigError
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.policies.lookahead import Lookahead, LookaheadOptions
 from artist.run import open_policy
 from artist.testing import check_policy

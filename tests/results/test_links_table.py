@@ -15,7 +15,7 @@ from support import on
 
 from artist.cluster.placement_shape import shape
 from artist.network.demand.ways import bytes_on_links, ways
-from artist.network.models.queues import ETA
+from artist.network.models.patterns import ETA
 from artist.results.links import link_table
 from artist.results.metrics import job_table, summarise, timeline_table
 from artist.units import GIB

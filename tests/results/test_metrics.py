@@ -11,7 +11,7 @@ from artist.contract import Rate
 from artist.engine.simulator import Simulator
 from artist.errors import BackendError
 from artist.estimates.query import Estimate
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.policies.classic import Classic, ClassicOptions
 from artist.results.isolated_run_time import isolated_seconds
 from artist.results.metrics import job_table, summarise, timeline_table, weighted_percentile

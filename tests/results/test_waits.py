@@ -28,7 +28,7 @@ from support import (
 from artist.cluster.tree import ClusterTree
 from artist.contract import Migrate, Preempt, Restore, Start, Wait, Wake, Withdraw
 from artist.engine.rows import Rows
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.policies.table import POLICIES
 from artist.results.terms import columns
 from artist.results.waiting import wait_neighbours

@@ -15,7 +15,7 @@ from artist.cluster.placement import Placement
 from artist.contract import Decision, Start
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.policies.learned.observation_grid import Grid
 from artist.policies.learned.observation_sensitivity import OF_A_CANDIDATE, OF_THE_CLUSTER
 from artist.policies.learned.observations import open_observation, open_task

@@ -52,7 +52,7 @@ def test_a_quantile_counts_iterations_not_intervals() -> None:
 
 
 def test_matched_jobs_take_300_ms_and_send_for_less_than_three_fifths() -> None:
-    from artist.network.demand.down_and_up import down_and_up
+    from artist.network.demand.curves import down_and_up
     from artist.run import open_backend
     from artist.units import GIB
     from artist.workload.models import workload

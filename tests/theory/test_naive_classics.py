@@ -20,7 +20,7 @@ from artist.cluster.tree import Nested, nested
 from artist.cluster.visiting_order import VisitingOrder
 from artist.engine.rows import EndReason
 from artist.engine.simulator import Simulator
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.policies.table import POLICIES
 from artist.rng import FIRST_DRAWS, Draws
 from artist.run import open_policy

@@ -18,7 +18,7 @@ from artist.contract import BasePolicy, Policy, RateFunction, Start
 from artist.engine.rows import JobRow
 from artist.engine.simulator import Simulator
 from artist.estimates.backends import NoCommunication
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 
 SEEDS = 15
 T = 2.977  # 99 % quantile of |t| with 14 degrees of freedom

@@ -15,7 +15,7 @@ from artist.contract import Restore, Withdraw
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError, PolicyError
 from artist.estimates.query import Estimate
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.run import open_policy
 from artist.testing import check_policy
 from artist.units import seconds

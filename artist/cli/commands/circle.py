@@ -9,7 +9,7 @@ import typer
 
 from artist.cli.options import OverwriteFiles
 from artist.cli.output import Format, note, print_facts, print_json, print_table
-from artist.policies.cassini.unified import Choice, Periods
+from artist.policies.cassini.link_circle import Choice, Periods
 
 
 def circle(

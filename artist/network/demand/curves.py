@@ -8,6 +8,17 @@ the time that a dimension is busy is latency, and much of it hides behind comput
 
 Both are asked at geometrically spaced shares. Between them they are linear in 1 / phi, as the time
 of bytes is. At share 1 it is the estimate itself.
+
+What a data-parallel job does on a link of its own: Down, then Up, in every iteration.
+
+Each worker has a NIC as fast as the link, and the workers form a ring. Latency is left out, as
+circles leave it out. The backend says how long an iteration takes and when it sends:
+
+    Up     the time in which anything is sent, gathered at the end of the iteration
+    Down   the rest of the iteration
+    demand bytes that a worker sends / Up
+
+Real iterations send in several bursts. Runs gather them too (`artist.network.sharing`).
 """
 
 from __future__ import annotations
@@ -23,7 +34,15 @@ from artist.cluster.placement_shape import Shape, gpus_of
 from artist.errors import BackendError, ConfigError
 from artist.estimates.calibration import with_constant_share
 from artist.estimates.latency_service import EstimateStore, answer
-from artist.estimates.query import Burst, Dimension, Estimate, LatencyBackend
+from artist.estimates.query import (
+    Burst,
+    Dimension,
+    Estimate,
+    LatencyBackend,
+    LatencyQuery,
+    SystemSettings,
+    Topology,
+)
 from artist.estimates.shape_queries import as_sent, asked_dimensions, query, slowest
 from artist.network.demand.traffic import Traffic
 from artist.units import TICKS_PER_S
@@ -147,7 +166,7 @@ class GrowingCurve:
         return known
 
 
-class Sent(NamedTuple):
+class LevelTraffic(NamedTuple):
     """What a query's iteration sends at the whole bandwidth, and for how long."""
 
     traffic: Traffic
@@ -176,7 +195,7 @@ class Curves:
         self._shares = shares
         self._workloads: dict[str, Workload] = {}
         self._known: dict[tuple[str, Shape, frozenset[str]], GrowingCurve] = {}
-        self._sent: dict[tuple[str, Shape, frozenset[str]], Sent] = {}
+        self._sent: dict[tuple[str, Shape, frozenset[str]], LevelTraffic] = {}
         self._firsts: dict[tuple[str, Shape], tuple[tuple[Dimension, ...], Estimate]] = {}
 
     def curve(self, model: str, shape: Shape, contended: frozenset[str]) -> Curve:
@@ -188,7 +207,7 @@ class Curves:
         growing = self.growing(model, shape, contended)
         return growing.up_to(len(growing.every))
 
-    def sent(self, model: str, shape: Shape, contended: frozenset[str]) -> Sent:
+    def sent(self, model: str, shape: Shape, contended: frozenset[str]) -> LevelTraffic:
         """What `curve` says at the whole bandwidth. One query serves all `contended`.
 
         Raises:
@@ -199,7 +218,9 @@ class Curves:
             dims, first = self._first(model, shape)
             traffic = self._traffic(model, dims, first)
             busy = busy_ns(first.profile or (), _crossed(dims, contended))
-            self._sent[key] = Sent(traffic, busy / TICKS_PER_S, first.compute_ns / TICKS_PER_S)
+            self._sent[key] = LevelTraffic(
+                traffic, busy / TICKS_PER_S, first.compute_ns / TICKS_PER_S
+            )
         return self._sent[key]
 
     def _first(self, model: str, shape: Shape) -> tuple[tuple[Dimension, ...], Estimate]:
@@ -305,3 +326,30 @@ def busy_ns(profile: Iterable[Burst], dimensions: Iterable[int]) -> int:
             total += max(end_ns - max(burst.offset_ns, until_ns), 0)
             until_ns = max(until_ns, end_ns)
     return total
+
+
+@dataclass(frozen=True, slots=True)
+class DownAndUp:
+    """One iteration, alone. A job of one worker has no Up phase."""
+
+    iteration_s: float
+    up_s: float
+    bytes_per_s: float
+
+
+def down_and_up(
+    workload: Workload, workers: int, link_gib_per_s: float, backend: LatencyBackend
+) -> DownAndUp:
+    """Down and Up of a workload on so many workers over a link.
+
+    Raises:
+        BackendError: the backend cannot answer.
+    """
+    network = (Dimension(Topology.SWITCH, workers, link_gib_per_s, 0.0),) if workers > 1 else ()
+    rings = ("ring",) * len(network)
+    system = SystemSettings(rings, rings, rings, rings)
+    estimate = answer(backend, LatencyQuery(quantised(workload), network, system), profile=True)
+    up_ns = busy_ns(estimate.profile or (), {0})
+    sent_bytes = sum(estimate.bytes_per_dimension or ())
+    rate = sent_bytes * TICKS_PER_S / up_ns if up_ns else 0.0
+    return DownAndUp(estimate.finish_ns / TICKS_PER_S, up_ns / TICKS_PER_S, rate)

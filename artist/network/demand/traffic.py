@@ -2,7 +2,7 @@
 
 An estimate says how many bytes an NPU sends on each dimension of its query. The NPUs are the job's
 GPUs in the order of its leaves, innermost dimension first, as ASTRA-sim numbers them; the algorithm
-of a dimension says to whom a position sends (`peers`). For even shapes the bytes that leave a unit
+of a dimension says to which peers a position sends. For even shapes the bytes that leave a unit
 are then
 
     (GPUs inside) x (bytes per NPU of all dimensions that span more than the unit)
@@ -13,6 +13,18 @@ contiguous unit once; direct sends go to every peer outside.
 Under the rule `bounded` an uneven placement costs as a regular shape that is not its own
 (`artist.estimates.dimensions`). There each part of a unit sends what a part of that regular shape
 sends, to the other parts of the unit.
+
+The collective algorithm says to which peers an NPU sends. With n NPUs in a group and B bytes that
+each of them sends on average, position p sends
+
+    ring               B to p + 1
+    direct             B / (n - 1) to each of the others
+    halving-doubling   B x (1/2, 1/4, ...) / (1 - 1/n) to p XOR 1, p XOR 2, ...
+    double binary tree B n / (2 (n - 1)) each way along each edge; of the two trees, half on each
+
+The last two follow from the tables in `artist.astra.algorithms`: a message to p XOR 2^i has
+S / 2^(i + 1) bytes, and every edge of a tree carries the chunk once up and once down. ASTRA-sim
+gives its trees to stages in turn, so a single stage runs on one of them.
 """
 
 from __future__ import annotations
@@ -20,22 +32,66 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from artist.astra.algorithms.double_binary_tree import tree
 from artist.astra.messages.groups import Algorithm, GroupFamily, algorithm_of
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree, units_holding
 from artist.errors import ConfigError
 from artist.estimates.query import Dimension
-from artist.network.demand.peers import sendings
+
+Positions = npt.NDArray[np.int64]
+
+
+class Sending(NamedTuple):
+    """Positions that send, the positions that receive, and which part of B each message is."""
+
+    sources: Positions
+    targets: Positions
+    part: float
+
+
+def sendings(algorithm: Algorithm, nodes: int) -> Iterator[Sending]:
+    """Everything that the positions 0 to `nodes - 1` of a group send."""
+    here = np.arange(nodes)
+    match algorithm.family:
+        case GroupFamily.RING:
+            yield Sending(here, (here + 1) % nodes, 1.0)
+        case GroupFamily.DIRECT:
+            for distance in range(1, nodes):
+                yield Sending(here, (here + distance) % nodes, 1.0 / (nodes - 1))
+        case GroupFamily.HALVING_DOUBLING:
+            distance = 1
+            while distance < nodes:
+                part = 1.0 / (2 * distance) / (1.0 - 1.0 / nodes)
+                yield Sending(here, here ^ distance, part)
+                distance *= 2
+        case GroupFamily.TREE:
+            yield from _trees(nodes)
+
+
+def _trees(nodes: int) -> Iterator[Sending]:
+    part = nodes / (2 * (nodes - 1)) / 2
+    for variant in (0, 1):
+        edges = [
+            (child, node.parent)
+            for child, node in enumerate(tree(nodes, variant))
+            if node.parent is not None
+        ]
+        children, parents = np.array(edges).T
+        yield Sending(children, parents, part)
+        yield Sending(parents, children, part)
+
 
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentBytes:
     """What the GPUs of a job in one unit send to those in another, in one iteration."""
 
     source: int
@@ -85,7 +141,7 @@ class Traffic:
 
 def sent_between(
     tree: ClusterTree, placement: Placement, traffic: Traffic, level: int
-) -> list[Sent]:
+) -> list[SentBytes]:
     """What units of a level of the tree send each other, by source and target.
 
     Raises:
@@ -96,7 +152,7 @@ def sent_between(
     return _between_parts(tree, placement, traffic, level)
 
 
-def between_npus(units: Sequence[int] | Ints, traffic: Traffic) -> list[Sent]:
+def between_npus(units: Sequence[int] | Ints, traffic: Traffic) -> list[SentBytes]:
     """What units send each other, if NPU i lies in `units[i]`."""
     names, unit_of = np.unique(np.asarray(units, dtype=np.int64), return_inverse=True)
     volumes = np.zeros((len(names), len(names)))
@@ -113,7 +169,7 @@ def between_npus(units: Sequence[int] | Ints, traffic: Traffic) -> list[Sent]:
             np.add.at(counts, (source, target), 1.0)
     np.fill_diagonal(volumes, 0.0)
     return [
-        Sent(int(names[x]), int(names[y]), float(volumes[x, y]), float(counts[x, y]))
+        SentBytes(int(names[x]), int(names[y]), float(volumes[x, y]), float(counts[x, y]))
         for x, y in zip(*np.nonzero(volumes), strict=True)
     ]
 
@@ -125,7 +181,7 @@ def _units_of_gpus(tree: ClusterTree, placement: Placement, level: int) -> Ints:
 
 def _between_parts(
     tree: ClusterTree, placement: Placement, traffic: Traffic, level: int
-) -> list[Sent]:
+) -> list[SentBytes]:
     """What the parts of an uneven placement send each other, as the parts of a regular one do.
 
     What a part sends is spread evenly over the part's units of `level`, pair by pair.
@@ -145,7 +201,7 @@ def _between_parts(
                         volume = stride * sent * sending.part / len(pairs)
                         volumes[pair] = volumes.get(pair, 0.0) + volume
                         counts[pair] = counts.get(pair, 0.0) + stride / len(pairs)
-    return [Sent(*pair, volumes[pair], counts[pair]) for pair in sorted(volumes)]
+    return [SentBytes(*pair, volumes[pair], counts[pair]) for pair in sorted(volumes)]
 
 
 def _parts(

@@ -7,18 +7,20 @@ Jobs, flows and links are the vertices of a graph. Colours start from their numb
 capacities) and are refined by the colours of neighbours until nothing changes. Vertices that are
 still alike are told apart one at a time, and of all ways to do that the least result counts (McKay,
 Practical Graph Isomorphism, 1981). Of vertices with the same neighbours one stands for all.
+
+Jobs that share links, directly or by way of others, are a component. Each component is answered by
+itself.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from artist.network.models.patterns import Contention, Flow, InTurn, Member, Pattern, Step
-from artist.network.models.slowed import Slowed
+from artist.network.models.patterns import Contention, Flow, InTurn, Member, Pattern, Slowed, Step
 
 # Far more than placements of real jobs need. Beyond it the given order breaks ties: the result is
 # right, and only its random numbers depend on names.
@@ -63,7 +65,7 @@ def _mean(values: Iterable[float]) -> float:
 
 def canonical(contention: Contention) -> Canonical:
     """The canonical form of a contention, without links that hold nobody back."""
-    return _Graph(contention_that_binds(contention)).canonical()
+    return _ContentionGraph(contention_that_binds(contention)).canonical()
 
 
 def contention_that_binds(contention: Contention) -> Contention:
@@ -103,7 +105,7 @@ def contention_that_binds(contention: Contention) -> Contention:
     return Contention(tuple(contention.links[link] for link in binding), members)
 
 
-class _Graph:
+class _ContentionGraph:
     """The vertices: jobs first, then their flows job by job, then links."""
 
     def __init__(self, contention: Contention) -> None:
@@ -255,3 +257,44 @@ def _ranks(keys: Sequence[Any]) -> list[int]:
     for before, now in pairwise(order):
         ranks[now] = ranks[before] + (keys[now] != keys[before])
     return ranks
+
+
+Model = Callable[[Contention], tuple[Slowed, ...]]
+"""Iterations of the jobs of a contention, in their order."""
+
+
+def by_component(contention: Contention, model: Model) -> tuple[Slowed, ...]:
+    """Ask a model about each component. A job that shares nothing is a component of its own."""
+    binding = contention_that_binds(contention)
+    slowed: dict[int, Slowed] = {}
+    for jobs in components(binding):
+        part = Contention(binding.links, tuple(binding.members[job] for job in jobs))
+        slowed.update(zip(jobs, model(part), strict=True))
+    return tuple(slowed[job] for job in range(len(contention.members)))
+
+
+def components(contention: Contention) -> list[list[int]]:
+    """The jobs of each component, ascending; components by their first job."""
+    leader = list(range(len(contention.members)))
+
+    def root(job: int) -> int:
+        while leader[job] != job:
+            leader[job] = leader[leader[job]]
+            job = leader[job]
+        return job
+
+    first_on: dict[int, int] = {}
+    for job, link in _crossings(contention):
+        one, other = root(first_on.setdefault(link, job)), root(job)
+        leader[max(one, other)] = min(one, other)
+    members: dict[int, list[int]] = {}
+    for job in range(len(leader)):
+        members.setdefault(root(job), []).append(job)
+    return list(members.values())
+
+
+def _crossings(contention: Contention) -> Iterable[tuple[int, int]]:
+    for job, member in enumerate(contention.members):
+        for flow in member.pattern.flows:
+            for link in flow.links:
+                yield job, link

@@ -33,13 +33,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artist.network.models.canonical import canonical
-from artist.network.models.components import by_component
+from artist.network.models.canonical import by_component, canonical
 from artist.network.models.max_min import Floats
-from artist.network.models.patterns import Contention, Flow, SharedLink
+from artist.network.models.patterns import Contention, Flow, SharedLink, Slowed
 from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
 from artist.network.models.simulation import alone_s
-from artist.network.models.slowed import Slowed
 from artist.network.models.states import Bools, FlowsOfJobs, rates_of_several
 
 # 64 states: 2 ms.

@@ -16,13 +16,11 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 from artist.io.digests import sha256
-from artist.network.models.canonical import canonical
-from artist.network.models.components import by_component
+from artist.network.models.canonical import by_component, canonical
 from artist.network.models.mean import mean
-from artist.network.models.patterns import Contention, Member
+from artist.network.models.patterns import Contention, Member, Slowed
 from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
-from artist.network.models.simulation import Noise, Progress, Simulation, alone_s
-from artist.network.models.slowed import Slowed
+from artist.network.models.simulation import Noise, SendingProgress, Simulation, alone_s
 from artist.network.models.turns import JITTER, in_turn, iterations_in_turn, with_jitter
 from artist.rng import stream
 
@@ -217,7 +215,7 @@ def _periodic(simulation: Simulation, settings: PhaseSettings) -> list[float | N
     return None
 
 
-def _later_half_s(job: Progress) -> float | None:
+def _later_half_s(job: SendingProgress) -> float | None:
     """The mean iteration of the later half, at least one; None if the job has ended none."""
     if not job.iterations:
         return None
@@ -225,6 +223,6 @@ def _later_half_s(job: Progress) -> float | None:
     return (ends_s[-1] - ends_s[0]) / (len(ends_s) - 1)
 
 
-def iterations_s(job: Progress, first: int = 0) -> list[float]:
+def iterations_s(job: SendingProgress, first: int = 0) -> list[float]:
     """How long each iteration took, from number `first` on."""
     return [end - start for start, end in pairwise(job.ends_s[first:])]

@@ -15,8 +15,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from artist.network.models.patterns import Contention, Flow, SharedLink
-from artist.network.models.queues import queue_for_each_other, sources
+from artist.network.models.patterns import (
+    Contention,
+    Flow,
+    SharedLink,
+    queue_for_each_other,
+    sources,
+)
 
 # The middle job of a chain got .3 of each of its two full links instead of .5 (ns-3, DCTCP). Over
 # all cases .25 came closest: mean absolute error of the slowdown .045, and .046 with .45.

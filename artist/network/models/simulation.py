@@ -22,7 +22,7 @@ Noise = Callable[[int, int], float]
 
 
 @dataclass(slots=True)
-class Progress:
+class SendingProgress:
     """Where a job is in its iterations. `ends_s[0]` is the start of iteration 0."""
 
     member: Member
@@ -83,7 +83,7 @@ class Simulation:
         self._noise = noise
         self._factors: list[float] | None = [1.0] * len(self._flows.flows) if noise else None
         self.turns = TurnsNow(contention.members) if in_turn(contention) else None
-        self.jobs: list[Progress] = []
+        self.jobs: list[SendingProgress] = []
         first = 0
         for index, member in enumerate(contention.members):
             self.jobs.append(self._entered(contention, index, first))
@@ -126,7 +126,7 @@ class Simulation:
         """
         return tuple(self._state(job) for job in self.jobs)
 
-    def _state(self, job: Progress) -> tuple[int, ...]:
+    def _state(self, job: SendingProgress) -> tuple[int, ...]:
         if not job.ends_s:
             return (-1, round((job.due_s - self.now_s) * 1e11))
         factors = len(job.member.down_factors)
@@ -153,7 +153,7 @@ class Simulation:
             if not still:
                 job.advance(self.now_s)
 
-    def _go_up(self, job: Progress) -> None:
+    def _go_up(self, job: SendingProgress) -> None:
         if not job.ends_s:
             # So far the job has waited for its offset.
             job.ends_s.append(self.now_s)
@@ -173,15 +173,15 @@ class Simulation:
             for flow in job.left_bytes:
                 self._factors[flow] = self._noise(flow, job.iterations)
 
-    def _entered(self, contention: Contention, index: int, first_flow: int) -> Progress:
+    def _entered(self, contention: Contention, index: int, first_flow: int) -> SendingProgress:
         """A job at its offset."""
         member = contention.members[index]
         if member.offset_s >= 0:
-            return Progress(member, first_flow, index, due_s=member.offset_s)
+            return SendingProgress(member, first_flow, index, due_s=member.offset_s)
         alone = Simulation(contention.alone(index))
         alone.run_until(-member.offset_s)
         job = alone.jobs[0]
-        return Progress(
+        return SendingProgress(
             member,
             first_flow,
             index,

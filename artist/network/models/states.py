@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.network.models.max_min import Floats, Ints, Network, max_min
-from artist.network.models.patterns import Flow, SharedLink
-from artist.network.models.queues import sources
+from artist.network.models.patterns import Flow, SharedLink, sources
 from artist.network.models.sending_flows import FULL
 
 Bools = npt.NDArray[np.bool_]

@@ -16,7 +16,7 @@ from artist.network.models.patterns import Contention, Member
 from artist.rng import stream
 
 # Standard deviation of an iteration, as a share of it. The largest at which there are under two
-# corrections a minute (CASSINI, Fig. 17; artist/policies/cassini/drift.py).
+# corrections a minute (CASSINI, Fig. 17; studies/cassini/study/drift.py).
 JITTER = 0.005
 
 # A turn that drifts is settled after (5 % / .5 %)^2 = 100 iterations; the later half counts.

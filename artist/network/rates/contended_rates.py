@@ -4,8 +4,8 @@ Asked again are the jobs within one shared uplink of a change, then those within
 whose iteration moved by more than `MOVED`, and so on. A job whose iteration would move by less
 keeps its rate. So a change costs what it changes, whatever the size of the cluster.
 
-A model of contention (`Solver`) gives shares, and curves turn them into iterations (`sharing`). A
-job that shares no link that binds runs as if it were alone, to the byte.
+A model of contention (`ContentionSolver`) gives shares, and curves turn them into iterations
+(`sharing`). A job that shares no link that binds runs as if it were alone, to the byte.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from artist.contract import JobView, Options, Rate, Uplink
 from artist.errors import ConfigError
 from artist.io.documents import validate
 from artist.network.demand.curves import Curves
+from artist.network.models.patterns import ETA
 from artist.network.models.phase import FLUID, MOST_JOBS, PhaseModel, PhaseSettings
-from artist.network.models.queues import ETA
 from artist.network.models.turns import JITTER
 from artist.network.rates.expected import ExpectedLinks
 from artist.network.rates.mean_of_run import MEAN, Mean
@@ -59,7 +59,7 @@ class ContentionOptions(Options):
     )
 
 
-class Solver(Protocol):
+class ContentionSolver(Protocol):
     """A model of contention, as runs ask it."""
 
     most_jobs: int
@@ -77,7 +77,7 @@ class ContendedRates:
     """A rate function. `solver` answers about few joined jobs, `mean` about many."""
 
     def __init__(
-        self, network: NetworkOfRun, uplinks: Uplinks, solver: Solver, crowds: Mean
+        self, network: NetworkOfRun, uplinks: Uplinks, solver: ContentionSolver, crowds: Mean
     ) -> None:
         self._alone, self._turns = network.alone, network.turns
         self._uplinks, self._solver, self._crowds = uplinks, solver, crowds

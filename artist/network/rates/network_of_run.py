@@ -12,7 +12,7 @@ from artist.contract import Options
 from artist.errors import ConfigError
 from artist.estimates.backends import NoCommunication
 from artist.io.documents import validate
-from artist.network.rates.iteration_time_alone import AloneRates
+from artist.network.rates.isolated import AloneRates
 from artist.network.rates.turns_of_run import TurnsOfRun
 
 # A run without a network loads neither.

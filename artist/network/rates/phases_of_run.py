@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from artist.contract import JobView, Turn
-from artist.network.models.components import Model
+from artist.network.models.canonical import Model
 from artist.network.models.patterns import InTurn
 from artist.network.rates.placed_job import PlacedJob
 from artist.network.rates.turns_of_run import TurnsOfRun

@@ -15,7 +15,7 @@ from artist.workload.job import Job
 
 
 @dataclass(slots=True)
-class Looked:
+class LookedUpTraffic:
     """A job's traffic over the uplinks of one level and outer ones."""
 
     ways: tuple[Way, ...]
@@ -53,7 +53,7 @@ class PlacedJob:
     share: float = 1.0
     """What a model of contention leaves it of the bandwidth."""
     rate: Rate = field(init=False)
-    looked: dict[int, Looked] = field(default_factory=dict)
+    looked: dict[int, LookedUpTraffic] = field(default_factory=dict)
     """By level."""
     curved: dict[int, CurvedJob] = field(default_factory=dict)
     """By level."""

@@ -21,7 +21,7 @@ from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import shape
 from artist.cluster.tree import ClusterTree
 from artist.contract import LinkPattern, Uplink, UpPhase
-from artist.network.demand.curves import Curves, Sent
+from artist.network.demand.curves import Curves, LevelTraffic
 from artist.network.demand.ways import (
     Way,
     bytes_on_links,
@@ -33,7 +33,7 @@ from artist.network.demand.ways import (
 from artist.network.models.mean import sending_job
 from artist.network.models.patterns import Flow, SharedLink
 from artist.network.rates.network_of_run import NetworkOfRun
-from artist.network.rates.placed_job import LoneJob, Looked, PlacedJob
+from artist.network.rates.placed_job import LoneJob, LookedUpTraffic, PlacedJob
 from artist.network.sharing import SLOWED, CurvedJob, seen_by_models
 from artist.units import GIB
 
@@ -61,7 +61,7 @@ class Uplinks:
         self._changed: set[Uplink] = set()
         """Those that jobs have entered or left since `_busy` was asked for."""
         self.binding: set[Uplink] = set()
-        self._looked_before: dict[tuple[str, Placement, int], Looked] = {}
+        self._looked_before: dict[tuple[str, Placement, int], LookedUpTraffic] = {}
 
     def facts(self, jobs: Iterable[PlacedJob]) -> Iterator[object]:
         """What copies of a run may share, also of jobs: answers that stay true."""
@@ -152,7 +152,7 @@ class Uplinks:
             curve = self._curves.growing(
                 placed.job.model, shape(self._tree, placed.placement), self._outer(level)
             )
-            of_job = self._looked(placed, level).ways
+            of_job = self._traffic_at(placed, level).ways
             placed.curved[level] = CurvedJob(of_job, curve, placed.job.compute_s)
         return placed.curved[level]
 
@@ -171,7 +171,7 @@ class Uplinks:
         up: dict[Uplink, UpPhase] = {}
         tightest, filled = 1.0 + SLOWED, None
         for uplink in placed.gpus_in_a_part:
-            looked = self._looked(placed, uplink[0])
+            looked = self._traffic_at(placed, uplink[0])
             if uplink in looked.offered:
                 rates = looked.offered[uplink]
                 up[uplink] = UpPhase(looked.busy_ratio * placed.job.compute_s, *rates)
@@ -209,7 +209,7 @@ class Uplinks:
     def _busy_now(self, uplink: Uplink) -> float:
         ups, downs = [], []
         for placed in self._jobs.get(uplink, {}).values():
-            looked = self._looked(placed, uplink[0])
+            looked = self._traffic_at(placed, uplink[0])
             up, down = looked.offered.get(uplink, (0.0, 0.0))
             part = looked.busy_ratio * placed.job.compute_s / placed.alone.iteration_s
             ups.append(up * part)
@@ -225,7 +225,7 @@ class Uplinks:
         if sum(self._most(placed, uplink) for placed in jobs) <= usable:
             return False
         offered = [
-            self._looked(placed, uplink[0]).offered[uplink]
+            self._traffic_at(placed, uplink[0]).offered[uplink]
             for placed in jobs
             if self._sends(placed, uplink)
         ]
@@ -246,7 +246,7 @@ class Uplinks:
         return efficiency(stated.name, stated.uplink.eta, self.eta, self.fair_queued)
 
     def _sends(self, placed: PlacedJob, uplink: Uplink) -> bool:
-        return uplink in self._looked(placed, uplink[0]).offered
+        return uplink in self._traffic_at(placed, uplink[0]).offered
 
     def _most(self, placed: PlacedJob, uplink: Uplink) -> float:
         """More than a job can send out of a unit: its largest part at the rates of all levels."""
@@ -254,7 +254,7 @@ class Uplinks:
         granted = sum(level.bandwidth_gib_per_s for level in outer)
         return placed.gpus_in_a_part[uplink] * granted * GIB
 
-    def _looked(self, placed: PlacedJob, level: int) -> Looked:
+    def _traffic_at(self, placed: PlacedJob, level: int) -> LookedUpTraffic:
         looked = placed.looked.get(level)
         if looked is None:
             # Jobs of one model on the same GPUs send the same; only their compute times differ.
@@ -263,11 +263,11 @@ class Uplinks:
             if looked is None:
                 if len(self._looked_before) >= MOST_LOOKED:
                     self._looked_before.clear()
-                looked = self._looked_before[key] = self._look(placed, level)
+                looked = self._looked_before[key] = self._look_up_traffic(placed, level)
             placed.looked[level] = looked
         return looked
 
-    def _look(self, placed: PlacedJob, level: int) -> Looked:
+    def _look_up_traffic(self, placed: PlacedJob, level: int) -> LookedUpTraffic:
         sent = self._sent(placed, level)
         of_job = together(ways(self._tree, self._fabric, placed.placement, sent.traffic, level))
         busy_s = sent.busy_s
@@ -280,9 +280,9 @@ class Uplinks:
                 up, down = offered.get(uplink, (0.0, 0.0))
                 rate = way.volume_bytes / busy_s
                 offered[uplink] = (up + rate, down) if link.direction == "up" else (up, down + rate)
-        return Looked(of_job, offered, busy_s / sent.compute_s)
+        return LookedUpTraffic(of_job, offered, busy_s / sent.compute_s)
 
-    def _sent(self, placed: PlacedJob, level: int) -> Sent:
+    def _sent(self, placed: PlacedJob, level: int) -> LevelTraffic:
         """The model's traffic over a level and outer ones, at the whole bandwidth."""
         key = (placed.job.model, shape(self._tree, placed.placement), self._outer(level))
         return self._curves.sent(*key)

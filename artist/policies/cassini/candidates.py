@@ -10,15 +10,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from artist.policies.cassini.affinity import AffinityLink, cycles, unique_shifts
-from artist.policies.cassini.loops import Loops, kept, tightest
-from artist.policies.cassini.solver import LinkSolver, LinkUse
+from artist.policies.cassini.affinity import (
+    AffinityLink,
+    Loops,
+    cycles,
+    kept,
+    tightest,
+    unique_shifts,
+)
+from artist.policies.cassini.solver import LinkPatterns, LinkSolver
 from artist.units import Tick, seconds, ticks
 
 MOST_CANDIDATES = 10
 """Up to so many are scored (CASSINI, section 5.1)."""
 
-Candidate = Sequence[LinkUse]
+Candidate = Sequence[LinkPatterns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,8 @@ def choose(
         ConfigError: as `LinkSolver.solve`.
     """
     graphs = [
-        _Graph(candidate, solver, loops, least_gain) for candidate in candidates[:MOST_CANDIDATES]
+        _ScoredCandidate(candidate, solver, loops, least_gain)
+        for candidate in candidates[:MOST_CANDIDATES]
     ]
     fewest = min(graph.cycles for graph in graphs)
     if fewest and loops is Loops.DISCARD:
@@ -89,7 +96,7 @@ class _Solved:
     links: tuple[int, ...]
 
 
-class _Graph:
+class _ScoredCandidate:
     """The affinity graph of a candidate. Links are positions in the candidate."""
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from artist.io.figures import new_figure, save_figure
-from artist.policies.cassini.circles import Circle, Floats
+from artist.policies.cassini.job_circle import Circle, Floats
 from artist.policies.cassini.score import link_circle
 from artist.policies.cassini.time_shifts import Solution, SolverOptions
 

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from artist.cluster.placement import Placement
 from artist.contract import LinkPattern, SharedLinks, Uplink
-from artist.policies.cassini.circles import Circle
-from artist.policies.cassini.solver import LinkUse
+from artist.policies.cassini.job_circle import Circle
+from artist.policies.cassini.solver import LinkPatterns
 
 # Rates and capacities are sums of floats.
 _FULL = 1 + 1e-9
@@ -68,7 +68,7 @@ class JobsOnLinks:
                     front += beside
         return sorted(full)
 
-    def use(self, uplink: Uplink, links: SharedLinks) -> LinkUse:
+    def use(self, uplink: Uplink, links: SharedLinks) -> LinkPatterns:
         """What the jobs of an uplink want to send, in the direction in which that is more."""
         handles = sorted(self._on[uplink])
         sent = [self._patterns[handle].up[uplink] for handle in handles]
@@ -76,7 +76,7 @@ class JobsOnLinks:
         leaves = out >= math.fsum(x.in_bytes_per_s for x in sent)
         circles = tuple(self._circle(handle, uplink, leaves) for handle in handles)
         capacity = self._capacity(uplink, links.capacity)
-        return LinkUse(capacity, tuple(handles), circles, uplink)
+        return LinkPatterns(capacity, tuple(handles), circles, uplink)
 
     def _circle(self, handle: int, uplink: Uplink, leaves: bool) -> Circle:
         key = handle, uplink, leaves

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from artist.errors import ConfigError
-from artist.policies.cassini.circles import ROUNDING, Circle, Floats, total_levels
-from artist.policies.cassini.unified import ANGLE_DEG, Perimeter, Periods, unify
+from artist.policies.cassini.job_circle import ROUNDING, Circle, Floats, total_levels
+from artist.policies.cassini.link_circle import ANGLE_DEG, Perimeter, Periods, unify
 
 DIGITS = 12
 """Of a score. What is beyond depends on the order of additions."""

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from artist.contract import Uplink
-from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.job_circle import Circle
+from artist.policies.cassini.link_circle import Periods, in_reach, unify
 from artist.policies.cassini.score import expected_score
 from artist.policies.cassini.time_shifts import PAPER, Solution, SolverOptions, score_at, solve
-from artist.policies.cassini.unified import Periods, in_reach, unify
 
 
 @dataclass(frozen=True, slots=True)
-class LinkUse:
+class LinkPatterns:
     """The jobs that cross a link in one direction, by order, and what each wants to send there.
 
     A job's circles have the same period on all links.
@@ -40,7 +40,7 @@ class LinkSolver:
         self._places: dict[tuple[float, ...], tuple[int, ...]] = {}
         self._expected: dict[tuple[float, tuple[Circle, ...]], float] = {}
 
-    def solve(self, use: LinkUse) -> Solution:
+    def solve(self, use: LinkPatterns) -> Solution:
         """The best time-shifts of the jobs of a link.
 
         Raises:
@@ -51,7 +51,7 @@ class LinkSolver:
             self._solved[key] = solve(use.circles, use.capacity, self._options(use))
         return self._solved[key]
 
-    def phased(self, use: LinkUse) -> tuple[int, ...]:
+    def phased(self, use: LinkPatterns) -> tuple[int, ...]:
         """The jobs whose phases on the link mean something: those on its unified circle."""
         periods_s = tuple(circle.period_s for circle in use.circles)
         if periods_s not in self._places:
@@ -59,26 +59,26 @@ class LinkSolver:
             self._places[periods_s] = unify(periods_s, options.periods, options.angle_deg).jobs
         return tuple(use.jobs[place] for place in self._places[periods_s])
 
-    def score_at(self, use: LinkUse, shifts_s: Sequence[float]) -> float:
+    def score_at(self, use: LinkPatterns, shifts_s: Sequence[float]) -> float:
         """The score of a link at given time-shifts."""
         return score_at(use.circles, use.capacity, shifts_s, self._options(use))
 
-    def expected(self, use: LinkUse) -> float:
+    def expected(self, use: LinkPatterns) -> float:
         """The mean score over random phases."""
         key = use.capacity, use.circles
         if key not in self._expected:
             self._expected[key] = expected_score(use.circles, use.capacity)
         return self._expected[key]
 
-    def snaps(self, use: LinkUse) -> bool:
+    def snaps(self, use: LinkPatterns) -> bool:
         """Whether periods are snapped because their common multiple has too many angles."""
         periods_s = [circle.period_s for circle in use.circles]
         return not in_reach(periods_s, self.options.periods, self.options.angle_deg)
 
-    def _options(self, use: LinkUse) -> SolverOptions:
+    def _options(self, use: LinkPatterns) -> SolverOptions:
         return replace(self.options, periods=Periods.SNAP) if self.snaps(use) else self.options
 
-    def gain(self, use: LinkUse) -> float:
+    def gain(self, use: LinkPatterns) -> float:
         """What its time-shifts raise the score of a link by, over random phases.
 
         Less what its jobs lose because they wait for the slowest, on average. Periods of 100 and

@@ -4,17 +4,173 @@
 
 The best rotations are often a whole plateau. `first` takes the first angle that is feasible, as the
 paper's values are. `centre` takes the middle: the farthest from both ends, where jitter harms.
+
+**Rotations.** The search for those with the highest score (Table 1) is ours, as the paper names no
+solver. Up to three jobs are searched exhaustively. Rotating all jobs together changes nothing, so
+the first one stays at 0. A job next to others whose common period is L repeats after gcd(its own,
+L): only so many rotations are tried, and the first best one is the same as over eq. 4's whole
+range.
+
+More jobs are searched by coordinate descent: from each of 16 starts every job in turn takes its
+best rotation, until none can better the score. Start 0 is all zeros, the others are drawn. On 200
+random links with four jobs 8 % missed the optimum, by .008 of the score at most.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd, lcm, prod
 
-from artist.policies.cassini.circles import Circle
-from artist.policies.cassini.rotations import best_rotations, centred, plateau
+import numpy as np
+
+from artist.policies.cassini.job_circle import Circle, Floats
+from artist.policies.cassini.link_circle import ANGLE_DEG, Choice, Periods
 from artist.policies.cassini.score import LinkCircle, link_circle
-from artist.policies.cassini.unified import ANGLE_DEG, Choice, Periods
+from artist.rng import stream
+
+EXHAUSTIVE_JOBS = 3
+STARTS = 16
+
+MOST_WORK = 100_000_000
+"""Additions of an exhaustive search, a second at most. Snapped ratios of three jobs stay below."""
+
+AT_ONCE = 200_000
+"""Demands in memory at a time: they stay in the processor's cache."""
+
+SAME = 1e-9
+"""Scores that differ by less are equal: they are sums in another order."""
+
+
+def best_rotations(link: LinkCircle, seed: int = 0) -> tuple[int, ...]:
+    """The first rotations, in angles, that give the highest score; by order of jobs."""
+    if len(link.demands) <= EXHAUSTIVE_JOBS and _work(link) <= MOST_WORK:
+        return exhaustive(link)
+    return descent(link, seed)
+
+
+def exhaustive(link: LinkCircle) -> tuple[int, ...]:
+    """The first best rotations of all, for any number of jobs; the work grows exponentially."""
+    ranges = _ranges(link)
+    if len(ranges) == 1:
+        return (0,)
+    totals = link.demands[0][None, :]
+    for place in range(1, len(ranges) - 1):
+        rolled = link.rolled(place, ranges[place])
+        totals = (totals[:, None, :] + rolled[None, :, :]).reshape(-1, link.perimeter.bins)
+    last = len(ranges) - 1
+    rows = [
+        link.scores_beside(some, last)[:, : ranges[-1]]
+        for some in np.array_split(totals, -(-totals.size // AT_ONCE))
+    ]
+    scores = np.concatenate(rows).reshape(ranges)
+    first = int(np.argmax(scores >= scores.max() - SAME))
+    return tuple(int(x) for x in np.unravel_index(first, ranges))
+
+
+def descent(link: LinkCircle, seed: int = 0) -> tuple[int, ...]:
+    """The best of 16 coordinate descents; of equal ones the first in lexicographic order."""
+    rng = stream(seed, "cassini.rotations")
+    size = link.perimeter.rotations
+    starts = [(0,) * len(size)]
+    starts += [tuple(int(rng.integers(n)) for n in size) for _ in range(STARTS - 1)]
+    ends = sorted({_from_first_job(link, end) for end in _climbed(link, starts)})
+    scores = [link.score(end) for end in ends]
+    best = next(end for end, score in zip(ends, scores, strict=True) if score >= max(scores) - SAME)
+    return _earliest(link, best)
+
+
+def scores_of(link: LinkCircle, rotations: Sequence[int], place: int) -> Floats:
+    """Scores over the rotations of one job, the others held, until they repeat."""
+    others = link.total(rotations) - np.roll(link.demands[place], rotations[place])
+    scores: Floats = link.scores_beside(others[None, :], place)[0, : _repeats(link, place)]
+    return scores
+
+
+def plateau(link: LinkCircle, rotations: Sequence[int], place: int) -> tuple[int, int]:
+    """How far one job may be rotated back and on, the others held, without a lower score.
+
+    Angles: the first is 0 or negative, the second 0 or positive. If every rotation is as good,
+    the whole circle is on from here.
+    """
+    scores = scores_of(link, rotations, place)
+    here = rotations[place] % len(scores)
+    around = np.roll(scores >= scores[here] - SAME, -here)
+    if around.all():
+        return 0, link.perimeter.rotations[place] - 1
+    return -int(np.argmin(around[::-1])), int(np.argmin(around)) - 1
+
+
+def centred(link: LinkCircle, rotations: Sequence[int]) -> tuple[int, ...]:
+    """Each job but the first, in turn, in the middle of its plateau."""
+    moved = list(rotations)
+    for place in range(1, len(moved)):
+        back, on = plateau(link, moved, place)
+        if on - back + 1 < link.perimeter.rotations[place]:
+            middle = moved[place] + (back + on) // 2
+            moved[place] = middle % link.perimeter.rotations[place]
+    return tuple(moved)
+
+
+def _repeats(link: LinkCircle, place: int) -> int:
+    """After so many angles of one job the score repeats, whatever the others' rotations are."""
+    units = link.perimeter.units
+    others = lcm(*units[:place], *units[place + 1 :])
+    return gcd(units[place], others) * link.perimeter.bins_per_unit
+
+
+def _ranges(link: LinkCircle) -> tuple[int, ...]:
+    """Rotations to try for each job: after these, the score of all earlier ones repeats."""
+    units, ranges = link.perimeter.units, [1]
+    for place in range(1, len(units)):
+        ranges.append(gcd(units[place], lcm(*units[:place])) * link.perimeter.bins_per_unit)
+    return tuple(ranges)
+
+
+def _work(link: LinkCircle) -> int:
+    return prod(_ranges(link)) * link.perimeter.bins * len(link.floating[0])
+
+
+def _climbed(link: LinkCircle, starts: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Every job in turn takes its first best rotation, as long as one betters the score.
+
+    All starts climb side by side; one that gets no further stays.
+    """
+    now = [list(start) for start in starts]
+    totals = np.array([link.total(start) for start in starts])
+    best = link.scores(totals)
+    going = list(range(len(starts)))
+    while going:
+        for place in range(len(link.demands)):
+            repeats = _repeats(link, place)
+            own = link.demands[place]
+            others = np.array([totals[x] - np.roll(own, now[x][place]) for x in going])
+            every = link.scores_beside(others, place)[:, :repeats]
+            for row, x in enumerate(going):
+                scores = every[row]
+                if scores.max() > scores[now[x][place] % repeats] + SAME:
+                    now[x][place] = int(np.argmax(scores >= scores.max() - SAME))
+                    totals[x] = others[row] + np.roll(own, now[x][place])
+        scores_now = link.scores(totals)
+        going = [x for x in going if scores_now[x] > best[x] + SAME]
+        best = scores_now
+    return [tuple(end) for end in now]
+
+
+def _from_first_job(link: LinkCircle, rotations: Sequence[int]) -> tuple[int, ...]:
+    """The same, turned so that the first job is at 0."""
+    size = link.perimeter.rotations
+    return tuple((by - rotations[0]) % n for by, n in zip(rotations, size, strict=True))
+
+
+def _earliest(link: LinkCircle, rotations: Sequence[int]) -> tuple[int, ...]:
+    """Each job but the first, in turn, at its first rotation that is as good."""
+    moved = list(rotations)
+    for place in range(1, len(moved)):
+        scores = scores_of(link, moved, place)
+        here = moved[place] % len(scores)
+        moved[place] = int(np.argmax(scores >= scores[here] - SAME))
+    return tuple(moved)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from artist.contract import Hold, JobView, Turn, Uplink
-from artist.policies.cassini.solver import LinkSolver, LinkUse
+from artist.policies.cassini.solver import LinkPatterns, LinkSolver
 from artist.units import Tick, seconds, ticks
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TurnGroup:
     """Jobs that links join, with their periods on the circle: in whole ratios, in seconds."""
 
     periods_s: Mapping[int, float]
-    uses: tuple[LinkUse, ...]
+    uses: tuple[LinkPatterns, ...]
 
     @property
     def jobs(self) -> frozenset[int]:
@@ -31,17 +31,17 @@ class Group:
         return frozenset(self.periods_s)
 
 
-def groups(uses: Sequence[LinkUse], solver: LinkSolver) -> list[Group]:
+def groups(uses: Sequence[LinkPatterns], solver: LinkSolver) -> list[TurnGroup]:
     """The connected jobs of links without loops, by first job.
 
     Periods are snapped link by link. From the first job on they are carried over, so that those of
     the jobs of any link have the ratios of its circle.
     """
-    of_job: dict[int, list[LinkUse]] = {}
+    of_job: dict[int, list[LinkPatterns]] = {}
     for use in uses:
         for handle in solver.phased(use):
             of_job.setdefault(handle, []).append(use)
-    joined: list[Group] = []
+    joined: list[TurnGroup] = []
     seen: set[int] = set()
     for root in sorted(of_job):
         if root in seen:
@@ -49,7 +49,7 @@ def groups(uses: Sequence[LinkUse], solver: LinkSolver) -> list[Group]:
         first = of_job[root][0]
         periods_s = {root: first.circles[first.jobs.index(root)].period_s}
         front = [root]
-        links: list[LinkUse] = []
+        links: list[LinkPatterns] = []
         while front:
             handle = front.pop(0)
             for use in of_job[handle]:
@@ -63,12 +63,12 @@ def groups(uses: Sequence[LinkUse], solver: LinkSolver) -> list[Group]:
                         periods_s[other] = periods_s[handle] * ratio
                         front.append(other)
         seen |= periods_s.keys()
-        joined.append(Group(periods_s, tuple(links)))
+        joined.append(TurnGroup(periods_s, tuple(links)))
     return joined
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldJob:
     """A job that is about to get a turn.
 
     Without a hold its next iteration would start at `ready`, `rest` ticks after it goes on.
@@ -84,18 +84,18 @@ class Held:
         return self.goes_on + self.rest
 
 
-def held(job: JobView, now: Tick, gpus: int, iteration_s: float, *, placed: bool) -> Held:
+def held(job: JobView, now: Tick, gpus: int, iteration_s: float, *, placed: bool) -> HeldJob:
     """A job at a question. `placed` says that it gets its GPUs now, perhaps after others."""
     if placed:
         again = job.former_placement is not None or job.placement is not None
-        return Held(now + (ticks(job.job.restart_s) if again else 0), 0, gpus)
+        return HeldJob(now + (ticks(job.job.restart_s) if again else 0), 0, gpus)
     phase = job.phase(now)
     rest = ticks((1.0 - phase) * iteration_s) if phase else 0
-    return Held(max(now, job.productive_from), rest, gpus)
+    return HeldJob(max(now, job.productive_from), rest, gpus)
 
 
 def turns(
-    group: int, jobs: Mapping[int, Held], shifts: Mapping[int, Tick], periods: Mapping[int, Tick]
+    group: int, jobs: Mapping[int, HeldJob], shifts: Mapping[int, Tick], periods: Mapping[int, Tick]
 ) -> dict[int, tuple[Tick, Turn]]:
     """Of each job: until when it is held, and its turn without slack."""
 
@@ -130,7 +130,7 @@ def _with_slack(turn: Turn, slack: Tick | None) -> Turn:
 
 
 def circle_rows(
-    group: Group,
+    group: TurnGroup,
     solver: LinkSolver,
     shifts: Mapping[int, Tick],
     job_ids: Mapping[int, str],

@@ -9,6 +9,8 @@ are. Aligned are the jobs of every group that has changed; each waits for an ite
 
 A rate function without uplinks has nothing to score (contention `none`, `table`): the host's
 decisions are the answer. Under `mean` phases do not count, so jobs are placed and never held.
+
+The options of the host stand under `host`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any
+
+from pydantic import Field, field_validator
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
@@ -29,20 +33,88 @@ from artist.contract import (
     JobView,
     LinkPattern,
     Migrate,
+    Options,
     Policy,
     Preempt,
     Start,
     Uplink,
     WrapperPolicy,
 )
-from artist.policies.cassini.candidates import Chosen, choose
+from artist.policies.cassini.affinity import Loops
+from artist.policies.cassini.candidates import MOST_CANDIDATES, Chosen, choose
 from artist.policies.cassini.jobs_on_links import JobsOnLinks
-from artist.policies.cassini.options import CassiniOptions
+from artist.policies.cassini.link_circle import ANGLE_DEG, DRIFT, Choice, Periods
 from artist.policies.cassini.same_shape import other_joint_placements
-from artist.policies.cassini.solver import LinkSolver, LinkUse
-from artist.policies.cassini.turns import Group, circle_rows, groups, held, holds, turns
+from artist.policies.cassini.solver import LinkPatterns, LinkSolver
+from artist.policies.cassini.time_shifts import SolverOptions
+from artist.policies.cassini.turns import TurnGroup, circle_rows, groups, held, holds, turns
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, seconds, ticks
+
+
+class CassiniOptions(Options):
+    """Options of CASSINI."""
+
+    # Section 5.1: up to 10 placement candidates.
+    candidates: int = Field(
+        default=MOST_CANDIDATES,
+        ge=1,
+        le=MOST_CANDIDATES,
+        description="placements of equal counts that are scored; 1 keeps the host's",
+    )
+    # Section 5.1.
+    angle_deg: int = Field(
+        default=ANGLE_DEG, description="precision of rotations, degrees; a divisor of 360"
+    )
+    # The paper's values are first feasible angles (decision 21).
+    choose: Choice = Field(
+        default=Choice.FIRST, description="which of equally good time-shifts: first or centre"
+    )
+    # Algorithm 2 discards candidates with loops, which leaves none in a busy cluster (decision 21).
+    loops: Loops = Field(
+        default=Loops.MERGE,
+        description="merge: candidates with the fewest loops, whose least harmful links are "
+        "dropped; discard: none with loops",
+    )
+    # The paper has no threshold (-1). Jobs that take turns wait for the slowest. On 587 random
+    # links with two or three jobs, turns on all made iterations longer on average. On those that
+    # gain .03 or more they made them shorter (decision 22).
+    least_gain: float = Field(
+        default=0.03,
+        ge=-1,
+        le=1,
+        description="jobs of a link take turns only if that raises its score over random phases by "
+        "so much, less what they lose by waiting for the slowest",
+    )
+    # Whole milliseconds have common multiples of minutes (decision 21).
+    periods: Periods = Field(
+        default=Periods.SNAP,
+        description="snap ratios of periods, or take the lcm of milliseconds; where that has more "
+        "than a million angles, they are snapped",
+    )
+    # Section 5.7 has an agent that corrects, by 5 %.
+    drift_correction: bool = Field(
+        default=True,
+        description="an agent keeps the time-shifts: a job that is ahead by more than 5 % of its "
+        "iteration waits for the others",
+    )
+
+    @field_validator("angle_deg")
+    @classmethod
+    def _divides_a_circle(cls, angle_deg: int) -> int:
+        if angle_deg < 1 or 360 % angle_deg:
+            raise ValueError("expected a whole divisor of 360 degrees")
+        return angle_deg
+
+    def solver(self, seed: int) -> SolverOptions:
+        """How links are solved."""
+        return SolverOptions(self.angle_deg, self.periods, self.choose, seed)
+
+    @property
+    def slack(self) -> float | None:
+        """Share of an iteration that a job may be ahead."""
+        return DRIFT if self.drift_correction else None
+
 
 # Scores are rounded to twelve digits, and means of them are sums.
 _SAME = 1e-9
@@ -150,7 +222,7 @@ class Cassini(WrapperPolicy):
 
     def _uses(
         self, view: ClusterView, candidate: Mapping[int, Placement], touched: set[Uplink]
-    ) -> list[LinkUse]:
+    ) -> list[LinkPatterns]:
         """The uplinks that could be full under a candidate, as far as they are joined."""
         self._put(candidate)
         links = self._jobs.joined(touched, view.links.capacity)
@@ -165,7 +237,7 @@ class Cassini(WrapperPolicy):
         self,
         view: ClusterView,
         placed: Mapping[int, Placement],
-        uses: Sequence[LinkUse],
+        uses: Sequence[LinkPatterns],
         chosen: Chosen,
     ) -> list[Hold]:
         """Holds for the jobs of every group that has changed."""
@@ -177,7 +249,7 @@ class Cassini(WrapperPolicy):
                 aligned += self._align(view, placed, group, chosen.shifts)
         return aligned
 
-    def _stands(self, view: ClusterView, placed: Mapping[int, Placement], group: Group) -> bool:
+    def _stands(self, view: ClusterView, placed: Mapping[int, Placement], group: TurnGroup) -> bool:
         """Whether the group is aligned as well as it can be: at most, jobs have left it."""
         if any(handle in placed for handle in group.jobs):
             return False
@@ -195,7 +267,7 @@ class Cassini(WrapperPolicy):
         self,
         view: ClusterView,
         placed: Mapping[int, Placement],
-        group: Group,
+        group: TurnGroup,
         shifts: Mapping[int, Tick],
     ) -> list[Hold]:
         jobs = {}
@@ -216,7 +288,7 @@ class Cassini(WrapperPolicy):
     def _note(
         self,
         view: ClusterView,
-        uses: Sequence[Sequence[LinkUse]],
+        uses: Sequence[Sequence[LinkPatterns]],
         chosen: Chosen,
         aligned: Sequence[Hold],
     ) -> None:

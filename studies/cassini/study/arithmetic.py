@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations_with_replacement
 from statistics import fmean, median
 
-from artist.network.demand.down_and_up import down_and_up
-from artist.policies.cassini.circles import Circle
-from artist.policies.cassini.drift import corrections_per_minute
+from artist.network.demand.curves import down_and_up
+from artist.policies.cassini.job_circle import Circle
 from artist.policies.cassini.score import expected_score
 from artist.policies.cassini.time_shifts import Solution, SolverOptions, score_at, solve
 from artist.run import open_backend
 from artist.trace.synthetic.cassini import TABLE_3
 from artist.units import GIB
 from artist.workload.models import workload
+from studies.cassini.study.drift import corrections_per_minute
 from studies.cassini.study.links import SNAPSHOTS
 from studies.cassini.study.simulated import LINK_GBPS
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from artist.policies.cassini.affinity import JoinedJobs
 from artist.policies.cassini.candidates import Chosen, choose
-from artist.policies.cassini.circles import Circle
-from artist.policies.cassini.options import CassiniOptions
-from artist.policies.cassini.solver import LinkSolver, LinkUse
+from artist.policies.cassini.job_circle import Circle
+from artist.policies.cassini.link_circle import Choice
+from artist.policies.cassini.solver import LinkPatterns, LinkSolver
 from artist.policies.cassini.time_shifts import SolverOptions
 from artist.policies.cassini.turns import groups
-from artist.policies.cassini.unified import Choice
+from artist.policies.cassini.wrapper import CassiniOptions
 from artist.rng import stream
 from artist.units import seconds
 from studies.cassini.study.observations import HERE
@@ -108,7 +108,9 @@ def case(number: int) -> Case:
 def row_of(number: int) -> dict[str, str]:
     """A case: the algorithms, the search, and random offsets."""
     one = case(number)
-    uses = [LinkUse(LINK_GBPS, pair, tuple(one.circles[job] for job in pair)) for pair in one.pairs]
+    uses = [
+        LinkPatterns(LINK_GBPS, pair, tuple(one.circles[job] for job in pair)) for pair in one.pairs
+    ]
     solver, centred = LinkSolver(), LinkSolver(SolverOptions(choice=Choice.CENTRE))
     chosen = choose([uses], solver)
     ours = _shifts_s(one, chosen)
@@ -151,7 +153,7 @@ def _shifts_s(one: Case, chosen: Chosen) -> list[float]:
     return [seconds(chosen.shifts.get(job, 0)) for job in range(len(one.circles))]
 
 
-def _groups(one: Case, uses: Sequence[LinkUse], solver: LinkSolver) -> list[int | None]:
+def _groups(one: Case, uses: Sequence[LinkPatterns], solver: LinkSolver) -> list[int | None]:
     """Which group each job takes turns in, if any."""
     joined = groups(uses, solver)
     return [

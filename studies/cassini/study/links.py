@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.job_circle import Circle
+from artist.policies.cassini.link_circle import Choice
 from artist.policies.cassini.time_shifts import SolverOptions, solve
-from artist.policies.cassini.unified import Choice
 from artist.rng import stream
 from studies.cassini.study.observations import HERE
 from studies.cassini.study.simulated import LINK_GBPS, simulated

@@ -9,8 +9,8 @@ from artist.network.models.patterns import Contention, Flow, InTurn, Member, Pat
 from artist.network.models.phase import PhaseSettings, iterations_s, lognormal
 from artist.network.models.simulation import Simulation, alone_s
 from artist.network.models.turns import with_jitter
-from artist.policies.cassini.circles import Circle
-from artist.policies.cassini.unified import DRIFT
+from artist.policies.cassini.job_circle import Circle
+from artist.policies.cassini.link_circle import DRIFT
 
 GBIT = 1e9 / 8
 LINK_GBPS = 50.0

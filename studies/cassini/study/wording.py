@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.job_circle import Circle
 from artist.policies.cassini.time_shifts import Solution
 from artist.results.statistics.compare_values import IDENTICAL, ComparedValues, judged_together
 from studies.cassini.study import arithmetic

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.job_circle import Circle
 
 LINK_GBPS = 50.0
 

@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from snapshots import FIG_2, circle
 
-from artist.policies.cassini.affinity import AffinityLink, cycles, unique_shifts
+from artist.policies.cassini.affinity import AffinityLink, Loops, cycles, unique_shifts
 from artist.policies.cassini.candidates import choose
-from artist.policies.cassini.circles import Circle
-from artist.policies.cassini.loops import Loops
-from artist.policies.cassini.solver import LinkSolver, LinkUse
+from artist.policies.cassini.job_circle import Circle
+from artist.policies.cassini.link_circle import Periods
+from artist.policies.cassini.solver import LinkPatterns, LinkSolver
 from artist.policies.cassini.time_shifts import SolverOptions
-from artist.policies.cassini.unified import Periods
 from artist.units import seconds, ticks
 
 # Two of three are Up at any time if they share a link of 50.
@@ -113,8 +112,8 @@ def test_cycles_are_edges_minus_vertices_plus_parts(links: list[set[int]]) -> No
 # Algorithm 2 -----------------------------------------------------------------------------------
 
 
-def use(*jobs: int, own: Circle = HALF_UP, capacity: float = 50.0) -> LinkUse:
-    return LinkUse(capacity, jobs, (own,) * len(jobs))
+def use(*jobs: int, own: Circle = HALF_UP, capacity: float = 50.0) -> LinkPatterns:
+    return LinkPatterns(capacity, jobs, (own,) * len(jobs))
 
 
 def test_without_shared_links_the_first_candidate_scores_1() -> None:
@@ -199,14 +198,14 @@ def test_fewer_loops_come_before_a_higher_score() -> None:
 
 def test_a_job_that_does_not_snap_closes_no_loop() -> None:
     other = circle(1000, 500, 50)
-    mixed = LinkUse(50.0, (0, 1), (HALF_UP, other))
+    mixed = LinkPatterns(50.0, (0, 1), (HALF_UP, other))
     chosen = choose([[mixed, mixed]], LinkSolver(), Loops.DISCARD)
     assert (chosen.cycles, chosen.shifts) == (0, {})
     assert chosen.score == pytest.approx(0.75)
 
 
 def test_with_the_paper_s_lcm_every_job_is_in_the_graph() -> None:
-    mixed = LinkUse(50.0, (0, 1), (HALF_UP, circle(1000, 500, 50)))
+    mixed = LinkPatterns(50.0, (0, 1), (HALF_UP, circle(1000, 500, 50)))
     solver = LinkSolver(SolverOptions(periods=Periods.LCM))
     assert set(choose([[mixed]], solver).shifts) == {0, 1}
 
@@ -234,7 +233,7 @@ def test_names_do_not_matter() -> None:
 @given(st.permutations(range(4)))
 def test_shifts_interleave_pairs_in_a_row(order: list[int]) -> None:
     # Fig. 2's job four times, each beside the next. Every pair must be apart by an Up phase.
-    links = [LinkUse(50.0, tuple(sorted(pair)), FIG_2) for pair in itertools.pairwise(order)]
+    links = [LinkPatterns(50.0, tuple(sorted(pair)), FIG_2) for pair in itertools.pairwise(order)]
     shifts = choose([links], LinkSolver()).shifts
     for one, two in itertools.pairwise(order):
         apart_ms = 1e3 * seconds((shifts[one] - shifts[two]) % ticks(0.348))

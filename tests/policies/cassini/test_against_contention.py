@@ -7,7 +7,7 @@ from snapshots import FIG_2, FIG_5, LINK_GBPS, TABLE_2, circle
 
 from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink
 from artist.network.models.phase import fluid
-from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.job_circle import Circle
 from artist.policies.cassini.time_shifts import solve
 
 GBIT = 1e9 / 8

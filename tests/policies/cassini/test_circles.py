@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from snapshots import FIG_2, FIG_5, LINK_GBPS, TABLE_2, circle
 
 from artist.errors import ConfigError
-from artist.policies.cassini.circles import Arc, Circle
-from artist.policies.cassini.rotations import descent, exhaustive
+from artist.policies.cassini.job_circle import Arc, Circle
+from artist.policies.cassini.link_circle import Choice, Periods, snapped_ratio, unify
 from artist.policies.cassini.score import expected_score, link_circle
-from artist.policies.cassini.time_shifts import SolverOptions, score_at, solve
-from artist.policies.cassini.unified import Choice, Periods, snapped_ratio, unify
+from artist.policies.cassini.time_shifts import SolverOptions, descent, exhaustive, score_at, solve
 from artist.rng import stream
 
 CENTRE = SolverOptions(choice=Choice.CENTRE)

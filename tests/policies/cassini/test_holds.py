@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from artist.cluster.placement import Placement
 from artist.contract import Hold, LinkPattern, Turn, UpPhase
-from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.job_circle import Circle
 from artist.policies.cassini.jobs_on_links import JobsOnLinks
-from artist.policies.cassini.solver import LinkSolver, LinkUse
-from artist.policies.cassini.turns import Held, groups, holds, turns
+from artist.policies.cassini.solver import LinkPatterns, LinkSolver
+from artist.policies.cassini.turns import HeldJob, groups, holds, turns
 
 ON = Placement.of({0: 1})
 
@@ -16,14 +16,14 @@ def test_a_shift_is_a_later_start() -> None:
     # Alone, job 4 would start its next iteration at 130 and job 7 at 110. Job 7 is to start 20
     # after job 4, every 50. If 4 does not wait, 7 waits for 40, until 150. If 7 does not, 4 is to
     # start at 90 or 50 later, and waits for 10.
-    jobs = {4: Held(100, 30, 1), 7: Held(110, 0, 1)}
+    jobs = {4: HeldJob(100, 30, 1), 7: HeldJob(110, 0, 1)}
     aligned = turns(3, jobs, {4: 0, 7: 20}, {4: 50, 7: 50})
     assert aligned == {
         4: (110, Turn(3, 140, 50, None)),
         7: (110, Turn(3, 110, 50, None)),
     }
     # Job 4 with ten GPUs is worth more than 7: now 7 waits.
-    jobs[4] = Held(100, 30, 10)
+    jobs[4] = HeldJob(100, 30, 10)
     aligned = turns(3, jobs, {4: 0, 7: 20}, {4: 50, 7: 50})
     assert {handle: until for handle, (until, _) in aligned.items()} == {4: 100, 7: 150}
 
@@ -41,9 +41,9 @@ def test_periods_of_a_group_keep_the_ratios_of_every_link() -> None:
     # and to 1:2, whatever they are in truth.
     solver = LinkSolver()
     circles = [Circle.down_then_up(period_s, 0.02, 1.0) for period_s in (0.100, 0.102, 0.204)]
-    first = LinkUse(1.0, (0, 1), (circles[0], circles[1]))
-    second = LinkUse(1.0, (1, 2), (circles[1], circles[2]))
-    alone = LinkUse(1.0, (5, 6), (circles[0], circles[0]))
+    first = LinkPatterns(1.0, (0, 1), (circles[0], circles[1]))
+    second = LinkPatterns(1.0, (1, 2), (circles[1], circles[2]))
+    alone = LinkPatterns(1.0, (5, 6), (circles[0], circles[0]))
     one, other = groups([first, alone, second], solver)
     assert one.jobs == {0, 1, 2} and other.jobs == {5, 6}
     assert one.periods_s[0] == 0.100

@@ -6,9 +6,9 @@ import numpy as np
 from snapshots import circle
 
 from artist.policies.cassini.candidates import choose
-from artist.policies.cassini.circles import Circle
+from artist.policies.cassini.job_circle import Circle
 from artist.policies.cassini.score import link_circle
-from artist.policies.cassini.solver import LinkSolver, LinkUse
+from artist.policies.cassini.solver import LinkPatterns, LinkSolver
 from artist.rng import stream
 
 ANGLES = 36
@@ -34,7 +34,7 @@ def test_without_loops_nothing_is_lost_and_with_loops_little() -> None:
             sorted(rng.choice(4, 2, replace=False).tolist()) for _ in range(rng.integers(3, 6))
         ]
         pairs = [(one, two) for one, two in drawn]
-        uses = [LinkUse(50.0, pair, (jobs[pair[0]], jobs[pair[1]])) for pair in pairs]
+        uses = [LinkPatterns(50.0, pair, (jobs[pair[0]], jobs[pair[1]])) for pair in pairs]
         chosen = choose([uses], LinkSolver())
         lost[chosen.cycles > 0].append(joint_optimum(jobs, pairs) - chosen.score)
     assert min(map(len, lost.values())) >= 10

@@ -9,14 +9,14 @@ import pytest
 from artist.network.models.mean import mean
 from artist.network.models.patterns import Contention, Flow, InTurn, Member, Pattern, SharedLink
 from artist.network.models.phase import phase
-from artist.policies.cassini.circles import Circle
-from artist.policies.cassini.options import CassiniOptions
-from artist.policies.cassini.solver import LinkSolver, LinkUse
+from artist.policies.cassini.job_circle import Circle
+from artist.policies.cassini.solver import LinkPatterns, LinkSolver
 from artist.policies.cassini.time_shifts import Solution
+from artist.policies.cassini.wrapper import CassiniOptions
 from artist.rng import stream
 
 
-def contention(use: LinkUse, solution: Solution, *, in_turn: bool) -> Contention:
+def contention(use: LinkPatterns, solution: Solution, *, in_turn: bool) -> Contention:
     """The jobs of a link, at their time-shifts or without any."""
     members = []
     for circle, shift_s, period_s in zip(
@@ -37,7 +37,7 @@ def slowdowns(links: int) -> list[tuple[float, float, float]]:
         periods = rng.uniform(0.1, 0.4, size)
         pairs = zip(periods.tolist(), rng.uniform(0.15, 0.5, size).tolist(), strict=True)
         circles = tuple(Circle.down_then_up(p, p * up, 1.0) for p, up in pairs)
-        use = LinkUse(1.0, tuple(range(size)), circles)
+        use = LinkPatterns(1.0, tuple(range(size)), circles)
         if len(solver.phased(use)) == size:
             solution = solver.solve(use)
             turns = phase(contention(use, solution, in_turn=True))

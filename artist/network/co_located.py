@@ -17,13 +17,13 @@ from artist.cluster.placement_shape import shape
 from artist.cluster.tree import ClusterTree
 from artist.network.demand.curves import Curves
 from artist.network.demand.ways import bytes_on_links, ways
-from artist.network.models.components import Model
+from artist.network.models.canonical import Model
 from artist.network.sharing import CurvedJob, Shared, shared
 from artist.units import GIB
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedJob:
+class JobAtPlace:
     """A job of a model on a placement. It starts its iteration `offset_s` later than others."""
 
     model: str
@@ -32,7 +32,7 @@ class PlacedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkUse:
+class LinkBusyness:
     """A link, and the share of its capacity that each job that sends over it uses, on average.
 
     `alone` counts each job as if it were alone. The sum of `beside` is the link's utilisation.
@@ -49,22 +49,22 @@ class LinkUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class CoLocation:
     """Iterations of jobs beside each other, in their order, and the links that they share."""
 
     jobs: tuple[Shared, ...]
     sources: tuple[str, ...]
-    links: tuple[LinkUse, ...]
+    links: tuple[LinkBusyness, ...]
 
 
 def beside(
     tree: ClusterTree,
     fabric: Fabric,
-    jobs: Sequence[PlacedJob],
+    jobs: Sequence[JobAtPlace],
     curves: Curves,
     model: Model,
     eta: float = 1.0,
-) -> Beside:
+) -> CoLocation:
     """What jobs lose to each other under a model of contention.
 
     Links of machines and inside them are fair-queued, as NICs are; `eta` is the efficiency of the
@@ -86,7 +86,7 @@ def beside(
         curved.append(replace(now, ways=met))
     fair_queued = frozenset(fabric.level_names[: tree.machine + 1])
     answers = shared(curved, model, eta=eta, fair_queued=fair_queued)
-    return Beside(
+    return CoLocation(
         answers,
         tuple(job.curve.source for job in curved),
         _uses(fabric, [bytes_on_links(job.ways) for job in first], answers),
@@ -99,7 +99,7 @@ def _innermost_uplink(fabric: Fabric) -> int:
 
 
 def _curved(
-    tree: ClusterTree, fabric: Fabric, job: PlacedJob, curves: Curves, uplink: int
+    tree: ClusterTree, fabric: Fabric, job: JobAtPlace, curves: Curves, uplink: int
 ) -> CurvedJob:
     """The job over the share of what leaves units of the level `uplink`."""
     outside = frozenset(fabric.level_names[uplink + 1 :])
@@ -127,14 +127,14 @@ def _contended(jobs: Sequence[CurvedJob]) -> set[Link]:
 
 def _uses(
     fabric: Fabric, volumes: Sequence[Mapping[Link, float]], answers: Sequence[Shared]
-) -> tuple[LinkUse, ...]:
+) -> tuple[LinkBusyness, ...]:
     """The use of each link of several jobs, in the order of levels and units."""
     on: dict[Link, dict[int, float]] = {}
     for job, of_job in enumerate(volumes):
         for link, volume in of_job.items():
             on.setdefault(link, {})[job] = volume / (link.capacity_gib_per_s * GIB)
     return tuple(
-        LinkUse(
+        LinkBusyness(
             link,
             {job: busy_s / answers[job].alone_s for job, busy_s in by_job.items()},
             {job: busy_s / answers[job].iteration_s for job, busy_s in by_job.items()},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artist.policies.cassini.drift import JITTER, corrections_per_minute, is_off
+from studies.cassini.study.drift import JITTER, corrections_per_minute, is_off
 
 
 def test_five_percent_of_the_ideal_iteration_is_too_far() -> None:

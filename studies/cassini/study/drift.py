@@ -7,14 +7,14 @@ With jitter x of the period per iteration, lateness is a random walk. It leaves 
 
 from __future__ import annotations
 
-from artist.policies.cassini.unified import DRIFT
+from artist.policies.cassini.link_circle import DRIFT
 from artist.rng import stream
 from artist.units import Tick
 
 JITTER = 0.005
 """Standard deviation of an iteration, as a share of the period. The largest at which there are
 under two corrections a minute, as the paper measured (Fig. 17): 2.0, 1.7 and 1.6 for its periods
-of 255, 300 and 336 ms (tests/policies/cassini/test_drift.py)."""
+of 255, 300 and 336 ms (tests/studies/test_cassini_drift.py)."""
 
 
 def is_off(late: Tick, ideal: Tick) -> bool:
