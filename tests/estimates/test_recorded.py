@@ -84,7 +84,8 @@ def test_table_without_sources_counts_whole(tmp_path: Path) -> None:
 
 
 def test_same_row_twice_is_no_contradiction(tmp_path: Path) -> None:
-    RecordedBackend(table(tmp_path, ROW, ROW.replace("java-run", "systematic")))
+    backend = RecordedBackend(table(tmp_path, ROW, ROW.replace("java-run", "systematic")))
+    assert backend.estimate(query()).finish_ns == 65328
 
 
 @pytest.mark.parametrize(

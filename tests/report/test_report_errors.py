@@ -40,6 +40,9 @@ DAMAGES = {
         lambda run: damage(run, "jobs", replace("jct_s", first(None))),
         "'jct_s' has no number in row 0",
     ),
+    "no text": (
+        lambda run: damage(run, "jobs", replace("model", first(None))), "'model' should hold text",
+    ),
     "before": (
         lambda run: damage(run, "jobs", replace("jct_s", first(-5.0))),
         "'jct_s' holds -5 in row 0, expected more than 0",
