@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from artist.report.figure import Series, rounded
 from artist.report.grouping import Setting
-from artist.report.reader import Numbers, Rows
+from artist.report.reader import FileColumns, Numbers
 
 Indices = npt.NDArray[np.int64]
 
@@ -82,7 +82,7 @@ def weighted(policy: str, tone: str, values: Numbers, weights: Numbers, end: flo
     return Series(policy, tone, [0.0, *rounded(100.0 * below[kept] / whole)], rounded(x))
 
 
-def job_tones(jobs: Rows) -> Mapping[str, str]:
+def job_tones(jobs: FileColumns) -> Mapping[str, str]:
     """The colour of each job, `j0` to `j9`: the same in every chart, under every policy.
 
     It follows from the job's row in `jobs.parquet`, which is its place in the trace. So the runs of

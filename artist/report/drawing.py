@@ -15,7 +15,7 @@ import numpy as np
 
 from artist.report.figure import MARKED_LOSS, Axis, Figure, FigureKind, Series
 from artist.report.quantities import DisplayUnit
-from artist.report.reader import Run
+from artist.report.reader import RecordedRun
 from artist.report.timeline_lanes import machines, strips_of
 
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ _AXES = {
 """How a figure of one panel is drawn."""
 
 
-def cluster_timeline(run: Run, unit: DisplayUnit, canvas: Canvas) -> None:
+def cluster_timeline(run: RecordedRun, unit: DisplayUnit, canvas: Canvas) -> None:
     """Draw which machines jobs held over time, coloured by level.
 
     The rectangles are drawn as pixels even in SVG and PDF: a run may have hundreds of thousands.

@@ -13,7 +13,7 @@ import numpy as np
 from artist.report.curves import Indices, job_tones, weighted
 from artist.report.figure import Figure, Series, described, rounded
 from artist.report.grouping import Setting, Study, slugs
-from artist.report.reader import Numbers, Rows, Run
+from artist.report.reader import FileColumns, Numbers, RecordedRun
 
 BINS = 180
 """Of a turn: 2 degrees each."""
@@ -45,7 +45,7 @@ def on_circles(study: Study, setting: Setting) -> Iterator[Figure]:
     yield _iterations(study, setting)
 
 
-def most_contended(run: Run, circles: Rows) -> list[Aligned]:
+def most_contended(run: RecordedRun, circles: FileColumns) -> list[Aligned]:
     """The links whose jobs were aligned, the most contended first.
 
     Each link stands once, with the alignment that was worth most.
@@ -103,7 +103,7 @@ def _circle(study: Study, setting: Setting, policy: str, one: Aligned, measure: 
     )  # fmt: skip
 
 
-def demand(circles: Rows, row: int, shifted: bool) -> Numbers:
+def demand(circles: FileColumns, row: int, shifted: bool) -> Numbers:
     """The bytes per second that a job wants to send in each bin of a turn: Down first, then Up."""
     turn_s, period_s = circles["turn_s"][row], circles["on_circle_s"][row]
     middle_s = (np.arange(BINS) + 0.5) * turn_s / BINS
@@ -124,7 +124,7 @@ def _iterations(study: Study, setting: Setting) -> Figure:
     return described("iteration-times", study, setting, series, gains=" ".join(_gains(times)))
 
 
-def _times(runs: Sequence[Run]) -> tuple[Numbers, Numbers]:
+def _times(runs: Sequence[RecordedRun]) -> tuple[Numbers, Numbers]:
     """Iteration times in seconds, and how many iterations took each."""
     took_s, counts = (
         np.concatenate([run.placements[column] for run in runs])

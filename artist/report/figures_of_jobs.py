@@ -18,7 +18,7 @@ from artist.report.curves import cumulative, pool
 from artist.report.figure import MOST_TOGETHER, Figure, Series, described, rounded
 from artist.report.grouping import Setting, Study
 from artist.report.quantities import HOUR, Quantity
-from artist.report.reader import Numbers, Run
+from artist.report.reader import Numbers, RecordedRun
 from artist.results.terms.chief_metrics import PARTS
 from artist.results.terms.number_text import counted
 
@@ -159,13 +159,13 @@ def differences(study: Study, setting: Setting) -> Figure | None:
     )  # fmt: skip
 
 
-def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> list[float]:
+def difference(ours: Sequence[RecordedRun], theirs: Sequence[RecordedRun]) -> list[float]:
     """Our mean completion time less theirs, in parts."""
     pairs = zip(mean_parts(ours), mean_parts(theirs), strict=True)
     return [our - their for our, their in pairs]
 
 
-def mean_parts(runs: Sequence[Run]) -> list[float]:
+def mean_parts(runs: Sequence[RecordedRun]) -> list[float]:
     """The parts of the mean completion time in seconds, mean over runs, in the order of `PARTS`."""
     return [float(np.mean([run.metric(metric) for run in runs])) for metric in PARTS.values()]
 
@@ -242,7 +242,7 @@ def _by_model(study: Study, setting: Setting) -> Figure | None:
     return described("communication-by-model", study, setting, series, categories=models)
 
 
-def _mean_by_model(runs: Sequence[Run]) -> Mapping[str, float]:
+def _mean_by_model(runs: Sequence[RecordedRun]) -> Mapping[str, float]:
     sums: dict[str, list[float]] = {}
     for run in runs:
         for model, comm in zip(run.jobs.text["model"], run.jobs["comm_s"].tolist(), strict=True):
@@ -273,13 +273,13 @@ def level_names(setting: Setting) -> list[str]:
     return [*_LEVELS[:2], *sorted(used - set(_LEVELS)), _LEVELS[2]]
 
 
-def _level_counts(run: Run) -> Mapping[str, float]:
+def _level_counts(run: RecordedRun) -> Mapping[str, float]:
     prefix = "placements_"
     keys = [key for key in run.summary if key.startswith(prefix)]
     return {key.removeprefix(prefix): run.metric(key) for key in keys}
 
 
-def _level_hours(run: Run) -> Mapping[str, float]:
+def _level_hours(run: RecordedRun) -> Mapping[str, float]:
     rows = run.placements
     hours = rows["gpus"] * (rows["end_s"] - rows["start_s"]) / HOUR
     totals: dict[str, float] = {}

@@ -15,7 +15,7 @@ from artist.report.figure import Figure, Series, described, rounded
 from artist.report.grouping import Setting, Study
 from artist.report.losses import lost_on_links
 from artist.report.quantities import Quantity
-from artist.report.reader import Numbers, Rows, Run
+from artist.report.reader import FileColumns, Numbers, RecordedRun
 
 BINS = 160
 _MOST_LINKS = 32
@@ -49,7 +49,9 @@ def on_links(study: Study, setting: Setting) -> Iterator[Figure]:
         yield _longer(study, setting)
 
 
-def _map(study: Study, setting: Setting, policy: str, run: Run, links: Rows) -> Figure:
+def _map(
+    study: Study, setting: Setting, policy: str, run: RecordedRun, links: FileColumns
+) -> Figure:
     """How busy the links were whose jobs lost most."""
     edges = np.linspace(0.0, max(float(links["end_s"].max()), 1e-9), BINS + 1)
     maps = sum(len(one.runs) for one in study.settings)
@@ -69,7 +71,7 @@ def _map(study: Study, setting: Setting, policy: str, run: Run, links: Rows) -> 
     )  # fmt: skip
 
 
-def _uplinks(run: Run, links: Rows, edges: Numbers) -> list[_Cells]:
+def _uplinks(run: RecordedRun, links: FileColumns, edges: Numbers) -> list[_Cells]:
     """All uplinks, outermost levels first, each with both of its directions."""
     rows: dict[str, dict[str, list[int]]] = {}
     for row in np.argsort(links["start_s"], kind="stable").tolist():
@@ -94,7 +96,7 @@ def _uplinks(run: Run, links: Rows, edges: Numbers) -> list[_Cells]:
     return sorted(cells, key=lambda one: -levels.index(one.level))
 
 
-def _lost_there(links: Rows, rows: Indices, lost: Numbers, edges: Numbers) -> Numbers:
+def _lost_there(links: FileColumns, rows: Indices, lost: Numbers, edges: Numbers) -> Numbers:
     """Which part of their running time the jobs of a link lose, in each bin."""
     running = _mean(links, rows, links["jobs"], edges)
     share = _mean(links, rows, lost, edges)
@@ -105,7 +107,7 @@ def _level(uplink: str) -> str:
     return uplink.rpartition(" ")[0]
 
 
-def _mean(links: Rows, rows: Indices, values: Numbers, edges: Numbers) -> Numbers:
+def _mean(links: FileColumns, rows: Indices, values: Numbers, edges: Numbers) -> Numbers:
     """The mean over time in each bin; 0 while no job sends."""
     start, end = links["start_s"][rows], links["end_s"][rows]
     area = np.cumsum(np.ravel([np.zeros(len(rows)), values[rows] * (end - start)], order="F"))
@@ -114,7 +116,7 @@ def _mean(links: Rows, rows: Indices, values: Numbers, edges: Numbers) -> Number
     return means
 
 
-def _most(links: Rows, rows: Indices, edges: Numbers) -> Numbers:
+def _most(links: FileColumns, rows: Indices, edges: Numbers) -> Numbers:
     """The most jobs at one time in each bin."""
     most = np.zeros(len(edges) - 1)
     first = np.searchsorted(edges, links["start_s"][rows], side="right") - 1
@@ -158,7 +160,7 @@ def _longer(study: Study, setting: Setting) -> Figure:
     )
 
 
-def _above_alone(runs: Sequence[Run]) -> tuple[Numbers, Numbers]:
+def _above_alone(runs: Sequence[RecordedRun]) -> tuple[Numbers, Numbers]:
     """For each interval at one speed: percent above isolated, and running time in seconds."""
     rows: Mapping[str, Numbers] = {
         column: np.concatenate([run.placements[column] for run in runs])

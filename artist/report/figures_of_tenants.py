@@ -9,7 +9,7 @@ import numpy as np
 from artist.report.figure import Figure, Series, described, rounded
 from artist.report.grouping import Setting, Study
 from artist.report.quantities import HOUR, Quantity
-from artist.report.reader import Rows
+from artist.report.reader import FileColumns
 
 _MOST = 6
 """Tenants of a figure, those that used most."""
@@ -26,7 +26,7 @@ def of_tenants(study: Study, setting: Setting) -> Iterator[Figure]:
             yield _use(study, setting, policy, run.tenant_use)
 
 
-def _waits(study: Study, setting: Setting, waits: dict[str, Rows]) -> Figure:
+def _waits(study: Study, setting: Setting, waits: dict[str, FileColumns]) -> Figure:
     """Mean waits by priority; jobs without one come last."""
     given = {int(x) for rows in waits.values() for x in rows["priority"]}
     priorities = sorted(given, key=lambda x: (x == 0, x))
@@ -39,7 +39,7 @@ def _waits(study: Study, setting: Setting, waits: dict[str, Rows]) -> Figure:
     return described("waits-by-priority", study, setting, series, categories=categories)
 
 
-def _use(study: Study, setting: Setting, policy: str, rows: Rows) -> Figure:
+def _use(study: Study, setting: Setting, policy: str, rows: FileColumns) -> Figure:
     """What tenants hold of what they are entitled to, over time."""
     scale = study.units[Quantity.TIME].seconds
     names = np.array(rows.text["tenant"])

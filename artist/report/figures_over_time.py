@@ -15,7 +15,7 @@ from artist.report.curves import INTERVALS, extremes, job_tones
 from artist.report.figure import Figure, Series, described, rounded
 from artist.report.grouping import Setting, Study, slugs
 from artist.report.quantities import Quantity
-from artist.report.reader import Numbers, Rows, Run
+from artist.report.reader import FileColumns, Numbers, RecordedRun
 from artist.results.terms.number_text import counted
 
 _BINS = 180
@@ -86,7 +86,9 @@ def binned(time: Numbers, value: Numbers, edges: Numbers) -> Numbers:
     return means
 
 
-def _shares(run: Run, column: str, end: float, scale: float) -> tuple[list[float], list[float]]:
+def _shares(
+    run: RecordedRun, column: str, end: float, scale: float
+) -> tuple[list[float], list[float]]:
     """A column of the timeline as percent of all GPUs, in bins, and the edges of the bins."""
     start = float(run.timeline["time_s"][0])
     edges = np.linspace(start, max(end, start + 1e-9), _BINS + 1)
@@ -94,7 +96,7 @@ def _shares(run: Run, column: str, end: float, scale: float) -> tuple[list[float
     return rounded(100.0 * gpus / run.metric("gpus")), rounded(edges / scale)
 
 
-def _tuner(study: Study, setting: Setting, policy: str, rows: Rows) -> Iterator[Figure]:
+def _tuner(study: Study, setting: Setting, policy: str, rows: FileColumns) -> Iterator[Figure]:
     """One figure per level, with the timers of the most frequent GPU demands."""
     levels = np.array(rows.text["level"])
     names = list(dict.fromkeys(rows.text["level"]))
@@ -121,7 +123,7 @@ def _tuner(study: Study, setting: Setting, policy: str, rows: Rows) -> Iterator[
         )  # fmt: skip
 
 
-def _communication(run: Run, scale: float) -> list[Series]:
+def _communication(run: RecordedRun, scale: float) -> list[Series]:
     """For jobs that had more than one iteration time: exposed communication per iteration."""
     rows, jobs = run.placements, run.jobs
     compute = jobs["ideal_s"] / np.maximum(jobs["iterations"], 1.0)
@@ -144,7 +146,7 @@ def _communication(run: Run, scale: float) -> list[Series]:
 
 
 def _job_line(
-    rows: Rows, indices: list[int], compute_s: float, scale: float
+    rows: FileColumns, indices: list[int], compute_s: float, scale: float
 ) -> tuple[list[float], list[float]]:
     """Milliseconds and times: a step for each row of the job, a gap where the job has no GPUs.
 

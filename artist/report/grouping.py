@@ -18,7 +18,7 @@ from artist.cluster.fabric_options import changes_text
 from artist.config import SIZES
 from artist.registry import UnknownNameError
 from artist.report.quantities import DisplayUnit, Quantity, units_of
-from artist.report.reader import Run
+from artist.report.reader import RecordedRun
 
 Replicate = tuple[int, int]
 """Seed and permutation."""
@@ -42,7 +42,7 @@ class Setting:
     """The label as part of a file name, unique."""
     differs: Mapping[str, str]
     """Scenario keys in which settings of the study differ -> this setting's value in words."""
-    runs: Mapping[str, Mapping[Replicate, Run]]
+    runs: Mapping[str, Mapping[Replicate, RecordedRun]]
     """Policy label -> replicate -> run."""
 
     def shared_by(self, policies: Iterable[str]) -> list[Replicate]:
@@ -77,7 +77,7 @@ class Setting:
         return any(len(replicates) > 1 for replicates in self.runs.values())
 
     @property
-    def firsts(self) -> dict[str, Run]:
+    def firsts(self) -> dict[str, RecordedRun]:
         """The first replicate of each policy, for figures that can show only one."""
         return {policy: next(iter(runs.values())) for policy, runs in self.runs.items()}
 
@@ -86,7 +86,7 @@ class Setting:
 class Study:
     """All runs of a report."""
 
-    runs: Sequence[Run]
+    runs: Sequence[RecordedRun]
     policies: tuple[str, ...]
     """Policy labels in order of appearance; the first is the baseline."""
     settings: tuple[Setting, ...]
@@ -107,7 +107,7 @@ class Study:
         return f"s{self.policies.index(policy)}"
 
 
-def group(runs: Sequence[Run], baseline: str | None = None) -> Study:
+def group(runs: Sequence[RecordedRun], baseline: str | None = None) -> Study:
     """Sort runs into settings, policies and replicates.
 
     Raises:
@@ -117,7 +117,7 @@ def group(runs: Sequence[Run], baseline: str | None = None) -> Study:
     described = _described(runs)
     differing = _differing(described)
     policy_labels = _policy_labels(runs)
-    grouped: dict[str, dict[str, dict[Replicate, Run]]] = {}
+    grouped: dict[str, dict[str, dict[Replicate, RecordedRun]]] = {}
     firsts: dict[str, int] = {}
     for index, (run, key, label) in enumerate(zip(runs, keys, policy_labels, strict=True)):
         firsts.setdefault(key, index)
@@ -167,8 +167,8 @@ def _ordered(policies: Iterable[str], baseline: str | None) -> tuple[str, ...]:
 
 
 def _sorted(
-    runs: Mapping[str, Mapping[Replicate, Run]], policies: Sequence[str]
-) -> Mapping[str, Mapping[Replicate, Run]]:
+    runs: Mapping[str, Mapping[Replicate, RecordedRun]], policies: Sequence[str]
+) -> Mapping[str, Mapping[Replicate, RecordedRun]]:
     return {policy: dict(sorted(runs[policy].items())) for policy in policies if policy in runs}
 
 
@@ -189,11 +189,11 @@ def slugs(labels: Iterable[str]) -> list[str]:
     return list(taken)
 
 
-def _setting_values(run: Run) -> Mapping[str, Any]:
+def _setting_values(run: RecordedRun) -> Mapping[str, Any]:
     return {key: value for key, value in run.scenario.items() if key not in _WITHIN}
 
 
-def _described(runs: Sequence[Run]) -> list[Mapping[str, Any]]:
+def _described(runs: Sequence[RecordedRun]) -> list[Mapping[str, Any]]:
     """What distinguishes the settings of runs.
 
     Where a run has a tree or a cluster file, sizes cannot be compared with it: each cluster is its
@@ -211,7 +211,7 @@ def _described(runs: Sequence[Run]) -> list[Mapping[str, Any]]:
     ]
 
 
-def _shape(run: Run) -> str:
+def _shape(run: RecordedRun) -> str:
     """The cluster's shape, as the summary has it since trees and sizes are distinguished.
 
     Or the name of its file: two files of one shape may have other kinds and links.
@@ -225,7 +225,7 @@ def _shape(run: Run) -> str:
     return "x".join(str(run.scenario.get(key)) for key in SIZES) if tree is None else _text(tree)
 
 
-def _setting_key(run: Run) -> str:
+def _setting_key(run: RecordedRun) -> str:
     return json.dumps(_setting_values(run), sort_keys=True, default=str)
 
 
@@ -254,7 +254,7 @@ def _sortable(value: Any) -> tuple[bool, float, str]:
     return (not number, float(value) if number else 0.0, _text(value))
 
 
-def _policy_labels(runs: Sequence[Run]) -> list[str]:
+def _policy_labels(runs: Sequence[RecordedRun]) -> list[str]:
     """For each run its policy's name and the options in which runs of that policy differ."""
     options: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:
@@ -268,11 +268,11 @@ def _policy_labels(runs: Sequence[Run]) -> list[str]:
     return labels
 
 
-def _policy(run: Run) -> str:
+def _policy(run: RecordedRun) -> str:
     return str(run.scenario["policy"])
 
 
-def _options(run: Run) -> Mapping[str, Any]:
+def _options(run: RecordedRun) -> Mapping[str, Any]:
     options = run.scenario.get("policy_options") or {}
     return options if isinstance(options, dict) else {}
 

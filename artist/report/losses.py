@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.report.curves import Indices
-from artist.report.reader import Numbers, Rows, Run
+from artist.report.reader import FileColumns, Numbers, RecordedRun
 
 Spans = list[tuple[float, float]]
 
@@ -33,7 +33,7 @@ class Loser:
     """The jobs to which it lost time, with the seconds, the most first; empty if not known."""
 
 
-def losers(run: Run, most: int) -> list[Loser]:
+def losers(run: RecordedRun, most: int) -> list[Loser]:
     """The jobs that lost most, the largest loss first; equal losses by arrival."""
     lost = run.jobs["contention_lost_s"]
     rows = [row for row in np.argsort(-lost, kind="stable")[:most].tolist() if lost[row] > 0]
@@ -46,7 +46,7 @@ def losers(run: Run, most: int) -> list[Loser]:
     ]
 
 
-def lost_to_others(run: Run, jobs: Iterable[str]) -> Mapping[str, list[tuple[str, float]]]:
+def lost_to_others(run: RecordedRun, jobs: Iterable[str]) -> Mapping[str, list[tuple[str, float]]]:
     """The seconds that some jobs lost to each other job, the most first; equal ones by name."""
     wanted = set(jobs)
     if run.links is None:
@@ -67,7 +67,7 @@ def lost_to_others(run: Run, jobs: Iterable[str]) -> Mapping[str, list[tuple[str
     }
 
 
-def lost_on_links(run: Run, links: Rows) -> Numbers:
+def lost_on_links(run: RecordedRun, links: FileColumns) -> Numbers:
     """For each row of `links.parquet`, what its jobs lose together, in seconds per second.
 
     They lose nothing where the link carries what they want. A job counts in full on each
@@ -87,13 +87,13 @@ def lost_on_links(run: Run, links: Rows) -> Numbers:
     return lost
 
 
-def _overloaded(links: Rows) -> npt.NDArray[np.bool_]:
+def _overloaded(links: FileColumns) -> npt.NDArray[np.bool_]:
     """For each row, whether several jobs together want more than the link carries."""
     crowded: npt.NDArray[np.bool_] = (links["jobs"] > 1) & (links["demand"] > 1)
     return crowded
 
 
-def _together(links: Rows, jobs: set[str]) -> Mapping[str, Mapping[str, Spans]]:
+def _together(links: FileColumns, jobs: set[str]) -> Mapping[str, Mapping[str, Spans]]:
     """When jobs share an overloaded link with which others; by job, then by other."""
     times: dict[str, dict[str, Spans]] = {}
     starts, ends = links["start_s"].tolist(), links["end_s"].tolist()
@@ -131,12 +131,12 @@ class _Losing:
         return float(np.sum(lost - np.interp(starts, self.time_s, self.lost_s)))
 
 
-def _losing(placements: Rows, jobs: set[str]) -> Mapping[str, _Losing]:
+def _losing(placements: FileColumns, jobs: set[str]) -> Mapping[str, _Losing]:
     by_job = _rows_by_job(placements, jobs)
     return {job: _losing_of(placements, rows) for job, rows in by_job.items()}
 
 
-def _losing_of(placements: Rows, rows: Indices) -> _Losing:
+def _losing_of(placements: FileColumns, rows: Indices) -> _Losing:
     end = placements["end_s"][rows]
     # A job is stalled at the beginning of an interval.
     start = np.minimum(placements["start_s"][rows] + placements["stalled_s"][rows], end)
@@ -145,7 +145,7 @@ def _losing_of(placements: Rows, rows: Indices) -> _Losing:
     return _Losing(time_s, np.cumsum(np.ravel([np.zeros(len(rows)), lost], order="F")))
 
 
-def _rows_by_job(placements: Rows, jobs: set[str]) -> Mapping[str, Indices]:
+def _rows_by_job(placements: FileColumns, jobs: set[str]) -> Mapping[str, Indices]:
     """The intervals of some jobs, in the order of time."""
     rows: dict[str, list[int]] = {}
     for row in np.argsort(placements["start_s"], kind="stable").tolist():
@@ -154,7 +154,7 @@ def _rows_by_job(placements: Rows, jobs: set[str]) -> Mapping[str, Indices]:
     return {job: np.array(of_job) for job, of_job in rows.items()}
 
 
-def _lost_share(placements: Rows, rows: Indices) -> Numbers:
+def _lost_share(placements: FileColumns, rows: Indices) -> Numbers:
     """What a job loses of its running time in some intervals."""
     share: Numbers = 1 - placements["alone_iteration_s"][rows] / placements["iteration_s"][rows]
     return share

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from artist.report.reader import Rows, Run
+from artist.report.reader import FileColumns, RecordedRun
 from artist.report.timeline_lanes import machines, strips_of
 from artist.results.waiting.job_story import cause_words, ended_words
 from artist.results.waiting.waits import LEFT_FREE
@@ -68,7 +68,7 @@ def step_s(length_s: float) -> float:
         power *= 10
 
 
-def pack_timeline(run: Run) -> str:
+def pack_timeline(run: RecordedRun) -> str:
     """All data of the cluster timeline of one run."""
     rows, jobs = run.placements, run.jobs
     cluster = machines(run)
@@ -109,18 +109,18 @@ def pack_timeline(run: Run) -> str:
     })  # fmt: skip
 
 
-def alone_column(run: Run) -> str:
+def alone_column(run: RecordedRun) -> str:
     """The column that a slowdown is relative to: without communication if nothing else is known."""
     return "alone_s" if "alone_s" in run.jobs.numbers else "ideal_s"
 
 
-def slowdowns(run: Run) -> list[float]:
+def slowdowns(run: RecordedRun) -> list[float]:
     """Completion time of each job relative to its time in isolation."""
     with np.errstate(over="ignore"):  # damaged numbers may overflow
         return [float(v) for v in run.jobs["jct_s"] / run.jobs[alone_column(run)]]
 
 
-def pack_work(run: Run) -> str:
+def pack_work(run: RecordedRun) -> str:
     """What runs of one trace share: a row per job, in the order of `jobs.parquet`."""
     jobs = run.jobs
     models, model = coded(jobs.text["model"])
@@ -135,7 +135,7 @@ def pack_work(run: Run) -> str:
     })  # fmt: skip
 
 
-def pack_jobs(run: Run) -> str:
+def pack_jobs(run: RecordedRun) -> str:
     """What happened to the jobs of one run: a row per job, in the order of `jobs.parquet`."""
     jobs = run.jobs
     stays = _stays(run)
@@ -161,7 +161,7 @@ def pack_jobs(run: Run) -> str:
     })  # fmt: skip
 
 
-def pack_waits(run: Run, most: float = math.inf) -> str:
+def pack_waits(run: RecordedRun, most: float = math.inf) -> str:
     """The waits of a run in at most `most` bytes: if not all fit, those of the worst jobs.
 
     Jobs are numbered as in `jobs.parquet`. `kept` lists the jobs whose waits are inside; None: all.
@@ -187,7 +187,7 @@ def pack_waits(run: Run, most: float = math.inf) -> str:
 
 
 def _packed_waits(
-    waits: Rows,
+    waits: FileColumns,
     names: Mapping[str, int],
     of_jobs: Sequence[tuple[int, Sequence[int]]],
     kept: Sequence[int] | None,
@@ -214,7 +214,7 @@ def _packed_waits(
     })  # fmt: skip
 
 
-def _stays(run: Run) -> Mapping[str, list[tuple[str, str]]]:
+def _stays(run: RecordedRun) -> Mapping[str, list[tuple[str, str]]]:
     """Job -> shape and level of each stay in the order of time.
 
     Rows of one placement that follow each other without a gap are one stay at several speeds.
@@ -240,7 +240,7 @@ def _way(shapes: Sequence[str]) -> str:
     return " \u2192 ".join(named)
 
 
-def _longest_causes(run: Run) -> list[str]:
+def _longest_causes(run: RecordedRun) -> list[str]:
     """For each job the cause of its longest wait; empty if none is recorded."""
     longest: dict[str, tuple[float, str]] = {}
     if run.waits is not None:
@@ -251,7 +251,7 @@ def _longest_causes(run: Run) -> list[str]:
     return [longest.get(job, (0.0, ""))[1] for job in run.jobs.text["job_id"]]
 
 
-def waited_by_cause(run: Run) -> Counter[str]:
+def waited_by_cause(run: RecordedRun) -> Counter[str]:
     """Seconds that jobs waited, by cause.
 
     A wait is due to GPUs that were left free for as long as enough of them were, its

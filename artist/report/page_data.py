@@ -13,7 +13,7 @@ from artist.report.figure import Figure, figure_data, script_json
 from artist.report.figures_of_jobs import level_names
 from artist.report.grouping import Study
 from artist.report.packing import pack_jobs, pack_timeline, pack_waits, pack_work, packed
-from artist.report.reader import Run
+from artist.report.reader import RecordedRun
 
 _OVERHEAD = 16
 """Bytes of a key, quotes, colon and comma."""
@@ -28,7 +28,7 @@ class PlacedRun(NamedTuple):
     first: bool
     """Whether it is the replicate that the figures along time show."""
     replicate: str
-    run: Run
+    run: RecordedRun
 
 
 def places(study: Study) -> Iterator[PlacedRun]:

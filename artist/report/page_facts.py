@@ -14,7 +14,7 @@ from artist.config import SIZES
 from artist.report.comparison_table import Cell, Table, compare_setting, family, scaled
 from artist.report.grouping import Setting, Study, fabric_changes
 from artist.report.quantities import in_words, metric_unit
-from artist.report.reader import Run
+from artist.report.reader import RecordedRun
 from artist.results.statistics.compare_values import family_words
 from artist.results.terms.chief_metrics import NAMES
 from artist.results.terms.glossary import Term
@@ -55,7 +55,7 @@ def lede(study: Study) -> dict[str, Any]:
     }
 
 
-def _shape(run: Run) -> str:
+def _shape(run: RecordedRun) -> str:
     """The cluster's shape in words; empty if the run does not record it."""
     sizes = [run.scenario.get(key) for key in SIZES]
     if run.scenario.get("tree") is not None or not all(isinstance(size, int) for size in sizes):
@@ -92,7 +92,7 @@ def warnings(study: Study) -> Iterator[str]:
             )
 
 
-def _shared_inputs(run: Run) -> object:
+def _shared_inputs(run: RecordedRun) -> object:
     """Digests of what runs of all policies read: without the files of one policy."""
     inputs = run.manifest.get("inputs")
     if not isinstance(inputs, dict):
@@ -150,7 +150,7 @@ def versions(study: Study) -> Sequence[str]:
     return list(dict.fromkeys(_versions(run.manifest.get("versions")) for run in study.runs))
 
 
-def _digests(run: Run) -> list[str]:
+def _digests(run: RecordedRun) -> list[str]:
     inputs = run.manifest.get("inputs")
     digests = inputs if isinstance(inputs, dict) else {}
     return [str(digests.get(key, "-")).removeprefix("sha256:") for key in ("trace", "fabric")]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from artist.report.reader import Run
+from artist.report.reader import RecordedRun
 from artist.report.timeline_lanes import machines, parse_placement
 
 _CLUSTER = 1
@@ -22,7 +22,7 @@ _FIRST_MACHINE = 2
 _US = 1e6
 
 
-def perfetto_trace(run: Run) -> bytes:
+def perfetto_trace(run: RecordedRun) -> bytes:
     """The trace as JSON, with one event per line."""
     events = [*_names(run), *_slices(run), *_counters(run)]
     lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in events)
@@ -31,7 +31,7 @@ def perfetto_trace(run: Run) -> bytes:
     return f'{head[:-1]},"traceEvents":[\n{lines}\n]}}\n'.encode()
 
 
-def _names(run: Run) -> Iterator[dict[str, Any]]:
+def _names(run: RecordedRun) -> Iterator[dict[str, Any]]:
     cluster = machines(run)
     yield _meta("process_name", _CLUSTER, name="cluster")
     yield _meta("process_sort_index", _CLUSTER, sort_index=0)
@@ -47,7 +47,7 @@ def _meta(event: str, pid: int, **args: Any) -> dict[str, Any]:
     return {"ph": "M", "name": event, "pid": pid, "tid": 0, "args": args}
 
 
-def _slices(run: Run) -> Iterator[dict[str, Any]]:
+def _slices(run: RecordedRun) -> Iterator[dict[str, Any]]:
     """Slices in the order of time. Each gets the first thread of its machine that is idle then."""
     rows = run.placements
     models = dict(zip(run.jobs.text["job_id"], run.jobs.text["model"], strict=True))
@@ -73,7 +73,7 @@ def _slices(run: Run) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def _counters(run: Run) -> Iterator[dict[str, Any]]:
+def _counters(run: RecordedRun) -> Iterator[dict[str, Any]]:
     rows = run.timeline
     for index, time in enumerate(rows["time_s"].tolist()):
         for name, column in (("GPUs held", "gpus_held"), ("jobs waiting", "jobs_waiting")):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from artist.report.reader import Numbers, Run
+from artist.report.reader import Numbers, RecordedRun
 from artist.results.terms.number_text import plain, short
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def time_unit(largest_s: float) -> DisplayUnit:
     return next((unit for unit in _TIMES if largest_s >= 3 * unit.seconds), _TIMES[-1])
 
 
-def units_of(runs: Sequence[Run]) -> Mapping[Quantity, DisplayUnit]:
+def units_of(runs: Sequence[RecordedRun]) -> Mapping[Quantity, DisplayUnit]:
     """The unit of each quantity on a page about these runs."""
     largest = {
         Quantity.TIME: _largest(
@@ -118,7 +118,7 @@ def _ninety_fifth(jct_s: Numbers) -> float:
     return max(float(np.percentile(jct_s, 95)), float(np.mean(jct_s)))
 
 
-def _largest_mean(run: Run) -> float:
+def _largest_mean(run: RecordedRun) -> float:
     """The largest mean communication time of the jobs of one model."""
     _, model = np.unique(np.array(run.jobs.text["model"]), return_inverse=True)
     means = np.bincount(model, run.jobs["comm_s"]) / np.bincount(model)

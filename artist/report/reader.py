@@ -26,7 +26,7 @@ _ALWAYS = "jobs", "placements", "timeline"
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class FileColumns:
     """The columns of one file that a report uses."""
 
     text: Mapping[str, list[str]]
@@ -39,7 +39,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RecordedRun:
     """One run directory."""
 
     name: str
@@ -47,33 +47,33 @@ class Run:
     scenario: Mapping[str, Any]
     manifest: Mapping[str, Any]
     summary: Mapping[str, Any]
-    jobs: Rows
-    placements: Rows
-    timeline: Rows
-    autotuner: Rows | None = None
-    waits: Rows | None = None
+    jobs: FileColumns
+    placements: FileColumns
+    timeline: FileColumns
+    autotuner: FileColumns | None = None
+    waits: FileColumns | None = None
     """None: the run was made by a version of artist that did not record waits."""
-    links: Rows | None = None
+    links: FileColumns | None = None
     """None: jobs do not compete on links, or the run did not keep what links carried."""
-    circles: Rows | None = None
+    circles: FileColumns | None = None
     """None: no jobs took turns on links (CASSINI)."""
-    outages: Rows | None = None
+    outages: FileColumns | None = None
     """One row per outage; None if nothing fails and no job writes checkpoints."""
-    failure_sizes: Rows | None = None
+    failure_sizes: FileColumns | None = None
     """One row per size of a job; None as `outages`."""
-    tenant_use: Rows | None = None
+    tenant_use: FileColumns | None = None
     """None: no job has a tenant."""
-    priorities: Rows | None = None
+    priorities: FileColumns | None = None
     """None: no job has a priority."""
-    copies: Rows | None = None
+    copies: FileColumns | None = None
     """None, as `data_use` and `data_regions`: a run without data."""
-    data_use: Rows | None = None
-    data_regions: Rows | None = None
-    data_plan: Rows | None = None
+    data_use: FileColumns | None = None
+    data_regions: FileColumns | None = None
+    data_plan: FileColumns | None = None
     """None, as the next three: the data file is part of no plan of `artist place-data`."""
-    data_balance: Rows | None = None
-    data_days: Rows | None = None
-    data_moves: Rows | None = None
+    data_balance: FileColumns | None = None
+    data_days: FileColumns | None = None
+    data_moves: FileColumns | None = None
 
     @property
     def contended(self) -> bool:
@@ -96,7 +96,7 @@ class Run:
 
 def read_runs(
     paths: Sequence[Path], on_left_out: Callable[[Path, int], None] | None = None
-) -> list[Run]:
+) -> list[RecordedRun]:
     """The runs of all paths. A path is a run directory or a folder that contains some.
 
     Of a sweep only the runs of its present grid are taken. `on_left_out` is told each sweep's
@@ -106,7 +106,7 @@ def read_runs(
         ConfigError: a path is no run directory and contains none.
         TraceError: a file in a run directory is missing or damaged.
     """
-    runs: dict[Path, Run] = {}
+    runs: dict[Path, RecordedRun] = {}
     for path in paths:
         there = find_runs(path)
         outside = {} if there == [path] else _outside_grids(there)
@@ -180,7 +180,7 @@ def _outside_grid(file: Path, folders: Sequence[Path]) -> list[Path]:
     return left_out if len(left_out) < len(folders) else []
 
 
-def read_run(path: Path) -> Run:
+def read_run(path: Path) -> RecordedRun:
     """Read one run directory.
 
     Raises:
@@ -205,7 +205,9 @@ def read_run(path: Path) -> Run:
         and (contended or term.when != "contention")
     }
     summary = _read_json(path / "summary.json")
-    run = Run(str(path), scenario, manifest, summary, jobs, placements, timeline, **sometimes)
+    run = RecordedRun(
+        str(path), scenario, manifest, summary, jobs, placements, timeline, **sometimes
+    )
     if run.metric("gpus") < 1:
         raise TraceError(f"{path}/summary.json: gpus should be 1 or more, got {run.metric('gpus')}")
     return run
@@ -247,7 +249,7 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     return data
 
 
-def _rows(folder: Path, name: str, *, contended: bool) -> Rows | None:
+def _rows(folder: Path, name: str, *, contended: bool) -> FileColumns | None:
     """The columns of a table that a report shows; None if the run has no such rows."""
     table = read_table(folder, name, "report", contended=contended)
     if table is None:
@@ -264,10 +266,10 @@ def _rows(folder: Path, name: str, *, contended: bool) -> Rows | None:
             lists[term.name] = table[term.name].to_pylist()
         else:
             numbers[term.name] = np.asarray(table[term.name].to_numpy(), dtype=np.float64)
-    return Rows(text, numbers, table.num_rows, lists)
+    return FileColumns(text, numbers, table.num_rows, lists)
 
 
-def _rows_to_plot(folder: Path, name: str, *, contended: bool) -> Rows:
+def _rows_to_plot(folder: Path, name: str, *, contended: bool) -> FileColumns:
     rows = _rows(folder, name, contended=contended)
     if rows is None or not rows.count:
         raise TraceError(f"{folder / name}.parquet: has no rows, so there is nothing to plot")

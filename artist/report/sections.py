@@ -13,7 +13,7 @@ import numpy as np
 from artist.report.grouping import Setting, Study
 from artist.report.losses import Loser, losers
 from artist.report.quantities import DAY, HOUR, DisplayUnit, time_unit
-from artist.report.reader import Rows, Run
+from artist.report.reader import FileColumns, RecordedRun
 from artist.report.templating import section
 from artist.results.terms.number_text import percent, plain, short
 from artist.units import size_text
@@ -47,7 +47,9 @@ def data_section(study: Study) -> Markup:
 
 
 def _settings(
-    study: Study, present: Callable[[Run], bool], facts: Callable[[Run], dict[str, Any]]
+    study: Study,
+    present: Callable[[RecordedRun], bool],
+    facts: Callable[[RecordedRun], dict[str, Any]],
 ) -> list[tuple[Setting, list[dict[str, Any]]]]:
     """Each setting with the facts of each policy: none where no run has what the section shows."""
     return [
@@ -76,7 +78,7 @@ def _losses(setting: Setting) -> tuple[Setting, list[dict[str, Any]], str, list[
 
 
 def _losses_of_run(
-    policy: str, run: Run, lost: Sequence[Loser], unit: DisplayUnit
+    policy: str, run: RecordedRun, lost: Sequence[Loser], unit: DisplayUnit
 ) -> dict[str, Any]:
     """What all jobs of a run lost, and a row for each of those that lost most."""
     each = run.jobs["contention_lost_s"]
@@ -92,7 +94,7 @@ def _losses_of_run(
     }
 
 
-def _row(run: Run, one: Loser, unit: DisplayUnit) -> list[str]:
+def _row(run: RecordedRun, one: Loser, unit: DisplayUnit) -> list[str]:
     gpus = plain(float(run.jobs["gpus"][one.row]))
     lost = short(one.lost_s / unit.seconds)
     row = [one.job_id, run.jobs.text["model"][one.row], gpus, lost, percent(one.slowdown)]
@@ -110,7 +112,7 @@ def _neighbours(one: Loser, unit: DisplayUnit) -> str:
 # -- failures -----------------------------------------------------------------------
 
 
-def _failures(run: Run) -> dict[str, Any]:
+def _failures(run: RecordedRun) -> dict[str, Any]:
     return {
         "costs": _costs(run),
         "causes": _causes(run.outages) if run.outages is not None and run.outages.count else None,
@@ -118,7 +120,7 @@ def _failures(run: Run) -> dict[str, Any]:
     }
 
 
-def _costs(run: Run) -> dict[str, float] | None:
+def _costs(run: RecordedRun) -> dict[str, float] | None:
     """What failures cost all jobs of a run; None if nothing fails."""
     if run.outages is None:
         return None
@@ -131,7 +133,7 @@ def _costs(run: Run) -> dict[str, float] | None:
     }
 
 
-def _causes(outages: Rows) -> list[list[str]]:
+def _causes(outages: FileColumns) -> list[list[str]]:
     """A row per kind of unit and way of leaving, the most lost work first."""
     pairs = zip(outages.text["kind"], outages.text["event"], strict=True)
     causes = np.array([f"{kind} {event}" for kind, event in pairs])
@@ -147,7 +149,7 @@ def _causes(outages: Rows) -> list[list[str]]:
     return [cells for _, cells in sorted(rows, key=lambda row: -row[0])]
 
 
-def _sizes(sizes: Rows) -> list[list[str]]:
+def _sizes(sizes: FileColumns) -> list[list[str]]:
     """A row per size of jobs."""
     columns = (
         "gpus", "jobs", "run_s", "failures", "failures_expected", "training_time_ratio",
@@ -169,7 +171,7 @@ def _hours_each(run_s: float, count: float) -> str:
 # -- data ---------------------------------------------------------------------------
 
 
-def _data(run: Run) -> dict[str, Any]:
+def _data(run: RecordedRun) -> dict[str, Any]:
     """What a run held, copied and planned; no regions if it has no data."""
     if run.data_use is None:
         return {"regions": []}
@@ -183,7 +185,7 @@ def _data(run: Run) -> dict[str, Any]:
     }
 
 
-def _regions(run: Run) -> list[list[str]]:
+def _regions(run: RecordedRun) -> list[list[str]]:
     """GPU hours of jobs that read tables, by region."""
     use, regions = run.data_use, run.data_regions
     assert use is not None and regions is not None  # both or neither
@@ -197,7 +199,7 @@ def _regions(run: Run) -> list[list[str]]:
     return rows
 
 
-def _copied(copies: Rows) -> list[list[str]]:
+def _copied(copies: FileColumns) -> list[list[str]]:
     days = (copies["start_s"] // DAY).astype(int)
     return [
         [str(day + 1), size_text(int(copies["bytes"][days == day].sum()))]
@@ -205,7 +207,7 @@ def _copied(copies: Rows) -> list[list[str]]:
     ]
 
 
-def _plan(run: Run) -> dict[str, Any] | None:
+def _plan(run: RecordedRun) -> dict[str, Any] | None:
     """The tables about the plan that the data file is part of; None if there is none."""
     plan = run.data_plan
     if plan is None or run.data_balance is None or run.data_days is None:
@@ -220,7 +222,7 @@ def _plan(run: Run) -> dict[str, Any] | None:
     }
 
 
-def _balance(rows: Rows) -> list[list[str]]:
+def _balance(rows: FileColumns) -> list[list[str]]:
     """Demand over supply by region and kind of GPU, before and after the plan."""
     columns = (
         "supply_gpu_h", "urgent_over_supply_before", "urgent_over_supply_after",
@@ -235,7 +237,7 @@ def _balance(rows: Rows) -> list[list[str]]:
     ]
 
 
-def _days(days: Rows) -> list[list[str]]:
+def _days(days: FileColumns) -> list[list[str]]:
     columns = (days[name].tolist() for name in ("day", "moved_bytes", "objective", "ratio_max"))
     return [
         [str(int(day)), size_text(int(moved)), f"{objective:.4g}", f"{ratio:.2f}"]
@@ -243,7 +245,7 @@ def _days(days: Rows) -> list[list[str]]:
     ]
 
 
-def _moves(moves: Rows) -> list[list[str]]:
+def _moves(moves: FileColumns) -> list[list[str]]:
     """The largest gains first; then moves together with others, in the order of the plan."""
     gains = moves["gain"]
     order = np.argsort(-gains, kind="stable")[:MOVES]  # NaN comes last

@@ -14,7 +14,7 @@ import numpy as np
 
 from artist.cluster.tree import MAX_GPUS
 from artist.errors import ArtistError, TraceError
-from artist.report.reader import Run
+from artist.report.reader import RecordedRun
 
 Strip = tuple[int, int, int]
 """Machine, first lane, number of lanes."""
@@ -31,7 +31,7 @@ class Machines:
     """The first machine of each rack."""
 
 
-def machines(run: Run) -> Machines:
+def machines(run: RecordedRun) -> Machines:
     """The machines of a run, from its scenario, or from its rows if the scenario is not enough.
 
     Raises:
@@ -51,7 +51,7 @@ def machines(run: Run) -> Machines:
     return Machines(racks * per_rack, gpus, tuple(range(0, racks * per_rack, per_rack)))
 
 
-def _irregular(run: Run) -> Machines:
+def _irregular(run: RecordedRun) -> Machines:
     """The machines of a cluster whose machines differ, from its tree or its rows."""
     from artist.config import Scenario
     from artist.io.documents import validate
@@ -84,7 +84,7 @@ def parse_placement(text: str, where: str) -> dict[int, int]:
     return gpus
 
 
-def strips_of(run: Run) -> list[tuple[Strip, ...]]:
+def strips_of(run: RecordedRun) -> list[tuple[Strip, ...]]:
     """For each row of `placements.parquet` the lanes that it is drawn on."""
     rows = run.placements
     where = f"{run.name}/placements.parquet"

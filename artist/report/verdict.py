@@ -15,7 +15,7 @@ import numpy as np
 from artist.report.grouping import Replicate, Setting, Study
 from artist.report.packing import alone_column, slowdowns, waited_by_cause
 from artist.report.quantities import Quantity, in_words
-from artist.report.reader import Run
+from artist.report.reader import RecordedRun
 from artist.report.templating import section
 from artist.results.caveats import is_most_of_the_makespan, times_as_long
 from artist.results.statistics.best_policy import Best, Measured, bests
@@ -147,7 +147,7 @@ def _ranges(study: Study) -> Iterator[tuple[str, list[str]]]:
         yield name, list(dict.fromkeys(ends))
 
 
-def _one_run(study: Study, run: Run) -> dict[str, Any]:
+def _one_run(study: Study, run: RecordedRun) -> dict[str, Any]:
     """What a single run was like."""
     waits = run.jobs["queue_delay_s"]
     return {
@@ -167,7 +167,7 @@ def _one_run(study: Study, run: Run) -> dict[str, Any]:
     }
 
 
-def _last(run: Run) -> dict[str, Any]:
+def _last(run: RecordedRun) -> dict[str, Any]:
     """The job that ends the makespan, and its share of it if it sets it nearly alone."""
     row = int(np.argmax(run.jobs["finish_s"]))
     ran_s, makespan_s = float(run.jobs["run_s"][row]), run.metric("makespan_s")
@@ -176,7 +176,7 @@ def _last(run: Run) -> dict[str, Any]:
     return {"row": row, "ran_s": ran_s, "times": times, "share": share}
 
 
-def _causes(run: Run) -> list[tuple[str, float]]:
+def _causes(run: RecordedRun) -> list[tuple[str, float]]:
     """The shares of the time waited, the largest first, without those that would be 0 %."""
     causes = waited_by_cause(run)
     total = sum(causes.values())
@@ -185,7 +185,7 @@ def _causes(run: Run) -> list[tuple[str, float]]:
     ]
 
 
-def _worst(study: Study, run: Run) -> dict[str, Any] | None:
+def _worst(study: Study, run: RecordedRun) -> dict[str, Any] | None:
     """The job with the largest slowdown; None if no job took longer than isolated."""
     ratios = slowdowns(run)
     row = int(np.argmax(ratios))
@@ -200,7 +200,7 @@ def _worst(study: Study, run: Run) -> dict[str, Any] | None:
     }
 
 
-def _longest_wait(study: Study, run: Run, job: str) -> dict[str, Any] | None:
+def _longest_wait(study: Study, run: RecordedRun, job: str) -> dict[str, Any] | None:
     """When a job waited longest, and why; None if the run did not record it."""
     waits = run.waits
     rows = [i for i, name in enumerate(waits.text["job_id"]) if name == job] if waits else []

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from artist.config import Scenario
 from artist.report.grouping import Replicate, Setting, Study
 from artist.report.quantities import DisplayUnit, Quantity
-from artist.report.reader import Rows, Run
+from artist.report.reader import FileColumns, RecordedRun
 from artist.results.run_directory import write_run
 from artist.run import simulate
 
@@ -53,13 +53,15 @@ def make_competing(folder: Path, name: str, **settings: Any) -> Path:
     return make_run(folder / name, links=True, **{**base, **files, **settings})
 
 
-def rows_of(text: dict[str, list[str]], numbers: dict[str, list[float]], **lists: Any) -> Rows:
+def rows_of(
+    text: dict[str, list[str]], numbers: dict[str, list[float]], **lists: Any
+) -> FileColumns:
     """Rows of a file, by hand."""
     count = len(next(iter(text.values())))
-    return Rows(text, {k: np.array(v, np.float64) for k, v in numbers.items()}, count, lists)
+    return FileColumns(text, {k: np.array(v, np.float64) for k, v in numbers.items()}, count, lists)
 
 
-def study_of(*settings: Mapping[str, Mapping[Replicate, Run]]) -> Study:
+def study_of(*settings: Mapping[str, Mapping[Replicate, RecordedRun]]) -> Study:
     """A study of settings: policy -> replicate -> run. All times are in seconds."""
     made = tuple(
         Setting(number, f"setting {number}", f"setting-{number}", {}, runs)

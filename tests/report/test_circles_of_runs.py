@@ -13,7 +13,7 @@ from artist.report.figure import Figure
 from artist.report.figures_of_circles import BINS, demand, most_contended, on_circles
 from artist.report.grouping import group
 from artist.report.page import page
-from artist.report.reader import Rows, Run, read_runs
+from artist.report.reader import FileColumns, RecordedRun, read_runs
 
 # On a turn of 400 ms: a iterates in 200 ms, sends for the last 48 and is shifted by 100; b iterates
 # in 380 ms alone, 400 on the circle, and sends for a quarter.
@@ -30,8 +30,8 @@ CIRCLES = rows_of(
     },
 )  # fmt: skip
 JOBS = rows_of({"job_id": ["a", "b", "c"], "model": ["vgg16"] * 3}, {"finish_s": [50, 100, 100]})
-NOTHING = Rows({}, {}, 0)
-RUN = Run("here", {}, {}, {}, JOBS, NOTHING, NOTHING, None, circles=CIRCLES)
+NOTHING = FileColumns({}, {}, 0)
+RUN = RecordedRun("here", {}, {}, {}, JOBS, NOTHING, NOTHING, None, circles=CIRCLES)
 
 
 def test_demand_is_down_then_up_from_the_shift_on() -> None:

@@ -14,7 +14,7 @@ from browser import NEEDS_BROWSER, Browser
 
 from artist.report.grouping import group
 from artist.report.page import page
-from artist.report.reader import Rows, Run, read_run, read_runs
+from artist.report.reader import FileColumns, RecordedRun, read_run, read_runs
 
 pytestmark = NEEDS_BROWSER
 
@@ -224,13 +224,13 @@ def test_all_runs_of_a_setting_stand_in_one_table(
     )
 
 
-def tiled(run: Run, times: int) -> Run:
+def tiled(run: RecordedRun, times: int) -> RecordedRun:
     """A run with the same jobs under many names."""
     jobs = run.jobs
     names = [f"{name}-{copy}" for copy in range(times) for name in jobs.text["job_id"]]
     columns: dict[str, Any] = {key: list(values) * times for key, values in jobs.text.items()}
     numbers = {key: pd.Series(list(v) * times).to_numpy() for key, v in jobs.numbers.items()}
-    many = Rows({**columns, "job_id": names}, numbers, jobs.count * times)
+    many = FileColumns({**columns, "job_id": names}, numbers, jobs.count * times)
     return replace(run, jobs=many)
 
 

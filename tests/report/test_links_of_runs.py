@@ -17,7 +17,7 @@ from artist.report.figures_of_links import BINS, on_links
 from artist.report.grouping import Setting, Study, group
 from artist.report.losses import losers, lost_to_others
 from artist.report.page import page
-from artist.report.reader import Rows, Run, read_runs
+from artist.report.reader import FileColumns, RecordedRun, read_runs
 
 # By hand. Job a takes iterations of 2 s instead of 1 s for 10 s (it loses 5 s), of 1.25 s for 4 s
 # (.8 s), stands still for 2 s and takes 2 s again for 4 s (2 s).
@@ -44,11 +44,13 @@ JOBS = rows_of(
         "contention_slowdown": [7.8 / 10.2, 0.25, 0.0],
     },
 )  # fmt: skip
-NOTHING = Rows({}, {}, 0)
-RUN = Run("here", {"contention": "mean"}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, LINKS)
+NOTHING = FileColumns({}, {}, 0)
+RUN = RecordedRun(
+    "here", {"contention": "mean"}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, LINKS
+)
 
 
-def one_setting(*runs: Run) -> tuple[Study, Setting]:
+def one_setting(*runs: RecordedRun) -> tuple[Study, Setting]:
     study = study_of({"las": {(i, 0): run for i, run in enumerate(runs)}})
     return study, study.settings[0]
 
@@ -88,7 +90,7 @@ def test_a_job_that_stands_still_loses_nothing() -> None:
         {"start_s": [14], "end_s": [18], "jobs": [2], "utilisation": [1], "demand": [2]},
         job_ids=[["a", "b"]],
     )
-    run = Run("here", {}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, links)
+    run = RecordedRun("here", {}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, links)
     assert lost_to_others(run, ["a"])["a"] == [("b", 1.0)]
 
 
@@ -118,8 +120,10 @@ def test_cells_are_means_over_time_of_the_busier_direction() -> None:
 
 def test_links_where_jobs_never_meet_are_left_out() -> None:
     alone = LINKS.numbers | {"jobs": np.array([1.0, 2, 2, 3, 3, 1])}
-    links = Rows(LINKS.text, alone, LINKS.count, LINKS.lists)
-    run = Run("here", {"contention": "mean"}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, links)
+    links = FileColumns(LINKS.text, alone, LINKS.count, LINKS.lists)
+    run = RecordedRun(
+        "here", {"contention": "mean"}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, links
+    )
     figure, _ = on_links(*one_setting(run))
     assert [series.name for series in figure.series] == ["rack 0", "rack 1"]
 
@@ -135,7 +139,9 @@ def test_of_many_links_those_stay_whose_jobs_lost_most() -> None:
         },
         job_ids=[["a", "b"]] * 40,
     )  # fmt: skip
-    run = Run("here", {"contention": "mean"}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, links)
+    run = RecordedRun(
+        "here", {"contention": "mean"}, {}, {}, JOBS, PLACEMENTS, NOTHING, None, None, links
+    )
     figure, _ = on_links(*one_setting(run))
     # Jobs lose time on racks 0 and 39, on the latter little; of the others the busiest 30 stay.
     assert [series.name for series in figure.series] == [
@@ -162,7 +168,7 @@ def test_a_few_very_long_iterations_do_not_squeeze_the_others() -> None:
             "iteration_s": [1, 10, 50], "alone_iteration_s": [1, 1, 1],
         },
     )  # fmt: skip
-    run = Run("here", RUN.scenario, {}, {}, JOBS, placements, NOTHING, None, None, None)
+    run = RecordedRun("here", RUN.scenario, {}, {}, JOBS, placements, NOTHING, None, None, None)
     (figure,) = on_links(*one_setting(run))
     assert list(figure.series[0].x) == [0.0, 0.0, 900.0]
     assert list(figure.series[0].y) == [0.0, 98.5, 99.5]
@@ -170,12 +176,12 @@ def test_a_few_very_long_iterations_do_not_squeeze_the_others() -> None:
 
 
 def test_replicates_are_pooled() -> None:
-    idle = Rows(
+    idle = FileColumns(
         PLACEMENTS.text,
         PLACEMENTS.numbers | {"iteration_s": PLACEMENTS["alone_iteration_s"]},
         PLACEMENTS.count,
     )
-    undisturbed = Run("there", RUN.scenario, {}, {}, JOBS, idle, NOTHING, None, None, LINKS)
+    undisturbed = RecordedRun("there", RUN.scenario, {}, {}, JOBS, idle, NOTHING, None, None, LINKS)
     *maps, figure = on_links(*one_setting(RUN, undisturbed))
     assert len(maps) == 1
     assert list(figure.series[0].x) == [0.0, 0.0, 25.0, 100.0]

@@ -31,25 +31,25 @@ from artist.report.figures_of_jobs import (
 from artist.report.grouping import Setting, Study, group, slugs
 from artist.report.page import figures
 from artist.report.quantities import Quantity
-from artist.report.reader import Rows, Run, read_runs
+from artist.report.reader import FileColumns, RecordedRun, read_runs
 from artist.results.terms.chief_metrics import PARTS
 
 
-def run_of(**columns: list[float]) -> Run:
+def run_of(**columns: list[float]) -> RecordedRun:
     """A run of which only the jobs are asked."""
     numbers = {name: np.array(values, np.float64) for name, values in columns.items()}
     count = len(next(iter(numbers.values())))
-    jobs = Rows({"job_id": [str(i) for i in range(count)]}, numbers, count)
-    nothing = Rows({}, {}, 0)
-    return Run("here", {}, {}, {"jain_index": 0.5}, jobs, nothing, nothing, None)
+    jobs = FileColumns({"job_id": [str(i) for i in range(count)]}, numbers, count)
+    nothing = FileColumns({}, {}, 0)
+    return RecordedRun("here", {}, {}, {"jain_index": 0.5}, jobs, nothing, nothing, None)
 
 
-def one_setting(**runs: Run) -> tuple[Study, Setting]:
+def one_setting(**runs: RecordedRun) -> tuple[Study, Setting]:
     study = study_of({policy: {(0, 0): run} for policy, run in runs.items()})
     return study, study.settings[0]
 
 
-def run_with_parts(*parts: float) -> Run:
+def run_with_parts(*parts: float) -> RecordedRun:
     """A run of which only the parts of the mean completion time are asked."""
     return replace(
         run_of(jct_s=[sum(parts)]), summary=dict(zip(PARTS.values(), parts, strict=True))

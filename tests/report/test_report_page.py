@@ -21,7 +21,7 @@ from artist.report.figure import figure_data, script_json
 from artist.report.grouping import group
 from artist.report.page import figures, page
 from artist.report.paper_figures import check_folder, write_figures
-from artist.report.reader import Run, read_runs
+from artist.report.reader import RecordedRun, read_runs
 
 
 def test_the_page_loads_nothing(runs: Path) -> None:
@@ -93,7 +93,7 @@ def test_timelines_are_left_out_when_there_is_no_room(
     assert 0 < len(embedded(less)["packs"]) < 4
 
 
-def copies(folder: Path, policies: Sequence[str], count: int) -> list[Run]:
+def copies(folder: Path, policies: Sequence[str], count: int) -> list[RecordedRun]:
     """Runs of 500 jobs. Each copy is a setting of its own, so that no runs are pooled."""
     for policy in policies:
         make_run(folder / policy, policy=policy, racks=2, machines_per_rack=8,

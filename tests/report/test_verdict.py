@@ -16,18 +16,18 @@ from artist.report.grouping import Study, group
 from artist.report.packing import waited_by_cause
 from artist.report.page import page
 from artist.report.quantities import DisplayUnit, Quantity, in_words, metric_unit
-from artist.report.reader import Rows, Run, read_run, read_runs
+from artist.report.reader import FileColumns, RecordedRun, read_run, read_runs
 from artist.report.verdict import verdict_section
 from artist.results.caveats import times_as_long
 from artist.results.terms.chief_metrics import HEADLINES
 
-NOTHING = Rows({}, {}, 0)
+NOTHING = FileColumns({}, {}, 0)
 
 
-def run_with(jct_mean_s: float) -> Run:
+def run_with(jct_mean_s: float) -> RecordedRun:
     """A run in which only the mean completion time matters."""
     summary = {**dict.fromkeys(HEADLINES, 1.0), "jct_mean_s": jct_mean_s}
-    return Run("here", {}, {}, summary, NOTHING, NOTHING, NOTHING, None)
+    return RecordedRun("here", {}, {}, summary, NOTHING, NOTHING, NOTHING, None)
 
 
 def on_seeds(*settings: dict[str, list[float]]) -> Study:
