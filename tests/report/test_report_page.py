@@ -36,7 +36,7 @@ def test_the_page_loads_nothing(runs: Path) -> None:
 def test_the_page_is_the_same_every_time(runs: Path, tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from artist.report.grouping import group;"
-        "from artist.report.page import page; from artist.report.reader import Run, read_runs;"
+        "from artist.report.page import page; from artist.report.reader import read_runs;"
         "sys.stdout.buffer.write(page(group(read_runs([Path(sys.argv[1])]))))"
     )
     pages = [
