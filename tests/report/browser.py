@@ -67,6 +67,8 @@ class Browser:
         self.devtools("Emulation.setDeviceMetricsOverride", metrics)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.devtools("Emulation.setEmulatedMedia", {"features": [scheme]})
+        # A headless window need not have the focus, and without it no element shows its own.
+        self.devtools("Emulation.setFocusEmulationEnabled", {"enabled": True})
         self._call("POST", "/url", {"url": page.as_uri()})
         time.sleep(0.6)
 
