@@ -70,7 +70,8 @@ def _print_table(comparison: Comparison) -> None:
 
 def _print_family(comparison: Comparison) -> None:
     """Say which comparisons of the table are judged together, and if it matters."""
-    from artist.results.statistics.compare_values import family_words, undecided_together
+    from artist.results.statistics.holm import undecided_together
+    from artist.results.statistics.verdict_words import family_words
 
     if not comparison.family and any(map(comparison.exact, comparison.metrics)):
         return
@@ -86,8 +87,7 @@ def _print_family(comparison: Comparison) -> None:
 
 
 def _print_best(comparison: Comparison) -> None:
-    from artist.results.statistics.compare_values import family_words
-    from artist.results.statistics.verdict_words import best_sentence
+    from artist.results.statistics.verdict_words import best_sentence, family_words
     from artist.results.terms.glossary import unit_after
 
     best_variants = comparison.best_variants()
@@ -220,7 +220,8 @@ def _signed(value: float) -> str:
 
 
 def _verdict(compared: ComparedValues, kind: str, equivalence: float) -> str:
-    from artist.results.statistics.compare_values import TOO_FEW, sure_but_within, what_would_decide
+    from artist.results.statistics.compare_values import TOO_FEW, sure_but_within
+    from artist.results.statistics.verdict_words import what_would_decide
 
     if sure_but_within(compared, equivalence):
         return f"{compared.verdict}; by less than {100 * equivalence:g} %"

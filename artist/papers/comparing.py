@@ -19,8 +19,8 @@ from artist.results.statistics.compare_values import (
     TOO_FEW,
     ComparedValues,
     compare_values,
-    holm,
 )
+from artist.results.statistics.holm import holm
 
 Values: TypeAlias = Mapping[tuple[int, str, str], tuple[float, ...]]
 """(racks, policy, metric) -> value on each seed."""

@@ -22,13 +22,11 @@ from artist.results.statistics.compare_values import (
     LESS,
     MORE,
     ComparedValues,
-    Pair,
-    compare_together,
-    judged_together,
     kind_of,
     sure_but_within,
-    what_would_decide,
 )
+from artist.results.statistics.holm import Pair, compare_together, judged_together
+from artist.results.statistics.verdict_words import what_would_decide
 from artist.results.terms.chief_metrics import OF_A_REPORT
 from artist.results.terms.glossary import METRICS, Term
 from artist.results.terms.number_text import plain

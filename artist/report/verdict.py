@@ -19,14 +19,8 @@ from artist.report.reader import RecordedRun
 from artist.report.templating import section
 from artist.results.caveats import is_most_of_the_makespan, times_as_long
 from artist.results.statistics.best_policy import Best, Measured, bests
-from artist.results.statistics.compare_values import (
-    LEAST_REPLICATES,
-    MORE,
-    NO_DIFFERENCE,
-    TOO_FEW,
-    family_words,
-)
-from artist.results.statistics.verdict_words import best_sentence, listed
+from artist.results.statistics.compare_values import LEAST_REPLICATES, MORE, NO_DIFFERENCE, TOO_FEW
+from artist.results.statistics.verdict_words import best_sentence, family_words, listed
 from artist.results.terms.chief_metrics import HEADLINES
 from artist.results.terms.number_text import short
 

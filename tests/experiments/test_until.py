@@ -11,7 +11,8 @@ from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.until import FIRST_LOOK, enough_for, half_width, next_count
-from artist.results.statistics.compare_values import ComparedValues, compare_values, holm
+from artist.results.statistics.compare_values import ComparedValues, compare_values
+from artist.results.statistics.holm import holm
 
 DRAWN = Scenario(racks=1, jobs=40, backend="none")
 

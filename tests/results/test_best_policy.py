@@ -7,18 +7,15 @@ import math
 import pytest
 
 from artist.results.statistics.best_policy import Measured, bests
-from artist.results.statistics.compare_values import (
-    ComparedValues,
+from artist.results.statistics.compare_values import ComparedValues, compare_values
+from artist.results.statistics.holm import (
     Pair,
     compare_together,
-    compare_values,
-    family_words,
     holm,
     judged_together,
     undecided_together,
-    what_would_decide,
 )
-from artist.results.statistics.verdict_words import best_sentence
+from artist.results.statistics.verdict_words import best_sentence, family_words, what_would_decide
 
 FAST = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]
 SLOW = [20.0, 22.4, 23.5, 26.3, 27.7, 30.6]

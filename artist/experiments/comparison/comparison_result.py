@@ -15,13 +15,11 @@ from artist.results.statistics.compare_values import (
     PERMUTATIONS,
     TOO_FEW,
     ComparedValues,
-    Pair,
     clusters_of,
-    compare_together,
     is_exact,
-    judged_together,
     kind_of,
 )
+from artist.results.statistics.holm import Pair, compare_together, judged_together
 from artist.results.terms.chief_metrics import HEADLINES, PARTS
 from artist.results.terms.number_text import counted
 

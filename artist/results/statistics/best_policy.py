@@ -18,12 +18,10 @@ from artist.results.statistics.compare_values import (
     LESS,
     MORE,
     ComparedValues,
-    Pair,
-    compare_together,
     is_exact,
-    judged_together,
     kind_of,
 )
+from artist.results.statistics.holm import Pair, compare_together, judged_together
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,16 +29,16 @@ interval of few replicates with care, and ask for more.
 | `no difference` | the interval of level 2 x level - 1 lies within 2 % (two one-sided tests) |
 | `undecided` | none of these; more replicates would decide |
 
-`holm` makes `less` and `more` hold together over many comparisons. `no difference` is said of each
-comparison alone, with an error of 1 - level each.
+`holm.py` makes `less` and `more` hold together over many comparisons. `no difference` is said of
+each comparison alone, with an error of 1 - level each.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from enum import StrEnum
 
 import numpy as np
 
@@ -52,8 +52,6 @@ from artist.results.statistics.paired_input import (
 )
 from artist.results.statistics.students_t import least_count, t_probability, t_quantile
 
-K = TypeVar("K")
-
 LEAST_REPLICATES = 5
 """With fewer, Student's interval is so wide and so dependent on normality that it says nothing."""
 
@@ -63,8 +61,20 @@ MOST_REPLICATES = 10_000
 EQUIVALENCE = 0.02
 """Policies that differ by less than this share are called equal: an operator would not notice."""
 
-IDENTICAL, TOO_FEW, LESS, MORE = "identical", "too few replicates", "less", "more"
-NO_DIFFERENCE, UNDECIDED = "no difference", "undecided"
+
+class Verdict(StrEnum):
+    """What a comparison says; the table above says when."""
+
+    IDENTICAL = "identical"
+    TOO_FEW = "too few replicates"
+    LESS = "less"
+    MORE = "more"
+    NO_DIFFERENCE = "no difference"
+    UNDECIDED = "undecided"
+
+
+IDENTICAL, TOO_FEW, LESS, MORE, NO_DIFFERENCE, UNDECIDED = Verdict
+
 
 PERMUTATIONS = "permutations"
 """What independent replicates are where all have one seed."""
@@ -82,7 +92,7 @@ class ComparedValues:
     """Lower end of the interval: of the ratio, or of the difference where there is no ratio. NaN
     with fewer than two replicates. Ends beyond the range of floats are 0 and infinity."""
     high: float
-    verdict: str
+    verdict: Verdict
     replicates: int
     """Independent replicates: clusters, or pairs. 1: all are copies of one."""
     p_value: float
@@ -133,62 +143,7 @@ def compare_values(
     if has_ratio:
         low, high = _exp(low), _exp(high)
     compared = ComparedValues(ratio, difference, low, high, verdict, sample.size, p_value, None)
-    return _with_enough(compared, level, level, equivalence) if verdict == UNDECIDED else compared
-
-
-def holm(
-    compared: Sequence[ComparedValues], level: float = 0.95, equivalence: float = EQUIVALENCE
-) -> list[ComparedValues]:
-    """The same comparisons with verdicts that hold together: Holm's method over their p-values.
-
-    A `less` or `more` that does not pass becomes `undecided`, or `no difference` if it passes that
-    test. So the chance of one false `less` or `more` among all of them is at most 1 - level. A
-    `no difference` stays what it is alone. What is undecided says how many replicates would pass
-    here. `level` and `equivalence` are those of the comparisons. Comparisons that no test judges,
-    `identical` and `too few replicates`, are not in the family.
-
-    Source: Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal of
-    Statistics, 1979.
-    """
-    corrected = list(compared)
-    judged = [index for index, one in enumerate(compared) if one.verdict not in _UNTESTED]
-    passing = True
-    for rank, index in enumerate(sorted(judged, key=lambda index: compared[index].p_value)):
-        one, error = compared[index], (1 - level) / (len(judged) - rank)
-        passing = passing and one.p_value <= error
-        if not passing and one.verdict in (LESS, MORE) and _within(one, level, equivalence):
-            corrected[index] = replace(one, verdict=NO_DIFFERENCE)
-        elif not passing and one.verdict != NO_DIFFERENCE:
-            open_ = replace(one, verdict=UNDECIDED)
-            corrected[index] = _with_enough(open_, level, 1 - error, equivalence)
-    return corrected
-
-
-_UNTESTED = (IDENTICAL, TOO_FEW)
-
-
-class Pair(NamedTuple):
-    """The values of two policies on the same replicates."""
-
-    baseline: Sequence[float]
-    other: Sequence[float]
-    replicates: Sequence[tuple[int, int]]
-    """(seed, permutation) of each value."""
-
-
-def compare_together(
-    pairs: Mapping[K, Pair], equivalence: float = EQUIVALENCE
-) -> dict[K, ComparedValues]:
-    """All comparisons of one **family**: each pair alone, and then all verdicts together (`holm`).
-
-    A question asked at once is a family: `artist compare` asks about all variants against the
-    baseline on all metrics, the best policy about all pairs. Each output says what its family is.
-    """
-    single = [
-        compare_values(*pair[:2], clusters_of(pair.replicates), equivalence=equivalence)
-        for pair in pairs.values()
-    ]
-    return dict(zip(pairs, holm(single, equivalence=equivalence), strict=True))
+    return with_enough(compared, level, level, equivalence) if verdict == UNDECIDED else compared
 
 
 def clusters_of(replicates: Sequence[tuple[int, int]]) -> list[int] | None:
@@ -211,7 +166,7 @@ def sure_but_within(compared: ComparedValues, equivalence: float, level: float =
 
     Then both are to be said: which one has less, and that it hardly matters.
     """
-    return compared.verdict in (LESS, MORE) and _within(compared, level, equivalence)
+    return compared.verdict in (LESS, MORE) and is_within(compared, level, equivalence)
 
 
 def is_exact(compared: ComparedValues, kind: str, count: int) -> bool:
@@ -221,41 +176,6 @@ def is_exact(compared: ComparedValues, kind: str, count: int) -> bool:
     """
     copies = compared.verdict == TOO_FEW and compared.replicates == 1
     return copies and kind == PERMUTATIONS and count >= LEAST_REPLICATES
-
-
-def undecided_together(compared: ComparedValues) -> bool:
-    """Whether a comparison is undecided only since it is judged together with others.
-
-    Its own interval does not contain a ratio of 1, or a difference of 0.
-    """
-    same = 0.0 if math.isnan(compared.ratio) else 1.0
-    return compared.verdict == UNDECIDED and not compared.low <= same <= compared.high
-
-
-def judged_together(compared: Iterable[ComparedValues]) -> int:
-    """How many comparisons are in Holm's family."""
-    return sum(one.verdict not in _UNTESTED for one in compared)
-
-
-def family_words(count: int, of_what: str) -> str:
-    """Which comparisons are judged together, as a sentence: `3 comparisons ... (Holm): ...`."""
-    if not count:
-        return f"No comparison has enough replicates to be judged: {of_what}."
-    if count == 1:
-        return f"1 comparison is judged: {of_what}."
-    return f"{count:,} comparisons are judged together (Holm): {of_what}."
-
-
-def what_would_decide(compared: ComparedValues, kind: str = "replicates") -> str:
-    """How many more would decide, in words; empty unless undecided. `kind`: more of what."""
-    if compared.verdict != UNDECIDED:
-        return ""
-    if compared.enough is None:
-        return f"more than {MOST_REPLICATES:,} {kind} would be needed"
-    more = compared.enough - compared.replicates
-    if more == 1:
-        return f"1 more {kind.removesuffix('s')} would decide"
-    return f"about {more:,} more {kind} would decide"
 
 
 def mean_interval(
@@ -303,7 +223,7 @@ def _sample(steps: Floats, count: int, size: float) -> _Sample:
         return _Sample(float(steps.mean()), float(steps.std(ddof=1)), count)
 
 
-def _verdict(sample: _Sample, p_value: float, level: float, equivalence: float) -> str:
+def _verdict(sample: _Sample, p_value: float, level: float, equivalence: float) -> Verdict:
     if p_value <= 1 - level:
         return LESS if sample.mean < 0 else MORE
     low, high = sample.interval(2 * level - 1)
@@ -312,7 +232,7 @@ def _verdict(sample: _Sample, p_value: float, level: float, equivalence: float) 
     return NO_DIFFERENCE if -margin < low and high < margin else UNDECIDED
 
 
-def _within(compared: ComparedValues, level: float, equivalence: float) -> bool:
+def is_within(compared: ComparedValues, level: float, equivalence: float) -> bool:
     """Whether both one-sided tests of a difference larger than `equivalence` are passed."""
     if math.isnan(compared.ratio):
         return False
@@ -322,7 +242,7 @@ def _within(compared: ComparedValues, level: float, equivalence: float) -> bool:
     return abs(mean) + reach < math.log1p(equivalence)
 
 
-def _with_enough(
+def with_enough(
     compared: ComparedValues, level: float, differ_level: float, equivalence: float
 ) -> ComparedValues:
     """The same with the number of replicates that would decide; `level` is that of its interval."""

@@ -24,12 +24,12 @@ from artist.results.statistics.compare_values import (
     LEAST_REPLICATES,
     LESS,
     MORE,
+    MOST_REPLICATES,
     NO_DIFFERENCE,
     TOO_FEW,
     UNDECIDED,
     ComparedValues,
     sure_but_within,
-    what_would_decide,
 )
 from artist.results.terms.chief_metrics import HEADLINES
 from artist.results.terms.glossary import unit_after
@@ -252,3 +252,24 @@ def _certainty(best: Best, equivalence: float) -> Iterator[str]:
         if policies:
             every = len(policies) == len(best.others)
             yield f"{words}{'' if every else f' against {listed(policies)}'}"
+
+
+def family_words(count: int, of_what: str) -> str:
+    """Which comparisons are judged together, as a sentence: `3 comparisons ... (Holm): ...`."""
+    if not count:
+        return f"No comparison has enough replicates to be judged: {of_what}."
+    if count == 1:
+        return f"1 comparison is judged: {of_what}."
+    return f"{count:,} comparisons are judged together (Holm): {of_what}."
+
+
+def what_would_decide(compared: ComparedValues, kind: str = "replicates") -> str:
+    """How many more would decide, in words; empty unless undecided. `kind`: more of what."""
+    if compared.verdict != UNDECIDED:
+        return ""
+    if compared.enough is None:
+        return f"more than {MOST_REPLICATES:,} {kind} would be needed"
+    more = compared.enough - compared.replicates
+    if more == 1:
+        return f"1 more {kind.removesuffix('s')} would decide"
+    return f"about {more:,} more {kind} would decide"

@@ -28,10 +28,9 @@ from artist.results.statistics.compare_values import (
     MORE,
     NO_DIFFERENCE,
     ComparedValues,
-    Pair,
-    compare_together,
     sure_but_within,
 )
+from artist.results.statistics.holm import Pair, compare_together
 from studies.cassini.study.links import FIRST, JITTER, SNAPSHOTS
 from studies.cassini.study.links import RANDOM as RANDOM_OFFSETS
 from studies.cassini.study.plan import (

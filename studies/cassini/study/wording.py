@@ -11,7 +11,8 @@ from statistics import fmean
 
 from artist.policies.cassini.job_circle import Circle
 from artist.policies.cassini.time_shifts import Solution
-from artist.results.statistics.compare_values import IDENTICAL, ComparedValues, judged_together
+from artist.results.statistics.compare_values import IDENTICAL, ComparedValues
+from artist.results.statistics.holm import judged_together
 from studies.cassini.study import arithmetic
 from studies.cassini.study.joint import JOINT
 from studies.cassini.study.judging import (

@@ -18,14 +18,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
 
-from artist.results.statistics.compare_values import (
-    LESS,
-    MORE,
-    ComparedValues,
-    Pair,
-    compare_together,
-    judged_together,
-)
+from artist.results.statistics.compare_values import LESS, MORE, ComparedValues
+from artist.results.statistics.holm import Pair, compare_together, judged_together
 from studies.common.rows import Row
 from studies.contention.study.observations import POLICIES, RATIOS
 

@@ -9,12 +9,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from records import Record
 
-from artist.results.statistics.compare_values import (
-    ComparedValues,
-    clusters_of,
-    compare_values,
-    holm,
-)
+from artist.results.statistics.compare_values import ComparedValues, clusters_of, compare_values
+from artist.results.statistics.holm import holm
 
 Replicate: TypeAlias = tuple[int, int, str]
 """Seed, permutation, and the machine order of the original program's rules."""

@@ -14,14 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from artist.results.statistics.compare_values import (
-    LESS,
-    MORE,
-    NO_DIFFERENCE,
-    ComparedValues,
-    Pair,
-    compare_together,
-)
+from artist.results.statistics.compare_values import LESS, MORE, NO_DIFFERENCE, ComparedValues
+from artist.results.statistics.holm import Pair, compare_together
 from studies.common.rows import Row
 from studies.rl.study.plan import BASELINE, BASES, POLICIES, cells, ran
 

@@ -1,0 +1,94 @@
+"""Verdicts of many comparisons that hold together: Holm's correction, and its families."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
+
+from artist.results.statistics.compare_values import (
+    EQUIVALENCE,
+    IDENTICAL,
+    LESS,
+    MORE,
+    NO_DIFFERENCE,
+    TOO_FEW,
+    UNDECIDED,
+    ComparedValues,
+    clusters_of,
+    compare_values,
+    is_within,
+    with_enough,
+)
+
+K = TypeVar("K")
+
+UNTESTED = (IDENTICAL, TOO_FEW)
+"""Verdicts that no test has judged."""
+
+
+class Pair(NamedTuple):
+    """The values of two policies on the same replicates."""
+
+    baseline: Sequence[float]
+    other: Sequence[float]
+    replicates: Sequence[tuple[int, int]]
+    """(seed, permutation) of each value."""
+
+
+def compare_together(
+    pairs: Mapping[K, Pair], equivalence: float = EQUIVALENCE
+) -> dict[K, ComparedValues]:
+    """All comparisons of one **family**: each pair alone, and then all verdicts together (`holm`).
+
+    A question asked at once is a family: `artist compare` asks about all variants against the
+    baseline on all metrics, the best policy about all pairs. Each output says what its family is.
+    """
+    single = [
+        compare_values(*pair[:2], clusters_of(pair.replicates), equivalence=equivalence)
+        for pair in pairs.values()
+    ]
+    return dict(zip(pairs, holm(single, equivalence=equivalence), strict=True))
+
+
+def holm(
+    compared: Sequence[ComparedValues], level: float = 0.95, equivalence: float = EQUIVALENCE
+) -> list[ComparedValues]:
+    """The same comparisons with verdicts that hold together: Holm's method over their p-values.
+
+    A `less` or `more` that does not pass becomes `undecided`, or `no difference` if it passes that
+    test. So the chance of one false `less` or `more` among all of them is at most 1 - level. A
+    `no difference` stays what it is alone. What is undecided says how many replicates would pass
+    here. `level` and `equivalence` are those of the comparisons. Comparisons that no test judges,
+    `identical` and `too few replicates`, are not in the family.
+
+    Source: Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal of
+    Statistics, 1979.
+    """
+    corrected = list(compared)
+    judged = [index for index, one in enumerate(compared) if one.verdict not in UNTESTED]
+    passing = True
+    for rank, index in enumerate(sorted(judged, key=lambda index: compared[index].p_value)):
+        one, error = compared[index], (1 - level) / (len(judged) - rank)
+        passing = passing and one.p_value <= error
+        if not passing and one.verdict in (LESS, MORE) and is_within(one, level, equivalence):
+            corrected[index] = replace(one, verdict=NO_DIFFERENCE)
+        elif not passing and one.verdict != NO_DIFFERENCE:
+            open_ = replace(one, verdict=UNDECIDED)
+            corrected[index] = with_enough(open_, level, 1 - error, equivalence)
+    return corrected
+
+
+def undecided_together(compared: ComparedValues) -> bool:
+    """Whether a comparison is undecided only since it is judged together with others.
+
+    Its own interval does not contain a ratio of 1, or a difference of 0.
+    """
+    same = 0.0 if math.isnan(compared.ratio) else 1.0
+    return compared.verdict == UNDECIDED and not compared.low <= same <= compared.high
+
+
+def judged_together(compared: Iterable[ComparedValues]) -> int:
+    """How many comparisons are in Holm's family."""
+    return sum(one.verdict not in UNTESTED for one in compared)
