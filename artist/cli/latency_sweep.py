@@ -90,7 +90,7 @@ class NetworkSweep:
         points = _points(sweep, asked, workload)
         self._print(sweep, points, asked, workload.name)
         if self.plot is not None:
-            from artist.estimates.sensitivity import plot_sweep
+            from artist.report.command_plots import plot_sweep
 
             plot_sweep(sweep, points, workload.name, self.plot)
             note(f"wrote {self.plot}")

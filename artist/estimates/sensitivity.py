@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.fabric_options import LevelOptions, level_of, with_options
@@ -23,7 +22,6 @@ from artist.estimates.latency_service import EstimateStore
 from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
 from artist.estimates.query_from_text import Question
 from artist.io.documents import validate
-from artist.io.figures import new_figure, save_figure
 from artist.units import from_base_unit, quantity
 
 NUMBERS = ("bandwidth", "bandwidth_gib_per_s", "latency", "latency_ns", "pair_share")
@@ -289,31 +287,3 @@ def _verdict(sweep: SettingSweep, points: Sequence[Point]) -> str:
 def _written(sweep: SettingSweep, value: float) -> str:
     unit = sweep.setting.partition(", ")[2]
     return f"{float(f'{value:.4g}'):.12g}" + (f" {unit}" if unit else "")
-
-
-def plot_sweep(sweep: SettingSweep, points: Sequence[Point], workload: str, path: Path) -> None:
-    """Draw a line per placement with matplotlib: iteration time over the setting.
-
-    The present value is marked.
-
-    Raises:
-        ConfigError: matplotlib is missing, or the format is not known.
-        OSError: the file cannot be written.
-    """
-    figure = new_figure()
-    axes = figure.add_subplot()
-    for placement in dict.fromkeys(point.placement for point in points):
-        line = [point for point in points if point.placement == placement]
-        values = [point.value for point in line]
-        axes.plot(values, [1000 * p.iteration_s for p in line], "o-", ms=3, label=placement)
-    present = next(point.value for point in points if point.present)
-    axes.axvline(present, color="0.4", linestyle="--", linewidth=1, label="present value")
-    if sweep.logarithmic and present > 0:
-        axes.set_xscale("log")
-    axes.set_title(f"{workload}: one iteration")
-    axes.set_xlabel(sweep.setting)
-    axes.set_ylabel("iteration time, ms")
-    axes.set_ylim(bottom=0)
-    axes.grid(True, which="major", alpha=0.3)
-    axes.legend(title="placement")
-    save_figure(figure, path)

@@ -140,7 +140,7 @@ def test_a_log_that_the_inner_levels_contradict_says_so(write_log: Callable[...,
 
 def test_a_plot_is_drawn(write_log: Callable[..., Path], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (artist-sim[plot])")
-    from artist.calibrate.output_files import plot_fabric
+    from artist.report.command_plots import plot_fabric
 
     fit = calibrate_fabric(read_log(write_log()), "x", H100, "machine", BACKEND)
     for name in ("fit.png", "fit.svg"):

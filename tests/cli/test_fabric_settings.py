@@ -238,14 +238,14 @@ def test_a_sweep_is_drawn_and_twice_the_same(
 
 def test_the_plot_names_its_axes_and_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    from artist.estimates import sensitivity
     from artist.estimates.sensitivity import Point, parse_sweep
+    from artist.report import command_plots
 
     drawn = []
-    monkeypatch.setattr(sensitivity, "save_figure", lambda figure, path: drawn.append(figure))
+    monkeypatch.setattr(command_plots, "save_figure", lambda figure, path: drawn.append(figure))
     sweep = parse_sweep("fabric.network.latency=1us..100us", 2)
     points = [Point(p, v, v == 1, 1.0, 0.5, 1.0) for p in ("4/4", "4,4") for v in (1, 100)]
-    sensitivity.plot_sweep(sweep, points, "resnet50", tmp_path / "p.svg")
+    command_plots.plot_sweep(sweep, points, "resnet50", tmp_path / "p.svg")
     (axes,) = drawn[0].axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("network latency, us", "iteration time, ms")
     assert axes.get_xscale() == "log"

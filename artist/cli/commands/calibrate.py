@@ -127,7 +127,7 @@ def fabric(
     """Fit one level of a fabric to a log of nccl-tests."""
     from artist.calibrate.fit_fabric import calibrate_fabric
     from artist.calibrate.nccl_log import read_log
-    from artist.calibrate.output_files import document_file, plot_fabric, write_document
+    from artist.calibrate.output_files import document_file, write_document
     from artist.cluster.fabric import fabric_names, load_fabric
     from artist.io.figures import check_figure
     from artist.run import open_backend
@@ -144,6 +144,8 @@ def fabric(
     log = read_log(nccl_tests, operation)
     fit = calibrate_fabric(log, name, load_fabric(base or name), level, open_backend(backend))
     if plot is not None:
+        from artist.report.command_plots import plot_fabric
+
         plot_fabric(fit, plot)
     header = (
         f"Level {level} was fitted by `artist calibrate` to {nccl_tests.name}; the rest is "
