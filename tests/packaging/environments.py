@@ -36,11 +36,13 @@ class Environment:
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
 
-    def run(self, program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run an installed program in an empty home."""
+    def run(
+        self, program: str, *arguments: str | Path, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run an installed program in an empty home, or in a folder."""
         return subprocess.run(
             [self.folder / "bin" / program, *arguments],
-            cwd=self.home,
+            cwd=cwd or self.home,
             env={"PATH": f"{self.folder / 'bin'}:/usr/bin:/bin", "HOME": str(self.home)},
             capture_output=True,
             text=True,

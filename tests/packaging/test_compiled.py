@@ -121,6 +121,7 @@ def test_the_tests_pass_on_the_compiled_core(installed: Environment) -> None:
     ran = installed.run(
         "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={tree}",
         f"--config-file={tree / 'pyproject.toml'}", *(tree / "tests" / room for room in ROOMS),
+        cwd=tree,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
 
