@@ -151,6 +151,8 @@ def _neighbour(text: str) -> tuple[tuple[str | None, Path | None], str]:
 
 
 def _seconds(offset: str | None) -> float:
+    """The offset between neighbours, in seconds; 0 without one."""
+
     from artist.cluster.with_units import read_quantity
 
     if offset is None:
@@ -184,6 +186,8 @@ def _facts(
     contention: ContentionModel,
     calibration: str,
 ) -> dict[str, Any]:
+    """What the command prints, by name: the first job's numbers, all jobs, the links it shares."""
+
     from artist.cluster.placement_shape import signature
 
     rows = [
@@ -223,6 +227,7 @@ def _link(use: LinkBusyness) -> dict[str, Any]:
 
 
 def _print(facts: Mapping[str, Any]) -> None:
+    """Print the jobs, the links that the first one shares, and what it loses."""
     rows = facts["jobs"]
     own_share = facts["own_share"]
     others = ", ".join(f"{row['model']} on {row['placement']}" for row in rows[1:])

@@ -43,6 +43,7 @@ def print_comparison(comparison: Comparison, in_words: Sequence[str] = IN_WORDS)
 
 
 def _print_table(comparison: Comparison) -> None:
+    """Print a row per metric and variant: values, difference to the baseline, verdict."""
     baseline = comparison.variants[0]
     rows = []
     for metric in comparison.metrics:
@@ -87,6 +88,8 @@ def _print_family(comparison: Comparison) -> None:
 
 
 def _print_best(comparison: Comparison) -> None:
+    """Print which variants are best on each metric, and what that is worth."""
+
     from artist.results.statistics.verdict_words import best_sentence, family_words
     from artist.results.terms.glossary import unit_after
 
@@ -111,6 +114,8 @@ def _print_best(comparison: Comparison) -> None:
 
 
 def _print_words(comparison: Comparison, metrics: Sequence[str]) -> None:
+    """Print a sentence per metric and verdict, and the lower bound of the makespan."""
+
     from artist.results.statistics.verdict_words import sentences
 
     baseline = comparison.variants[0]
@@ -178,6 +183,7 @@ def _print_parts(comparison: Comparison) -> None:
 
 
 def _how_narrow(comparison: Comparison, until: float) -> str:
+    """How far `--until` came: all intervals are narrow, or how many replicates are missing."""
     copies, every = comparison.without_interval, "every"
     note = ""
     if copies:

@@ -98,6 +98,8 @@ class NetworkSweep:
     def _print(
         self, sweep: SettingSweep, points: Sequence[Point], asked: Asked, workload: str
     ) -> None:
+        """Print the points as a table with sentences, as CSV or as JSON."""
+
         from artist.estimates.sensitivity import where_it_hurts
 
         if self.format is not SweepFormat.TABLE:
@@ -128,6 +130,8 @@ class NetworkSweep:
 
 
 def _points(sweep: SettingSweep, asked: Asked, workload: Workload) -> list[Point]:
+    """The estimates over the range, on each placement."""
+
     from artist.estimates.cache import open_store
     from artist.estimates.query_from_text import on_placement, parse_system
     from artist.estimates.sensitivity import Remembered, asking, sweep_fabric

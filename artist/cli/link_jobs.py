@@ -61,6 +61,7 @@ class LinkAnswer:
         }
 
     def _row(self, place: int) -> dict[str, Any]:
+        """The job's row of the table."""
         job, solution = self.jobs[place], self.solution
         up_s = sum(arc.length_s for arc in job.circle.arcs)
         return {
@@ -150,6 +151,8 @@ def _models(text: str) -> list[tuple[str, int]]:
 def _of_models(
     models: Sequence[tuple[str, int]], capacity_gbps: float, backend: str
 ) -> list[LinkJob]:
+    """Jobs of the catalogue, each with its workers, as they send on the link."""
+
     from artist.network.demand.curves import down_and_up
     from artist.run import open_backend
     from artist.workload.models import canonical, workload
@@ -165,6 +168,7 @@ def _of_models(
 
 
 def _of_pattern(text: str) -> LinkJob:
+    """A job from `PERIOD_MS:UP_MS:GBPS`."""
     parts = text.split(":")
     try:
         period_ms, up_ms, gbps = map(float, parts)

@@ -56,6 +56,8 @@ def _plain_line(cells: Sequence[str]) -> str:
 def _draw_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool
 ) -> None:
+    """Draw a table with rich, as wide as the terminal."""
+
     from rich import box
     from rich.console import Console
     from rich.markup import escape

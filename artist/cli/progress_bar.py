@@ -56,7 +56,7 @@ class Watch:
             self._begun = time.monotonic()
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + REFRESH_S
-            self._show(simulator)
+            self._draw(simulator)
 
     def how_far(self) -> str:
         """How far the simulation is, in words that follow "interrupted"."""
@@ -67,7 +67,8 @@ class Watch:
             f"{len(self._simulator.rows.jobs):,} of {self._simulator.jobs_total:,} jobs finished"
         )
 
-    def _show(self, simulator: Simulator) -> None:
+    def _draw(self, simulator: Simulator) -> None:
+        """Draw the bar: finished jobs, and how many run and wait now."""
         if self._bar is None:
             self._bar = _bar()
             self._task = self._bar.add_task("", total=simulator.jobs_total)

@@ -208,6 +208,7 @@ def _default_name(measurements: MeasurementSet, names: list[str]) -> str:
 
 
 def _as_json(name: str, fitted: FittedModel) -> dict[str, Any]:
+    """A fitted model as JSON shows it."""
     return {
         "model": fitted.model,
         "error": fitted.error,

@@ -144,6 +144,8 @@ def _say_calibration(
 def _answer_cases(
     cases: Path, workloads: Path | None, out: Path | None, *, overwrite: bool
 ) -> None:
+    """Answer a table of cases, and write the results."""
+
     from artist.astra.files.case_table import run_cases
     from artist.io.writing import check_new_file
 

@@ -52,6 +52,8 @@ def why(
 
 
 def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format) -> None:
+    """Print the longest waits: as a table with totals, or as JSON."""
+
     from artist.results.waiting.job_story import cause_words
 
     if format_ is Format.JSON:
@@ -100,6 +102,8 @@ def _print_story(story: dict[str, Any]) -> None:
 
 
 def _wait_line(wait: dict[str, Any]) -> tuple[Any, ...]:
+    """A wait of one job as a line of its story: when, how long, why, and who was served."""
+
     from artist.results.waiting.job_story import cause_words, ended_words
 
     began = "" if wait["began"] == "arrived" else f"({ended_words(wait['began'])}) "
@@ -125,6 +129,7 @@ def _stay_line(stay: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _totals(story: dict[str, Any]) -> list[str]:
+    """Sentences about the job as a whole: where its time went."""
     jct_s = story["jct_s"]
     alone = (
         ""
