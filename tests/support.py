@@ -73,39 +73,46 @@ class Script(BasePolicy):
     def __init__(self, decisions: Mapping[float, Sequence[Decision]]) -> None:
         self.decisions = {ticks(at): answer for at, answer in decisions.items()}
         self.asked: list[Tick] = []
+        self.waiting: list[list[int]] = []
         self.lease_ends: list[tuple[float, list[int]]] = []
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Answer what the script says for now."""
         self.asked.append(view.now)
+        self.waiting.append(list(view.waiting))
         if view.lease_ended:
             self.lease_ends.append((seconds(view.now), [job.handle for job in view.lease_ended]))
         return self.decisions.get(view.now, ())
 
 
-class Speeds:
-    """A rate function out of `speed(now, handle) -> iterations per second`, for every running job.
+class Rates:
+    """A rate function out of `answer(now, running)`.
 
     It keeps its calls: (now, handles of the changed jobs).
     """
 
     links = NO_SHARED_LINKS
 
-    def __init__(self, speed: Callable[[Tick, int], float]) -> None:
-        self.speed = speed
+    def __init__(self, answer: Callable[[Tick, Mapping[int, JobView]], Any]) -> None:
+        self.answer = answer
         self.calls: list[tuple[Tick, list[int]]] = []
 
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
-        """Rates of all running jobs."""
+        """The answer for now."""
         self.calls.append((now, [view.handle for view in changed]))
-        speeds = {handle: self.speed(now, handle) for handle in running}
-        return {handle: rate(1 / speed) for handle, speed in speeds.items()}
+        answer: Mapping[int, Rate] = self.answer(now, running)
+        return answer
 
     def alone(self, job: Job, placement: Placement) -> Rate:
         """An iteration a second."""
         return rate(1.0)
+
+
+def speeds(iterations_per_s: Callable[[Tick], float] = lambda now: 1.0) -> Rates:
+    """Rates by the time alone, the same for every running job."""
+    return Rates(lambda now, running: dict.fromkeys(running, rate(1 / iterations_per_s(now))))
 
 
 class Outage:
@@ -136,6 +143,13 @@ def simulator(
     rates = rates or AloneRates(tree, EstimateByLevel(tree))
     lease = None if lease_s is None else ticks(lease_s)
     return Simulator(tree, jobs, rates, lease=lease, events=events, check=True)
+
+
+def question(engine: Simulator) -> ClusterView:
+    """The next question, of which there must be one."""
+    view = engine.next_question()
+    assert view is not None
+    return view
 
 
 def run(

@@ -11,7 +11,6 @@ import pytest
 from support import EstimateByLevel, cluster, job, make_policy, simulator
 
 from artist.contract import BasePolicy
-from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.network.rates.isolated import AloneRates
 
@@ -32,22 +31,18 @@ def fresh() -> tuple[Simulator, BasePolicy]:
     return simulator(tree, jobs, rates, lease_s=10.0), policy
 
 
-def finish(engine: Simulator, policy: BasePolicy) -> Rows:
-    return engine.run(policy)
-
-
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, pickled])
 def test_a_copy_taken_at_any_question_goes_on_to_the_same_rows(
     duplicate: Callable[[Any], Any],
 ) -> None:
-    expected = finish(*fresh())
+    expected = Simulator.run(*fresh())
     assert sum(row.preemptions for row in expected.jobs) > 3
     engine, policy = fresh()
     questions = 0
     while (view := engine.next_question(policy)) is not None:
-        assert finish(*duplicate((engine, policy))) == expected
+        assert Simulator.run(*duplicate((engine, policy))) == expected
         engine.answer(policy.decide(view))
-        assert finish(*duplicate((engine, policy))) == expected  # and between questions
+        assert Simulator.run(*duplicate((engine, policy))) == expected  # and between questions
         questions += 1
     assert questions == expected.questions
     assert engine.rows == expected
@@ -56,5 +51,6 @@ def test_a_copy_taken_at_any_question_goes_on_to_the_same_rows(
 def test_two_runs_in_one_process_share_nothing() -> None:
     first, policy = fresh()
     first.next_question()
-    assert finish(*fresh()) == finish(*fresh())
-    assert finish(first, policy) == finish(*fresh())
+    expected = Simulator.run(*fresh())
+    assert Simulator.run(*fresh()) == expected
+    assert first.run(policy) == expected

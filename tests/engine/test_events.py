@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from itertools import count, pairwise
+from itertools import count
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import Outage, S, Script, Speeds, cluster, finishes, intervals, job, on, run, simulator
+from support import (
+    Outage,
+    Rates,
+    S,
+    Script,
+    cluster,
+    finishes,
+    intervals,
+    job,
+    on,
+    question,
+    rate,
+    run,
+    simulator,
+    speeds,
+)
 
-from artist.contract import Preempt, Rate, Restore, Start, Wake, Withdraw
-from artist.engine.events import Event, EventKind, EventQueue
+from artist.contract import Preempt, Restore, Start, Wake, Withdraw
+from artist.engine.events import EventKind, EventQueue
 from artist.engine.rows import EndReason
-
-
-def drained(queue: EventQueue) -> list[Event]:
-    events = []
-    while queue.next_events():
-        events.append(queue.pop())
-    return events
 
 
 def test_the_written_order_of_kinds() -> None:
@@ -34,37 +42,15 @@ def test_the_written_order_of_kinds() -> None:
     ]
 
 
-@pytest.mark.parametrize(("first", "second"), list(pairwise(sorted(EventKind))))
-def test_of_two_simultaneous_events_the_kind_written_first_comes_first(
-    first: EventKind, second: EventKind
-) -> None:
-    queue = EventQueue()
-    queue.push(5, second, handle=0)
-    queue.push(5, first, handle=1)
-    assert [kind for _, kind, *_ in drained(queue)] == [first, second]
-
-
-def test_of_two_simultaneous_events_of_one_kind_the_one_scheduled_first_comes_first() -> None:
-    queue = EventQueue()
-    for handle in (3, 1, 2):
-        queue.push(5, EventKind.ARRIVAL, handle)
-    assert [handle for _, _, _, handle, _ in drained(queue)] == [3, 1, 2]
-
-
-def test_time_comes_before_kind() -> None:
-    queue = EventQueue()
-    queue.push(6, EventKind.FINISH, 0)
-    queue.push(5, EventKind.WAKE, -1)
-    assert [tick for tick, *_ in drained(queue)] == [5, 6]
-
-
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(EventKind))))
 def test_any_events_leave_in_order_of_tick_kind_and_serial(pushed: list) -> None:
     queue = EventQueue()
     for serial, (tick, kind) in enumerate(pushed):
-        queue.push(tick, kind, serial)
-    expected = sorted((tick, kind, serial) for serial, (tick, kind) in enumerate(pushed))
-    assert [event[:3] for event in drained(queue)] == expected
+        queue.push(tick, kind, handle=-serial)
+    events = []
+    while queue.next_events():
+        events.append(queue.pop()[:4])
+    assert events == sorted((*event, n, -n) for n, event in enumerate(pushed))
 
 
 # Whole days of the queue are the ticks at which one day ends and the next begins.
@@ -120,42 +106,20 @@ def test_a_lease_that_ends_is_seen_together_with_a_simultaneous_arrival() -> Non
 
 
 def test_at_one_tick_jobs_that_finish_are_reported_before_rates_that_end() -> None:
-    class AskAgain(Speeds):
-        def __call__(self, now, running, changed):
-            rates = super().__call__(now, running, changed)
-            return {
-                handle: rate if handle else type(rate)(1.0, 1.0, "test", 1.0, until_iteration=10)
-                for handle, rate in rates.items()
-            }
-
+    rates = Rates(
+        lambda now, running: {handle: rate(1.0, until=None if handle else 10) for handle in running}
+    )
     jobs = [job("long", iterations=20), job("short", iterations=10)]
-    speeds = AskAgain(lambda now, handle: 1.0)
-    run(cluster([8]), jobs, Script({0: [Start(0, on({0: 1})), Start(1, on({0: 1}))]}), speeds)
-    assert speeds.calls[1] == (10 * S, [1, 0])
-
-
-class Speak(Script):
-    """A script that notes which jobs it sees waiting."""
-
-    def __init__(self, decisions) -> None:
-        super().__init__(decisions)
-        self.waiting: list[list[int]] = []
-
-    def decide(self, view):
-        self.waiting.append(list(view.waiting))
-        return super().decide(view)
+    run(cluster([8]), jobs, Script({0: [Start(0, on({0: 1})), Start(1, on({0: 1}))]}), rates)
+    assert rates.calls[1] == (10 * S, [1, 0])
 
 
 def test_a_rate_that_ends_is_handled_before_gpus_leave_service() -> None:
-    class Until(Speeds):
-        def __call__(self, now, running, changed):
-            super().__call__(now, running, changed)
-            return {handle: Rate(1.0, 1.0, "test", 1.0, until=10 * S) for handle in running}
-
+    until_ten = rate(1.0)._replace(until=10 * S)
+    rates = Rates(lambda now, running: dict.fromkeys(running, until_ten))
     outage = Outage(Withdraw(10 * S, on({0: 8})), Restore(10 * S, on({0: 8})))
-    speeds = Until(lambda now, handle: 1.0)
     script = Script({0: [Start(0, on({0: 1}))], 10: [Start(0, on({0: 1}))]})
-    engine = simulator(cluster([8]), [job("a", iterations=20)], speeds, events=outage)
+    engine = simulator(cluster([8]), [job("a", iterations=20)], rates, events=outage)
     rows = engine.run(script)
     assert finishes(rows) == {"a": 20.0}
     # Arrival, rate end, two outside, finish. The other way round the rate would have been stale.
@@ -165,7 +129,7 @@ def test_a_rate_that_ends_is_handled_before_gpus_leave_service() -> None:
 def test_gpus_leave_service_before_a_simultaneous_arrival_is_seen() -> None:
     outage = Outage(Withdraw(10 * S, on({0: 8})), Restore(12 * S, on({0: 8})))
     jobs = [job("a", gpus=8, iterations=20), job("b", arrival_s=10.0)]
-    script = Speak(
+    script = Script(
         {
             0: [Start(0, on({0: 8}))],
             12: [Start(1, on({0: 1})), Wake(30 * S)],
@@ -189,9 +153,8 @@ def test_a_wake_up_sees_jobs_that_arrive_at_its_tick() -> None:
 
 
 def test_simultaneous_arrivals_come_forward_in_the_order_of_the_input() -> None:
-    question = simulator(cluster([8]), [job("z"), job("a"), job("m")]).next_question()
-    assert question is not None
-    assert [view.job.id for view in question.entered] == ["z", "a", "m"]
+    view = question(simulator(cluster([8]), [job("z"), job("a"), job("m")]))
+    assert [state.job.id for state in view.entered] == ["z", "a", "m"]
 
 
 def test_events_of_an_earlier_stay_are_dropped_when_their_tick_comes() -> None:
@@ -205,9 +168,9 @@ def test_events_of_an_earlier_stay_are_dropped_when_their_tick_comes() -> None:
 
 def test_events_of_an_earlier_rate_are_dropped_when_their_tick_comes() -> None:
     # At twice the speed from 4 s on, the remaining six iterations take three seconds.
-    speeds = Speeds(lambda now, handle: 1.0 if now < 4 * S else 2.0)
+    rates = speeds(lambda now: 1.0 if now < 4 * S else 2.0)
     jobs = [job("a"), job("b", iterations=1, arrival_s=4.0)]
     script = Script({0: [Start(0, on({0: 1}))], 4: [Start(1, on({0: 1}))]})
-    rows = run(cluster([8]), jobs, script, speeds)
+    rows = run(cluster([8]), jobs, script, rates)
     assert finishes(rows) == {"b": 4.5, "a": 7.0}
     assert rows.events == 4  # two arrivals, two finishes

@@ -26,7 +26,7 @@ def test_cycles_are_looked_for_rarely_and_then_as_often_as_before(first: int) ->
     assert gc.get_threshold() == (first, 10, 10)
 
 
-def test_whoever_turned_the_search_off_keeps_it_off() -> None:
+def test_a_search_that_was_turned_off_stays_off() -> None:
     gc.set_threshold(0, 10, 10)
     with many_objects():
         assert gc.get_threshold() == (0, 10, 10)

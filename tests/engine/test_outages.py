@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support import (
     Outage,
+    Rates,
     S,
     Script,
     cluster,
@@ -12,20 +13,13 @@ from support import (
     intervals,
     job,
     on,
+    question,
+    rate,
     simulator,
 )
 
 from artist.cluster.placement import Placement
-from artist.contract import (
-    NO_SHARED_LINKS,
-    Notice,
-    OutsideEvent,
-    Preempt,
-    Restore,
-    Start,
-    Wake,
-    Withdraw,
-)
+from artist.contract import Notice, OutsideEvent, Preempt, Restore, Start, Wake, Withdraw
 from artist.contract import Outage as Cause
 from artist.engine.rows import EndReason
 from artist.errors import InvariantError, PolicyError
@@ -62,14 +56,12 @@ def test_free_gpus_go_first_and_then_those_of_the_latest_arrival() -> None:
 def test_a_policy_sees_no_gpu_that_is_out_of_service() -> None:
     events = Outage(Withdraw(0, on({0: 3})), Restore(9 * S, on({0: 3})))
     engine = simulator(cluster([4]), [job("a", gpus=2)], events=events)
-    view = engine.next_question()
-    assert view is not None
-    assert view.free.total == 1
+    assert question(engine).free.total == 1
     with pytest.raises(PolicyError, match="2 GPUs of machine 0 claimed, but 1 are free"):
         engine.answer([Start(0, on({0: 2}))])
 
 
-def test_a_job_that_was_stopped_tells_which_gpus_it_has_left() -> None:
+def test_rates_are_asked_with_the_gpus_that_a_job_has_left() -> None:
     script = Script(
         {
             0: [Start(0, on({0: 2})), Wake(S)],
@@ -77,22 +69,16 @@ def test_a_job_that_was_stopped_tells_which_gpus_it_has_left() -> None:
             2: [Start(0, on({1: 2}))],
         }
     )
-    told = []
+    heard = []
 
-    class Listening:
-        links = NO_SHARED_LINKS
-
+    class Listening(Rates):
         def __call__(self, now, running, changed):
-            told.extend((view.former_placement, view.placement) for view in changed)
-            return {view.handle: self.alone(view.job, None) for view in changed if view.gpus}
+            heard.extend((view.former_placement, view.placement) for view in changed)
+            return super().__call__(now, running, changed)
 
-        def alone(self, job, placement):
-            from support import rate
-
-            return rate(1.0)
-
-    simulator(cluster([4, 4]), [job("a", gpus=2)], Listening()).run(script)
-    assert told == [
+    rates = Listening(lambda now, running: dict.fromkeys(running, rate(1.0)))
+    simulator(cluster([4, 4]), [job("a", gpus=2)], rates).run(script)
+    assert heard == [
         (None, on({0: 2})),
         (on({0: 2}), None),
         (on({0: 2}), on({1: 2})),
@@ -137,7 +123,7 @@ def test_a_source_that_contradicts_the_cluster_is_an_error(
         (Notice(S, (0,), S, PLANNED), "expected leaves, and a later end"),
     ],
 )
-def test_an_event_that_is_none_is_named(event: OutsideEvent, words: str) -> None:
+def test_what_is_not_an_event_is_named(event: OutsideEvent, words: str) -> None:
     with pytest.raises(InvariantError, match=words):
         simulator(cluster([4]), [job("a")], events=Outage(event))
 
@@ -147,6 +133,5 @@ def test_victims_enter_the_queue_in_order_of_arrival() -> None:
     engine = simulator(cluster([4]), [job("a"), job("b"), job("c")], events=events)
     engine.next_question()
     engine.answer([Start(handle, on({0: 1})) for handle in range(3)])
-    view = engine.next_question()
-    assert view is not None
+    view = question(engine)
     assert list(view.waiting) == [state.handle for state in view.entered] == [0, 1, 2]

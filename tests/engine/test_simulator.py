@@ -10,17 +10,20 @@ import pytest
 from support import (
     EstimateByLevel,
     Outage,
+    Rates,
     S,
     Script,
-    Speeds,
     cluster,
     finishes,
     intervals,
     job,
+    make_policy,
     on,
+    question,
     rate,
     run,
     simulator,
+    speeds,
 )
 
 from artist.cluster.placement import Placement
@@ -68,8 +71,7 @@ def test_an_instant_is_drained_and_then_asked_about_once() -> None:
     engine = simulator(cluster([8]), jobs, lease_s=10.0)
     engine.next_question()
     engine.answer([*(Start(handle, on({0: 1})) for handle in range(3)), Wake(10 * S)])
-    view = engine.next_question()
-    assert view is not None
+    view = question(engine)
     assert view.now == 10 * S
     assert list(view.finished) == [0, 1]
     assert [state.handle for state in view.lease_ended] == [2]
@@ -83,18 +85,14 @@ def test_an_instant_is_drained_and_then_asked_about_once() -> None:
 
 def test_a_question_stays_until_it_is_answered() -> None:
     engine = simulator(cluster([8]), [job("a"), job("b", arrival_s=1.0)])
-    first, again = engine.next_question(), engine.next_question()
-    assert first is not None
-    assert again is not None
-    assert first.now == again.now == 0
+    assert question(engine).now == question(engine).now == 0
 
 
 def test_a_view_shows_only_what_happened_since_the_last_answer() -> None:
     engine = simulator(cluster([8]), [job("a"), job("b", arrival_s=1.0)])
     engine.next_question()
     engine.answer([])
-    view = engine.next_question()
-    assert view is not None
+    view = question(engine)
     assert [state.job.id for state in view.entered] == ["b"]
     assert [state.job.id for state in view.waiting.values()] == ["a", "b"]
 
@@ -105,8 +103,7 @@ def test_a_preempted_job_enters_the_queue_again_behind_the_others() -> None:
     engine.answer([Start(0, WHOLE), Wake(5 * S)])
     engine.next_question()
     engine.answer([Preempt(0), Wake(6 * S)])
-    view = engine.next_question()
-    assert view is not None
+    view = question(engine)
     assert list(view.waiting) == [1, 0]
     assert [state.handle for state in view.entered] == [0]
     assert [state.entered for state in view.waiting.values()] == [0, 5 * S]
@@ -121,8 +118,7 @@ def test_a_wake_up_is_a_question_of_its_own() -> None:
 def test_a_policy_may_ask_what_an_iteration_would_take_elsewhere() -> None:
     tree = cluster([8, 8], [8])
     rates = AloneRates(tree, EstimateByLevel(tree, rack=0.5, network=2.0))
-    view = simulator(tree, [job("a", gpus=2)], rates).next_question()
-    assert view is not None
+    view = question(simulator(tree, [job("a", gpus=2)], rates))
     places = ({0: 2}, {0: 1, 1: 1}, {0: 1, 2: 1})
     rates_there = [view.alone(job("a", gpus=2), on(place)) for place in places]
     assert [rate.iteration_s for rate in rates_there] == [1.0, 1.5, 3.0]
@@ -140,8 +136,7 @@ def test_a_view_tells_a_jobs_time_on_gpus_service_and_whole_iterations() -> None
         [Start(0, on({0: 2})), Wake(13 * S)],
         [Preempt(0)],
     ):
-        view = engine.next_question()
-        assert view is not None
+        view = question(engine)
         state = {**view.waiting, **view.running}[0]
         times = (state.run_ticks(view.now) / S, state.service_gpu_s(view.now))
         shown.append((*times, state.iterations_done(view.now), state.tier))
@@ -345,6 +340,14 @@ class Restless(BasePolicy):
         return [Wake(view.now + self.nap)]
 
 
+@pytest.fixture
+def early_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Livelocks are found after 1,000 wake-ups."""
+    monkeypatch.setattr("artist.engine.livelock.WAKES_IN_A_ROW", 1000)
+    monkeypatch.setattr("artist.engine.livelock.STORM", 1000)
+
+
+@pytest.mark.usefixtures("early_limits")
 @pytest.mark.parametrize(
     ("nap", "jobs", "words"),
     [
@@ -355,13 +358,12 @@ class Restless(BasePolicy):
         (3600 * S, [job("a")], "while nothing else happened or could happen"),
     ],
 )
-def test_a_policy_that_is_woken_for_ever_is_reported(nap, jobs, words, monkeypatch) -> None:
-    monkeypatch.setattr("artist.engine.livelock.WAKES_IN_A_ROW", 1000)
-    monkeypatch.setattr("artist.engine.livelock.STORM", 1000)
+def test_a_policy_that_is_woken_for_ever_is_reported(nap, jobs, words) -> None:
     with pytest.raises(PolicyError, match=f"Restless .*{words}"):
         run(cluster([8]), jobs, Restless(nap))
 
 
+@pytest.mark.usefixtures("early_limits")
 @pytest.mark.parametrize(
     ("nap", "at", "jobs"),
     [
@@ -371,9 +373,7 @@ def test_a_policy_that_is_woken_for_ever_is_reported(nap, jobs, words, monkeypat
         (SHORT_NAP, 2 * S, [job("a"), job("b", arrival_s=2.0)]),  # a nap is just long enough
     ],
 )
-def test_a_policy_that_looks_often_is_left_alone(nap, at, jobs, monkeypatch) -> None:
-    monkeypatch.setattr("artist.engine.livelock.WAKES_IN_A_ROW", 1000)
-    monkeypatch.setattr("artist.engine.livelock.STORM", 1000)
+def test_a_policy_that_looks_often_is_left_alone(nap, at, jobs) -> None:
     assert len(run(cluster([8]), jobs, Restless(nap, at)).jobs) == len(jobs)
 
 
@@ -387,8 +387,8 @@ class Fickle(BasePolicy):
         return [turn, Wake(view.now + 1)]
 
 
-def test_a_storm_is_one_whatever_the_policy_decides(monkeypatch) -> None:
-    monkeypatch.setattr("artist.engine.livelock.STORM", 1000)
+@pytest.mark.usefixtures("early_limits")
+def test_a_storm_is_one_whatever_the_policy_decides() -> None:
     with pytest.raises(PolicyError, match=r"Fickle .* at 1,000 instants in a row"):
         run(cluster([8]), [job("a")], Fickle())
 
@@ -473,10 +473,10 @@ def test_a_lease_shorter_than_an_iteration_still_lets_the_job_progress() -> None
 
 def test_a_lease_that_is_due_survives_a_re_rating_before_the_boundary() -> None:
     # Iterations of 10 s; the lease is due at 15 s and the speed changes at 16 s, when b arrives.
-    speeds = Speeds(lambda now, handle: 0.1 if now < 16 * S else 0.2)
+    rates = speeds(lambda now: 0.1 if now < 16 * S else 0.2)
     script = Script({0: [Start(0, on({0: 1}))], 16: [Start(1, on({0: 1}))]})
     jobs = [job("a"), job("b", arrival_s=16.0, iterations=1)]
-    run(cluster([8]), jobs, script, speeds, lease_s=15.0)
+    run(cluster([8]), jobs, script, rates, lease_s=15.0)
     # 6 of 10 s are done at 16 s; the other 40 % take 2 s at twice the speed.
     assert script.lease_ends[0] == (18.0, [0])
 
@@ -572,13 +572,9 @@ def test_a_turn_ends_with_the_stay_and_with_a_hold_without_one() -> None:
         [Preempt(0), Wake(9 * S)],
     ]
     for answer in answers:
-        view = engine.next_question()
-        assert view is not None
-        seen += [one.turn for one in view.running.values()]
+        seen += [one.turn for one in question(engine).running.values()]
         engine.answer(answer)
-    view = engine.next_question()
-    assert view is not None
-    seen += [one.turn for one in view.waiting.values()]
+    seen += [one.turn for one in question(engine).waiting.values()]
     assert seen == [turn, turn, None, turn, None]
 
 
@@ -627,14 +623,14 @@ def test_a_hold_at_the_end_of_a_lease_ends_no_lease_twice() -> None:
     assert finishes(rows) == {"a": 65.0}
 
 
-def test_the_rate_function_hears_of_a_hold() -> None:
-    speeds = Speeds(lambda now, handle: 1.0)
-    engine = simulator(cluster([8]), [job("a")], speeds)
+def test_a_hold_is_reported_to_the_rate_function() -> None:
+    rates = speeds()
+    engine = simulator(cluster([8]), [job("a")], rates)
     engine.next_question()
     engine.answer([Start(0, on({0: 1})), Wake(2 * S)])
     engine.next_question()
     engine.answer([Hold(0, 3 * S)])
-    assert speeds.calls == [(0, [0]), (2 * S, [0])]
+    assert rates.calls == [(0, [0]), (2 * S, [0])]
 
 
 @pytest.mark.parametrize(
@@ -676,9 +672,9 @@ def test_the_rate_function_is_asked_once_per_instant_with_each_changed_job_once(
             10: [Start(1, on({0: 1})), Start(3, on({0: 1}))],
         }
     )
-    speeds = Speeds(lambda now, handle: 1.0)
-    run(cluster([8, 8]), jobs, script, speeds)
-    assert [(now / S, sorted(changed)) for now, changed in speeds.calls] == [
+    rates = speeds()
+    run(cluster([8, 8]), jobs, script, rates)
+    assert [(now / S, sorted(changed)) for now, changed in rates.calls] == [
         (0, [0, 1]),
         (4, [0, 1, 2]),  # not at 5 s: an arrival changes no rate
         (10, [0, 1, 3]),  # a finished, b and d started
@@ -689,42 +685,32 @@ def test_the_rate_function_is_asked_once_per_instant_with_each_changed_job_once(
 
 
 def test_a_rate_that_asks_to_be_asked_again_is() -> None:
-    class Phases(Speeds):
-        """Iterations of 1 s until the fourth is done, of 3 s afterwards."""
-
-        def __call__(self, now, running, changed):
-            super().__call__(now, running, changed)
-            return {handle: rate(1.0, until=4) if now < 4 * S else rate(3.0) for handle in running}
-
-    speeds = Phases(lambda now, handle: 1.0)
+    # Iterations of 1 s until the fourth is done, of 3 s afterwards.
+    rates = Rates(
+        lambda now, running: dict.fromkeys(
+            running, rate(1.0, until=4) if now < 4 * S else rate(3.0)
+        )
+    )
     script = Script({0: [Start(0, on({0: 1}))]})
-    rows = run(cluster([8]), [job("a")], script, speeds)
-    assert [now / S for now, _ in speeds.calls] == [0, 4, 22]
+    rows = run(cluster([8]), [job("a")], script, rates)
+    assert [now / S for now, _ in rates.calls] == [0, 4, 22]
     assert finishes(rows) == {"a": 22.0}
     assert [row.iterations for row in intervals(rows, 0)] == [4, 6]
     assert script.asked == [0, 22 * S]  # no question: nothing happened that a policy may see
 
 
 def test_a_rate_until_an_iteration_that_is_done_is_not_asked_about_at_once() -> None:
-    class Late(Speeds):
-        def __call__(self, now, running, changed):
-            super().__call__(now, running, changed)
-            return {handle: rate(1.0, until=0) for handle in running}
-
-    speeds = Late(lambda now, handle: 1.0)
-    run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), speeds)
-    assert speeds.calls == [(0, [0]), (10 * S, [0])]
+    rates = Rates(lambda now, running: dict.fromkeys(running, rate(1.0, until=0)))
+    run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), rates)
+    assert rates.calls == [(0, [0]), (10 * S, [0])]
 
 
 def test_a_rate_that_only_asks_again_later_ends_no_interval() -> None:
-    class EveryThreeSeconds(Speeds):
-        def __call__(self, now, running, changed):
-            super().__call__(now, running, changed)
-            return {handle: rate(1.0)._replace(until=now + 3 * S) for handle in running}
-
-    speeds = EveryThreeSeconds(lambda now, handle: 1.0)
-    rows = run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), speeds)
-    assert [now // S for now, _ in speeds.calls] == [0, 3, 6, 9, 10]
+    rates = Rates(
+        lambda now, running: dict.fromkeys(running, rate(1.0)._replace(until=now + 3 * S))
+    )
+    rows = run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), rates)
+    assert [now // S for now, _ in rates.calls] == [0, 3, 6, 9, 10]
     assert len(intervals(rows, 0)) == 1
     assert finishes(rows) == {"a": 10.0}
 
@@ -732,7 +718,7 @@ def test_a_rate_that_only_asks_again_later_ends_no_interval() -> None:
 def test_the_same_rate_again_changes_nothing() -> None:
     jobs = [job("a"), job("b", arrival_s=4.5, iterations=1)]
     script = Script({0: [Start(0, on({0: 1}))], 4.5: [Start(1, on({0: 1}))]})
-    rows = run(cluster([8]), jobs, script, Speeds(lambda now, handle: 1.0))
+    rows = run(cluster([8]), jobs, script, speeds())
     assert len(intervals(rows, 0)) == 1
 
 
@@ -740,16 +726,8 @@ def test_re_rating_at_every_event_conserves_work_to_the_last_iteration() -> None
     # Speed falls with the number of jobs that run: two share what one had.
     jobs = [job(f"j{index}", iterations=30, arrival_s=3.7 * index) for index in range(12)]
 
-    class Shared(Speeds):
-        def __call__(self, now, running, changed):
-            super().__call__(now, running, changed)
-            return {handle: rate(0.3 * len(running)) for handle in running}
-
-    class Eager(BasePolicy):
-        def decide(self, view):
-            return [Start(handle, on({0: 1})) for handle in view.waiting]
-
-    rows = run(cluster([16]), jobs, Eager(), Shared(lambda now, handle: 1.0))
+    shared = Rates(lambda now, running: dict.fromkeys(running, rate(0.3 * len(running))))
+    rows = run(cluster([16]), jobs, make_policy("fifo"), shared)
     assert len(rows.placements) > 100
     for handle in range(len(jobs)):
         parts = intervals(rows, handle)
@@ -759,56 +737,28 @@ def test_re_rating_at_every_event_conserves_work_to_the_last_iteration() -> None
     assert abs(max(row.finish for row in rows.jobs) - 108 * S) <= len(rows.placements)
 
 
-def test_a_running_job_without_a_rate_is_a_broken_law() -> None:
-    class Silent(Speeds):
-        def __call__(self, now, running, changed):
-            return {}
-
-    with pytest.raises(InvariantError, match="job 'a' runs, but was given no rate"):
-        silent = Silent(lambda now, handle: 1.0)
-        run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), silent)
-
-
-def test_a_rate_for_a_job_that_does_not_run_is_a_broken_law() -> None:
-    class Chatty(Speeds):
-        def __call__(self, now, running, changed):
-            return {0: rate(1.0), 1: rate(1.0)}
-
-    chatty = Chatty(lambda now, handle: 1.0)
-    with pytest.raises(InvariantError, match="a rate for job 'b', which does not run"):
-        run(cluster([8]), [job("a"), job("b")], Script({0: [Start(0, on({0: 1}))]}), chatty)
+PLAIN = rate(1.0)
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("answer", "words"),
     [
-        ({"iteration_s": 0.0}, "gave iterations of 0.0 s"),
-        ({"iteration_s": math.nan}, "gave iterations of nan s"),
-        ({"alone_iteration_s": math.inf}, "alone inf s"),
-        ({"worth": 1e9}, "worth 1000000000.0 submitted iterations"),
-        ({"worth": -1.0}, "worth -1.0 submitted iterations"),
-        ({"until_iteration": math.inf}, "asked at iteration inf or tick None"),
-        ({"until": 1.5}, "asked at iteration None or tick 1.5"),
+        ({}, "job 'a' runs, but was given no rate"),
+        ({0: PLAIN, 1: PLAIN}, "a rate for job 'b', which does not run"),
+        ({0: 1.5}, "gave 1.5, expected a Rate"),
+        ({0: PLAIN._replace(iteration_s=0.0)}, "gave iterations of 0.0 s"),
+        ({0: PLAIN._replace(iteration_s=math.nan)}, "gave iterations of nan s"),
+        ({0: PLAIN._replace(alone_iteration_s=math.inf)}, "alone inf s"),
+        ({0: PLAIN._replace(worth=1e9)}, "worth 1000000000.0 submitted iterations"),
+        ({0: PLAIN._replace(worth=-1.0)}, "worth -1.0 submitted iterations"),
+        ({0: PLAIN._replace(until_iteration=math.inf)}, "asked at iteration inf or tick None"),
+        ({0: PLAIN._replace(until=1.5)}, "asked at iteration None or tick 1.5"),
     ],
 )
-def test_a_rate_that_no_job_can_run_at_is_a_broken_law(changes, words) -> None:
-    class Wild(Speeds):
-        def __call__(self, now, running, changed):
-            return {0: rate(1.0)._replace(**changes)}
-
-    wild = Wild(lambda now, handle: 1.0)
+def test_an_answer_that_is_not_a_rate_of_each_running_job_is_a_broken_law(answer, words) -> None:
+    rates = Rates(lambda now, running: answer)
     with pytest.raises(InvariantError, match=re.escape(words)):
-        run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), wild)
-
-
-def test_what_is_no_rate_is_a_broken_law() -> None:
-    class Curt(Speeds):
-        def __call__(self, now, running, changed):
-            return {0: 1.5}
-
-    with pytest.raises(InvariantError, match=r"gave 1\.5, expected a Rate"):
-        curt = Curt(lambda now, handle: 1.0)
-        run(cluster([8]), [job("a")], Script({0: [Start(0, on({0: 1}))]}), curt)
+        run(cluster([8]), [job("a"), job("b")], Script({0: [Start(0, on({0: 1}))]}), rates)
 
 
 def test_an_iteration_takes_its_compute_time_and_the_networks_share() -> None:

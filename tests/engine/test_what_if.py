@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from support import cluster, finishes, job, make_policy, on, simulator
+from support import Outage, cluster, finishes, job, make_policy, on, question, simulator
 
 from artist.config import Scenario
 from artist.contract import (
@@ -65,23 +65,10 @@ def test_a_trial_knows_no_job_that_is_still_to_come() -> None:
     assert finishes(rows) == {"b": 25.0, "c": 9.0}
 
 
-class Fails:
-    """Takes all GPUs at 5 and never gives them back but at 50."""
-
-    def __init__(self) -> None:
-        self.given = False
-
-    def next_event(self, now: int) -> Withdraw | None:
-        if self.given:
-            return None
-        self.given = True
-        return Withdraw(5 * TICKS_PER_S, on({1: 4}))
-
-
 def test_a_trial_knows_no_outage_that_is_still_to_come() -> None:
     asks = Asks(make_policy("fifo"))
-    sim = simulator(cluster([4, 4]), [job("a", 4, 10), job("b", 4, 10)], events=Fails())
-    rows = sim.run(asks)
+    events = Outage(Withdraw(5 * TICKS_PER_S, on({1: 4})))
+    rows = simulator(cluster([4, 4]), [job("a", 4, 10), job("b", 4, 10)], events=events).run(asks)
     assert asks.told[0] == {0: 10.0, 1: 10.0}
     assert finishes(rows) == {"a": 10.0, "b": 15.0}  # five iterations are kept
 
@@ -131,10 +118,9 @@ def test_what_trials_ask_is_not_counted_as_asked_by_the_run() -> None:
     assert counts[0] == counts[1]
 
 
-def test_an_unlawful_answer_is_refused_and_harms_nobody() -> None:
+def test_an_unlawful_answer_is_refused_and_changes_nothing() -> None:
     sim = simulator(cluster([4]), [job("a", 2)])
-    view = sim.next_question()
-    assert view is not None
+    view = question(sim)
     with pytest.raises(PolicyError, match="unlawful decision of Classic"):
         view.what_if([Start(0, on({0: 5}))], make_policy("fifo"))
     with pytest.raises(PolicyError, match="left 1 jobs waiting"):

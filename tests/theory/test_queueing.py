@@ -12,9 +12,9 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
-from support import S, Speeds, cluster, job, make_policy, on, rate
+from support import Rates, S, cluster, job, make_policy, rate
 
-from artist.contract import BasePolicy, Policy, RateFunction, Start
+from artist.contract import Policy, RateFunction
 from artist.engine.rows import JobRow
 from artist.engine.simulator import Simulator
 from artist.estimates.backends import NoCommunication
@@ -118,26 +118,17 @@ def test_fifo_with_equal_jobs_waits_half_as_long_as_with_exponential_ones() -> N
     assert_mean(means, 75.0)
 
 
-class Eager(BasePolicy):
-    """Starts everything at once."""
-
-    def decide(self, view):
-        return [Start(handle, on({0: 1})) for handle in view.waiting]
-
-
-class Shared(Speeds):
-    """Running jobs share the speed of one server: every arrival and finish re-rates all of them."""
-
-    def __call__(self, now, running, changed):
-        return {handle: rate(view.job.compute_s * len(running)) for handle, view in running.items()}
-
-
 def test_re_rated_jobs_stay_as_long_as_under_processor_sharing() -> None:
     # M/G/1-PS: mean stay = mean service / (1 - rho), even of equal jobs (FIFO: 175); rho = 0.6.
     interarrival, service = exponential(100 / 0.6), constant(100.0)
-    sharing = Shared(lambda now, handle: 1.0)
+    # Running jobs share the speed of one server: every arrival and finish re-rates all of them.
+    sharing = Rates(
+        lambda now, running: {
+            handle: rate(view.job.compute_s * len(running)) for handle, view in running.items()
+        }
+    )
     means = [
-        mean_sojourn_s(simulated(seed, 200, interarrival, service, Eager(), sharing))
+        mean_sojourn_s(simulated(seed, 200, interarrival, service, make_policy("fifo"), sharing))
         for seed in range(SEEDS)
     ]
     assert_mean(means, 250.0)
