@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import Shape, depth
 from artist.cluster.tree import ClusterTree, Nested, nested
@@ -45,6 +46,16 @@ def job(name: str, gpus: int = 1, iterations: int = 10, **fields: Any) -> Job:
     """A job of one-second iterations that arrives at 0."""
     fields = {"arrival_s": 0.0, "model": "any", "compute_s": 1.0, **fields}
     return Job(id=name, gpus=gpus, iterations=iterations, **fields)
+
+
+def with_free(racks: Sequence[Sequence[int]], *free: int) -> FreeGpus:
+    """Machines of the given sizes by rack, of which so many GPUs are free."""
+    state = FreeGpus(cluster(*racks))
+    sizes = [size for rack in racks for size in rack]
+    taken = {unit: size - free[unit] for unit, size in enumerate(sizes) if free[unit] < size}
+    if taken:
+        state.claim(on(taken))
+    return state
 
 
 def on(taken: Mapping[int, int]) -> Placement:

@@ -7,7 +7,6 @@ import os
 import pickle
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pandas as pd
@@ -207,12 +206,3 @@ def test_a_users_script_passes_the_strictest_type_check(tmp_path: Path) -> None:
     assert ran.stdout.count("wrong.py") >= 3
     for line in (4, 5, 6):
         assert f"wrong.py:{line}: error" in ran.stdout, ran.stdout
-
-
-@pytest.mark.slow
-def test_the_wheel_carries_the_types_marker(tmp_path: Path) -> None:
-    command = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, ROOT]
-    ran = python(*command, home=tmp_path)
-    assert ran.returncode == 0, ran.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    assert "artist/py.typed" in zipfile.ZipFile(wheel).namelist()

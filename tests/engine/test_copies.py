@@ -8,11 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support import EstimateByLevel, cluster, job, make_policy, simulator
+from support import EstimateByLevel, cluster, job, make_policy, question, simulator
 
+from artist.config import Scenario
 from artist.contract import BasePolicy
 from artist.engine.simulator import Simulator
 from artist.network.rates.isolated import AloneRates
+from artist.run import prepare
 
 
 def pickled(pair: Any) -> Any:
@@ -46,6 +48,18 @@ def test_a_copy_taken_at_any_question_goes_on_to_the_same_rows(
         questions += 1
     assert questions == expected.questions
     assert engine.rows == expected
+
+
+def test_a_run_as_it_is_prepared_goes_on_after_pickling() -> None:
+    scenario = Scenario(racks=1, trace="tiny-batch")
+    prepared = prepare(scenario)
+    engine, policy = prepared.simulator, prepared.policy
+    for _ in range(5):
+        engine.answer(policy.decide(question(engine)))
+    question(engine)
+    rows = Simulator.run(*pickled((engine, policy)))
+    whole = prepare(scenario)
+    assert rows == whole.simulator.run(whole.policy)
 
 
 def test_two_runs_in_one_process_share_nothing() -> None:

@@ -17,5 +17,5 @@ def test_a_limit(stated: str, module: str, name: str) -> None:
     assert getattr(importlib.import_module(module), name) == int(stated.replace(",", ""))
 
 
-def test_there_are_some() -> None:
+def test_the_page_lists_limits() -> None:
     assert len(ROWS) == PAGE.read_text().count("| `artist.") > 10

@@ -52,11 +52,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("compiled")
     tools = environment(sys.executable, folder)
     tree = folder / "tree"
-    ignored = shutil.ignore_patterns("__pycache__", "*.so")
-    for name in ("artist", "templates", "astra_configs", "traces"):
-        shutil.copytree(ROOT / name, tree / name, ignore=ignored)
-    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tree)
+    _copy_sources(tree)
     tools.pip("wheel")
     command = ("wheel", "--quiet", "--no-deps", "--wheel-dir", folder / "dist", tree)
     tools.pip_runs(*command, ARTIST_COMPILE="1")
@@ -99,21 +95,23 @@ def test_both_cores_write_the_same_bytes(installed: Environment, tmp_path: Path)
             assert (installed.home / policy / table.name).read_bytes() == table.read_bytes()
 
 
-def test_broken_policies_are_told_as_by_the_sources(installed: Environment, tmp_path: Path) -> None:
+def test_broken_policies_are_reported_as_by_the_sources(
+    installed: Environment, tmp_path: Path
+) -> None:
     pure = Environment(Path(sys.prefix), tmp_path)
     for name in ("Broken", "Raises"):
-        told = []
+        reports = []
         for environment_ in (installed, pure):
             (environment_.home / "broken.py").write_text(BROKEN)
             ran = environment_.run(
                 "artist", "sim", "--trace", "tiny-batch", "--racks", "1", "--backend", "none",
                 "--policy", f"broken.py:{name}",
             )  # fmt: skip
-            told.append((ran.returncode, ran.stderr.replace(str(environment_.home), "")))
-        assert told[0] == told[1]
-        assert told[0][0] != 0
-    assert "broken.py" in told[0][1]
-    assert "no_such_thing" in told[0][1]
+            reports.append((ran.returncode, ran.stderr.replace(str(environment_.home), "")))
+        assert reports[0] == reports[1]
+        assert reports[0][0] != 0
+    assert "broken.py" in reports[0][1]
+    assert "no_such_thing" in reports[0][1]
 
 
 def test_the_tests_pass_on_the_compiled_core(installed: Environment) -> None:
@@ -129,12 +127,8 @@ def test_the_tests_pass_on_the_compiled_core(installed: Environment) -> None:
 def test_mistakes_in_compiled_modules_make_their_tests_fail(tmp_path: Path) -> None:
     chosen = [x for x in read(ROOT / "tests/mutations/mutations.yaml") if x.mistake in MISTAKES]
     assert len(chosen) == len(MISTAKES)
-    ignored = shutil.ignore_patterns("__pycache__", "*.so")
     source, tree = tmp_path / "source", tmp_path / "tree"
-    for name in ("artist", "templates", "astra_configs", "traces"):
-        shutil.copytree(ROOT / name, source / name, ignore=ignored)
-    for name in ("pyproject.toml", "hatch_build.py"):
-        shutil.copy(ROOT / name, source)
+    _copy_sources(source)
     for mutation in chosen:
         assert mutation.file.removesuffix(".py").replace("/", ".") in modules()
         path = source / mutation.file
@@ -155,6 +149,15 @@ def test_mistakes_in_compiled_modules_make_their_tests_fail(tmp_path: Path) -> N
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert ran.returncode == 1, mutation.mistake + ran.stdout[-2000:]
+
+
+def _copy_sources(tree: Path) -> None:
+    """Copy what the wheel is built from."""
+    ignored = shutil.ignore_patterns("__pycache__", "*.so")
+    for name in ("artist", "templates", "astra_configs", "traces"):
+        shutil.copytree(ROOT / name, tree / name, ignore=ignored)
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
 
 
 def _tests(tree: Path) -> Path:

@@ -6,21 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import strategies as st
+from support import EstimateByLevel
+from support import cluster as cluster_of
 
-from artist.cluster.placement_shape import Shape, depth
-from artist.cluster.tree import nested
 from artist.contract import Policy
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
-from artist.estimates.query import Estimate
 from artist.network.rates.isolated import AloneRates
 from artist.units import seconds
 from artist.workload.job import Job
-
-LEVELS = ("machine", "rack", "network")
-RACK_COMM = 0.5
-NETWORK_COMM = 1.0
-COMPUTE_NS = 1_000_000
 
 
 def job(name: str, arrival_s: float, gpus: int, iterations: int, **more: object) -> Job:
@@ -30,12 +24,9 @@ def job(name: str, arrival_s: float, gpus: int, iterations: int, **more: object)
 
 
 def simulator(policy: Policy, cluster: list[list[int]], jobs: Sequence[Job]) -> Simulator:
-    def estimate(model: str, shape: Shape) -> Estimate:
-        comm = (0.0, RACK_COMM, NETWORK_COMM)[depth(shape)]
-        return Estimate(round(COMPUTE_NS * (1 + comm)), COMPUTE_NS, "hand")
-
-    tree = nested(LEVELS, cluster)
-    return Simulator(tree, jobs, AloneRates(tree, estimate), lease=policy.lease, check=True)
+    tree = cluster_of(*cluster)
+    rates = AloneRates(tree, EstimateByLevel(tree, rack=0.5, network=1.0))
+    return Simulator(tree, jobs, rates, lease=policy.lease, check=True)
 
 
 def run(policy: Policy, cluster: list[list[int]], jobs: Sequence[Job]) -> Rows:

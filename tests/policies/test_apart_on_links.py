@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from network.runs import job, network, rates
-from support import Script, finishes, intervals, make_policy, on, simulator
+from support import Script, finishes, intervals, make_policy, on, simulator, with_free
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.cluster.tree import nested
 from artist.config import Scenario
 from artist.contract import (
     NO_SHARED_LINKS,
@@ -45,9 +44,7 @@ HOSTS = ["fifo", "fifo-backfill", "sjf", "las", "srtf", "srsf", "tiresias", "gan
 
 def free_gpus(*free: int) -> FreeGpus:
     """Two racks of two machines, four GPUs each."""
-    state = FreeGpus(nested(("machine", "rack", "network"), [[4, 4], [4, 4]]))
-    state.claim(on({unit: 4 - left for unit, left in enumerate(free) if left < 4}))
-    return state
+    return with_free([[4, 4], [4, 4]], *free)
 
 
 # -- the placer --------------------------------------------------------------------

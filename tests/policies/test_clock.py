@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import cluster, job, simulator
+from support import cluster, job, question, simulator
 
 from artist.contract import ClusterView
 from artist.policies.shared.clock import PeriodClock
@@ -11,9 +11,7 @@ from artist.rng import Draws
 
 
 def view(arrival_s: float) -> ClusterView:
-    first = simulator(cluster([1]), [job("a", arrival_s=arrival_s)]).next_question()
-    assert first is not None
-    return first
+    return question(simulator(cluster([1]), [job("a", arrival_s=arrival_s)]))
 
 
 @pytest.mark.parametrize(

@@ -9,43 +9,28 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support import EstimateByLevel, cluster, job
 
-from artist.cluster.placement_shape import Shape, depth
-from artist.cluster.tree import nested
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
-from artist.estimates.query import Estimate
 from artist.network.rates.isolated import AloneRates
 from artist.run import open_policy
 from artist.units import seconds
-from artist.workload.job import Job
 
 CASES = sorted((Path(__file__).parent / "handworked").glob("*.yaml"))
-COMPUTE_NS = 1_000_000
 
 
 def run_case(case: dict) -> Rows:
-    comm = {"machine": 0.0, "rack": 0.0, "network": 0.0, **case.get("comm", {})}
-
-    def estimate(model: str, shape: Shape) -> Estimate:
-        level = ("machine", "rack", "network")[depth(shape)]
-        return Estimate(round(COMPUTE_NS * (1 + comm[level])), COMPUTE_NS, "hand")
-
+    comm = case.get("comm", {})
+    models = case.get("models", {})
     jobs = [
-        Job(
-            name,
-            float(arrival),
-            gpus,
-            case.get("models", {}).get(name, "any"),
-            iterations,
-            1.0,
-            **case.get("job_options", {}),
-        )
+        job(name, gpus, iterations, arrival_s=float(arrival), model=models.get(name, "any"))
         for name, arrival, gpus, iterations, *_ in case["jobs"]
     ]
-    tree = nested(("machine", "rack", "network"), case["cluster"])
+    tree = cluster(*case["cluster"])
     policy = open_policy(case["policy"], case.get("options", {}))
-    simulator = Simulator(tree, jobs, AloneRates(tree, estimate), lease=policy.lease, check=True)
+    by_level = EstimateByLevel(tree, comm.get("rack", 0.0), comm.get("network", 0.0))
+    simulator = Simulator(tree, jobs, AloneRates(tree, by_level), lease=policy.lease, check=True)
     return simulator.run(policy)
 
 

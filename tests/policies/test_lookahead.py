@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from failures.made import exponential, run_with_failures
-from support import EstimateByLevel, cluster, finishes, job, make_policy, simulator
+from support import EstimateByLevel, cluster, finishes, job, make_policy, question, simulator
 
 from artist.contract import BasePolicy
 from artist.engine.rows import Rows
@@ -75,9 +75,7 @@ def test_the_host_is_told_once_that_a_job_left_out_waits_again() -> None:
     assert isinstance(policy, Lookahead)
     policy.left_out = (0,)
     sim = simulator(cluster([4]), [job("a", 2)])
-    view = sim.next_question()
-    assert view is not None
-    assert len(policy.decide(view._replace(entered=[]))) == 1
+    assert len(policy.decide(question(sim)._replace(entered=[]))) == 1
     assert policy.left_out == ()
 
 

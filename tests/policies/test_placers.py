@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from support import cluster, on, with_free
 
-from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.placement import Placement
-from artist.cluster.tree import nested
 from artist.policies.shared.packing import best_level
 from artist.policies.shared.placers import placer
 
 RACKS = [[4, 4, 4], [4, 4, 4]]
-
-
-def free_gpus(*free: int) -> FreeGpus:
-    state = FreeGpus(nested(("machine", "rack", "network"), RACKS))
-    state.claim(Placement.of({unit: 4 - left for unit, left in enumerate(free) if left < 4}))
-    return state
 
 
 @pytest.mark.parametrize(
@@ -39,19 +31,20 @@ def free_gpus(*free: int) -> FreeGpus:
     ],
 )
 def test_where_gpus_are_taken(name, gpus, expected) -> None:
-    free = free_gpus(1, 3, 0, 2, 3, 1)
+    free = with_free(RACKS, 1, 3, 0, 2, 3, 1)
     placement = placer(name).place(free, gpus)
-    assert placement == (None if expected is None else Placement.of(expected))
+    assert placement == (None if expected is None else on(expected))
     assert placer(name).possible(free, gpus) or placement is None
 
 
 def test_the_rest_goes_where_the_fewest_suffice_and_to_the_first_among_equals() -> None:
-    assert placer("pack").place(free_gpus(4, 2, 1, 0, 0, 0), 5) == Placement.of({0: 4, 2: 1})
-    assert placer("pack").place(free_gpus(4, 1, 1, 0, 0, 0), 5) == Placement.of({0: 4, 1: 1})
+    pack = placer("pack")
+    assert pack.place(with_free(RACKS, 4, 2, 1, 0, 0, 0), 5) == on({0: 4, 2: 1})
+    assert pack.place(with_free(RACKS, 4, 1, 1, 0, 0, 0), 5) == on({0: 4, 1: 1})
 
 
 def test_the_best_level_holds_the_job_exactly() -> None:
-    tree = free_gpus(0, 0, 0, 0, 0, 0).tree
+    tree = cluster(*RACKS)
     assert [best_level(tree, gpus) for gpus in (4, 5, 12, 13)] == [
         tree.machine,
         tree.machine + 1,

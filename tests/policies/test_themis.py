@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper_cases import count, job, random_traces, run, simulator, times
+from support import question
 
 from artist.policies.options import ThemisOptions
 from artist.policies.shared.placers import PackPlacer
@@ -67,9 +68,7 @@ def test_bidding_periods_count_from_the_first_arrival() -> None:
 def test_bidding_periods_of_another_permutation_have_a_phase() -> None:
     draws = Draws(permutation=1)
     phase = draws.phase(15 * S)
-    assert (
-        0 < phase < 10 * S
-    )  # so the lease that ends at 10 is on offer at the end of the next period
+    assert 0 < phase < 10 * S  # so the lease that ends at 10 is on offer one period later
     jobs = [job("a", 0, 1, 40 * S, compute_s=1e-9), job("b", 1, 1, 5)]
     assert times(run(themis(draws, period_s=15), [[1]], jobs))["b"][0] == seconds(phase + 15 * S)
 
@@ -233,8 +232,7 @@ def test_every_winner_keeps_gpus_and_none_gets_more_than_it_won(largest_exact, c
 
 def test_jobs_are_placed_together_the_largest_first() -> None:
     jobs = [job(f"j{i}", 0, gpus, 5) for i, gpus in enumerate((1, 2, 4))]
-    view = simulator(themis(), [[2, 2], [2, 2]], jobs).next_question()
-    assert view is not None
+    view = question(simulator(themis(), [[2, 2], [2, 2]], jobs))
     placed = PackPlacer().joint(view, {0: 1, 1: 2, 2: 4})
     assert {handle: x.leaves for handle, x in placed.items()} == {2: (0, 1), 1: (2,), 0: (3,)}
 
