@@ -24,6 +24,11 @@ Nested: TypeAlias = "int | Sequence[Nested]"
 Gpus = dict[int, int]
 
 
+def ticks(seconds: float) -> int:
+    """Seconds in whole nanoseconds."""
+    return round(seconds * SECOND)
+
+
 class Rules(NamedTuple):
     """The options of a classic policy."""
 
@@ -232,14 +237,14 @@ class Simulation:
         now = -1
         while arriving or here:
             running = [state for state in here if state.gpus]
-            times = [round(state.job.arrival_s * SECOND) for state in arriving]
+            times = [ticks(state.job.arrival_s) for state in arriving]
             now = min(time for time in times + self.times(here) if time > now)
             for state in running:
                 if state.finish() == now:
                     self.leave(state, now, "finished")
                     here.remove(state)
-            here += [state for state in arriving if round(state.job.arrival_s * SECOND) == now]
-            arriving = [state for state in arriving if round(state.job.arrival_s * SECOND) > now]
+            here += [state for state in arriving if ticks(state.job.arrival_s) == now]
+            arriving = [state for state in arriving if ticks(state.job.arrival_s) > now]
             self.change_hands(here, self.contest(here, now), now)
         return [state.stays for state in self.jobs]
 
@@ -329,7 +334,7 @@ class Simulation:
             if gpus:
                 restart_s = state.job.restart_s if state.stays else 0
                 state.gpus, state.start = gpus, now
-                state.ready = now + round(restart_s * SECOND)
+                state.ready = now + ticks(restart_s)
                 iteration_s = state.job.compute_s * self.slowdown[self.cluster.level(gpus)]
                 state.iteration = Fraction(str(iteration_s)) * SECOND
 

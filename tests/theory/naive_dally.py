@@ -18,7 +18,7 @@ from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 from typing import NamedTuple
 
-from naive import SECOND, Cluster, Gpus, Rules, Simulation, State
+from naive import SECOND, Cluster, Gpus, Rules, Simulation, State, ticks
 
 from artist.workload.job import Job
 
@@ -47,7 +47,7 @@ class Dally(Simulation):
 
     def entered(self, state: State) -> int:
         """When a waiting job entered the queue: it arrived, or was preempted."""
-        return state.stays[-1].end if state.stays else round(state.job.arrival_s * SECOND)
+        return state.stays[-1].end if state.stays else ticks(state.job.arrival_s)
 
     def times(self, here: list[State]) -> list[int]:
         """Also every moment at which a timer expires."""

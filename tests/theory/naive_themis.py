@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from naive import SECOND, Cluster, Gpus, Rules, Simulation, State
+from naive import SECOND, Cluster, Gpus, Rules, Simulation, State, ticks
 
 from artist.workload.job import Job
 
@@ -159,7 +159,7 @@ class Themis(Simulation):
 
     def rho(self, state: State, gpus: int, now: int) -> Fraction:
         """Finish-time fairness with so many GPUs from now on; 0 waits one more lease first."""
-        waited = now - round(state.job.arrival_s * SECOND)
+        waited = now - ticks(state.job.arrival_s)
         own = self.iteration(state.job, state.job.gpus)
         left = state.left(now)
         shared = left * self.iteration(state.job, gpus) if gpus else self.themis.lease + left * own

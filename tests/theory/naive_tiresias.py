@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from naive import SECOND, Cluster, Gpus, Rules, Simulation, State
+from naive import Cluster, Gpus, Rules, Simulation, State, ticks
 
 from artist.workload.job import Job
 
@@ -49,7 +49,7 @@ class Tiresias(Simulation):
     ) -> None:
         super().__init__(cluster, jobs, Rules("", "lease", False, "", rules.lease), slowdown)
         self.tiresias = rules
-        self.zeros = [Zero(round(job.arrival_s * SECOND), 0) for job in jobs]
+        self.zeros = [Zero(ticks(job.arrival_s), 0) for job in jobs]
 
     # -- clocks ----------------------------------------------------------------------
 

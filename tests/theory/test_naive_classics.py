@@ -149,7 +149,7 @@ def expected(case: Case, policy: str, options: dict[str, Any]) -> list[list[naiv
     """The stays of every job, by the naive simulator."""
     asked: dict[str, Any] = {"preemption": "never", "strict": False}
     asked |= {**POLICIES[policy].preset, **options}
-    asked["lease"] = round(asked.pop("lease_s") * naive.SECOND)
+    asked["lease"] = naive.ticks(asked.pop("lease_s"))
     return naive.Simulation(
         naive_cluster(case), case.jobs, naive.Rules(**asked), slowdown(case)
     ).run()
@@ -182,5 +182,5 @@ def test_every_stay_of_every_job_follows_from_the_rules(case, policy, options) -
 @pytest.mark.slow
 @settings(max_examples=10_000)
 @given(cases(40, 20), POLICY, OPTIONS)
-def test_so_it_does_with_more_jobs_on_larger_clusters(case, policy, options) -> None:
+def test_stays_agree_with_more_jobs_on_larger_clusters(case, policy, options) -> None:
     assert simulated(case, policy, options) == expected(case, policy, options)

@@ -44,17 +44,15 @@ def expected(case: Case, options: dict[str, Any]) -> list[list[naive.Stay]]:
     """The stays of every job, by the naive simulator."""
     manual = (options["machine_timer_s"], options["rack_timer_s"])
     timers = TIMERS.get(options["timers"], manual)
-    machine, rack, lease = (round(s * naive.SECOND) for s in (*timers, options["lease_s"]))
+    machine, rack, lease = map(naive.ticks, (*timers, options["lease_s"]))
     rules = DallyRules(lease, machine, rack, options["moves_for"] == "shape")
     return Dally(naive_cluster(case), case.jobs, rules, slowdown(case)).run()
 
 
 def expected_tuned(case: Case, options: dict[str, Any]) -> list[list[naive.Stay]]:
     """The stays of every job, by the naive simulator that tunes its timers."""
-    lease, machine, rack, window = (
-        round(options[key] * naive.SECOND)
-        for key in ("lease_s", "machine_timer_s", "rack_timer_s", "history_s")
-    )
+    keys = ("lease_s", "machine_timer_s", "rack_timer_s", "history_s")
+    lease, machine, rack, window = (naive.ticks(options[key]) for key in keys)
     rules = DallyRules(lease, machine, rack, options["moves_for"] == "shape")
     tuning = Tuning(window, options["deviations"], options["deviation"] == "population")
     return AutoDally(naive_cluster(case), case.jobs, rules, tuning, slowdown(case)).run()
@@ -135,12 +133,12 @@ def test_every_stay_follows_from_algorithm_2(case, options) -> None:
 @pytest.mark.slow
 @settings(max_examples=5_000)
 @given(cases(40, 20), FIXED)
-def test_so_it_does_with_more_jobs_on_larger_clusters(case, options) -> None:
+def test_stays_agree_with_more_jobs_on_larger_clusters(case, options) -> None:
     assert simulated(case, "dally", options) == expected(case, options)
 
 
 @pytest.mark.slow
 @settings(max_examples=2_000)
 @given(cases(40, 20), TUNED)
-def test_so_it_does_from_algorithm_2_with_more_jobs(case, options) -> None:
+def test_stays_agree_with_algorithm_2_with_more_jobs_on_larger_clusters(case, options) -> None:
     assert simulated(case, "dally", options) == expected_tuned(case, options)

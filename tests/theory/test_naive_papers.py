@@ -12,8 +12,8 @@ from fractions import Fraction
 from random import Random
 from typing import Any, NamedTuple
 
-import naive
 import pytest
+from naive import ticks
 from naive_gandiva import Gandiva, GandivaRules
 from naive_themis import Themis, ThemisRules
 from random_cases import random_case
@@ -73,10 +73,6 @@ def themis_options(rng: Random) -> dict[str, Any]:
     }
 
 
-def ticks(seconds: float) -> int:
-    return round(seconds * naive.SECOND)
-
-
 def origin(case: Case, draws: Draws, period: int) -> int:
     """The tick from which slices or bidding periods are counted."""
     return ticks(case.jobs[0].arrival_s) + draws.phase(period)
@@ -131,23 +127,11 @@ class Oracle(NamedTuple):
     elastic: bool
 
 
+GANDIVA_SIZES = [(200, 16, 8), (200, 20, 10)]
+THEMIS_SIZES = [(150, 16, 8), (150, 20, 12)]
 ORACLES = [
-    Oracle(
-        "gandiva",
-        gandiva_options,
-        gandiva,
-        GANDIVA_PARTS,
-        [(200, 16, 8), (200, 20, 10)],
-        elastic=False,
-    ),
-    Oracle(
-        "themis",
-        themis_options,
-        themis,
-        THEMIS_PARTS,
-        [(150, 16, 8), (150, 20, 12)],
-        elastic=True,
-    ),
+    Oracle("gandiva", gandiva_options, gandiva, GANDIVA_PARTS, GANDIVA_SIZES, elastic=False),
+    Oracle("themis", themis_options, themis, THEMIS_PARTS, THEMIS_SIZES, elastic=True),
 ]
 each_oracle = pytest.mark.parametrize("oracle", ORACLES, ids=lambda oracle: oracle.policy)
 
@@ -177,6 +161,6 @@ def test_every_stay_of_every_job_follows_from_the_rule(oracle: Oracle) -> None:
 @pytest.mark.slow
 @each_oracle
 @pytest.mark.parametrize("hundred", range(20))
-def test_so_it_does_with_more_jobs_on_larger_clusters(oracle: Oracle, hundred: int) -> None:
+def test_stays_agree_with_more_jobs_on_larger_clusters(oracle: Oracle, hundred: int) -> None:
     for seed in range(100 * hundred, 100 * (hundred + 1)):
         compare(oracle, seed, 40, 20)

@@ -39,21 +39,16 @@ def modelled_cases(draw: st.DrawFn, most_gpus: int, most_jobs: int) -> Case:
 def expected(case: Case, options: dict[str, Any]) -> list[list[naive.Stay]]:
     """The stays of every job, by the naive simulator."""
     knob = options["promote_knob"]
+    past = options["past_service_gpu_s"] if options["index"] == "gittins" else ()
     rules = TiresiasRules(
-        lease=_ticks(options["lease_s"]),
-        thresholds=tuple(map(_ticks, options["thresholds_gpu_s"])),
+        lease=naive.ticks(options["lease_s"]),
+        thresholds=tuple(map(naive.ticks, options["thresholds_gpu_s"])),
         knob=None if knob is None else Fraction(str(knob)),
-        past=tuple(map(_ticks, options["past_service_gpu_s"]))
-        if options["index"] == "gittins"
-        else (),
+        past=tuple(map(naive.ticks, past)),
         placement=options["placement"],
         skewed=frozenset([SKEWED]),
     )
     return Tiresias(naive_cluster(case), case.jobs, rules, slowdown(case)).run()
-
-
-def _ticks(seconds: float) -> int:
-    return round(seconds * naive.SECOND)
 
 
 @settings(max_examples=200)
@@ -65,5 +60,5 @@ def test_every_stay_of_every_job_follows_from_the_rule(case, options) -> None:
 @pytest.mark.slow
 @settings(max_examples=2_000)
 @given(modelled_cases(40, 20), OPTIONS)
-def test_so_it_does_with_more_jobs_on_larger_clusters(case, options) -> None:
+def test_stays_agree_with_more_jobs_on_larger_clusters(case, options) -> None:
     assert simulated(case, "tiresias", options) == expected(case, options)

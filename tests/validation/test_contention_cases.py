@@ -196,9 +196,7 @@ def rows_of(folder: Path, truth: str, model: str) -> list[Row]:
 
 
 def errors_of(folder: Path, truth: str, model: str) -> dict[str, Errors]:
-    return by_family(
-        compared(read_cases(folder / "cases.jsonl"), read_truth(folder / truth), model)
-    )
+    return by_family(rows_of(folder, truth, model))
 
 
 def test_the_fluid_is_simgrid(recorded: Path) -> None:

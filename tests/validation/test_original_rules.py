@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
+from support import with_free
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.cluster.tree import nested, regular
+from artist.cluster.tree import regular
 from validation.original.accounts import Account, after, lease_batches, summed
 from validation.original.bids import fits, place
 from validation.original.hash_order import HashOrder
@@ -159,12 +160,7 @@ def test_gang_goes_to_a_socket_then_a_machine_then_the_first_free_gpus_of_a_rack
     assert not fits(free, (0, 1, 2, 3), 30)
 
 
-def free_gpus(free: list[int]) -> FreeGpus:
-    state = FreeGpus(nested(("machine", "rack", "network"), [[4, 4], [4, 4]]))
-    taken = {unit: 4 - left for unit, left in enumerate(free) if left < 4}
-    if taken:
-        state.claim(Placement.of(taken))
-    return state
+RACKS = [[4, 4], [4, 4]]
 
 
 def test_models_on_a_fixed_list_are_not_consolidated() -> None:
@@ -184,7 +180,8 @@ def test_models_on_a_fixed_list_are_not_consolidated() -> None:
     ],
 )
 def test_tiresias_opens_levels_by_the_number_of_free_gpus(free, gpus, kind, open_to) -> None:
-    assert list(TiresiasRule().levels(free_gpus(free), gpus, kind, 1e9)) == open_to
+    state = with_free(RACKS, *free)
+    assert list(TiresiasRule().levels(state, gpus, kind, 1e9)) == open_to
 
 
 @pytest.mark.parametrize(
@@ -203,10 +200,9 @@ def test_tiresias_opens_levels_by_the_number_of_free_gpus(free, gpus, kind, open
 def test_tiresias_takes_the_first_fit_in_the_first_open_level_with_room(
     free, gpus, kind, expected
 ) -> None:
-    state = free_gpus(free)
-    placed = place(
-        state, TiresiasRule().levels(state, gpus, kind, 0.0), gpus, HashOrder(state.tree)
-    )
+    state = with_free(RACKS, *free)
+    levels = TiresiasRule().levels(state, gpus, kind, 0.0)
+    placed = place(state, levels, gpus, HashOrder(state.tree))
     assert (placed and placed[1]) == (None if expected is None else Placement.of(expected))
 
 

@@ -32,11 +32,17 @@ def original(name: str = "Dally", **options: object) -> OriginalScheduler:
     return open_policy(f"{FILE}:{name}", {**OPTIONS, **options})
 
 
-def run(jobs: list[Job], gpus: int, policy: OriginalScheduler | None = None) -> Mapping[str, tuple]:
-    """Name to (start, finish, preemptions) on one machine, in seconds."""
-    tree = regular(racks=1, machines_per_rack=1, gpus_per_machine=gpus, gpus_per_socket=4)
+def simulator_of(jobs: list[Job], gpus: int = 8, **sizes: int) -> Simulator:
+    """A run on one machine, or on `racks` and `machines_per_rack`, without communication."""
+    sizes = {"racks": 1, "machines_per_rack": 1, "gpus_per_socket": 4, **sizes}
+    tree = regular(gpus_per_machine=gpus, **sizes)
     rates = AloneRates(tree, lambda model, shape: Estimate(1000, 1000, "hand"))
-    rows = Simulator(tree, jobs, rates, check=True).run(policy or original())
+    return Simulator(tree, jobs, rates, check=True)
+
+
+def run(jobs: list[Job], gpus: int) -> Mapping[str, tuple]:
+    """Name to (start, finish, preemptions) on one machine, in seconds."""
+    rows = simulator_of(jobs, gpus).run(original())
     return {
         row.job.id: (seconds(row.start), seconds(row.finish), row.preemptions) for row in rows.jobs
     }
@@ -71,11 +77,9 @@ def test_arrival_does_not_take_gpus_before_their_offer_unless_some_are_free() ->
 def test_timer_is_looked_at_only_when_something_is_offered() -> None:
     # 3 GPUs of each machine are free. e wants 6: it would accept a rack from 150 s on. The first
     # offer before that is at 105 s, when the lease of a has expired: it has room for e.
-    tree = regular(racks=1, machines_per_rack=2, gpus_per_machine=8, gpus_per_socket=8)
-    rates = AloneRates(tree, lambda model, shape: Estimate(1000, 1000, "hand"))
     jobs = [job("a", 5, 600), job("b", 5, 600), job("e", 6, 10)]
     policy = original("DallyManual", machine_timer_s=150.0, rack_timer_s=1e6)
-    rows = Simulator(tree, jobs, rates, check=True).run(policy)
+    rows = simulator_of(jobs, machines_per_rack=2, gpus_per_socket=8).run(policy)
     started = {row.job.id: seconds(row.start) for row in rows.jobs}
     assert started["e"] == 105.0  # a's machine is free from 100 s, and offered at 105 s
     assert policy.lease is None
@@ -83,10 +87,8 @@ def test_timer_is_looked_at_only_when_something_is_offered() -> None:
 
 def test_own_machine_order_or_a_seeded_one_decides_among_machines() -> None:
     def first(seed: int | None) -> Placement:
-        tree = regular(racks=2, machines_per_rack=8, gpus_per_machine=8, gpus_per_socket=4)
-        rates = AloneRates(tree, lambda model, shape: Estimate(1000, 1000, "hand"))
-        rows = Simulator(tree, [job("a", 8, 10)], rates).run(original(machine_order_seed=seed))
-        return rows.placements[0].placement
+        engine = simulator_of([job("a", 8, 10)], racks=2, machines_per_rack=8)
+        return engine.run(original(machine_order_seed=seed)).placements[0].placement
 
     assert first(None) == first(None)
     assert len({first(seed) for seed in range(8)}) > 1
@@ -113,9 +115,7 @@ def test_a_wrapper_that_draws_placements_refuses_them() -> None:
 
 def test_copy_at_a_question_goes_on_to_the_same_rows() -> None:
     jobs = [job(str(i), 1 + i % 8, 10 * (1 + i % 7), arrival_s=5.0 * i) for i in range(30)]
-    tree = regular(racks=1, machines_per_rack=2, gpus_per_machine=8, gpus_per_socket=4)
-    rates = AloneRates(tree, lambda model, shape: Estimate(1000, 1000, "hand"))
-    engine, policy = Simulator(tree, jobs, rates, check=True), original()
+    engine, policy = simulator_of(jobs, machines_per_rack=2), original()
     for _ in range(20):
         engine.answer(policy.decide(engine.next_question()))
     twin, its_policy = copy.deepcopy((engine, policy))

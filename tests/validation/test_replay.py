@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from artist.errors import TraceError
-from validation.original.files import read_run, read_trace, trace_of
+from validation.original.files import RecordedRun, RecordedTrace, read_run, read_trace, trace_of
 from validation.original.hash_order import HashOrder
 from validation.original.replay import Agreement, Replay
 from validation.original.runs import cluster
@@ -41,11 +41,14 @@ def replay(folder: Path, lines: list[str], scheme: str = "Dally-auto") -> Agreem
     (folder / "trace.csv").write_text(TRACE)
     path = folder / f"fix_{scheme}_2r_mine.csv"
     path.write_text("\n".join([COLUMNS, *lines]) + "\n")
-    run = read_run(path)
-    trace = trace_of(run, [read_trace(folder / "trace.csv", "mine")])
+    return compared(read_run(path), [read_trace(folder / "trace.csv", "mine")])
+
+
+def compared(run: RecordedRun, traces: list[RecordedTrace], scheme: str | None = None) -> Agreement:
+    """The decisions of a recorded run beside ours, by the rule of its scheme or of another one."""
     tree = cluster(run.racks)
-    rule = scheduler(run.scheme).rule
-    return Replay(run, trace, tree, rule, HashOrder(tree), GRANULARITY).run()
+    rule = scheduler(scheme or run.scheme).rule
+    return Replay(run, trace_of(run, traces), tree, rule, HashOrder(tree), GRANULARITY).run()
 
 
 def test_same_decisions_agree(tmp_path: Path) -> None:
@@ -105,11 +108,7 @@ def test_recorded_runs_agree_decision_by_decision(recorded: Path) -> None:
     paths = sorted((recorded / "allocations").glob("fix_*"))
     assert paths
     for path in paths:
-        run = read_run(path)
-        tree = cluster(run.racks)
-        rule = scheduler(run.scheme).rule
-        trace = trace_of(run, traces)
-        agreement = Replay(run, trace, tree, rule, HashOrder(tree), GRANULARITY).run()
+        agreement = compared(read_run(path), traces)
         # Not only 99 % in job, level and shape: every GPU, every priority, every pause.
         assert (
             agreement.agree == agreement.same_gpus == agreement.priorities == agreement.decisions
@@ -124,12 +123,9 @@ def test_wrong_rules_disagree(recorded: Path) -> None:
     traces = [read_trace(recorded / "trace_batch_effective.csv", "batch")]
     run = read_run(path)
     run = replace(run, rows=run.rows[:4000])  # a fifth of the run tells already
-    tree = cluster(run.racks)
     agree = {}
     for scheme in ("Dally-auto", "Dally-manual", "Tiresias"):
-        rule = scheduler(scheme).rule
-        trace = trace_of(run, traces)
-        agreement = Replay(run, trace, tree, rule, HashOrder(tree), GRANULARITY).run()
+        agreement = compared(run, traces, scheme)
         agree[scheme] = (agreement.agree + agreement.ties) / agreement.decisions
     assert agree["Dally-auto"] == 1
     assert agree["Dally-manual"] < 1
