@@ -82,7 +82,7 @@ def answer_beside(asks: Asker, neighbours: CoLocatedJobs, format_: Format) -> No
     from artist.cluster.placements_from_text import Room
     from artist.config import Scenario
     from artist.estimates.query_from_text import parse_system
-    from artist.network.co_located import JobAtPlace, beside
+    from artist.network.co_located import JobAtPlace, co_locate
     from artist.network.demand.curves import Curves
     from artist.run import build_cluster, open_backend
 
@@ -101,7 +101,7 @@ def answer_beside(asks: Asker, neighbours: CoLocatedJobs, format_: Format) -> No
     curves = Curves(
         fabric, open_backend(asks.backend), workloads.of, constant_share_of=workloads.constant_share
     )
-    answer = beside(tree, fabric, jobs, curves, *_model(neighbours.contention))
+    answer = co_locate(tree, fabric, jobs, curves, *_model(neighbours.contention))
     facts = _facts(tree, jobs, answer, neighbours.contention, asks.models.name)
     if format_ is Format.JSON:
         print_json(facts)
@@ -212,7 +212,7 @@ def _facts(
         "calibration": calibration,
         "cluster": tree.text,
         "jobs": rows,
-        "links": [_link(use) for use in answer.links if 0 in use.beside],
+        "links": [_link(use) for use in answer.links if 0 in use.co_located],
     }
 
 
@@ -220,7 +220,7 @@ def _link(use: LinkBusyness) -> dict[str, Any]:
     return {
         "link": f"{use.link.level} {use.link.unit} {use.link.direction}",
         "capacity_gib_per_s": use.link.capacity_gib_per_s,
-        "jobs": sorted(use.beside),
+        "jobs": sorted(use.co_located),
         "utilisation_alone": use.alone[0],
         "utilisation": use.utilisation,
     }

@@ -90,22 +90,22 @@ class DataGate(WrapperPolicy):
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """The answer of the policy inside, without starts in regions without the data."""
         self._arrived(view.now)
-        told = self._copy_for_homeless(view)
+        reasons = self._copy_for_homeless(view)
         # As after any loss of GPUs, policies keep books of who waits.
         again = [view.waiting[handle] for handle in self._put_off]
         shown = view._replace(entered=[*again, *view.entered], data=self._store)
         decisions, self._put_off = self.host.decide(shown), []
         if self._options.remote == "refuse":
             decisions, refused = self._lawful(decisions, view)
-            told |= refused
+            reasons |= refused
             self._check_idle(decisions, view)
         own = {x.handle for x in decisions if isinstance(x, Start | Wait)}
-        waits = [Wait(handle, words) for handle, words in told.items() if handle not in own]
+        waits = [Wait(handle, words) for handle, words in reasons.items() if handle not in own]
         return [*decisions, *waits, *self._wake(view)]
 
     @property
     def called(self) -> str:
-        """The name of the policy inside: nobody has asked for a gate."""
+        """The name of the policy inside: users choose a policy, not a gate."""
         return policy_name(self.host)
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -148,19 +148,19 @@ class DataGate(WrapperPolicy):
 
     def _copy_for_homeless(self, view: ClusterView) -> dict[int, str]:
         """Copy tables for jobs that no region can run; why they wait, by handle."""
-        told = {}
+        reasons = {}
         for state in view.entered:
             if self._copies is None or self._store.regions_holding(state.job):
                 continue
             self._refused[state.handle] = None
             self._homes.check(state.job)
             target = self._best_region(state.job, view)
-            told[state.handle] = (
+            reasons[state.handle] = (
                 "no region that is large enough has room for its tables"
                 if target is None
                 else self._fetch(state, target, view.now)
             )
-        return told
+        return reasons
 
     def _best_region(self, job: Job, view: ClusterView) -> int | None:
         """The region that lacks the fewest bytes; then that with the most free GPUs."""

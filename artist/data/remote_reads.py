@@ -1,13 +1,13 @@
 """Jobs that read their tables over the wide-area network: a rate function around another one.
 
-A job reads all of its tables once while it runs, as much in each iteration, beside computation and
+A job reads all of its tables once while it runs, as much in each iteration, during computation and
 communication. What its region lacks comes over the wide-area network. So with B missing bytes, n
 iterations and a share of b bytes per second,
 
     iteration_s = max(iteration_s of the rate function inside, B / n / b)
 
 Each GPU of a job reads an equal part, from the home of the table if its own region lacks it. Shares
-are max-min fair among the jobs that read (`wide_area.py`), and nobody gets more than it wants,
+are max-min fair among the jobs that read (`wide_area.py`), and no job gets more than it wants,
 B / n / iteration_s.
 """
 
@@ -26,7 +26,7 @@ from artist.units import Tick
 from artist.workload.job import Job
 
 SLOWED = 1e-9
-"""Rounding of shares slows nobody: a share that is smaller by less is what the job wants."""
+"""Rounding of shares slows no job: a share that is smaller by less is what the job wants."""
 
 
 @dataclass(slots=True)

@@ -67,7 +67,7 @@ class Store:
         return tuple(x for x in self.missing(job, region) if not self._coming[x] >> region & 1)
 
     def has_room(self, pieces: Sequence[int], region: int) -> bool:
-        """Whether a region can store pieces beside what it holds and what is on the way."""
+        """Whether a region can store pieces in addition to what it holds and what is on the way."""
         room = self.catalogue.storage_bytes[region]
         size = sum(self.catalogue.pieces[x].size_bytes for x in pieces)
         return room is None or self._used[region] + size <= room

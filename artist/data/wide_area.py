@@ -4,6 +4,10 @@ Each region has one link to the backbone, in both directions (`artist/cluster/cl
 A flow uses the link out of each region that it reads from, and the link into its own. Max-min
 fairness is what connections of one kind get of links that they share, and needs no order of
 service: the rates of all flows rise together until a link is full or a flow has what it wants.
+
+The filling of `artist/network` cannot serve here. A job that reads from several regions sends a
+part of its rate on each link, where a flow of the network sends all of it on every link. And ends
+of copies are whole ticks, so rates are exact fractions.
 """
 
 from __future__ import annotations

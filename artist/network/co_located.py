@@ -35,29 +35,29 @@ class JobAtPlace:
 class LinkBusyness:
     """A link, and the share of its capacity that each job that sends over it uses, on average.
 
-    `alone` counts each job as if it were alone. The sum of `beside` is the link's utilisation.
+    `alone` counts each job as if it were alone. The sum of `co_located` is the link's utilisation.
     """
 
     link: Link
     alone: Mapping[int, float]
-    beside: Mapping[int, float]
+    co_located: Mapping[int, float]
 
     @property
     def utilisation(self) -> float:
         """The share of the link's capacity that all jobs use together."""
-        return sum(self.beside.values())
+        return sum(self.co_located.values())
 
 
 @dataclass(frozen=True, slots=True)
 class CoLocation:
-    """Iterations of jobs beside each other, in their order, and the links that they share."""
+    """Iterations of co-located jobs, in their order, and the links that they share."""
 
     jobs: tuple[Shared, ...]
     sources: tuple[str, ...]
     links: tuple[LinkBusyness, ...]
 
 
-def beside(
+def co_locate(
     tree: ClusterTree,
     fabric: Fabric,
     jobs: Sequence[JobAtPlace],

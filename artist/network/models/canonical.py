@@ -64,12 +64,12 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def canonical(contention: Contention) -> Canonical:
-    """The canonical form of a contention, without links that hold nobody back."""
+    """The canonical form of a contention, without links that limit no job."""
     return _ContentionGraph(contention_that_binds(contention)).canonical()
 
 
 def contention_that_binds(contention: Contention) -> Contention:
-    """The same without links that can limit nobody; a link of one flow becomes its cap."""
+    """The same without links that can limit no job; a link of one flow becomes its cap."""
     crossing: list[list[Flow]] = [[] for _ in contention.links]
     owners: list[set[int]] = [set() for _ in contention.links]
     for job, member in enumerate(contention.members):

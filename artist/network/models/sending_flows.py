@@ -1,8 +1,8 @@
 """Rates of the few flows of one contention that send at an instant.
 
-The same fairness as `max_min`, without arrays: for ten flows it is faster by far, and the rates of
-a set of flows that recurs are kept. Two corrections may be asked for. Both are what packets do on
-links with one queue; a fluid does not (docs/contention.md):
+The same fairness as `max_min`, without arrays: a few flows take a fifth of the time, and the rates
+of a set of flows that recurs are kept. Two corrections may be asked for. Both are what packets do
+on links with one queue; a fluid does not (docs/contention.md):
 
     weights          of each flow, drawn anew for each iteration
     two bottlenecks  a flow that meets different competitors on two full links gets less than its

@@ -1,7 +1,11 @@
 """Rates of flows in each of many states: which jobs send.
 
 The states are copies of the network side by side, so that one call of `max_min` serves all. Copies
-touch no link of each other, so what stands beside a copy changes no bit of its rates.
+touch no link of each other, so the other copies change no bit of a copy's rates.
+
+The rule for two bottlenecks is that of `sending_flows`, for all states at once. The two modules
+stay apart: their sums have different orders, so their rates differ in the last bits, and arrays
+take five times as long for the few flows of an instant. A test compares them.
 """
 
 from __future__ import annotations
@@ -176,7 +180,8 @@ class _Copies:
 
     def _queues(self) -> Bools:
         """Shape (states, links): whether jobs wait for each other, as `queue_for_each_other`."""
-        # Sums of ones, so the order of summands changes nothing.
+        # A product of matrices counts jobs by state and link. Sums of ones are exact, so the order
+        # of summands, which depends on the library, changes nothing.
         several = (self._up @ self._on.T > 1) & self._these.links.one_queue
         if (self._these.sources >= 0).any() and several.any():  # else each flow comes from itself
             several &= self._several_sources()
@@ -217,7 +222,11 @@ class _Copies:
         return held
 
     def where(self, held: Bools, factor: float) -> tuple[Network, Bools]:
-        """The states in which flows are held, with a factor on their weights; all flows in them."""
+        """The states in which flows are held, with a factor on their weights; all flows in them.
+
+        A smaller weight of one flow moves the rates of all others in its state, but of none in
+        other states. So whole states are asked again, and only these.
+        """
         states = np.zeros(len(self._up), dtype=bool)
         states[self._state[held]] = True
         flows = states[self._state]

@@ -1,4 +1,4 @@
-"""Rates of jobs that share links: who is asked again when jobs come and go.
+"""Rates of jobs that share links: which jobs are asked again when jobs come and go.
 
 Asked again are the jobs within one shared uplink of a change, then those within one uplink of a job
 whose iteration moved by more than `MOVED`, and so on. A job whose iteration would move by less
@@ -93,7 +93,7 @@ class ContendedRates:
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
-        """Rates of those changed jobs that run, and of whoever runs faster or slower for them."""
+        """Rates of those changed jobs that run, and of others that run faster or slower for it."""
         self.links.forget()
         touched: set[Uplink] = set()
         rates: dict[int, Rate] = {}
@@ -132,12 +132,12 @@ class ContendedRates:
             touched |= crossed.keys()
         return touched
 
-    # -- who is asked again --------------------------------------------------------
+    # -- which jobs are asked again --------------------------------------------------------
 
     def _asked_again(
         self, affected: set[int], running: Mapping[int, JobView], now: Tick
     ) -> list[int]:
-        """Give new rates to who is affected; the handles of all who have other rates now."""
+        """Give affected jobs new rates; the handles of all jobs whose rates have changed."""
         others: list[int] = []
         left = set(affected)
         while left:
@@ -165,9 +165,9 @@ class ContendedRates:
         """Handles of all jobs that are joined to one; one more than the solver can, at least."""
         joined, front = {handle}, [handle]
         while front and len(joined) <= self._solver.most_jobs:
-            beside = self._uplinks.beside(self._placed[front.pop()]) - joined
-            joined |= beside
-            front += sorted(beside)
+            sharers = self._uplinks.sharers(self._placed[front.pop()]) - joined
+            joined |= sharers
+            front += sorted(sharers)
         return sorted(joined)
 
     def _spread(self, first: Sequence[int], shares: Shares, name: str) -> list[int]:
@@ -178,33 +178,33 @@ class ContendedRates:
             placed = self._placed[front.pop(0)]
             if self._apply(placed, shares[placed.handle], name):
                 others.append(placed.handle)
-                beside = self._uplinks.beside(placed) - reached
-                reached |= beside
-                front += sorted(beside)
+                sharers = self._uplinks.sharers(placed) - reached
+                reached |= sharers
+                front += sorted(sharers)
         return others
 
     def _settled(self, first: Sequence[int]) -> list[int]:
-        """Ask `mean` about jobs in crowds until nobody moves; the handles of those who have."""
+        """Ask `mean` about jobs in crowds until none moves; the handles of those that have."""
         shares: dict[int, float] = {}
         front = list(first)
         known: dict[int, list[PlacedJob]] = {}
 
-        def beside(placed: PlacedJob) -> list[PlacedJob]:
+        def sharers(placed: PlacedJob) -> list[PlacedJob]:
             if placed.handle not in known:
-                handles = sorted(self._uplinks.beside(placed))
+                handles = sorted(self._uplinks.sharers(placed))
                 known[placed.handle] = [self._placed[handle] for handle in handles]
             return known[placed.handle]
 
         for _ in range(self._crowds.most_rounds):
             asked = [self._placed[handle] for handle in front]
-            moved = self._crowds.round(asked, beside, shares)
+            moved = self._crowds.round(asked, sharers, shares)
             if not moved:
                 break
             front = sorted(
                 {
                     other.handle
                     for handle in moved
-                    for other in (self._placed[handle], *beside(self._placed[handle]))
+                    for other in (self._placed[handle], *sharers(self._placed[handle]))
                 }
             )
         return [
@@ -214,14 +214,15 @@ class ContendedRates:
         ]
 
     def _apply(self, placed: PlacedJob, share: float, name: str) -> bool:
-        """Give a job the rate of a share; whether that is another one than before."""
+        """Give a job the rate of a share; whether its rate has changed."""
         before = placed.rate
         placed.share = share
         after = self._rate(placed, share, name)
-        alone = placed.alone.iteration_s
-        if after.iteration_s != alone != before.iteration_s and (
-            abs(after.iteration_s - before.iteration_s) <= MOVED * before.iteration_s
-        ):
+        isolated_s = placed.alone.iteration_s
+        slowed_both = after.iteration_s != isolated_s and before.iteration_s != isolated_s
+        barely_moved = abs(after.iteration_s - before.iteration_s) <= MOVED * before.iteration_s
+        # A job that becomes slowed, or is slowed no longer, always gets its new rate.
+        if slowed_both and barely_moved:
             return False
         placed.rate = after
         return after != before

@@ -2,9 +2,9 @@
 
 Phases of jobs that have not started are not known, so `mean` answers, whatever model rates the run.
 What a job loses counts from its iteration without others on the same links. So a job that overfills
-its own uplinks is not slowed by anybody, and a lone job never loses anything.
+its own uplinks is not slowed by other jobs, and a lone job never loses anything.
 
-Up to `MOST_TOGETHER` joined jobs have one chain. Among more, the job and those beside it are asked
+Up to `MOST_TOGETHER` joined jobs have one chain. Among more, only the job and its sharers are asked
 once, while all others keep their shares: one round of the fixed point of `mean_of_run`.
 """
 
@@ -82,12 +82,12 @@ class ExpectedLinks:
         if not asked.gpus_in_a_part:
             return Slowdowns(0.0, {})
         uplinks, jobs = self._after(moves, asked)
-        beside = uplinks.beside(asked)
-        if len(beside) == 1:
+        sharers = uplinks.sharers(asked)
+        if len(sharers) == 1:
             return Slowdowns(0.0, {})
-        shares = _shares(uplinks, jobs, sorted(beside))
+        shares = _shares(uplinks, jobs, sorted(sharers))
         slowed = {
-            handle: _slowdown(uplinks, jobs[handle], shares[handle]) for handle in sorted(beside)
+            handle: _slowdown(uplinks, jobs[handle], shares[handle]) for handle in sorted(sharers)
         }
         return Slowdowns(slowed.pop(_ASKED), slowed)
 
@@ -116,13 +116,13 @@ class ExpectedLinks:
 
 
 def _shares(
-    uplinks: Uplinks, jobs: Mapping[int, PlacedJob], beside: Sequence[int]
+    uplinks: Uplinks, jobs: Mapping[int, PlacedJob], sharers: Sequence[int]
 ) -> Mapping[int, float]:
-    """Shares of some jobs that are beside one of them."""
+    """Shares of some jobs that all share an uplink with one of them."""
     mean = Mean(uplinks)
-    joined, front = set(beside), list(beside)
+    joined, front = set(sharers), list(sharers)
     while front and len(joined) <= mean.most_jobs:
-        others = uplinks.beside(jobs[front.pop()]) - joined
+        others = uplinks.sharers(jobs[front.pop()]) - joined
         joined |= others
         front += sorted(others)
     if len(joined) <= mean.most_jobs:
@@ -130,9 +130,9 @@ def _shares(
     shares: dict[int, float] = {}
 
     def neighbours(placed: PlacedJob) -> list[PlacedJob]:
-        return [jobs[handle] for handle in sorted(uplinks.beside(placed))]
+        return [jobs[handle] for handle in sorted(uplinks.sharers(placed))]
 
-    mean.round([jobs[handle] for handle in beside], neighbours, shares)
+    mean.round([jobs[handle] for handle in sharers], neighbours, shares)
     return shares
 
 

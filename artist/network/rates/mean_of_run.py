@@ -2,8 +2,8 @@
 
 Up to `MOST_TOGETHER` joined jobs have one chain, as in `mean`. Among more, each job that is asked
 has a chain of its own with the neighbours that weigh most; the others send at their mean rates.
-There one round of the fixed point asks only some jobs. Everybody else keeps the share that was
-found before.
+There one round of the fixed point asks only some jobs. All other jobs keep the shares that
+were found before.
 """
 
 from __future__ import annotations
@@ -81,15 +81,15 @@ class Mean:
     def round(
         self,
         asked: Sequence[PlacedJob],
-        beside: Callable[[PlacedJob], Sequence[PlacedJob]],
+        sharers: Callable[[PlacedJob], Sequence[PlacedJob]],
         shares: dict[int, float],
     ) -> set[int]:
-        """One round of the fixed point about some jobs: handles of those who move.
+        """One round of the fixed point about some jobs: handles of those that move.
 
         `shares` holds what former rounds found, and is changed. Half steps damp the swings.
         """
         before = dict(shares)
-        near = _near(asked, beside)
+        near = _near(asked, sharers)
         jobs = [near[handle] for handle in sorted(near)]
         index = {placed.handle: number for number, placed in enumerate(jobs)}
         every = [self._uplinks.lone(placed) for placed in jobs]
@@ -132,12 +132,12 @@ class Mean:
 
 
 def _near(
-    asked: Sequence[PlacedJob], beside: Callable[[PlacedJob], Sequence[PlacedJob]]
+    asked: Sequence[PlacedJob], sharers: Callable[[PlacedJob], Sequence[PlacedJob]]
 ) -> dict[int, PlacedJob]:
     """Some jobs, those that share an uplink with one, and those that share one with these."""
     near = {placed.handle: placed for placed in asked}
     for _ in range(2):
-        near |= {other.handle: other for placed in list(near.values()) for other in beside(placed)}
+        near |= {other.handle: other for placed in list(near.values()) for other in sharers(placed)}
     return near
 
 

@@ -2,8 +2,8 @@
 
 Only jobs that cross an uplink which **binds** can be slowed down. An uplink binds if what jobs send
 on it, while each communicates alone, exceeds what it carries. One job can do that alone, on an
-oversubscribed fabric (decision 20). All other uplinks are left out before anybody is asked
-anything, since that is what most links are.
+oversubscribed fabric (decision 20). Most uplinks never bind, so they are left out before a model is
+asked anything.
 
 What a job sends on an uplink depends on the level from which it is looked at. Its bytes on the
 dimensions that leave a rack are sent while any of these is busy (`Curve.busy_ratio`), not while the
@@ -57,7 +57,7 @@ class Uplinks:
         self._capacities: dict[Uplink, float] = {}
         self._jobs: dict[Uplink, dict[int, PlacedJob]] = {}
         self._busy: dict[Uplink, float] = {}
-        """Those that are busy, as long as nobody enters or leaves."""
+        """Those that are busy, until a job enters or leaves."""
         self._changed: set[Uplink] = set()
         """Those that jobs have entered or left since `_busy` was asked for."""
         self.binding: set[Uplink] = set()
@@ -86,8 +86,10 @@ class Uplinks:
         self._changed |= placed.gpus_in_a_part.keys()
 
     def after(self, gone: Sequence[PlacedJob], come: Sequence[PlacedJob]) -> Uplinks:
-        """These uplinks once some jobs have left and others have entered. They stay as they are."""
+        """A copy of these uplinks on which some jobs have left and others have entered."""
         touched = {uplink for placed in (*gone, *come) for uplink in placed.gpus_in_a_part}
+        # Policies ask this for each placement that they consider. So only the jobs of uplinks that
+        # change are copied; the other uplinks are shared with the copy.
         twin = copy.copy(self)
         copied = {uplink: dict(self._jobs.get(uplink, {})) for uplink in touched}
         twin._jobs = {**self._jobs, **copied}
@@ -105,6 +107,7 @@ class Uplinks:
         Averages over iterations; the busier direction counts. An uplink that carries all that the
         GPUs of its unit can send is never busy.
         """
+        # Several jobs may have come and gone since the last question. One sum serves them all.
         for uplink in self._changed:
             busy = self._busy_now(uplink) if self._oversubscribed(uplink) else 0.0
             if busy:
@@ -119,25 +122,29 @@ class Uplinks:
         return crossed(self._tree, self.stated, placement)
 
     def changed(self, touched: Iterable[Uplink]) -> set[int]:
-        """Look again at uplinks that jobs have entered or left: handles of all who are affected."""
+        """Look again at uplinks that jobs have entered or left: handles of all affected jobs."""
         affected: set[int] = set()
         for uplink in sorted(touched):
             binds = self._binds(uplink)
+            # Jobs on an uplink that has just ceased to bind are affected too: they run faster.
             if binds or uplink in self.binding:
                 affected.update(self._jobs.get(uplink, ()))
-            (self.binding.add if binds else self.binding.discard)(uplink)
+            if binds:
+                self.binding.add(uplink)
+            else:
+                self.binding.discard(uplink)
         return affected
 
     def bound(self, placed: PlacedJob) -> list[Uplink]:
-        """The uplinks that bind and on which a job sends. A job may cross one in vain."""
+        """The uplinks that bind and on which a job sends. A job may cross one without sending."""
         return [
             uplink
             for uplink in placed.gpus_in_a_part
             if uplink in self.binding and self._sends(placed, uplink)
         ]
 
-    def beside(self, placed: PlacedJob) -> set[int]:
-        """Handles of the jobs that share a binding uplink with a job; itself among them."""
+    def sharers(self, placed: PlacedJob) -> set[int]:
+        """Handles of the jobs that share a binding uplink with a job, and its own."""
         return {placed.handle} | {
             handle
             for uplink in self.bound(placed)
@@ -222,6 +229,7 @@ class Uplinks:
             return False
         capacity = self.capacity(uplink)
         usable = capacity * self._efficiency(uplink[0])
+        # This bound needs GPU counts only. Often it spares looking up the traffic of each job.
         if sum(self._most(placed, uplink) for placed in jobs) <= usable:
             return False
         offered = [

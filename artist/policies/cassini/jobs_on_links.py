@@ -23,7 +23,7 @@ Where: TypeAlias = "Mapping[int, Placement]"
 
 
 class JobsOnLinks:
-    """The jobs of a run on its uplinks. It is told of every job that comes, moves or goes."""
+    """The jobs of a run on its uplinks. Every job that comes, moves or goes is recorded."""
 
     def __init__(self) -> None:
         self.where: dict[int, Placement] = {}

@@ -1,6 +1,6 @@
 """Other placements of the same shape, and other joint placements of several jobs.
 
-They are equally good for every job as long as nobody else is on the links.
+They are equally good for every job as long as no other job is on the links.
 """
 
 from __future__ import annotations

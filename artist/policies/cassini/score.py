@@ -127,7 +127,7 @@ def link_circle(
 
 
 def expected_score(circles: Sequence[Circle], capacity: float) -> float:
-    """The mean score over random, independent phases: what nobody's shifts give."""
+    """The mean score over random, independent phases: what jobs get without shifts."""
     _check(capacity)
     demands, shares = total_levels(circles, capacity / 1024)
     excess = float(shares @ np.maximum(demands - capacity, 0.0))

@@ -30,8 +30,8 @@ class LinkPatterns:
 class LinkSolver:
     """Solves links, and keeps the answers. Links with equal circles in equal order are equal.
 
-    A run meets links that nobody foresaw. Where the common multiple of their periods has too many
-    angles (`Periods.LCM`), periods are snapped instead; `snaps` tells where.
+    A run meets links that cannot be foreseen. Where the common multiple of their periods has too
+    many angles (`Periods.LCM`), periods are snapped instead; `snaps` tells where.
     """
 
     def __init__(self, options: SolverOptions = PAPER) -> None:
