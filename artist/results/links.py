@@ -23,8 +23,7 @@ from artist.engine.rows import Rows
 from artist.network.demand.curves import Curves
 from artist.network.demand.ways import bytes_on_links, efficiency, ways
 from artist.network.models.patterns import ETA
-from artist.network.rates.network_of_run import NetworkOfRun
-from artist.network.rates.turns_of_run import TurnTaken
+from artist.network.rates.network_of_run import NetworkOfRun, TurnTaken
 from artist.results.metrics import seconds_column
 from artist.results.terms.columns import Table, typed
 from artist.units import GIB, TICKS_PER_S, Tick

@@ -1,10 +1,10 @@
-"""The network of a run, as its rate function sees it."""
+"""The network of a run, as its rate function sees it, and the turns that jobs took on its links."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.tree import ClusterTree
@@ -13,12 +13,43 @@ from artist.errors import ConfigError
 from artist.estimates.backends import NoCommunication
 from artist.io.documents import validate
 from artist.network.rates.isolated import AloneRates
-from artist.network.rates.turns_of_run import TurnsOfRun
+from artist.units import Tick
 
 # A run without a network loads neither.
 if TYPE_CHECKING:
     from artist.estimates.latency_service import LatencyService
     from artist.network.demand.curves import Curves
+
+
+class TurnTaken(NamedTuple):
+    """A job that took turns from `start` to `end` at one rate."""
+
+    handle: int
+    start: Tick
+    end: Tick
+    corrections_per_min: float
+
+
+class TurnsOfRun:
+    """What is noted while a run goes on: of each job, since when and with how many corrections."""
+
+    def __init__(self) -> None:
+        self.taken: list[TurnTaken] = []
+        """In the order in which they ended."""
+        self._now: dict[int, tuple[Tick, float]] = {}
+
+    def takes(self, handle: int, now: Tick, corrections_per_min: float) -> None:
+        """From now on a job takes turns, with so many corrections."""
+        if self._now.get(handle, (now, None))[1] != corrections_per_min:
+            self.ends(handle, now)
+            self._now[handle] = now, corrections_per_min
+
+    def ends(self, handle: int, now: Tick) -> None:
+        """From now on a job takes no turns, if it took any."""
+        if handle in self._now:
+            start, corrections_per_min = self._now.pop(handle)
+            if start < now:
+                self.taken.append(TurnTaken(handle, start, now, corrections_per_min))
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from artist.contract import JobView, Turn
 from artist.network.models.canonical import Model
 from artist.network.models.patterns import InTurn
+from artist.network.rates.network_of_run import TurnsOfRun
 from artist.network.rates.placed_job import PlacedJob
-from artist.network.rates.turns_of_run import TurnsOfRun
 from artist.network.rates.uplinks import Uplinks
 from artist.network.sharing import CurvedJob, shared
 from artist.units import TICKS_PER_S, Tick
