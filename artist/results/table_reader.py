@@ -40,6 +40,7 @@ def read_table(folder: Path, name: str, reader: str, *, contended: bool = False)
         if missing:
             raise TraceError(f"{path}: lacks the column {missing[0].name!r}")
         table = file.read(columns=[term.name for term in wanted])
+        table.validate(full=True)  # Arrow reads damaged text, and fails when it is used
     except (OSError, ValueError, pa.ArrowException) as cause:
         reason = one_line(str(cause).splitlines()[0]) if str(cause) else type(cause).__name__
         raise TraceError(
