@@ -26,20 +26,18 @@ The paper leaves open, and this module chooses:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from artist.errors import ConfigError
 from artist.estimates.latency_service import single_gpu_ns
 from artist.rng import stream
 from artist.trace.native.choices import ArrivalKind
 from artist.trace.native.trace import Trace
-from artist.trace.native.writer import digest
-from artist.units import MAX_TIME_S, TICKS_PER_S
+from artist.trace.synthetic.generate import check_positive, drawn_trace, poisson_arrivals
+from artist.units import TICKS_PER_S
 from artist.workload.job import Job
 from artist.workload.models import workload
 
@@ -125,26 +123,23 @@ def cassini(
     Raises:
         ConfigError: a number is not positive, or the load is missing or out of place.
     """
-    if jobs < 1 or gpus < 1:
-        raise ConfigError(f"--jobs {jobs} --gpus {gpus}: expected positive numbers; correct them")
+    check_positive(jobs, gpus, load)
     if (kind is ArrivalKind.POISSON) != (load is not None):
         raise ConfigError(f"--arrivals {kind}: --load belongs to poisson, and only there")
-    rng = stream(seed, "trace.cassini")
     if divided and gpus < PAIR:
         raise ConfigError(f"--divided --gpus {gpus}: a divided model needs {PAIR}; give more")
+    rng = stream(seed, "trace.cassini")
     drawn = _drawn(rng, jobs, min(gpus, MOST_WORKERS), divided=divided)
-    arrivals_s = _ARRIVALS[kind](rng, drawn, gpus, load or 0.0)
-    if arrivals_s[-1] > MAX_TIME_S / 2:
-        raise ConfigError(
-            f"--load {load}: jobs would arrive over {arrivals_s[-1]:.1e} s, expected at most "
-            f"{MAX_TIME_S / 2:.0e}; raise the load or lower the number of jobs"
-        )
-    made = tuple(
-        replace(job, arrival_s=float(at_s)) for at_s, job in zip(arrivals_s, drawn, strict=True)
-    )
-    numbers = range(1, len(made) + 1)
-    name = f"cassini-{kind}-{jobs}" + ("-divided" if divided else "")
-    return Trace(name, "synthetic", made, digest(made), numbers, unit="job")
+    arrivals_s = [0.0] * jobs
+    if load is not None:
+        gpu_s = [job.gpus * job.ideal_s for job in drawn]
+        arrivals_s = poisson_arrivals(rng, gpu_s, load, gpus).tolist()
+    elif kind is ArrivalKind.DYNAMIC:
+        first = -(-jobs // 2)
+        later_s = float(np.median([job.ideal_s for job in drawn[:first]]))
+        arrivals_s[first:] = [round(later_s, 9)] * (jobs - first)
+    made = (replace(job, arrival_s=at_s) for at_s, job in zip(arrivals_s, drawn, strict=True))
+    return drawn_trace(f"cassini-{kind}-{jobs}{'-divided' * divided}", tuple(made))
 
 
 def _drawn(rng: np.random.Generator, jobs: int, most_workers: int, *, divided: bool) -> list[Job]:
@@ -171,37 +166,3 @@ def _uniform(part: float, least: int, most: int) -> int:
 @cache
 def _compute_s(model: str) -> float:
     return single_gpu_ns(workload(model)) / TICKS_PER_S
-
-
-Floats = npt.NDArray[np.float64]
-
-
-def _poisson(rng: np.random.Generator, drawn: list[Job], gpus: int, load: float) -> Floats:
-    """Gaps of mean (mean GPU-seconds of a job) / (load x gpus), over the jobs that were drawn."""
-    if not 0 < load < math.inf:
-        raise ConfigError(f"--load {load}: expected a positive number; correct it")
-    gpu_s = math.fsum(job.gpus * job.ideal_s for job in drawn) / len(drawn)
-    gaps_s = rng.exponential(gpu_s / (load * gpus), len(drawn))
-    gaps_s[0] = 0.0
-    # Whole nanoseconds: the last bits of the logarithm differ between processors.
-    times_s: Floats = gaps_s.cumsum().round(9)
-    return times_s
-
-
-def _dynamic(rng: np.random.Generator, drawn: list[Job], gpus: int, load: float) -> Floats:
-    first = -(-len(drawn) // 2)
-    later_s = float(np.median([job.ideal_s for job in drawn[:first]]))
-    times_s = np.full(len(drawn), round(later_s, 9))
-    times_s[:first] = 0.0
-    return times_s
-
-
-def _snapshot(rng: np.random.Generator, drawn: list[Job], gpus: int, load: float) -> Floats:
-    return np.zeros(len(drawn))
-
-
-_ARRIVALS: dict[ArrivalKind, Callable[[np.random.Generator, list[Job], int, float], Floats]] = {
-    ArrivalKind.POISSON: _poisson,
-    ArrivalKind.DYNAMIC: _dynamic,
-    ArrivalKind.SNAPSHOT: _snapshot,
-}

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -65,12 +65,12 @@ def family_trace(family: WorkloadFamily, seed: int) -> Trace:
     draw = _shuffled(rng, draws)
     # The arrivals of a Poisson process, if their number is given, are independent uniform times.
     arrivals_s = np.sort(rng.random(len(draw.gpus)) * family.horizon_s)
-    return _trace(family.id, tuple(_jobs(rng, draw, arrivals_s, family.users, first=0)))
+    return drawn_trace(family.id, tuple(_jobs(rng, draw, arrivals_s, family.users, first=0)))
 
 
 def synth(jobs: int, load: float, gpus: int, seed: int) -> Trace:
     """The jobs of `synth_jobs` as a trace in memory."""
-    return _trace(f"synth-{jobs}", tuple(synth_jobs(jobs, load, gpus, seed)))
+    return drawn_trace(f"synth-{jobs}", tuple(synth_jobs(jobs, load, gpus, seed)))
 
 
 def synth_jobs(jobs: int, load: float, gpus: int, seed: int) -> Iterator[Job]:
@@ -86,21 +86,51 @@ def synth_jobs(jobs: int, load: float, gpus: int, seed: int) -> Iterator[Job]:
     Raises:
         ConfigError: a number is not positive, or arrivals would exceed the engine's clock.
     """
-    if jobs < 1 or gpus < 1 or not 0 < load < math.inf:
-        raise ConfigError(
-            f"--jobs {jobs} --gpus {gpus} --load {load}: expected positive numbers; correct them"
-        )
+    check_positive(jobs, gpus, load)
     demands = [demand for demand in BATCH.demands if demand.gpus <= gpus]
     share = np.array([demand.jobs for demand in demands], float)
     share /= share.sum()
     gpu_s = np.array([demand.gpus * demand.mean_ideal_s() for demand in demands])
-    gap_s = float(share @ gpu_s) / (load * gpus)
+    gap_s = _mean_gap_s(jobs, float(share @ gpu_s), load, gpus)
+    return _blocks(jobs, demands, share, gap_s, seed)
+
+
+def check_positive(jobs: int, gpus: int, load: float | None) -> None:
+    """Refuse numbers from which no trace can be drawn; a `load` of None was not given.
+
+    Raises:
+        ConfigError: one of them is not positive and finite.
+    """
+    if jobs < 1 or gpus < 1 or not (load is None or 0 < load < math.inf):
+        given = f"--jobs {jobs} --gpus {gpus}" + (f" --load {load}" if load is not None else "")
+        raise ConfigError(f"{given}: expected positive numbers; correct them")
+
+
+def poisson_arrivals(
+    rng: np.random.Generator, gpu_s: Sequence[float], load: float, gpus: int
+) -> Floats:
+    """Poisson arrivals (s), the first at 0, for jobs of so many GPU-seconds at this load.
+
+    Raises:
+        ConfigError: arrivals would exceed the engine's clock.
+    """
+    gap_s = _mean_gap_s(len(gpu_s), math.fsum(gpu_s) / len(gpu_s), load, gpus)
+    gaps_s = rng.exponential(gap_s, len(gpu_s))
+    gaps_s[0] = 0.0
+    # Whole nanoseconds: the last bits of the logarithm differ between processors.
+    arrivals_s: Floats = gaps_s.cumsum().round(9)
+    return arrivals_s
+
+
+def _mean_gap_s(jobs: int, gpu_s: float, load: float, gpus: int) -> float:
+    """The mean gap between arrivals if a job takes `gpu_s` GPU-seconds on average."""
+    gap_s = gpu_s / (load * gpus)
     if jobs * gap_s > MAX_TIME_S / 2:
         raise ConfigError(
             f"--load {load}: {jobs} jobs would arrive over {jobs * gap_s:.1e} s, expected at "
             f"most {MAX_TIME_S / 2:.0e}; raise the load or lower the number of jobs"
         )
-    return _blocks(jobs, demands, share, gap_s, seed)
+    return gap_s
 
 
 def _blocks(
@@ -176,6 +206,7 @@ def _jobs(
     )
 
 
-def _trace(name: str, jobs: tuple[Job, ...]) -> Trace:
+def drawn_trace(name: str, jobs: tuple[Job, ...]) -> Trace:
+    """Drawn jobs, in order of arrival, as a trace that has no file."""
     numbers = range(1, len(jobs) + 1)
     return Trace(name, "synthetic", jobs, digest(jobs), numbers, unit="job")

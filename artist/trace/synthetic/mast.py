@@ -41,24 +41,16 @@ from artist.cluster.cluster_file import Cluster
 from artist.errors import ConfigError
 from artist.rng import stream
 from artist.trace.native.trace import Trace
-from artist.trace.native.writer import digest
-from artist.units import MAX_TIME_S, size_text
+from artist.trace.synthetic.generate import check_positive, drawn_trace, poisson_arrivals
+from artist.units import size_text
 from artist.workload.job import Job
 
 Floats = npt.NDArray[np.float64]
 Value = TypeVar("Value")
 
 GPU_SHARES = {
-    1: 0.05,
-    2: 0.05,
-    4: 0.08,
-    8: 0.22,
-    16: 0.25,
-    32: 0.15,
-    64: 0.15,
-    128: 0.046,
-    256: 0.004,
-}
+    1: 0.05, 2: 0.05, 4: 0.08, 8: 0.22, 16: 0.25, 32: 0.15, 64: 0.15, 128: 0.046, 256: 0.004,
+}  # fmt: skip
 """Shares of jobs. Only the three quantiles are published; each lies well inside its step."""
 
 PRIORITY_SHARES = {1: 3.0, 2: 20.0, 3: 16.0, 4: 54.0, 5: 0.2, 6: 0.5, 7: 0.02, None: 6.0}
@@ -109,10 +101,7 @@ def mast_synth(jobs: int, load: float, gpus: int, seed: int) -> MastWorkload:
     Raises:
         ConfigError: a number is not positive, or arrivals would exceed the engine's clock.
     """
-    if jobs < 1 or gpus < 1 or not 0 < load < math.inf:
-        raise ConfigError(
-            f"--jobs {jobs} --gpus {gpus} --load {load}: expected positive numbers; correct them"
-        )
+    check_positive(jobs, gpus, load)
     rng = stream(seed, "trace.mast")
     shares = {count: share for count, share in GPU_SHARES.items() if count <= gpus}
     demand = _by_share(rng, shares, jobs)
@@ -120,7 +109,8 @@ def mast_synth(jobs: int, load: float, gpus: int, seed: int) -> MastWorkload:
     start_s = _lognormal(rng, jobs, START_MEDIAN_S, START_SIGMA).round(3)
     priorities = _by_share(rng, PRIORITY_SHARES, jobs)
     tenants = _by_share(rng, {k: 1 / (k + 1) for k in range(TENANTS)}, jobs)
-    arrivals_s = _arrivals(rng, np.array(demand, float) * run_s, load * gpus)
+    gpu_s = np.array(demand, float) * run_s
+    arrivals_s = poisson_arrivals(rng, gpu_s.tolist(), load, gpus).tolist()
     partitions, reads = _partitions(rng, tenants)
     iterations = np.maximum(1, np.rint(run_s)).astype(np.int64)
     made = tuple(
@@ -138,9 +128,7 @@ def mast_synth(jobs: int, load: float, gpus: int, seed: int) -> MastWorkload:
         )
         for number in range(jobs)
     )
-    numbers = range(1, jobs + 1)
-    trace = Trace(f"mast-synth-{jobs}", "synthetic", made, digest(made), numbers, unit="job")
-    return MastWorkload(trace, partitions, seed)
+    return MastWorkload(drawn_trace(f"mast-synth-{jobs}", made), partitions, seed)
 
 
 def data_file(workload: MastWorkload, cluster: Cluster) -> str:
@@ -193,21 +181,6 @@ def _by_share(rng: np.random.Generator, shares: Mapping[Value, float], count: in
     edges = np.cumsum(weights) / weights.sum()
     picked = np.searchsorted(edges[:-1], _stratified(rng, count), side="right")
     return [values[index] for index in picked.tolist()]
-
-
-def _arrivals(rng: np.random.Generator, gpu_s: Floats, demanded: float) -> list[float]:
-    """Poisson arrivals, so that so many GPUs are demanded on average."""
-    gap_s = math.fsum(gpu_s) / len(gpu_s) / demanded
-    if len(gpu_s) * gap_s > MAX_TIME_S / 2:
-        raise ConfigError(
-            f"{len(gpu_s)} jobs would arrive over {len(gpu_s) * gap_s:.1e} s, expected at most "
-            f"{MAX_TIME_S / 2:.0e}; raise --load or lower --jobs"
-        )
-    gaps_s = rng.exponential(gap_s, len(gpu_s))
-    gaps_s[0] = 0.0
-    # Whole nanoseconds: the last bits of the logarithm differ between processors.
-    arrivals_s: list[float] = gaps_s.cumsum().round(9).tolist()
-    return arrivals_s
 
 
 def _partitions(
