@@ -58,7 +58,7 @@ def open_table(
 ) -> tuple[Table, Format, tuple[str, ...]]:
     """The cells of a file, its format, and the columns that a mapping left out.
 
-    If the user named the format, it is `forced`. `place` is where the mapping is from, in words.
+    `forced` is the format that the user named. `place` is where the mapping is from, in words.
 
     Raises:
         TraceError: no format fits the file, or more than one does.
@@ -74,7 +74,7 @@ def _open_mapped(
     path: Path, data: bytes, forced: Format | None, mapping: TraceMapping, place: str
 ) -> tuple[Table, Format, tuple[str, ...]]:
     """A table whose columns have other names than those of the format."""
-    targets = () if forced is None else (*forced.required, *getattr(forced, "optional", ()))
+    targets = () if forced is None else (*forced.required, *forced.optional)
     own = forced is None or forced.id in ("native", "simple")
     table = renamed(read_table(path, data), mapping, place, () if own else targets)
     format_ = forced or own_format(table)
@@ -82,7 +82,6 @@ def _open_mapped(
     _check_required(table, format_)
     if isinstance(format_, OwnFormat):
         table, left_out = without_others(table, format_)
-        format_.check(table)
     converted = in_seconds(table, mapping, place)
     check_units(table, mapping, place, dates=isinstance(format_, OwnFormat))
     return converted, format_, left_out
@@ -102,7 +101,7 @@ def _open_plain(path: Path, data: bytes, forced: Format | None) -> tuple[Table, 
         if len(fitting) > 1:
             raise _ambiguous(path, [format_ for format_, _ in fitting])
         if fitting:
-            (format_, layout) = fitting[0]
+            format_, layout = fitting[0]
             return _headerless(path, data, layout), format_
         if isinstance(forced, ForeignFormat) and forced.layouts:
             _check_first_line(path, data, line, forced)
@@ -127,17 +126,17 @@ def recognise(table: Table, forced: Format | None) -> Format:
     if not complete:
         _check_required(table, format_, named=forced is not None)
     if isinstance(format_, OwnFormat):
-        format_.check(table)
+        format_.check_extra(table)
     return format_
 
 
 def closest(names: Sequence[str]) -> Format:
-    """The format that a file with these columns comes closest to, though it lacks some.
+    """The format that a file with these columns comes closest to, although it lacks some.
 
-    It is native or simple unless another one has at least three quarters of its columns, and a
-    larger share of them than these two: a published file is known by its own words, and few words
-    are chance. Of these two, it is the one of which most columns are there or have another that
-    looks alike. Of equals, it is the first.
+    A published format is meant if the file has at least three quarters of its columns, and a larger
+    share of them than of native and of simple: a few common words are chance. Otherwise it is
+    native or simple: the one of which more columns are there or have one that looks alike. Of
+    equals, it is the first.
     """
 
     def own_share(format_: OwnFormat) -> float:
@@ -153,10 +152,10 @@ def closest(names: Sequence[str]) -> Format:
     return nearest if known else max(two, key=own_share)
 
 
-# What a column that only looks alike counts, of one that is there.
+# A column that only looks alike counts this part of one that is there.
 _LOOKS_ALIKE = 0.5
 
-# The share of its columns from which on a published format can be meant.
+# A published format can be meant if the file has at least this share of its columns.
 _PUBLISHED_FROM = 0.75
 
 
@@ -166,7 +165,7 @@ def _share(format_: Format, names: Sequence[str]) -> float:
 
 
 def _check_required(table: Table, format_: Format, *, named: bool = True) -> None:
-    known = {*format_.required, *getattr(format_, "optional", ())}
+    known = {*format_.required, *format_.optional}
     extra = [name for name in table.columns if name not in known]
     check_columns(table, format_.id, format_.required, extra, named=named)
 

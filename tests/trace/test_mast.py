@@ -108,7 +108,7 @@ def test_tables_without_room_in_any_region_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("jobs", "load", "message"),
-    [(0, 1.0, "expected positive"), (10, 0.0, "expected positive"), (10, 1e-9, "raise --load")],
+    [(0, 1.0, "expected positive"), (10, 0.0, "expected positive"), (10, 1e-9, "raise the load")],
 )
 def test_numbers_that_make_no_trace_are_refused(jobs: int, load: float, message: str) -> None:
     with pytest.raises(ConfigError, match=message):

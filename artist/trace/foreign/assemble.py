@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from artist.errors import TraceError
 from artist.garbage_collector import many_objects
-from artist.trace.foreign.fill import check_rules, fill_models, steps
+from artist.trace.foreign.fill import fill_models, steps
 from artist.trace.foreign.formats import ForeignFormat
 from artist.trace.foreign.rows import (
     NO_ID,
@@ -23,7 +24,7 @@ from artist.trace.foreign.rows import (
     ForeignJob,
     JobOrReason,
 )
-from artist.trace.native.assemble import in_order
+from artist.trace.native.assemble import ordered_trace
 from artist.trace.native.choices import Fractional, Rules
 from artist.trace.native.table import Table
 from artist.trace.native.trace import Trace
@@ -36,9 +37,8 @@ def assemble_foreign(table: Table, format_: ForeignFormat, rules: Rules, digest:
 
     Raises:
         TraceError: a row is malformed, or no row is a job that ran on GPUs.
-        ConfigError: an unknown model rule.
+        ConfigError: the rules require a name of a model that no job has.
     """
-    check_rules(rules)
     with many_objects():
         kept, dropped = _sort_out(table, format_.read(table, rules), rules)
     if not kept:
@@ -50,19 +50,10 @@ def assemble_foreign(table: Table, format_: ForeignFormat, rules: Rules, digest:
     models, filled, drawn = fill_models([x.model for x in kept], [x.gpus for x in kept], rules)
     with many_objects():
         jobs = [_job(table, *x, first_s) for x in zip(kept, models, strict=True)]
-    sorted_jobs, numbers = in_order(
-        jobs,
-        [table.numbers[job.row] for job in kept],
-        np.array([job.arrival_s for job in jobs]),
-    )
-    return Trace(
-        name=table.path.stem,
-        format=format_.id,
-        jobs=sorted_jobs,
-        digest=digest,
-        numbers=numbers,
-        unit=table.unit,
-        path=table.path,
+    numbers = [table.numbers[job.row] for job in kept]
+    arrivals_s = np.array([job.arrival_s for job in jobs])
+    return replace(
+        ordered_trace(table, format_.id, digest, jobs, numbers, arrivals_s),
         filled=(*_fillings(kept, format_, rules), *filled),
         dropped=dict(dropped),
         drawn=drawn,
@@ -73,7 +64,7 @@ def assemble_foreign(table: Table, format_: ForeignFormat, rules: Rules, digest:
 def _sort_out(
     table: Table, jobs: Iterable[JobOrReason], rules: Rules
 ) -> tuple[list[ForeignJob], Counter[str]]:
-    """The jobs to keep, and how many rows were dropped for which reason."""
+    """The jobs to keep, and how many rows were dropped for each reason."""
     kept: list[ForeignJob] = []
     dropped: Counter[str] = Counter()
     ids: set[str] = set()

@@ -47,25 +47,16 @@ _OTHER_STEP_S = 1.0
 _MOST_NAMED = 8
 
 
-def check_rule(rule: str) -> None:
-    """Refuse an unknown rule.
-
-    Raises:
-        UnknownNameError: `rule` is neither a rule nor a model.
-    """
-    if rule not in (KEEP, UNIFORM, MIX) and not known_model(rule):
-        rules = (KEEP, UNIFORM, MIX, *catalogue)
-        raise UnknownNameError("model rule", rule, rules, f"one of {', '.join(rules)}")
-
-
 def check_rules(rules: Rules) -> None:
-    """Refuse a rule or a model that there is not.
+    """Refuse a rule that is neither known nor a model, and models that the catalogue lacks.
 
     Raises:
         ConfigError: names it, and a known one that is close to it.
     """
-    if rules.model is not None:
-        check_rule(rules.model)
+    rule = rules.model
+    if rule is not None and rule not in (KEEP, UNIFORM, MIX) and not known_model(rule):
+        known = (KEEP, UNIFORM, MIX, *catalogue)
+        raise UnknownNameError("model rule", rule, known, f"one of {', '.join(known)}")
     for name, model in rules.models.items():
         try:
             canonical(model)
@@ -74,7 +65,7 @@ def check_rules(rules: Rules) -> None:
 
 
 class Filled(NamedTuple):
-    """A model for each job. `notes` say in words what was filled in; `drawn`: what at random."""
+    """A model for each job, and in words what was filled in; `drawn` are notes on random draws."""
 
     models: list[str]
     notes: tuple[str, ...]
@@ -82,21 +73,18 @@ class Filled(NamedTuple):
 
 
 def with_models(trace: Trace, rules: Rules) -> Trace:
-    """A trace of one of artist's own formats, with models where it had none, if a rule asks so."""
-    models = [job.model for job in trace.jobs]
-    gpus = [job.gpus for job in trace.jobs]
-    filled = fill_models(models, gpus, replace(rules, model=rules.model or KEEP))
-    # What needs --backend none with `keep`, the reader of an own format has said already.
-    notes = filled.notes if rules.model not in (None, KEEP) else filled.notes[: bool(rules.models)]
-    trace = replace(trace, filled=(*trace.filled, *notes), drawn=filled.drawn)
-    if filled.models == models:
-        return trace
+    """A trace of one of artist's own formats, with the models that the rules give its jobs."""
+    rule = rules.model or KEEP
+    models, gpus = [job.model for job in trace.jobs], [job.gpus for job in trace.jobs]
+    filled = fill_models(models, gpus, replace(rules, model=rule))
     jobs = (replace(job, model=model) for job, model in zip(trace.jobs, filled.models, strict=True))
-    if rules.model in (None, KEEP):
-        return replace(trace, jobs=tuple(jobs))
-    # The reader warned that these jobs need --backend none: no longer.
-    warnings = tuple(text for text in trace.warnings if "without a model" not in text)
-    return replace(trace, jobs=tuple(jobs), warnings=warnings)
+    notes, warnings = filled.notes, trace.warnings
+    if rule == KEEP:
+        # The reader of an own format has already reported which jobs need --backend none.
+        notes = notes[: bool(rules.models)]
+    else:
+        warnings = tuple(text for text in warnings if "without a model" not in text)
+    return replace(trace, jobs=tuple(jobs), filled=notes, drawn=filled.drawn, warnings=warnings)
 
 
 def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Filled:
@@ -106,20 +94,20 @@ def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Fil
     rule it is `uniform`.
 
     Raises:
-        ConfigError: a bad rule, or a name that no job has though the rules require it.
+        ConfigError: a name that no job has although the rules require it.
     """
-    check_rules(rules)
     rule, seed = rules.model or UNIFORM, rules.seed
     _check_named(models, rules)
     named = _named_by_hand(Counter(models), rules.models)
-    filled = [rules.models.get(name, name) for name in models]
-    filled = [name if name != UNKNOWN_MODEL else "" for name in filled]
+    renamed = (rules.models.get(name, name) for name in models)
+    filled = ["" if name == UNKNOWN_MODEL else name for name in renamed]
     empty = [index for index, name in enumerate(filled) if not name]
     lacking = Counter(name for name in filled if name and not known_model(name))
     if rule == KEEP:
         kept = [name or UNKNOWN_MODEL for name in filled]
-        none = (f"model (none, needs --backend none): {len(empty)} jobs",) * bool(empty)
-        return Filled(kept, (*named, *none), ())
+        if empty:
+            named = (*named, f"model (none, needs --backend none): {len(empty)} jobs")
+        return Filled(kept, named, ())
     for index, model in zip(empty, _draws(empty, gpus, rule, seed), strict=True):
         filled[index] = model
     stand_ins = {name: _stand_in(name, rule, seed) for name in sorted(lacking)}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from artist.trace.foreign import gavel, helios, openb, pai, philly, shockwave, sia, swf, tiresias
+from artist.trace.foreign import gavel, helios, openb, pai, philly, sia, swf, tiresias
 from artist.trace.foreign.rows import Reader, by_row
 
 
@@ -30,6 +30,7 @@ class ForeignFormat:
     """One foreign format.
 
     - `required`: the columns by which it is recognised, unless the file has one of `unless`.
+    - `optional`: as in `OwnFormat`; no foreign format has any.
     - `layouts`: the columns of files without a header; empty if every file has one.
     - `dated`: times are dates or have an arbitrary zero, so arrivals count from the first job.
     - `run_time`: how run times are filled in; empty if the format states them.
@@ -40,6 +41,7 @@ class ForeignFormat:
     source: str
     required: tuple[str, ...]
     read: Reader
+    optional: tuple[str, ...] = ()
     unless: frozenset[str] = frozenset()
     layouts: tuple[Layout, ...] = ()
     dated: bool = False
@@ -102,9 +104,9 @@ FOREIGN_FORMATS = (
         id="shockwave",
         title="Shockwave, tab-separated .trace",
         source="https://github.com/uw-mad-dash/shockwave",
-        required=shockwave.COLUMNS,
-        read=by_row(shockwave.job),
-        layouts=(Layout(shockwave.COLUMNS, "\t", gavel.fits),),
+        required=gavel.SHOCKWAVE_COLUMNS,
+        read=by_row(gavel.shockwave_job),
+        layouts=(Layout(gavel.SHOCKWAVE_COLUMNS, "\t", gavel.fits),),
     ),
     ForeignFormat(
         id="tiresias",

@@ -1,4 +1,4 @@
-"""Tab-separated traces of Gavel (Narayanan et al., OSDI'20).
+"""Tab-separated traces of Gavel (Narayanan et al., OSDI'20) and Shockwave (Zheng et al., NSDI'23).
 
 Source: https://github.com/stanford-futuredata/gavel, scheduler/traces and utils.py. There are
 three versions, with 7, 9 and 10 columns and no header. Columns that are read:
@@ -14,6 +14,10 @@ Rule for the run time, which the format lacks: total_steps over the speed of the
 many V100s (`V100_STEPS_PER_S`). If that number of V100s was not measured, the speed is the one on
 the next smaller measured number, times the ratio of the two numbers. Job types that Gavel never
 measured are dropped.
+
+Shockwave's traces (https://github.com/uw-mad-dash/shockwave, scheduler/traces) have 12 columns. One
+of them is duration, in seconds: the run time at the batch size with which the job starts. Changes
+of the batch size during the run (column mode) are not followed.
 """
 
 from __future__ import annotations
@@ -22,6 +26,10 @@ import re
 
 from artist.trace.foreign.rows import ForeignJob, JobOrReason, TraceRow
 
+SHOCKWAVE_COLUMNS = (
+    "job_type", "command", "working_directory", "num_steps_arg", "needs_data_dir", "total_steps",
+    "scale_factor", "mode", "priority_weight", "slo", "duration", "arrival_time",
+)  # fmt: skip
 REQUIRED = ("job_type", "total_steps", "scale_factor", "arrival_time", "num_steps_arg")
 
 _HEAD = ("job_type", "command")
@@ -80,14 +88,19 @@ def fits(cells: list[str]) -> bool:
 
 
 def job(row: TraceRow) -> JobOrReason:
-    """The job in a row, or why the row is dropped."""
+    """The job in a row of Gavel's, or why the row is dropped."""
     speed = _steps_per_s(row.text("job_type"), _gpus(row))
     steps = row.count("total_steps", 1)
-    return job_of(row, steps / speed) if speed else UNKNOWN_TYPE
+    return _job(row, steps / speed) if speed else UNKNOWN_TYPE
 
 
-def job_of(row: TraceRow, run_s: float) -> ForeignJob:
-    """The job in a row that runs so long. Each GPU runs its share of the steps, rounded up."""
+def shockwave_job(row: TraceRow) -> ForeignJob:
+    """The job in a row of Shockwave's; no row is dropped."""
+    return _job(row, row.seconds("duration"))
+
+
+def _job(row: TraceRow, run_s: float) -> ForeignJob:
+    """The job in a row, with its run time. Each GPU runs its share of the steps, rounded up."""
     gpus = _gpus(row)
     return ForeignJob(
         row=row.index,

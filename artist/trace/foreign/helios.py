@@ -27,11 +27,9 @@ def job(row: TraceRow) -> JobOrReason:
     if not row.gpus("gpu_num"):
         return CPU_ONLY
     submit_s = row.moment("submit_time")
-    if submit_s is None:
-        raise row.error("submit_time", "a time as in 2020-06-09 18:41:01")
-    if row.moment("start_time") is None:
-        failed = row.text("state").upper() in ("FAILED", "NODE_FAIL", "TIMEOUT")
-        return never_ran(failed=failed)
+    if not row.has("start_time"):
+        return never_ran(failed=row.text("state").upper() in ("FAILED", "NODE_FAIL", "TIMEOUT"))
+    row.moment("start_time")  # refuses one that is not a time
     if not row.has("duration"):
         return STILL_RUNNING
     if not row.has("job_id"):

@@ -67,8 +67,7 @@ def _job(
     if not on_gpus:
         return CPU_ONLY
     if not all(task.has("start_time") for task in on_gpus):
-        failed = any(task.text("status") == "Failed" for task in on_gpus)
-        return never_ran(failed=failed)
+        return never_ran(failed=any(task.text("status") == "Failed" for task in on_gpus))
     if not all(task.has("end_time") for task in on_gpus):
         return STILL_RUNNING
     start_s = min(task.seconds("start_time") for task in on_gpus)
@@ -79,9 +78,15 @@ def _job(
     if end_s < start_s:
         raise on_gpus[0].error("end_time", "a time after start_time")
     user, submit_s = submissions.get(name, ("", start_s))
-    shared = any(shared for _, _, shared in demands)
-    first, run_s = on_gpus[0].index, end_s - start_s
-    return ForeignJob(first, name, submit_s, gpus, run_s, user=user, shared=shared)
+    return ForeignJob(
+        row=on_gpus[0].index,
+        id=name,
+        submit_s=submit_s,
+        gpus=gpus,
+        run_s=end_s - start_s,
+        user=user,
+        shared=any(shared for _, _, shared in demands),
+    )
 
 
 def _gpus(task: TraceRow) -> tuple[int, bool]:

@@ -28,12 +28,9 @@ ENDS_FIRST = "ends before it starts"
 def job(row: TraceRow) -> JobOrReason:
     """The job in a row, or why the row is dropped."""
     submit_s = row.moment("submitted_time")
-    if submit_s is None:
-        raise row.error("submitted_time", "a time as in 2017-10-07 01:11:39")
     attempts = _attempts(row)
     if not attempts:
-        failed = row.text("status").casefold() == "failed"
-        return never_ran(failed=failed)
+        return never_ran(failed=row.text("status").casefold() == "failed")
     gpus = next((n for n in (_gpus(row, x) for x in attempts) if n), 0)
     spans = [(_time(row, x, "start_time"), _time(row, x, "end_time")) for x in attempts]
     if not gpus:

@@ -1,7 +1,7 @@
 """What the readers of foreign formats share: the rows they read and the jobs they yield.
 
 A reader walks over the rows of a table. For each job it yields a `ForeignJob`. For each row that
-is no job it yields a short reason why the row is dropped. For a malformed row it raises.
+is not a job it yields a short reason why the row is dropped. For a malformed row it raises.
 `assemble.py` turns the jobs into a trace and counts the reasons.
 """
 
@@ -75,8 +75,7 @@ class TraceRow:
 
     def number(self, name: str, low: float, high: float, expected: str) -> float:
         """A finite number from `low` to `high`; `expected` is what it must be, in words."""
-        cell = self.table.columns[name][self.index]
-        value = as_float(cell)
+        value = as_float(self.table.columns[name][self.index])
         if not low <= value <= high:
             raise self.error(name, expected)
         return value
@@ -97,12 +96,9 @@ class TraceRow:
         """A number of GPUs, zero or more."""
         return self.count(name, 0, MAX_GPUS)
 
-    def moment(self, name: str) -> float | None:
-        """Seconds since 1970 of a local time as in `2020-06-09 18:41:01`; None where absent."""
-        text = self.text(name)
-        if not text:
-            return None
-        seconds = moment_s(text)
+    def moment(self, name: str) -> float:
+        """Seconds since 1970 of a local time as in `2020-06-09 18:41:01`."""
+        seconds = moment_s(self.text(name))
         if seconds is None:
             raise self.error(name, "a time as in 2020-06-09 18:41:01")
         return seconds
@@ -118,7 +114,7 @@ def never_ran(*, failed: bool) -> str:
 
 
 def by_row(job: Callable[[TraceRow], JobOrReason]) -> Reader:
-    """A reader of tables in which every row is a job of its own, or no job."""
+    """A reader of tables in which every row is one job, or is dropped."""
 
     def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
         del rules

@@ -3,16 +3,16 @@
 Source: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. A line has 18 numbers,
 separated by white space; -1 means unknown. Lines that begin with `;` are comments.
 
-Rules: a processor is a GPU. The demand is the number of requested processors, else the number of
-allocated ones. The number of the executable gives the model its name (`application 7`), and
-users are numbers. Lines about parts of a job (status 2, 3 and 4) are dropped, because the whole
-job has a line of its own. `artist/trace/native/writer.py` writes this format.
+Rules: a processor is a GPU. The demand is the number of requested processors if it is known, else
+the number of allocated ones. The number of the executable gives the model its name
+(`application 7`), and users are numbers. Lines about parts of a job (status 2, 3 and 4) are
+dropped, because the whole job has a line of its own. `native/writer.py` writes this format.
 """
 
 from __future__ import annotations
 
 from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, TraceRow, never_ran
-from artist.trace.native.table import MAX_COUNT, MAX_GPUS
+from artist.trace.native.table import MAX_GPUS
 from artist.units import MAX_TIME_S
 
 COLUMNS = (
@@ -33,10 +33,11 @@ def fits(cells: list[str]) -> bool:
 
 def job(row: TraceRow) -> JobOrReason:
     """The job in a row, or why the row is dropped."""
-    status = _whole(row, "status", 9)
-    gpus = _whole(row, "requested_processors", MAX_GPUS)
+    # -1 stands for an unknown number in every column.
+    status = row.count("status", -1, 9)
+    gpus = row.count("requested_processors", -1, MAX_GPUS)
     if gpus < 1:
-        gpus = _whole(row, "allocated_processors", MAX_GPUS)
+        gpus = row.count("allocated_processors", -1, MAX_GPUS)
     run_s = row.number("run_time", -1, MAX_TIME_S, "seconds, or -1")
     if status in _PARTS:
         return PART_OF_A_JOB
@@ -44,8 +45,7 @@ def job(row: TraceRow) -> JobOrReason:
         return never_ran(failed=status == _FAILED)
     if gpus < 1:
         return CPU_ONLY
-    executable = _whole(row, "executable", MAX_COUNT)
-    user = _whole(row, "user", MAX_COUNT)
+    executable, user = row.count("executable", -1), row.count("user", -1)
     return ForeignJob(
         row=row.index,
         id=str(row.count("job_number")),
@@ -55,8 +55,3 @@ def job(row: TraceRow) -> JobOrReason:
         model=f"application {executable}" if executable >= 0 else "",
         user=str(user) if user >= 0 else "",
     )
-
-
-def _whole(row: TraceRow, name: str, high: int) -> int:
-    """A whole number up to `high`, or -1 for an unknown one."""
-    return row.count(name, -1, high)

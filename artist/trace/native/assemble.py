@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
 
@@ -30,28 +31,29 @@ def assemble_own(table: Table, format_: OwnFormat, digest: str) -> Trace:
         raise TraceError(f"{table.path}: the trace has no jobs; give at least one row")
     work = format_.read(table)
     jobs = _jobs(table, work, format_)
-    sorted_jobs, numbers = in_order(jobs, table.numbers, work.arrival_s)
-    return Trace(
-        name=table.path.stem,
-        format=format_.id,
-        jobs=sorted_jobs,
-        digest=digest,
-        numbers=numbers,
-        unit=table.unit,
-        path=table.path,
-        warnings=work.warnings,
-        recorded="duration" in format_.required,
-    )
+    trace = ordered_trace(table, format_.id, digest, jobs, table.numbers, work.arrival_s)
+    return replace(trace, warnings=work.warnings, recorded="duration" in format_.required)
 
 
-def in_order(
-    jobs: list[Job], numbers: Sequence[int], arrivals_s: npt.NDArray[np.float64]
-) -> tuple[tuple[Job, ...], Sequence[int]]:
-    """Jobs and their line numbers by arrival. Jobs that arrive together keep their order."""
-    if (arrivals_s[1:] >= arrivals_s[:-1]).all():
-        return tuple(jobs), numbers if isinstance(numbers, range) else tuple(numbers)
-    order = np.argsort(arrivals_s, kind="stable").tolist()
-    return tuple(jobs[i] for i in order), tuple(numbers[i] for i in order)
+def ordered_trace(
+    table: Table,
+    format_: str,
+    digest: str,
+    jobs: list[Job],
+    numbers: Sequence[int],
+    arrivals_s: npt.NDArray[np.float64],
+) -> Trace:
+    """The jobs of a table by arrival. Jobs that arrive together keep their order.
+
+    `numbers` are their places in the file, `arrivals_s` their arrivals.
+    """
+    if (arrivals_s[1:] < arrivals_s[:-1]).any():
+        order = np.argsort(arrivals_s, kind="stable").tolist()
+        jobs, numbers = [jobs[i] for i in order], [numbers[i] for i in order]
+    if not isinstance(numbers, range):
+        numbers = tuple(numbers)
+    path = table.path
+    return Trace(path.stem, format_, tuple(jobs), digest, numbers, table.unit, path)
 
 
 def _jobs(table: Table, work: Work, format_: OwnFormat) -> list[Job]:
@@ -75,20 +77,12 @@ def _jobs(table: Table, work: Work, format_: OwnFormat) -> list[Job]:
         _cells(gpus_max),
         _cells(table.seconds_or("restart_s", 0.0)),
         table.hints(),
-        _perhaps(table, "checkpoint_interval_s"),
-        _perhaps(table, "checkpoint_cost_s"),
+        table.seconds_if_any("checkpoint_interval_s"),
+        table.seconds_if_any("checkpoint_cost_s"),
         *_quotas(table, format_),
     )
     with many_objects():
         return list(map(Job, *columns))  # in the order of Job's fields
-
-
-def _perhaps(table: Table, name: str) -> Iterable[float | None]:
-    """Times that a job need not have: None for an empty cell, or without the column."""
-    if name not in table.columns:
-        return repeat(None, len(table))
-    values = table.seconds_or(name, MAX_TIME_S)  # a time that stands for none
-    return [None if value == MAX_TIME_S else value for value in values.tolist()]
 
 
 def _quotas(table: Table, format_: OwnFormat) -> tuple[Iterable[Any], ...]:

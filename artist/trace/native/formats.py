@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -51,20 +51,21 @@ class OwnFormat:
     read: Callable[[Table], Work]
     closed: bool = True
 
-    def check(self, table: Table) -> None:
-        """Refuse a table that lacks a required column or has an unknown one.
+    def check_extra(self, table: Table) -> None:
+        """Refuse a table that has a column which a closed format does not know.
 
         Raises:
             TraceError: names the column, and a known name that is close to it.
         """
         known = {*self.required, *self.optional}
         extra = [n for n in table.columns if n not in known and not n.startswith(HINT_PREFIX)]
-        check_columns(table, self.id, self.required, extra)
         if self.closed and extra:
+            near = nearest(extra[0], known)
+            hint = HINT_PREFIX + re.sub(r"\W+", "_", extra[0])[:40]
             raise TraceError(
                 f"{table.header_place()}: unknown column {shortened(extra[0])}"
-                f"{_suggestion(extra[0], known)}; remove it, or hand it to policies with --columns "
-                f"{_pair(f'{HINT_PREFIX}{_as_name(extra[0])}', extra[0])}"
+                f"{f': did you mean {near!r}?' if near else ''}; remove it, or hand it to policies "
+                f"with --columns {shlex.quote(f'{hint}={extra[0]}')}"
             )
 
 
@@ -74,7 +75,7 @@ def check_columns(
     """Refuse a table that lacks a required column of `format_`.
 
     `extra` are the columns that the format does not know: some of them may hold what is missing.
-    `named`: the user named the format; else it is the one that comes closest.
+    `named`: the user named the format. Otherwise it is the one that comes closest.
 
     Raises:
         TraceError: names the missing columns, those that look alike, and what to type.
@@ -86,17 +87,16 @@ def check_columns(
     # Optional in simple, but a network cannot be simulated without it.
     others = [name for name in extra if name not in near.values()]
     model = alike(["model"] * (format_ == "simple"), others, spelled=True)
-    near |= _last_left(
-        table, missing, near, [name for name in others if name not in model.values()]
-    )
+    others = [name for name in others if name not in model.values()]
+    near |= _last_left(table, missing, near, others)
     names = ", ".join(map(repr, missing))
     one = len(missing) == 1
-    said = ", ".join(map(shortened, near.values()))
+    guesses = ", ".join(map(shortened, near.values()))
     header = one_line(", ".join(table.names), most=200)
     raise TraceError(
         f"{table.header_place()}: column{'' if one else 's'} {names} of the {format_} format"
         f"{'' if named else ', the closest,'} {'is' if one else 'are'} missing"
-        f"{f': did you mean {said}?' if near else ''}; the file has {header!r}; "
+        f"{f': did you mean {guesses}?' if near else ''}; the file has {header!r}; "
         f"{_what_to_type(table, format_, [*missing, *model], {**near, **model})}"
     )
 
@@ -114,12 +114,10 @@ def _what_to_type(
     flags = f"--columns {shlex.quote(pairs)}"
     if units:
         flags += f" --units {units_text(units)}"
-    if format_ in _MAPPED:
-        return f"name {'them' if len(missing) > 1 else 'it'} with {flags}"
-    path = shlex.quote(str(table.path))
-    return f"name {'them' if len(missing) > 1 else 'it'} with artist trace columns {path} " + (
-        f"--from {format_} {flags}"
-    )
+    if format_ not in _MAPPED:
+        path = shlex.quote(str(table.path))
+        flags = f"artist trace columns {path} --from {format_} {flags}"
+    return f"name {'them' if len(missing) > 1 else 'it'} with {flags}"
 
 
 def _last_left(
@@ -154,21 +152,6 @@ def _first_cell(table: Table, *names: str) -> str:
 def units_text(units: Mapping[str, str]) -> str:
     """The value of `--units`."""
     return ",".join(f"{name}={unit}" for name, unit in units.items())
-
-
-def _pair(target: str, source: str) -> str:
-    return shlex.quote(f"{target}={source}")
-
-
-def _as_name(text: str) -> str:
-    """A column's name as part of another: letters, digits and _ only."""
-    return re.sub(r"\W+", "_", text)[:40]
-
-
-def _suggestion(name: str, known: Iterable[str]) -> str:
-    """`: did you mean 'gpus'?`, or nothing where no known name is close."""
-    near = nearest(name, known)
-    return f": did you mean {near!r}?" if near else ""
 
 
 def _native(table: Table) -> Work:
@@ -238,7 +221,7 @@ _MAPPED = frozenset({"native", "simple"})
 # Every own format may have these; `assemble` reads them.
 _COMMON = ("gpus_min", "gpus_max", "restart_s", "checkpoint_interval_s", "checkpoint_cost_s")
 
-# Whom a job counts for, how urgent it is, what it reads, and on what it runs. Not in sensetime: its
+# The tenant of a job, how urgent it is, what it reads, and on what it runs. Not in sensetime: its
 # files have a descriptive column `priority` of another meaning.
 _QUOTAS = ("tenant", "priority", "tables", "gpu_kinds")
 

@@ -9,7 +9,7 @@ once, and return its values. The error names the first bad cell and its place.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,7 +52,7 @@ class Table:
     A column is a sequence of cells, of whatever types the file gave them, or an array of floats
     in which NaN stands for an empty cell.
 
-    `sources` and `header` tell of the file's own columns, where a mapping changed them.
+    `sources` and `header` are the file's own columns, where a mapping changed them.
     """
 
     path: Path
@@ -133,7 +133,7 @@ class Table:
     def counts_or(
         self, name: str, default: Sequence[int], most: int = MAX_COUNT
     ) -> npt.NDArray[np.int64]:
-        """As `counts`, with the row's own `default` in place of an empty cell or absent column."""
+        """As `counts`, with a `default` per row in place of an empty cell or an absent column."""
         if name not in self.columns:
             return np.asarray(default, np.int64)
         return self._filled(name, default).counts(name, most)
@@ -145,7 +145,7 @@ class Table:
         return [text or None for text in self.texts_or(name, "")]
 
     def words(self, name: str) -> Iterable[tuple[str, ...]]:
-        """The words of a text, separated by blanks; none in an empty cell or absent column."""
+        """The words of each text, separated by blanks; none for an empty cell or absent column."""
         if name not in self.columns:
             return itertools.repeat((), len(self))
         words = [() if cell is None else tuple(str(cell).split()) for cell in self.columns[name]]
@@ -154,12 +154,22 @@ class Table:
                 raise self.error(index, name, "each name once")
         return words
 
+    def seconds_if_any(self, name: str) -> Iterable[float | None]:
+        """As `seconds`, with None in place of an empty cell or an absent column."""
+        return self._if_any(name, lambda table: table.seconds(name))
+
     def counts_if_any(self, name: str, most: int) -> Iterable[int | None]:
-        """Whole numbers from 1 to `most`, with None in place of an empty cell or absent column."""
+        """As `counts`, with None in place of an empty cell or an absent column."""
+        return self._if_any(name, lambda table: table.counts(name, most))
+
+    def _if_any(
+        self, name: str, checked: Callable[[Table], npt.NDArray[Any]]
+    ) -> Iterable[Any | None]:
+        """The numbers of a column, with None in place of an empty cell or an absent column."""
         if name not in self.columns:
             return itertools.repeat(None, len(self))
         # Where 1 stands in for an empty cell, all cells can be checked as one column.
-        values = self._filled(name, [1] * len(self)).counts(name, most)
+        values = checked(self._filled(name, [1] * len(self)))
         cells = self.columns[name]
         if isinstance(cells, np.ndarray):
             empty = np.isnan(cells).tolist()
@@ -168,7 +178,7 @@ class Table:
         return [None if none else x for x, none in zip(values.tolist(), empty, strict=True)]
 
     def require(self, good: npt.NDArray[np.bool_], name: str, expected: str) -> None:
-        """Check a column; `good` says of each row whether its cell is as `expected`.
+        """Check a column; `good` holds for each row whether its cell is as `expected`.
 
         Raises:
             TraceError: names the first cell that is not good.
