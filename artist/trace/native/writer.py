@@ -9,22 +9,25 @@ import csv
 import io
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from artist.errors import ConfigError, shortened
-from artist.io.writing import whole_file
+from artist.io.writing import whole_file, write_whole
 from artist.registry import UnknownNameError
 from artist.trace.native.trace import Trace, content_digest
 from artist.workload.job import Job
 
-COLUMNS = (
-    "job_id", "arrival_s", "gpus", "model", "iterations", "compute_s", "user", "gpus_min",
-    "gpus_max", "restart_s",
-)  # fmt: skip
+_TYPES = {
+    "job_id": str, "arrival_s": float, "gpus": int, "model": str, "iterations": int,
+    "compute_s": float, "user": str, "gpus_min": int, "gpus_max": int, "restart_s": float,
+}  # fmt: skip
 
-# The type of each of `COLUMNS`.
-_TYPES = (str, float, int, str, int, float, str, int, int, float)
+COLUMNS = tuple(_TYPES)
+
+# A job's values in the order of these columns.
+_values = attrgetter("id", *COLUMNS[1:])
 
 SIMPLE_COLUMNS = (
     "job_id", "submit_time", "num_gpus", "duration", "model", "iterations", "user", "gpus_min",
@@ -52,30 +55,20 @@ _PARQUET = ".parquet"
 _SWF_COMPLETED = 1
 
 
-class Loss(NamedTuple):
-    """Information that a format has no place for, and which jobs have it."""
-
-    information: str
-    has: Callable[[Job], bool]
-
-
-# `simple` loses nothing that counts: duration / iterations is `compute_s` but for rounding.
-_LOSSES: dict[str, tuple[Loss, ...]] = {
-    "native": (),
-    "simple": (),
-    "swf": (
-        Loss("ids (jobs are numbered)", lambda job: True),
-        Loss("names of models (numbered)", lambda job: True),
-        Loss("names of users (numbered)", lambda job: bool(job.user)),
-        Loss("iterations and compute_s (their product is the run time)", lambda job: True),
-        Loss("gpus_min, gpus_max", lambda job: not job.gpus_min == job.gpus == job.gpus_max),
-        Loss("restart_s", lambda job: job.restart_s > 0),
-        Loss("times of checkpoints", lambda job: job.checkpoint_interval_s is not None),
-        Loss("tenant, priority", lambda job: job.tenant is not None or job.priority is not None),
-        Loss("tables", lambda job: bool(job.tables)),
-        Loss("gpu_kinds", lambda job: bool(job.gpu_kinds)),
-        Loss("hints", lambda job: bool(job.hints)),
-    ),
+# Information that SWF has no place for, and which jobs have it. The other formats lose nothing that
+# counts: in `simple`, duration / iterations is `compute_s` but for rounding.
+_SWF_LOSSES: dict[str, Callable[[Job], bool]] = {
+    "ids (jobs are numbered)": lambda job: True,
+    "names of models (numbered)": lambda job: True,
+    "names of users (numbered)": lambda job: bool(job.user),
+    "iterations and compute_s (their product is the run time)": lambda job: True,
+    "gpus_min, gpus_max": lambda job: not job.gpus_min == job.gpus == job.gpus_max,
+    "restart_s": lambda job: job.restart_s > 0,
+    "times of checkpoints": lambda job: job.checkpoint_interval_s is not None,
+    "tenant, priority": lambda job: job.tenant is not None or job.priority is not None,
+    "tables": lambda job: bool(job.tables),
+    "gpu_kinds": lambda job: bool(job.gpu_kinds),
+    "hints": lambda job: bool(job.hints),
 }
 
 
@@ -83,7 +76,7 @@ def output_format(path: Path, to: str | None) -> str:
     """The format to write: `to`, else SWF for a name that ends in `.swf`, else native.
 
     Raises:
-        ConfigError: there is no such format, or it has no Parquet form.
+        ConfigError: the format does not exist, or it has no Parquet form.
     """
     chosen = to or ("swf" if path.suffix == ".swf" else "native")
     if chosen not in OUTPUTS:
@@ -97,17 +90,18 @@ def write_trace(trace: Trace, path: Path, to: str | None = None) -> tuple[str, .
     """Write a trace, whole or not at all, and return what was lost, with numbers of jobs.
 
     Raises:
-        ConfigError: no such format, or the file cannot be written there.
+        ConfigError: the format does not exist, or the file cannot be written there.
     """
     chosen = output_format(path, to)
-    if chosen == "swf":
-        with whole_file(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-            file.writelines(f"{line}\n" for line in _swf_lines(trace.jobs))
+    if chosen == "native":
+        write_native(trace.jobs, path)
     elif chosen == "simple":
         write_simple(trace.jobs, path)
     else:
-        write_native(trace.jobs, path)
-    return _lost(trace.jobs, chosen)
+        write_whole(path, "".join(f"{line}\n" for line in _swf_lines(trace.jobs)))
+        counts = {loss: sum(map(has, trace.jobs)) for loss, has in _SWF_LOSSES.items()}
+        return tuple(f"{loss}: {count} jobs" for loss, count in counts.items() if count)
+    return ()
 
 
 def write_native(jobs: Iterable[Job], path: Path) -> None:
@@ -124,8 +118,8 @@ def write_csv(jobs: Iterable[Job], path: Path) -> None:
     """Write jobs as native CSV, one after another, so that any number needs little memory.
 
     The file appears whole or not at all. Floats are written so that they read back to the same
-    bits. All jobs must have the hints of the first. Jobs that come one by one are not looked at
-    twice: the first of them decides which columns of `WHEN_GIVEN` there are.
+    bits. All jobs must have the hints of the first. An iterator of jobs is read once, so its first
+    job decides which columns of `WHEN_GIVEN` there are.
 
     Raises:
         ConfigError: the file cannot be written there, or a job would lose its tenant or priority.
@@ -155,7 +149,7 @@ def write_parquet(jobs: Iterable[Job], path: Path) -> None:
     names = [str(name) for name in next(rows, list(COLUMNS))]
     first = list(itertools.islice(rows, _ROWS_PER_GROUP))
     given = [_TYPES_WHEN_GIVEN[x] for x in names[len(COLUMNS) :] if x in _TYPES_WHEN_GIVEN]
-    known = (*_TYPES, *given)
+    known = (*_TYPES.values(), *given)
     hints = (_hint_type([row[i] for row in first]) for i in range(len(known), len(names)))
     types = [{float: pa.float64(), int: pa.int64(), str: pa.string()}[type_] for type_ in known]
     schema = pa.schema(list(zip(names, [*types, *hints], strict=True)))
@@ -198,29 +192,17 @@ def _native_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
     for job in jobs:
         if hints is None:
             hints = list(job.hints)
-            # All jobs that are at hand; of an iterator, only this one.
+            # An iterator can be read only once, so only its first job is known here.
             known = jobs if isinstance(jobs, Sequence) else [job]
             given = [x for x in WHEN_GIVEN if any(_cell(y, x) is not None for y in known)]
             yield [*COLUMNS, *given, *hints]
         _refuse_loss(job, given)
-        yield [
-            job.id,
-            job.arrival_s,
-            job.gpus,
-            job.model,
-            job.iterations,
-            job.compute_s,
-            job.user,
-            job.gpus_min,
-            job.gpus_max,
-            job.restart_s,
-            *(_cell(job, name) for name in given),
-            *(job.hints[name] for name in hints),
-        ]
+        cells = [_cell(job, name) for name in given]
+        yield [*_values(job), *cells, *(job.hints[name] for name in hints)]
 
 
 def _cell(job: Job, name: str) -> object:
-    """What the file has of a field of `WHEN_GIVEN`: names are one text. None if there is none."""
+    """A job's cell in a column of `WHEN_GIVEN`, with names as one text; None for an empty cell."""
     value = getattr(job, name)
     return " ".join(value) or None if isinstance(value, tuple) else value
 
@@ -244,11 +226,6 @@ def _simple_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
         job_id, arrival_s, gpus, model, iterations, compute_s, *rest = row
         run_s = iterations * compute_s  # type: ignore[operator]
         yield [job_id, arrival_s, gpus, run_s, model, iterations, *rest]
-
-
-def _lost(jobs: Sequence[Job], to: str) -> tuple[str, ...]:
-    counts = ((loss.information, sum(map(loss.has, jobs))) for loss in _LOSSES[to])
-    return tuple(f"{information}: {count} jobs" for information, count in counts if count)
 
 
 def _swf_lines(jobs: Iterable[Job]) -> Iterator[str]:
