@@ -2,22 +2,22 @@
 
 A day is one pass. It finds the best region of every table while all others stay where they are,
 then moves tables in the order of their gains. Before each move the best region is found anew. A
-table larger than what is left of the day's quota of bytes stays, and the next one is considered.
+table larger than the rest of the day's quota of bytes stays, and the next one is considered.
 
-The paper moves one table at a time, so two tables of one training job never go elsewhere together:
-after the first move the job has no region. At the end of a day, groups of tables move instead:
+The paper moves one table at a time, so two tables of one training job never move together: after
+the first move the job has no region. At the end of a day, groups of tables move as well:
 
-- The tables of a job that is not at home are brought together, in each region in turn. The jobs
-  with most GPU hours come first.
-- A table of a region above the median ratio goes elsewhere with the tables that its jobs also read.
+- The tables of a job that is not at home are brought together: each region is tried. The jobs with
+  most GPU hours come first.
+- A table of a region above the median ratio moves with other tables that its jobs read.
 
-Where a day gained little, hours at home get a price for some passes.
+If a day gained little, hours at home get a price for some passes.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,7 +28,7 @@ from artist.warehouse.optimum import is_small, search
 from artist.warehouse.state import Quota, State
 
 Show = Callable[[int, int], None]
-"""Tables looked at, and how many there are in this day's queue."""
+"""It is called with the number of tables considered and the length of this day's queue."""
 STUCK = 0.05
 """A day that gains less than this part of the objective goes on with prices."""
 PRICES = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.0)
@@ -36,6 +36,10 @@ PRICES = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.0)
 PRICES_OF_GROUPS = (1.0, 0.0)
 MOST_QUEUED = 20_000
 """Tables of a pass with a price; it bounds the time of large warehouses."""
+
+
+def show_nothing(done: int, queued: int) -> None:
+    """Show no progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class Climb:
     day_cost: list[float] = field(default_factory=list)
     """The objective at the end of each day."""
     day_ratios: list[Floats] = field(default_factory=list)
-    """High-priority demand over supply of the regions then."""
+    """High-priority demand over supply of the regions at the end of each day."""
     ended: str = "all days planned"
 
     def end_day(self, state: State) -> None:
@@ -69,7 +73,7 @@ class Climb:
         self.day_ratios.append(state.ratios())
 
 
-def climb(state: State, show: Show = lambda _done, _all: None) -> Climb:
+def climb(state: State, show: Show = show_nothing) -> Climb:
     """Move tables until a limit of the options is reached. Changes the state."""
     options, size = state.objective.options, state.instance.size
     most_bytes = int(options.quota * int(size.sum()))
@@ -110,21 +114,19 @@ def _improve(state: State, quota: Quota, clock: _Clock, before: float) -> None:
     if quota.left_bytes < state.instance.size.min() and (state.home == quota.start).all():
         return
     if is_small(state):
-        state.home = search(state, quota.start, quota.most_bytes)
-        state.refresh()
+        state.set_homes(search(state, quota.start, quota.most_bytes))
         return
     bring_together(state, quota)
-    state.refresh()
     if before - state.cost() < STUCK * before:
         _with_prices(state, quota, clock)
 
 
 def _with_prices(state: State, quota: Quota, clock: _Clock) -> None:
-    """Moves for which hours at home count too, less and less.
+    """Move tables while hours at home have a price too, which falls from pass to pass.
 
-    Expression 6 holds throughout, so without hours to spare at home no move that costs any is
-    allowed. A high price makes moves that bring hours home; as it falls, those are spent where an
-    hour gains most. If the objective is not lower in the end, all is as before.
+    Expression 6 holds throughout, so a move that costs hours at home needs hours to spare. Moves at
+    a high price bring hours home. As the price falls, these hours are spent where each gains most.
+    If the objective is not lower in the end, all tables return.
     """
     home, cost = state.home.copy(), state.cost()
     for price in PRICES:
@@ -133,12 +135,9 @@ def _with_prices(state: State, quota: Quota, clock: _Clock) -> None:
             break
         if price in PRICES_OF_GROUPS:
             move_groups(state, quota, price)
-            state.refresh()
     bring_together(state, quota)
-    state.refresh()
     if not state.cost() < cost - LEAST_GAIN:
-        state.home = home
-        state.refresh()
+        state.set_homes(home)
         quota.restore(home)
 
 
@@ -160,7 +159,7 @@ def _pass(
     state: State,
     quota: Quota,
     clock: _Clock,
-    show: Show = lambda _done, _all: None,
+    show: Show = show_nothing,
     *,
     price: float = 0.0,
     most: int | None = None,
@@ -172,10 +171,8 @@ def _pass(
     for number, table in enumerate(queue.tolist()):
         show(number, len(queue))
         one = queue[number : number + 1]
-        if (
-            quota.left_bytes < state.instance.size[table]
-            and state.home[table] == quota.start[table]
-        ):
+        has_not_moved = state.home[table] == quota.start[table]
+        if has_not_moved and quota.left_bytes < state.instance.size[table]:
             continue
         if clock.is_over():
             break
@@ -224,13 +221,14 @@ def bring_together(state: State, quota: Quota) -> None:
             before = state.home[tables].copy()
             if (before == region).all() or not quota.allows(state.home, tables, region):
                 continue
-            _move_all(state, tables, np.full(len(tables), region))
+            _move_all(state, tables, region)
             cost = state.cost()
             if cost < best - LEAST_GAIN and not state.breaks(used, cpu):
                 best = cost
                 quota.take(tables, before, region)
             else:
                 _move_all(state, tables, before)
+    state.refresh()
 
 
 def move_groups(state: State, quota: Quota, price: float) -> None:
@@ -252,21 +250,24 @@ def move_groups(state: State, quota: Quota, price: float) -> None:
                 value = _value(state, price)
                 if value < best and not state.breaks(used, cpu):
                     best, target = value, (region, count)
-            _move_all(state, group, np.full(len(group), own))
+            _move_all(state, group, own)
         if target is not None:
             region, tables = target[0], group[: target[1]]
             if quota.allows(state.home, tables, region):
                 quota.take(tables, state.home[tables], region)
-                _move_all(state, tables, np.full(len(tables), region))
+                _move_all(state, tables, region)
                 now = _value(state, price)
+    state.refresh()
 
 
 def _value(state: State, price: float) -> float:
     return state.cost() - price * state.at_home_gpu_h / state.urgent_gpu_h
 
 
-def _move_all(state: State, tables: Ints, homes: Sequence[int] | Ints) -> None:
-    for table, region in zip(tables.tolist(), np.asarray(homes).tolist(), strict=True):
+def _move_all(state: State, tables: Ints, homes: Ints | int) -> None:
+    """Move tables to their new homes, or all of them to one region."""
+    regions = np.broadcast_to(homes, tables.shape)
+    for table, region in zip(tables.tolist(), regions.tolist(), strict=True):
         if state.home[table] != region:
             state.move(table, region)
 
@@ -297,10 +298,13 @@ def _loaded(state: State) -> Ints:
 
 
 def _group(state: State, table: int) -> Ints:
-    """A table and those that jobs in its region read with it or with one another: those first
-    whose jobs, in that region, have most GPU hours."""
+    """A table, and others that jobs in its region read with it or with one another.
+
+    The tables whose jobs have most GPU hours in that region come first.
+    """
     x, region = state.instance, state.home[table]
-    group, hours, new = [table], dict[int, float](), table
+    hours: dict[int, float] = {}
+    group, new = [table], table
     while len(group) < MOST_TABLES:
         jobs = x.readers.of(new)
         jobs = jobs[(state.place[jobs] == region) & (x.kind[jobs] >= 0)]

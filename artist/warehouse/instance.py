@@ -1,7 +1,8 @@
 """A warehouse as arrays: tables, regions, jobs, and who reads what.
 
 A job is in region r if at least `need` of its tables have their home there: all of them for
-training, more than half for analytics (section 3.3). Else it is in no region, the paper's NULL.
+training, more than half for analytics (section 3.3). Otherwise it is in no region (the paper's
+NULL).
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 PRIORITIES = 7
+
+
+def starts_of(lengths: Ints) -> Ints:
+    """Where each of several lists starts if they stand one after the other, and where all end."""
+    return np.concatenate([[0], np.cumsum(lengths)])
 
 
 @dataclass(frozen=True)
@@ -51,9 +57,8 @@ class NumberLists:
     def inverted(self, count: int) -> NumberLists:
         """For each of `count` items the lists that it is in, ascending."""
         order = np.argsort(self.items, kind="stable")
-        starts = np.zeros(count + 1, np.int64)
-        np.cumsum(np.bincount(self.items, minlength=count), out=starts[1:])
-        return NumberLists(starts, self.owners[order])
+        lengths = np.bincount(self.items, minlength=count)
+        return NumberLists(starts_of(lengths), self.owners[order])
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ class Instance:
 
     @cached_property
     def all_read_bytes(self) -> float:
-        """Those of all jobs."""
+        """The bytes of the tables of all jobs."""
         return float(self.read_bytes.sum())
 
     @cached_property

@@ -11,9 +11,9 @@
 The last term is not in Figure 4. Squares of shares weigh little in a small region, and the largest
 ratio, by which the paper judges plans (section 5.6), is often that of a small one.
 
-Two readings differ from the paper's text. The sigmoid's argument is relative: in GPU hours it is a
-step. And demand(k, p) counts all jobs, also those in no region: else a plan could look balanced by
-leaving most jobs without a region.
+Two readings differ from the paper's text. The sigmoid's argument is relative: in GPU hours the
+sigmoid would be a step. And demand(k, p) counts all jobs, also those in no region: otherwise a plan
+could look balanced by leaving most jobs without a region.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ class Objective:
     @cached_property
     def w_read(self) -> float:
         """Cost of a byte that is read across regions."""
-        total = float(self.instance.read_bytes.sum())
-        return self.options.w_read / total if total else 0.0
+        return self.options.w_read / self.instance.all_read_bytes
 
     @cached_property
     def _w_priority(self) -> Floats:

@@ -17,13 +17,14 @@ the best placement. On the way limits may be broken, at a price; a result keeps 
 from __future__ import annotations
 
 from itertools import combinations, product
+from typing import NamedTuple
 
 import numpy as np
 
 from artist.errors import ConfigError
 from artist.io.optional_libraries import check_extra
 from artist.rng import stream
-from artist.warehouse.instance import PRIORITIES, Bools, Floats, Ints
+from artist.warehouse.instance import PRIORITIES, Bools, Floats, Instance, Ints
 from artist.warehouse.moves import LEAST_GAIN
 from artist.warehouse.state import SLACK, State
 
@@ -49,14 +50,12 @@ def solve(state: State) -> Ints:
         )
     members = (np.arange(1 << tables)[:, None] >> np.arange(tables) & 1).astype(np.bool_)
     columns = [_columns(state, members, region) for region in range(regions)]
-    cost = np.concatenate([x.cost for x in columns])
-    sets = np.concatenate([x.members for x in columns])
-    region = np.repeat(np.arange(regions), [len(x.cost) for x in columns])
-    quota = state.objective.options.quota * float(x.size.sum())
+    region = np.repeat(np.arange(regions), [len(column.cost) for column in columns])
+    sets, cost, moved, at_home = (np.concatenate(x) for x in zip(*columns, strict=True))
+    all_bytes = float(x.size.sum())
+    quota = state.objective.options.quota * all_bytes
     threshold = min(state.threshold, state.at_home_gpu_h)
     scale = max(1.0, float(x.gpu_h.sum()))
-    moved = np.concatenate([x.moved for x in columns]) / float(x.size.sum())
-    at_home = np.concatenate([x.at_home for x in columns]) / scale
     answer = milp(
         cost,
         integrality=np.ones(len(cost)),
@@ -64,8 +63,8 @@ def solve(state: State) -> Ints:
         constraints=[
             LinearConstraint(sets.T.astype(float), 1, 1),
             LinearConstraint((region == np.arange(regions)[:, None]).astype(float), 1, 1),
-            LinearConstraint(moved[None], -np.inf, quota / float(x.size.sum())),
-            LinearConstraint(at_home[None], threshold / scale, np.inf),
+            LinearConstraint(moved[None] / all_bytes, -np.inf, quota / all_bytes),
+            LinearConstraint(at_home[None] / scale, threshold / scale, np.inf),
         ],
         options={"mip_rel_gap": 0.0},
     )
@@ -79,25 +78,24 @@ def solve(state: State) -> Ints:
     return home
 
 
-class _Columns:
-    """The sets of tables that a region may hold."""
+class _Columns(NamedTuple):
+    """The S sets of tables that a region may hold."""
 
-    def __init__(
-        self, members: Bools, cost: Floats, moved: Floats, at_home: Floats, allowed: Bools
-    ) -> None:
-        self.members, self.cost = members[allowed], cost[allowed]
-        self.moved, self.at_home = moved[allowed], at_home[allowed]
+    members: Bools
+    """[S, T] the tables in each set."""
+    cost: Floats
+    moved: Floats
+    """[S] bytes of tables that would move."""
+    at_home: Floats
+    """[S] high-priority GPU hours at home."""
 
 
 def _columns(state: State, members: Bools, region: int) -> _Columns:
+    """The sets of `members` that a region may hold."""
     x, objective = state.instance, state.objective
-    reads = np.zeros((len(x.size), len(x.kind)))
-    reads[x.reads.items, x.reads.owners] = 1
+    reads, cells = _matrices(x)
     inside = members @ reads >= x.need
     local = ((members * x.size.astype(float)) @ reads * inside).sum(axis=1)
-    cells = np.zeros((len(x.kind), len(x.kinds) * PRIORITIES))
-    training = np.flatnonzero(x.kind >= 0)
-    cells[training, x.kind[training] * PRIORITIES + x.priority[training]] = x.gpu_h[training]
     demand = (inside @ cells).reshape(len(members), len(x.kinds), PRIORITIES)
     here = np.full(len(members), region)
     used = members @ x.size
@@ -108,14 +106,25 @@ def _columns(state: State, members: Bools, region: int) -> _Columns:
         allowed &= inside @ (x.cpu_h * (x.application == app)) <= limit * (1 + SLACK) + SLACK
     has = state.urgent & (x.supply[region, x.kind] > 0)
     moved = members @ (x.size * (state.home != region)).astype(float)
-    return _Columns(members, cost, moved, inside @ (x.gpu_h * has), allowed)
+    at_home = inside @ (x.gpu_h * has)
+    return _Columns(members[allowed], cost[allowed], moved[allowed], at_home[allowed])
+
+
+def _matrices(x: Instance) -> tuple[Floats, Floats]:
+    """[T, J] 1 where a job reads a table; [J, K P] GPU hours of jobs by kind and priority."""
+    reads = np.zeros((len(x.size), len(x.kind)))
+    reads[x.reads.items, x.reads.owners] = 1
+    cells = np.zeros((len(x.kind), len(x.kinds) * PRIORITIES))
+    training = np.flatnonzero(x.kind >= 0)
+    cells[training, x.kind[training] * PRIORITIES + x.priority[training]] = x.gpu_h[training]
+    return reads, cells
 
 
 MOST_NEIGHBOURS = 2_000
 MOST_CELLS = 2_000_000
 """Neighbours times jobs times regions: a search takes seconds."""
 KICKS = 40
-"""Random starts. 40 end within 2 % of the optimum in the share of warehouses that docs tell."""
+"""Random starts. docs/data-placement.md gives the share of warehouses that end near the optimum."""
 PRICE = 10.0
 """Of limits broken by their own size; the objective is around 1."""
 
@@ -176,11 +185,7 @@ class _Judge:
     def __init__(self, state: State, start: Ints, quota: int) -> None:
         x = state.instance
         self._state, self._start, self._quota = state, start, quota
-        self._reads = np.zeros((len(x.size), len(x.kind)))
-        self._reads[x.reads.items, x.reads.owners] = 1
-        self._cells = np.zeros((len(x.kind), len(x.kinds) * PRIORITIES))
-        jobs = np.flatnonzero(x.kind >= 0)
-        self._cells[jobs, x.kind[jobs] * PRIORITIES + x.priority[jobs]] = x.gpu_h[jobs]
+        self._reads, self._cells = _matrices(x)
         self._cpu = x.cpu_h[:, None] * (x.application[:, None] == np.arange(len(x.applications)))
         has = state.urgent[:, None] & (x.supply[:, x.kind] > 0).T
         self._at_home = x.gpu_h[:, None] * has
@@ -207,7 +212,7 @@ class _Judge:
         read = (lies * x.size) @ self._reads
         used = lies @ x.size
         demand = (inside @ self._cells).reshape(len(homes), len(every), -1, PRIORITIES)
-        away = x.read_bytes.sum() - (read * inside).sum(axis=(1, 2))
+        away = x.all_read_bytes - (read * inside).sum(axis=(1, 2))
         cost = objective.gpu(demand, every).sum(axis=1) + objective.w_read * away
         cost += objective.stored(used, every).sum(axis=1)
         broken = np.maximum(0.0, used / self._storage - 1).sum(axis=1)

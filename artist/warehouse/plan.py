@@ -3,8 +3,8 @@
 Replicas (MAST, section 3.5) are added in the paper's order, each as long as a region has room:
 
 1. One replica of every table outside its home, for disaster recovery: in the region with the most
-   free storage. The paper's policy also considers correlated failures, about which a warehouse says
-   nothing.
+   free storage. The paper's policy also considers correlated failures, which a warehouse does not
+   record.
 2. Jobs that no region can run: their tables, in the region with the highest supply of their kind
    that has room. High priorities first, then most GPU hours.
 3. Hot tables: each region gives every kind a part of `hot_share` of its free storage, by supply.
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from artist.warehouse.climb import Climb, Move, Show, climb
+from artist.warehouse.climb import Climb, Move, Show, climb, show_nothing
 from artist.warehouse.instance import Bools, Floats, Instance, Ints
 from artist.warehouse.objective import Objective
 from artist.warehouse.optimum import solve
@@ -29,7 +29,7 @@ from artist.warehouse.warehouse_schema import PlanOptions, Replicas, Solver
 
 @dataclass(frozen=True)
 class Picture:
-    """A placement, before or after."""
+    """A placement of homes, before or after the plan."""
 
     home: Ints
     terms: dict[str, float]
@@ -39,8 +39,6 @@ class Picture:
     """[R, K] GPU hours of high priority."""
     all_demand: Floats
     """[R, K] GPU hours of all priorities."""
-    used: Ints
-    """[R] bytes of homes."""
     at_home: float
     """Share of high-priority GPU hours trained at home."""
     collocated: float
@@ -49,7 +47,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Plan:
-    """What `place` found."""
+    """The outcome of planning one warehouse."""
 
     instance: Instance
     options: PlanOptions
@@ -60,17 +58,18 @@ class Plan:
 
     def facts(self) -> dict[str, float]:
         """The chief numbers, by the names of `artist place-data --format json`."""
-        moved = sum(self.climb.day_bytes) / int(self.instance.size.sum())
-        facts: dict[str, float] = {}
-        for name, of in (("max", np.max), ("sd", np.std)):
-            facts[f"ratio_{name}_before"] = float(of(self.before.ratios))
-            facts[f"ratio_{name}_after"] = float(of(self.after.ratios))
-        facts["moved_bytes_share"] = moved
-        facts["collocation_before"] = self.before.collocated
-        facts["collocation_after"] = self.after.collocated
-        facts["objective_before"] = sum(self.before.terms.values())
-        facts["objective_after"] = sum(self.after.terms.values())
-        return facts
+        before, after = self.before, self.after
+        return {
+            "ratio_max_before": float(before.ratios.max()),
+            "ratio_max_after": float(after.ratios.max()),
+            "ratio_sd_before": float(before.ratios.std()),
+            "ratio_sd_after": float(after.ratios.std()),
+            "moved_bytes_share": sum(self.climb.day_bytes) / int(self.instance.size.sum()),
+            "collocation_before": before.collocated,
+            "collocation_after": after.collocated,
+            "objective_before": sum(before.terms.values()),
+            "objective_after": sum(after.terms.values()),
+        }
 
     def replica_share(self) -> float:
         """Bytes of replicas over bytes of homes."""
@@ -82,7 +81,7 @@ def place(
     instance: Instance,
     options: PlanOptions,
     solver: Solver = Solver.CLIMB,
-    show: Show = lambda _done, _all: None,
+    show: Show = show_nothing,
 ) -> Plan:
     """Plan homes, and then replicas.
 
@@ -94,8 +93,7 @@ def place(
     if solver is Solver.HIGHS:
         home = solve(state)
         done = _at_once(instance, home)
-        state.home = home
-        state.refresh()
+        state.set_homes(home)
         done.end_day(state)
     else:
         done = climb(state, show)
@@ -121,7 +119,6 @@ def _picture(state: State, held: Held) -> Picture:
         ratios=state.ratios(),
         demand=state.urgent_demand(),
         all_demand=state.demand.sum(axis=2),
-        used=state.used.copy(),
         at_home=state.at_home_gpu_h / total,
         collocated=float(x.gpu_h[state.urgent & held.collocated()].sum()) / total,
     )
@@ -130,34 +127,22 @@ def _picture(state: State, held: Held) -> Picture:
 def balance(plan: Plan) -> dict[str, list[Any]]:
     """A row per region and kind: supply, and demand over supply before and after."""
     x = plan.instance
-    rows: dict[str, list[Any]] = {
-        name: []
-        for name in (
-            "region",
-            "kind",
-            "supply_gpu_h",
-            "urgent_over_supply_before",
-            "urgent_over_supply_after",
-            "demand_over_supply_before",
-            "demand_over_supply_after",
-        )
+    region, kind = np.nonzero(x.supply > 0)
+    supply = x.supply[region, kind]
+
+    def over_supply(demand: Floats) -> list[float]:
+        ratios: list[float] = (demand[region, kind] / supply).tolist()
+        return ratios
+
+    return {
+        "region": [x.regions[r] for r in region.tolist()],
+        "kind": [x.kinds[k] for k in kind.tolist()],
+        "supply_gpu_h": supply.tolist(),
+        "urgent_over_supply_before": over_supply(plan.before.demand),
+        "urgent_over_supply_after": over_supply(plan.after.demand),
+        "demand_over_supply_before": over_supply(plan.before.all_demand),
+        "demand_over_supply_after": over_supply(plan.after.all_demand),
     }
-    for region, name in enumerate(x.regions):
-        for kind in np.flatnonzero(x.supply[region] > 0).tolist():
-            supply = float(x.supply[region, kind])
-            numbers = [
-                picture[region, kind] / supply
-                for picture in (
-                    plan.before.demand,
-                    plan.after.demand,
-                    plan.before.all_demand,
-                    plan.after.all_demand,
-                )
-            ]
-            values = [name, x.kinds[kind], supply, *map(float, numbers)]
-            for column, value in zip(rows.values(), values, strict=True):
-                column.append(value)
-    return rows
 
 
 class Held:

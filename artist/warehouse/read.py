@@ -11,7 +11,15 @@ from pydantic import BaseModel
 
 from artist.errors import ConfigError, TraceError, did_you_mean, shortened
 from artist.units import size_text
-from artist.warehouse.instance import PRIORITIES, Floats, Instance, Ints, NumberLists
+from artist.warehouse.instance import (
+    PRIORITIES,
+    Bools,
+    Floats,
+    Instance,
+    Ints,
+    NumberLists,
+    starts_of,
+)
 from artist.warehouse.warehouse_schema import ApplicationRow, DemandRow, RegionRow, TableRow
 
 FILES: dict[str, type[BaseModel]] = {
@@ -35,12 +43,11 @@ def read_warehouse(folder: Path, given: Mapping[str, Any] | None = None) -> Inst
         TraceError: a file, a column or a row is wrong; names file, row (the first is 1) and value.
     """
     if not folder.is_dir():
-        raise ConfigError(f"{folder}: is no folder; give one with tables.parquet and others")
+        raise ConfigError(f"{folder}: is not a folder; give one with tables.parquet and others")
     tables, regions, demand, applications = (_File(folder, name, given or {}) for name in FILES)
     region_names = tuple(regions.texts("region"))
     kinds, supply = _supply(regions)
-    storage = regions.positive("storage_bytes")
-    size = tables.positive("size_bytes")
+    storage, size = regions.sizes("storage_bytes"), tables.sizes("size_bytes")
     names = tables.texts("table")
     known = tables.names("table", names)
     places = regions.names("region", region_names)
@@ -51,9 +58,7 @@ def read_warehouse(folder: Path, given: Mapping[str, Any] | None = None) -> Inst
     _check_sizes(tables, size, storage, names)
     reads = _reads(demand, known)
     apps, limit = _limits(applications, places)
-    kind = demand.numbers_of("kind", {"": -1} | {name: i for i, name in enumerate(kinds)})
-    application = demand.texts("application", "")
-    number = {name: i for i, name in enumerate(apps)}
+    number = _positions(apps)
     return Instance(
         tables=names,
         regions=region_names,
@@ -65,11 +70,11 @@ def read_warehouse(folder: Path, given: Mapping[str, Any] | None = None) -> Inst
         storage=storage,
         supply=supply,
         reads=reads,
-        kind=kind,
-        priority=_priority(demand),
+        kind=demand.numbers_of("kind", {"": -1} | _positions(kinds)),
+        priority=demand.priorities(),
         gpu_h=demand.hours("gpu_h"),
         cpu_h=demand.hours("cpu_h"),
-        application=np.array([number.get(name, -1) for name in application], np.int64),
+        application=np.array([number.get(x, -1) for x in demand.texts("application")]),
         cpu_limit=limit,
     )
 
@@ -120,22 +125,22 @@ class _File:
         """About a row, counted from 0."""
         return TraceError(f"{self.path}: row {row + 1}: {problem}")
 
-    def texts(self, column: str, default: str = "") -> list[str]:
-        """A column of texts; the default where there is none."""
+    def texts(self, column: str) -> list[str]:
+        """A column of texts, empty where there is none."""
         if column not in self.columns:
-            return [default] * self.rows
+            return [""] * self.rows
         values: list[Any] = self.columns[column].to_pylist()
         required = self.model.model_fields[column].is_required()
         for row, value in enumerate(values):
             if value is None and not required:
-                values[row] = default
+                values[row] = ""
             elif not isinstance(value, str) or (required and not value):
                 raise self.error(row, f"{column} is {value!r}, expected a text; correct it")
         return values
 
     def names(self, column: str, values: Sequence[str]) -> dict[str, int]:
         """Positions of names that must differ."""
-        known = {name: row for row, name in enumerate(values)}
+        known = _positions(values)
         if len(known) < len(values):
             first: dict[str, int] = {}
             row = next(i for i, name in enumerate(values) if first.setdefault(name, i) != i)
@@ -157,29 +162,40 @@ class _File:
         if column not in self.columns:
             return np.zeros(self.rows)
         values: Floats = self._numbers(column).astype(float)
-        bad = np.flatnonzero(~((values >= 0) & (values < 1e15)))
-        if len(bad):
-            value = values[bad[0]]
-            raise self.error(int(bad[0]), f"{column} is {value:g}, expected hours; correct it")
+        self._check(column, values, (values >= 0) & (values < 1e15), "hours")
         return values
 
-    def positive(self, column: str) -> Ints:
+    def sizes(self, column: str) -> Ints:
         """A column of bytes."""
         values = self._numbers(column)
-        bad = np.flatnonzero(~((values > 0) & (values < MOST_BYTES)))
-        if len(bad):
-            raise self.error(
-                int(bad[0]), f"{column} is {values[bad[0]]}, expected whole bytes; correct it"
-            )
-        if float(values.astype(float).sum()) >= MOST_BYTES:
+        self._check(column, values, (values > 0) & (values < MOST_BYTES), "whole bytes")
+        total = values.astype(float).sum()
+        if total >= MOST_BYTES:
             raise TraceError(
-                f"{self.path}: {column} sums to {values.astype(float).sum():.3g}, expected less "
-                f"than {MOST_BYTES:.3g}; plan namespaces one by one"
+                f"{self.path}: {column} sums to {total:.3g}, expected less than {MOST_BYTES:.3g}; "
+                "plan namespaces one by one"
             )
         whole: Ints = values.astype(np.int64)
         return whole
 
+    def priorities(self) -> Ints:
+        """Priorities from 0, the highest, on; the lowest where there is no column."""
+        if "priority" not in self.columns:
+            return np.full(self.rows, PRIORITIES - 1)
+        values = self._numbers("priority")
+        good = (values >= 1) & (values <= PRIORITIES)
+        self._check("priority", values, good, f"1 to {PRIORITIES}")
+        whole: Ints = values.astype(np.int64)
+        return whole - 1
+
+    def _check(self, column: str, values: Any, good: Bools, expected: str) -> None:
+        """Refuse a column in which a value is not as `expected`."""
+        if not good.all():
+            row = int(np.argmin(good))
+            raise self.error(row, f"{column} is {values[row]:g}, expected {expected}; correct it")
+
     def _numbers(self, column: str) -> Any:
+        """A column of numbers, none of them empty."""
         values = self.columns[column]
         if values.null_count:
             row = values.is_null().to_numpy(zero_copy_only=False).argmax()
@@ -196,10 +212,8 @@ class _File:
         values = self.columns[column]
         if not pa.types.is_list(values.type) and not pa.types.is_large_list(values.type):
             raise self.error(0, f"{column} is {values[0]}, expected a list; correct the column")
-        starts = np.zeros(self.rows + 1, np.int64)
         lengths = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-        np.cumsum(lengths, out=starts[1:])
-        return starts, values.flatten()
+        return starts_of(lengths), values.flatten()
 
 
 def _supply(file: _File) -> tuple[tuple[str, ...], Floats]:
@@ -234,10 +248,9 @@ def _supply(file: _File) -> tuple[tuple[str, ...], Floats]:
 
 
 def _check_sizes(file: _File, size: Ints, storage: Ints, names: Sequence[str]) -> None:
-    largest = int(storage.max())
-    too_large = np.flatnonzero(size > largest)
-    if len(too_large):
-        row = int(too_large[0])
+    """Refuse a table that no region can store."""
+    largest, row = int(storage.max()), int(np.argmax(size > storage.max()))
+    if size[row] > largest:
         raise file.error(
             row,
             f"table {shortened(names[row])} has {size_text(int(size[row]))}, more than the storage "
@@ -261,28 +274,14 @@ def _reads(file: _File, known: dict[str, int]) -> NumberLists:
             "tables.parquet does not have; add the table, or leave it out here",
         ) from None
     lengths = np.diff(starts)
-    empty = np.flatnonzero(lengths == 0)
-    if len(empty):
-        row = int(empty[0])
+    if not lengths.all():
+        row = int(np.argmin(lengths))
         job = shortened(file.texts("job")[row])
         raise file.error(row, f"job {job} reads no table; name one, or leave the job out")
     owners = np.repeat(np.arange(file.rows), lengths)
     keys = np.unique(owners * len(known) + numbers)
     owners, items = np.divmod(keys, len(known))
-    once = np.zeros(file.rows + 1, np.int64)
-    np.cumsum(np.bincount(owners, minlength=file.rows), out=once[1:])
-    return NumberLists(once, items)
-
-
-def _priority(file: _File) -> Ints:
-    if "priority" not in file.columns:
-        return np.full(file.rows, PRIORITIES - 1)
-    values = file.positive("priority")
-    bad = np.flatnonzero(values > PRIORITIES)
-    if len(bad):
-        row = int(bad[0])
-        raise file.error(row, f"priority is {values[row]}, expected 1 to {PRIORITIES}; correct it")
-    return values - 1
+    return NumberLists(starts_of(np.bincount(owners, minlength=file.rows)), items)
 
 
 def _limits(file: _File, places: dict[str, int]) -> tuple[tuple[str, ...], Floats]:
@@ -292,7 +291,11 @@ def _limits(file: _File, places: dict[str, int]) -> tuple[tuple[str, ...], Float
     names = file.texts("application")
     region, hours = file.numbers_of("region", places), file.hours("cpu_h")
     apps = tuple(dict.fromkeys(names))
-    number = {name: i for i, name in enumerate(apps)}
+    number = _positions(apps)
     limit = np.full((len(apps), len(places)), np.inf)
     limit[[number[name] for name in names], region] = hours
     return apps, limit
+
+
+def _positions(names: Sequence[str]) -> dict[str, int]:
+    return {name: i for i, name in enumerate(names)}

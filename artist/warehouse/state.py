@@ -17,9 +17,8 @@ class State:
     def __init__(self, objective: Objective, home: Ints) -> None:
         self.objective = objective
         self.instance: Instance = objective.instance
-        self.home = home.copy()
         self._everywhere = np.arange(len(self.instance.regions))
-        self.refresh()
+        self.set_homes(home)
         share = objective.options.home_share
         urgent = float(self.instance.gpu_h[self.urgent].sum())
         self.urgent_gpu_h = urgent or 1.0
@@ -27,6 +26,11 @@ class State:
         wanted = self.at_home_gpu_h if share is None else share * urgent
         self.threshold: float = wanted - SLACK * urgent
         """GPU hours of (6)."""
+
+    def set_homes(self, home: Ints) -> None:
+        """Give all tables their homes, and count everything anew."""
+        self.home = home.copy()
+        self.refresh()
 
     def refresh(self) -> None:
         """Count everything anew, so that rounding does not add up."""
@@ -37,7 +41,7 @@ class State:
         self.count = np.bincount(cell, minlength=jobs * regions).reshape(shape).astype(np.int32)
         sizes = x.size[x.reads.items].astype(float)
         self.bytes = np.bincount(cell, sizes, jobs * regions).reshape(shape)
-        """[J, R] of its tables those with a home there: how many, and how many bytes."""
+        """[J, R] how many of a job's tables have their home in a region, and how many bytes."""
         self.used = np.zeros(regions, np.int64)
         np.add.at(self.used, self.home, x.size)
         inside = self.count >= x.need[:, None]
@@ -73,7 +77,7 @@ class State:
         return ratios
 
     def terms(self) -> dict[str, float]:
-        """What each term of the objective weighs."""
+        """The value of each term of the objective."""
         read = self.objective.w_read * (self.instance.all_read_bytes - self.local)
         gpu = float(self.objective.gpu(self.demand, self._everywhere).sum())
         overload = float(self.objective.overload(self.demand, self._everywhere).sum())
@@ -89,7 +93,7 @@ class State:
         return sum(self.terms().values())
 
     def move(self, table: int, region: int) -> None:
-        """Give a table another home. Checks nothing."""
+        """Give a table another home, without checks."""
         x = self.instance
         old, size = int(self.home[table]), int(x.size[table])
         jobs = x.readers.of(table)
@@ -135,8 +139,8 @@ class State:
 class Quota:
     """What is left of the day's quota of moved bytes.
 
-    It counts tables that are elsewhere than when the day began; one that moves back gives its bytes
-    back.
+    It counts tables that are not where they were when the day began. A table that moves back
+    returns its bytes to the quota.
     """
 
     def __init__(self, start: Ints, size: Ints, most_bytes: int) -> None:
@@ -149,11 +153,11 @@ class Quota:
         return self._more(tables, home[tables], region) <= self.left_bytes
 
     def take(self, tables: Ints, before: Ints, region: int) -> None:
-        """Tables went from `before` to a region."""
+        """Count tables that went from `before` to a region."""
         self.left_bytes -= self._more(tables, before, region)
 
     def restore(self, home: Ints) -> None:
-        """All homes have changed."""
+        """Count anew after all homes were set."""
         self.left_bytes = self.most_bytes - int(self._size[home != self.start].sum())
 
     def _more(self, tables: Ints, before: Ints, region: int) -> int:

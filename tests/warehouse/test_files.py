@@ -107,7 +107,7 @@ def test_a_missing_file_or_column_is_named(written: Callable[[Columns], Path]) -
     (folder / "tables.parquet").unlink()
     with pytest.raises(TraceError, match=r"tables\.parquet: cannot be read"):
         read_warehouse(folder)
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         read_warehouse(folder / "nowhere")
 
 
