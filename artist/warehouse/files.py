@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from artist.warehouse.plan import Plan, balance
 from artist.warehouse.warehouse_schema import Solver
 
 MARK = "plan.json"
+_TABLES = ("table", "size", "regions")
 _PIECES = ("table", "partition", "size", "regions")
 _MOVES = ("day", "table", "from", "to", "size_bytes", "gain")
 _DAYS = ("day", "moved_bytes", "objective", "ratio_max", "ratio_sd")
@@ -49,7 +49,7 @@ def write_plan(
     """
     with whole_folder(out, overwrite=overwrite) as folder:
         if pieces is None:
-            _csv(folder / "tables.csv", ("table", "size", "regions"), _tables(plan))
+            _csv(folder / "tables.csv", _TABLES, _tables(plan))
         else:
             _csv(folder / "tables.csv", _PIECES, _in_pieces(plan, pieces))
         _csv(folder / "moves.csv", _MOVES, _moves(plan))
@@ -61,7 +61,7 @@ def write_plan(
 
 
 def details(plan: Plan, solver: Solver) -> dict[str, Any]:
-    """What `plan.json` holds."""
+    """The content of `plan.json`."""
     return {
         **plan.facts(),
         "at_home_before": plan.before.at_home,
@@ -101,9 +101,10 @@ def _in_pieces(plan: Plan, pieces: Pieces) -> Iterable[Sequence[Any]]:
 
 def _moves(plan: Plan) -> Iterable[Sequence[Any]]:
     tables, regions = plan.instance.tables, plan.instance.regions
-    for x in plan.climb.moves:
-        gain = "" if x.gain is None else f"{x.gain:.9g}"
-        yield x.day, tables[x.table], regions[x.source], regions[x.target], x.size_bytes, gain
+    for move in plan.climb.moves:
+        gain = "" if move.gain is None else f"{move.gain:.9g}"
+        source, target = regions[move.source], regions[move.target]
+        yield move.day, tables[move.table], source, target, move.size_bytes, gain
 
 
 def _days(plan: Plan) -> Iterable[Sequence[Any]]:
@@ -114,11 +115,8 @@ def _days(plan: Plan) -> Iterable[Sequence[Any]]:
 
 
 def _csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    path.write_text(out.getvalue(), encoding="utf-8")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
 
 
 def write_warehouse(tables: Mapping[str, Any], out: Path, *, overwrite: bool) -> None:

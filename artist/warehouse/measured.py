@@ -1,9 +1,9 @@
-"""A warehouse whose demand a run measured: so the fast path tells the slow path what jobs used.
+"""A warehouse whose demand a run measured: the fast path reports to the slow path what jobs used.
 
-The run's jobs take the place of the warehouse's demand with GPUs: what they held of GPU hours, of
-which priority, for which tables. Analytics, of which a run knows nothing, stays. Homes are those of
-the run's data file. Without a warehouse, all is the run's: regions supply their GPUs from the first
-arrival to the last, one kind of them, since the tables of a run do not tell kinds.
+The run's jobs replace the warehouse's demand with GPUs: the GPU hours that they held, their
+priorities and their tables. Analytics stays, because a run does not simulate it. Homes are those of
+the run's data file. Without a warehouse, everything is the run's: regions supply their GPUs from
+the first arrival to the last, all of one kind, because the tables of a run do not record kinds.
 """
 
 from __future__ import annotations
@@ -18,10 +18,16 @@ from artist.warehouse.read import FILES, read_parquet
 
 ANY_KIND = "gpu"
 ROOM = 3
-"""Where a region states no storage, it has room for all tables so often: homes and replicas."""
+"""A region without a stated storage has room for all tables this many times, with replicas."""
 AGAIN = "@"
 """A job `NAME@3` is the third run of the job `NAME`."""
+_NO_DEMAND: dict[str, Any] = {
+    "job": "", "tables": [], "kind": "", "priority": PRIORITIES, "gpu_h": 0.0, "cpu_h": 0.0,
+    "application": "",
+}  # fmt: skip
+"""The columns of demand, and what each holds in a row that does not state it."""
 
+Columns = Mapping[str, list[Any]]
 Pieces = list[tuple[str, str, int]]
 """Table, partition and size of each row of a run's data file."""
 
@@ -39,11 +45,12 @@ def measured(run: Path, warehouse: Path | None) -> dict[str, Any]:
     """
     base = {} if warehouse is None else _files(warehouse)
     use, pieces = _table(run, "data_use"), _table(run, "data_tables")
-    tables = _tables(pieces, base)
+    tables = _tables(pieces, base.get("tables", {}))
     regions = base["regions"] if base else _regions(run, use, sum(tables["size_bytes"]))
-    demand = _demand(run, use, base.get("demand"), _kinds(regions))
-    made = {"tables": tables, "regions": regions, "demand": demand}
-    return _arrow(made | ({"applications": base["applications"]} if base else {}))
+    known = base.get("demand", {"job": []})
+    rows = [*_analytics(known), *_trained(run, use, known, regions)]
+    demand = {name: [row[name] for row in rows] for name in _NO_DEMAND}
+    return _arrow(base | {"tables": tables, "regions": regions, "demand": demand})
 
 
 def pieces_of(run: Path) -> Pieces:
@@ -83,8 +90,8 @@ def _arrow(tables: Mapping[str, Mapping[str, list[Any]]]) -> dict[str, Any]:
     }
 
 
-def _tables(pieces: Mapping[str, list[Any]], base: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Those of the run with their homes there, partitions together; then others of the base."""
+def _tables(pieces: Columns, base: Columns) -> dict[str, list[Any]]:
+    """The run's tables and homes, with partitions added up; then others of the warehouse."""
     size: dict[str, int] = {}
     home: dict[str, str] = {}
     for table, bytes_, regions in zip(
@@ -92,17 +99,14 @@ def _tables(pieces: Mapping[str, list[Any]], base: Mapping[str, Any]) -> dict[st
     ):
         size[table] = size.get(table, 0) + bytes_
         home[table] = regions[0]
-    for table, bytes_, region in zip(*_of(base, "table", "size_bytes", "home"), strict=True):
+    others = [base.get(name, []) for name in ("table", "size_bytes", "home")]
+    for table, bytes_, region in zip(*others, strict=True):
         size.setdefault(table, bytes_)
         home.setdefault(table, region)
     return {"table": list(size), "size_bytes": list(size.values()), "home": list(home.values())}
 
 
-def _of(base: Mapping[str, Any], *columns: str) -> list[list[Any]]:
-    return [base["tables"][name] if base else [] for name in columns]
-
-
-def _regions(run: Path, use: Mapping[str, list[Any]], all_bytes: int) -> dict[str, list[Any]]:
+def _regions(run: Path, use: Columns, all_bytes: int) -> dict[str, list[Any]]:
     """The run's regions. They supply all of their GPUs from the first to the last arrival."""
     there = _table(run, "data_regions")
     arrivals = use["arrival_s"]
@@ -121,20 +125,24 @@ def _regions(run: Path, use: Mapping[str, list[Any]], all_bytes: int) -> dict[st
     }
 
 
-def _kinds(regions: Mapping[str, list[Any]]) -> list[str]:
-    return list(dict.fromkeys(kind for kinds in regions["kinds"] for kind in kinds))
+def _analytics(base: Columns) -> list[dict[str, Any]]:
+    """The warehouse's rows of demand without GPUs."""
+    rows = (dict(zip(base, cells, strict=True)) for cells in zip(*base.values(), strict=True))
+    analytics = (row for row in rows if not row.get("kind"))
+    return [
+        {
+            name: default if row.get(name) is None else row[name]
+            for name, default in _NO_DEMAND.items()
+        }
+        for row in analytics
+    ]
 
 
-def _demand(
-    run: Path,
-    use: Mapping[str, list[Any]],
-    base: Mapping[str, list[Any]] | None,
-    kinds: list[str],
-) -> dict[str, list[Any]]:
-    """Jobs that read the same tables with the same priority and kind are one row."""
-    rows = _analytics(base)
-    known = dict(zip(base["job"], base["kind"], strict=True)) if base and "kind" in base else {}
-    groups: dict[tuple[Any, ...], tuple[str, float]] = {}
+def _trained(run: Path, use: Columns, base: Columns, regions: Columns) -> list[dict[str, Any]]:
+    """The demand of the run: a row for all jobs with the same tables, priority and kind of GPUs."""
+    kinds = list(dict.fromkeys(kind for kinds in regions["kinds"] for kind in kinds))
+    known = dict(zip(base["job"], base["kind"], strict=True)) if "kind" in base else {}
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for job, tables, priority, gpu_h in zip(
         use["job_id"], use["tables"], use["priority"], use["gpu_h"], strict=True
     ):
@@ -146,28 +154,7 @@ def _demand(
                 f"NAME{AGAIN}3)"
             )
         names = tuple(dict.fromkeys(name.split("/")[0] for name in tables))
-        key = names, priority or PRIORITIES, kind
-        first, hours = groups.get(key, (job, 0.0))
-        groups[key] = first, hours + gpu_h
-    for (names, priority, kind), (job, hours) in groups.items():
-        row = {"job": job, "tables": list(names), "kind": kind, "priority": priority}
-        row |= {"gpu_h": hours, "cpu_h": 0.0, "application": ""}
-        for column, cells in rows.items():
-            cells.append(row[column])
-    return rows
-
-
-def _analytics(base: Mapping[str, list[Any]] | None) -> dict[str, list[Any]]:
-    """The rows of demand without GPUs."""
-    columns = {"job": "", "tables": [], "kind": "", "priority": PRIORITIES, "gpu_h": 0.0}
-    columns |= {"cpu_h": 0.0, "application": ""}
-    rows: dict[str, list[Any]] = {name: [] for name in columns}
-    if base is None:
-        return rows
-    count = len(base["job"])
-    kinds = base.get("kind", [""] * count)
-    for index in (x for x in range(count) if not kinds[x]):
-        for name, default in columns.items():
-            value = base[name][index] if name in base else default
-            rows[name].append(default if value is None else value)
-    return rows
+        row = {"job": job, "tables": list(names), "kind": kind, "priority": priority or PRIORITIES}
+        row = rows.setdefault((names, row["priority"], kind), _NO_DEMAND | row)
+        row["gpu_h"] += gpu_h
+    return list(rows.values())
