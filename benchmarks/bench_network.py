@@ -38,7 +38,8 @@ def whole_cluster() -> Network:
             for machine, other in zip(ring, [*ring[1:], ring[0]], strict=True):
                 paths.append([machine, MACHINES + other])
                 caps.append((first % 97 + 3) / 400 * NIC)
-    return Network.of([NIC] * (2 * MACHINES), paths, caps)
+    links, first = np.array(paths).ravel(), 2 * np.arange(len(paths) + 1)
+    return Network(np.full(2 * MACHINES, NIC), links, first, np.array(caps), np.ones(len(caps)))
 
 
 def bench_shares_of_a_whole_cluster(measure: Callable[..., None]) -> None:

@@ -258,6 +258,11 @@ class Fabric(Document):
         return tuple(level.name for level in self.levels)
 
     @property
+    def uplink_levels(self) -> tuple[int, ...]:
+        """The levels whose units have uplinks, inner to outer."""
+        return tuple(index for index, level in enumerate(self.levels) if level.uplink is not None)
+
+    @property
     def gpus_per_socket(self) -> int | None:
         """GPUs of the innermost unit inside a machine; None if machines have no inner level."""
         return self.levels[0].gpus if self.levels[0].name != "machine" else None

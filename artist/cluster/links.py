@@ -14,7 +14,7 @@ from typing import Literal
 from artist.cluster.fabric import Fabric, FabricLevel
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree, Nested, nested, units_holding
-from artist.units import ratio_text
+from artist.units import GIB, ratio_text
 
 # As the defaults of a scenario's cluster (Dally, section V-B).
 USUAL_CHILDREN = 8
@@ -30,6 +30,11 @@ class Link:
     capacity_gib_per_s: float
     eta: float | None = None
     """Share of the capacity that is used while jobs share it; None if the fabric states none."""
+
+    @property
+    def bytes_per_s(self) -> float:
+        """The capacity in bytes per second."""
+        return self.capacity_gib_per_s * GIB
 
 
 def capacity_gib_per_s(tree: ClusterTree, fabric: Fabric, level: int, unit: int) -> float | None:

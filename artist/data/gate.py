@@ -35,7 +35,7 @@ from artist.contract import (
     policy_name,
 )
 from artist.contract.gates import without
-from artist.data.store import Homes, Store, regions_of
+from artist.data.store import Store
 from artist.data.wide_area import Copies, Copy
 from artist.errors import PolicyError, one_line, shortened
 from artist.units import Tick, seconds, size_text
@@ -65,18 +65,10 @@ class DataGate(WrapperPolicy):
     """A policy whose jobs need their tables. `copies` is None if data is never copied."""
 
     def __init__(
-        self,
-        host: Policy,
-        options: DataOptions,
-        store: Store,
-        copies: Copies | None,
-        region_level: int,
-        homes: Homes,
+        self, host: Policy, options: DataOptions, store: Store, copies: Copies | None
     ) -> None:
         super().__init__(host)
         self._options, self._store, self._copies = options, store, copies
-        self._level = region_level
-        self._homes = homes
         self._idle = 0
         """Answers in a row that left jobs waiting on an empty cluster, with nothing on the way."""
         self._woken: Tick = -1
@@ -153,7 +145,7 @@ class DataGate(WrapperPolicy):
             if self._copies is None or self._store.regions_holding(state.job):
                 continue
             self._refused[state.handle] = None
-            self._homes.check(state.job)
+            self._store.check(state.job)
             target = self._best_region(state.job, view)
             reasons[state.handle] = (
                 "no region that is large enough has room for its tables"
@@ -164,11 +156,11 @@ class DataGate(WrapperPolicy):
 
     def _best_region(self, job: Job, view: ClusterView) -> int | None:
         """The region that lacks the fewest bytes; then that with the most free GPUs."""
-        sizes = self._homes.gpus(job)
+        store = self._store
         choices = [
-            (self._store.missing_bytes(job, region), -view.free.of(self._level, region), region)
-            for region, gpus in enumerate(sizes)
-            if gpus >= job.gpus and self._store.has_room(self._store.to_copy(job, region), region)
+            (store.missing_bytes(job, region), -view.free.of(store.level, region), region)
+            for region, gpus in enumerate(store.gpus(job))
+            if gpus >= job.gpus and store.has_room(store.to_copy(job, region), region)
         ]
         return min(choices)[2] if choices else None
 
@@ -185,7 +177,7 @@ class DataGate(WrapperPolicy):
             return f"its tables are on the way to region {regions[headed]}"
         wanted = self._store.to_copy(job, target)
         if not self._store.has_room(wanted, target):
-            self._homes.check(job)
+            self._store.check(job)
             return f"region {regions[target]} has no room for its tables"
         by_table: dict[str, list[int]] = {}
         for piece in wanted:
@@ -223,7 +215,7 @@ class DataGate(WrapperPolicy):
                 continue  # the engine says what is wrong with a decision about no job
             lacking = [
                 region
-                for region in regions_of(view.cluster, self._level, decision.placement)
+                for region in self._store.regions_of(decision.placement)
                 if self._store.missing(state.job, region)
             ]
             if not lacking:

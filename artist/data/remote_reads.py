@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from artist.cluster.placement import Placement
-from artist.cluster.tree import ClusterTree
 from artist.contract import JobView, Rate, RateFunction, SharedLinks
-from artist.data.store import Store, gpus_by_region
+from artist.data.store import Store
 from artist.data.wide_area import Link, WideAreaFlow, max_min
 from artist.units import Tick
 from artist.workload.job import Job
@@ -59,17 +58,9 @@ class _Reader:
 class RemoteReads:
     """The rate function inside, slowed by reads over the wide-area network."""
 
-    def __init__(
-        self,
-        inside: RateFunction,
-        tree: ClusterTree,
-        region_level: int,
-        store: Store,
-        capacity: Fraction,
-    ) -> None:
+    def __init__(self, inside: RateFunction, store: Store, capacity: Fraction) -> None:
         """`capacity` of a region's link each way, bytes per second."""
-        self._inside, self._tree, self._level = inside, tree, region_level
-        self._store, self._capacity = store, capacity
+        self._inside, self._store, self._capacity = inside, store, capacity
         self._readers: dict[int, _Reader] = {}
 
     @property
@@ -115,7 +106,7 @@ class RemoteReads:
         pieces = self._store.catalogue.pieces
         loads: dict[Link, Fraction] = {}
         total = Fraction(0)
-        for region, gpus in gpus_by_region(self._tree, self._level, placement).items():
+        for region, gpus in self._store.gpus_by_region(placement).items():
             for piece in self._store.missing(job, region):
                 load = Fraction(pieces[piece].size_bytes * gpus, placement.gpus)
                 total += load

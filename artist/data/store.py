@@ -5,9 +5,8 @@ there. Its room is taken from the start.
 
 It also says in which regions a placement lies, and whether some region can ever run a job: it needs
 the job's tables, or room for them, and GPUs. Tables are never evicted, so a region without room now
-never has room. What is on the way to a
-region has its room already. A job that no region is large enough for spans regions; then each of
-them needs the tables, and together they need the GPUs.
+never has room. What is on the way to a region has its room already. A job that no region is large
+enough for spans regions; then each of them needs the tables, and together they need the GPUs.
 """
 
 from __future__ import annotations
@@ -23,10 +22,16 @@ from artist.workload.job import Job
 
 
 class Store:
-    """The tables of a run, where they are now."""
+    """The tables of a run, where they are now. `level` is that of regions.
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        self.catalogue = catalogue
+    `copied` says whether tables are copied to regions that lack them.
+    """
+
+    def __init__(
+        self, catalogue: Catalogue, tree: ClusterTree, level: int, *, copied: bool
+    ) -> None:
+        self.catalogue, self.level = catalogue, level
+        self._tree, self._copied = tree, copied
         self._held = [sum(1 << region for region in x.regions) for x in catalogue.pieces]
         """Of each piece the regions that hold it, as a bit set."""
         self._coming = [0] * len(catalogue.pieces)
@@ -36,6 +41,7 @@ class Store:
                 self._used[region] += piece.size_bytes
         self._pieces: dict[tuple[str, ...], tuple[int, ...]] = {}
         self._holding: dict[tuple[str, ...], tuple[int, ...]] = {}
+        self._by_kinds: dict[tuple[str, ...], Sequence[int]] = {}
 
     def pieces(self, job: Job) -> tuple[int, ...]:
         """What a job reads, each piece once."""
@@ -88,46 +94,32 @@ class Store:
         self._held[piece] |= 1 << region
         self._holding.clear()
 
-
-def _members(bits: int) -> list[int]:
-    return [index for index in range(bits.bit_length()) if bits >> index & 1]
-
-
-def regions_of(tree: ClusterTree, level: int, placement: Placement) -> list[int]:
-    """The regions in which a placement has GPUs, ascending; `level` is that of regions."""
-    ends = (placement.leaves[0], placement.leaves[-1])
-    first, last = (tree.ancestor(0, leaf, level) for leaf in ends)
-    if first == last:
-        return [first]
-    return sorted({tree.ancestor(0, leaf, level) for leaf in placement.leaves})
-
-
-def gpus_by_region(tree: ClusterTree, level: int, placement: Placement) -> dict[int, int]:
-    """Region -> GPUs of a placement, regions ascending."""
-    regions = regions_of(tree, level, placement)
-    if len(regions) == 1:
-        return {regions[0]: placement.gpus}
-    gpus = dict.fromkeys(regions, 0)
-    for leaf, count in zip(placement.leaves, placement.counts, strict=True):
-        gpus[tree.ancestor(0, leaf, level)] += count
-    return gpus
-
-
-class Homes:
-    """Regions with their GPUs, and the tables of a run. `level` is that of regions."""
-
-    def __init__(self, store: Store, tree: ClusterTree, level: int, *, copies: bool) -> None:
-        self._store = store
-        self._tree, self._level = tree, level
-        self._copies = copies
-        self._by_kinds: dict[tuple[str, ...], Sequence[int]] = {}
+    # -- regions ---------------------------------------------------------------------------
 
     def gpus(self, job: Job) -> Sequence[int]:
         """By region: GPUs of the kinds that a job accepts."""
         kinds = job.gpu_kinds
         if kinds not in self._by_kinds:
-            self._by_kinds[kinds] = gpus_of_kinds(self._tree, self._level, kinds)
+            self._by_kinds[kinds] = gpus_of_kinds(self._tree, self.level, kinds)
         return self._by_kinds[kinds]
+
+    def regions_of(self, placement: Placement) -> list[int]:
+        """The regions in which a placement has GPUs, ascending."""
+        ends = (placement.leaves[0], placement.leaves[-1])
+        first, last = (self._tree.ancestor(0, leaf, self.level) for leaf in ends)
+        if first == last:
+            return [first]
+        return sorted({self._tree.ancestor(0, leaf, self.level) for leaf in placement.leaves})
+
+    def gpus_by_region(self, placement: Placement) -> dict[int, int]:
+        """Region -> GPUs of a placement, regions ascending."""
+        regions = self.regions_of(placement)
+        if len(regions) == 1:
+            return {regions[0]: placement.gpus}
+        gpus = dict.fromkeys(regions, 0)
+        for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+            gpus[self._tree.ancestor(0, leaf, self.level)] += count
+        return gpus
 
     def check(self, job: Job) -> None:
         """Refuse a job that no region can run, now or later.
@@ -147,14 +139,14 @@ class Homes:
         raise TraceError(self._why(job))
 
     def _may_hold(self, job: Job, region: int) -> bool:
-        wanted = self._store.to_copy(job, region)
-        if not self._copies:
-            return not self._store.missing(job, region)
-        return not wanted or self._store.has_room(wanted, region)
+        wanted = self.to_copy(job, region)
+        if not self._copied:
+            return not self.missing(job, region)
+        return not wanted or self.has_room(wanted, region)
 
     def _why(self, job: Job) -> str:
-        store, names, gpus = self._store, self._store.catalogue.regions, self.gpus(job)
-        holding = store.regions_holding(job)
+        names, gpus = self.catalogue.regions, self.gpus(job)
+        holding = self.regions_holding(job)
         if len(holding) == len(names):
             held = "all regions hold"
         elif holding:
@@ -170,16 +162,20 @@ class Homes:
         apart = " or " if large else " and "
         large = large or [x for x in range(len(names)) if x not in holding]
         where = apart.join(f"region {names[x]}" for x in large[:3])
-        if not self._copies:
+        if not self._copied:
             return (
                 f"{asks} and data.replicate=never, so it can never run; place the tables in "
                 f"{where}, or let data move with data.replicate=on-demand"
             )
-        size = size_text(min(store.missing_bytes(job, x) for x in large))
+        size = size_text(min(self.missing_bytes(job, x) for x in large))
         return (
             f"{asks}, and no region with so many GPUs has room for the {size} that it lacks, so it "
             f"can never run; give {where} more storage, or place the tables there"
         )
+
+
+def _members(bits: int) -> list[int]:
+    return [index for index in range(bits.bit_length()) if bits >> index & 1]
 
 
 def _tables(job: Job) -> str:

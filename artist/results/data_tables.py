@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from artist.cluster.tree import ClusterTree
-from artist.data.data import Data
-from artist.data.store import gpus_by_region
+from artist.data.data_of_run import Data
 from artist.engine.rows import Rows
 from artist.errors import TraceError
 from artist.results.terms.columns import TABLES, Table
@@ -32,19 +31,19 @@ _FILES = {"data_balance": "balance.csv", "data_days": "days.csv", "data_moves": 
 def data_tables(rows: Rows, tree: ClusterTree, jobs: Sequence[Job], data: Data) -> dict[str, Table]:
     """The tables `data_use`, `data_tables` and `data_regions`."""
     return {
-        "data_use": _use(rows, tree, jobs, data),
+        "data_use": _use(rows, jobs, data),
         "data_tables": _tables(data),
         "data_regions": _regions(tree, data),
     }
 
 
-def _use(rows: Rows, tree: ClusterTree, jobs: Sequence[Job], data: Data) -> Table:
+def _use(rows: Rows, jobs: Sequence[Job], data: Data) -> Table:
     """A row per job with tables and region that it ran in, by arrival of jobs."""
     ticks: dict[tuple[int, int], int] = {}
     for row in rows.placements:
         if not jobs[row.handle].tables:
             continue
-        placed = gpus_by_region(tree, data.region_level, row.placement)
+        placed = data.store.gpus_by_region(row.placement)
         for region, gpus in placed.items():
             key = row.handle, region
             ticks[key] = ticks.get(key, 0) + gpus * (row.end - row.start)
@@ -74,7 +73,7 @@ def _regions(tree: ClusterTree, data: Data) -> Table:
     catalogue = data.store.catalogue
     return {
         "region": list(catalogue.regions),
-        "region_gpus": list(tree.levels[data.region_level].gpus),
+        "region_gpus": list(tree.levels[data.store.level].gpus),
         "storage_bytes": list(catalogue.storage_bytes),
     }
 

@@ -26,7 +26,7 @@ from artist.network.models.patterns import ETA
 from artist.network.rates.network_of_run import NetworkOfRun, TurnTaken
 from artist.results.metrics import seconds_column
 from artist.results.terms.columns import Table, typed
-from artist.units import GIB, TICKS_PER_S, Tick
+from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
 
 
@@ -62,10 +62,7 @@ def link_table(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> Table:
     fair_queued = frozenset(network.fabric.level_names[: network.tree.machine + 1])
     length_s = [(x.end - x.start) / TICKS_PER_S for x in intervals]
     sent = [x.rate * span_s for x, span_s in zip(intervals, length_s, strict=True)]
-    carried = [
-        x.link.capacity_gib_per_s * GIB * span_s
-        for x, span_s in zip(intervals, length_s, strict=True)
-    ]
+    carried = [x.link.bytes_per_s * span_s for x, span_s in zip(intervals, length_s, strict=True)]
     columns: Table = {
         "link": [f"{x.link.level} {x.link.unit} {x.link.direction}" for x in intervals],
         "start_s": seconds_column([x.start for x in intervals]),
@@ -81,7 +78,7 @@ def link_table(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> Table:
 
 def _demand(interval: _Interval, fair_queued: frozenset[str]) -> float:
     link = interval.link
-    usable = link.capacity_gib_per_s * GIB * efficiency(link.level, link.eta, ETA, fair_queued)
+    usable = link.bytes_per_s * efficiency(link.level, link.eta, ETA, fair_queued)
     return interval.demanded / usable
 
 

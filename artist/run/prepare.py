@@ -29,7 +29,7 @@ from artist.run.traces import build_trace, check_gpu_kinds
 from artist.trace.native.trace import Trace
 
 if TYPE_CHECKING:
-    from artist.data.data import Data
+    from artist.data.data_of_run import Data
     from artist.data.gate import DataGate
     from artist.estimates.calibration import Calibration
     from artist.estimates.latency_service import EstimateStore, LatencyService
@@ -88,7 +88,7 @@ def prepare(
     gate = None
     if data is not None:
         policy = gate = data.gate(policy)
-        rates = data.rates(rates, tree)
+        rates = data.rates(rates)
     failures = build_failures(scenario, tree, trace)
     if events is None and failures is not None:
         events = failures.events(scenario.seed)
@@ -130,7 +130,7 @@ def build_data(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Data | No
         if scenario.data_options:
             raise ConfigError("data options are given, but no data file; name one with data=FILE")
         return None
-    from artist.data.data import open_data
+    from artist.data.data_of_run import open_data
 
     cluster = cluster_of(scenario)
     return open_data(scenario.data, scenario.data_options, cluster, tree, trace.jobs)

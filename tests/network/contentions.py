@@ -1,13 +1,42 @@
-"""Contentions for tests: jobs on one link, and any small ones."""
+"""Contentions, networks and curves for tests: jobs on one link, and any small ones."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
 from hypothesis import strategies as st
 
+from artist.network.demand.curves import Curve
+from artist.network.demand.traffic import Traffic
+from artist.network.models.max_min import Network
 from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
 
 LINE = 1e9
 """Bytes per second."""
+
+
+def curve(shares: Sequence[float], comm: Sequence[float], busy: Sequence[float]) -> Curve:
+    """Comm ratios and busy ratios at some shares, for a second of computation without traffic."""
+    points = dict(zip(shares, zip(comm, busy, strict=True), strict=True))
+    return Curve(tuple(shares), points.__getitem__, Traffic((), (), ()), 1.0, "hand")
+
+
+def network(
+    capacities: Sequence[float],
+    paths: Sequence[Sequence[int]],
+    caps: Sequence[float] | None = None,
+    weights: Sequence[float] | None = None,
+) -> Network:
+    """A network from one sequence of links per flow."""
+    return Network(
+        np.array(capacities, dtype=np.float64),
+        np.array([link for path in paths for link in path], dtype=np.int64),
+        np.cumsum([0, *(len(path) for path in paths)]),
+        np.full(len(paths), np.inf) if caps is None else np.array(caps, dtype=np.float64),
+        np.ones(len(paths)) if weights is None else np.array(weights, dtype=np.float64),
+    )
 
 
 def line_rate(down_s: float, up_s: float) -> Pattern:
@@ -68,3 +97,11 @@ def renamed(contention: Contention, jobs: list[int], links: list[int]) -> Conten
         tuple(contention.links[places[x]] for x in range(len(links))),
         tuple(moved(contention.members[job]) for job in jobs),
     )
+
+
+def shuffled(contention: Contention, random: Random) -> tuple[Contention, list[int]]:
+    """The same under other names; job i is the job of the original at position i of the list."""
+    jobs, links = list(range(len(contention.members))), list(range(len(contention.links)))
+    random.shuffle(jobs)
+    random.shuffle(links)
+    return renamed(contention, jobs, links), jobs

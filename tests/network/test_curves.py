@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 import pytest
+from contentions import curve
 
 from artist.cluster.fabric import load_fabric, with_system
 from artist.cluster.placement_shape import Shape, parse_signature
-from artist.errors import ConfigError
 from artist.estimates.calibration import CalibratedModels, Calibration, choose_calibration
 from artist.estimates.latency_service import LatencyService
 from artist.estimates.query import Burst
-from artist.network.demand.curves import SHARES, Curve, Curves, busy_ns
-from artist.network.demand.traffic import Traffic
+from artist.network.demand.curves import SHARES, Curves, busy_ns
 from artist.run import open_backend
 from artist.workload.models import workload
 
@@ -58,11 +57,11 @@ def test_the_measured_table(
     )  # fmt: skip
     placed = parse_signature(signature, fabric.level_names, fabric.gpus_per_socket)
     outermost = frozenset({"network" if "/" in signature else "rack"})
-    curve = curves.curve(model, placed, outermost)
-    alone = 1 + curve.comm_ratio(1.0)
-    asked = [(1 + curve.comm_ratio(share)) / alone for share in TABLE_SHARES]
-    assert asked == pytest.approx(ratios, abs=6e-4)
-    assert (alone + curve.busy_ratio(1.0)) / alone == pytest.approx(linear, abs=6e-4)
+    asked = curves.curve(model, placed, outermost)
+    alone = 1 + asked.comm_ratio(1.0)
+    stretched = [(1 + asked.comm_ratio(share)) / alone for share in TABLE_SHARES]
+    assert stretched == pytest.approx(ratios, abs=6e-4)
+    assert (alone + asked.busy_ratio(1.0)) / alone == pytest.approx(linear, abs=6e-4)
 
 
 def curves_on(fabric_name: str, **more: object) -> Curves:
@@ -100,10 +99,10 @@ def test_at_share_one_it_is_the_estimate_to_the_byte(
     )
     shape = placed(fabric_name, signature)
     estimate = service.estimate(model, shape)
-    curve = curves_on(fabric_name).curve(model, shape, frozenset({"rack", "network"}))
-    assert curve.comm_ratio(1.0) == estimate.comm_ratio
-    assert curve.source == estimate.source
-    assert curve.traffic.bytes_per_dimension == estimate.bytes_per_dimension
+    asked = curves_on(fabric_name).curve(model, shape, frozenset({"rack", "network"}))
+    assert asked.comm_ratio(1.0) == estimate.comm_ratio
+    assert asked.source == estimate.source
+    assert asked.traffic.bytes_per_dimension == estimate.bytes_per_dimension
 
 
 @pytest.mark.parametrize(("fabric_name", "model", "signature"), PLACEMENTS)
@@ -121,17 +120,17 @@ def test_between_the_points_it_is_within_one_percent_of_an_iteration(
 
 @pytest.mark.parametrize(("fabric_name", "model", "signature"), PLACEMENTS)
 def test_less_bandwidth_is_never_faster(fabric_name: str, model: str, signature: str) -> None:
-    curve = curves_on(fabric_name).curve(
-        model, placed(fabric_name, signature), frozenset({"rack", "network"})
-    )
-    assert list(curve.comm_ratios) == sorted(curve.comm_ratios)
+    shape = placed(fabric_name, signature)
+    asked = curves_on(fabric_name).curve(model, shape, frozenset({"rack", "network"}))
+    ratios = [asked.comm_ratio(share) for share in SHARES]
+    assert ratios == sorted(ratios)
 
 
 def test_a_job_that_crosses_no_contended_level_has_one_point() -> None:
-    curve = curves_on("dally2025").curve("vgg11", placed("dally2025", "4+4"), frozenset({"rack"}))
-    assert curve.shares == (1.0,)
-    assert curve.comm_ratio(0.3) == curve.comm_ratio(1.0)
-    assert curve.busy_ratio(0.3) == 0.0
+    asked = curves_on("dally2025").curve("vgg11", placed("dally2025", "4+4"), frozenset({"rack"}))
+    assert asked.shares == (1.0,)
+    assert asked.comm_ratio(0.3) == asked.comm_ratio(1.0)
+    assert asked.busy_ratio(0.3) == 0.0
 
 
 def test_each_curve_is_asked_for_once() -> None:
@@ -148,23 +147,10 @@ def test_each_curve_is_asked_for_once() -> None:
     assert asked == ["resnet50"]
 
 
-def line(*values: float) -> Curve:
-    return Curve((1.0, 0.5, 0.25), values, (0.0, 0.0, 0.0), Traffic((), (), ()), 1.0, "hand")
-
-
 def test_points_are_joined_in_one_over_the_share_and_extended_beyond_the_last() -> None:
-    curve = line(1.0, 2.0, 6.0)
-    assert curve.comm_ratio(1.0) == 1.0
-    assert curve.comm_ratio(1 / 1.5) == pytest.approx(1.5)
-    assert curve.comm_ratio(0.5) == 2.0
-    assert curve.comm_ratio(1 / 3) == pytest.approx(4.0)
-    assert curve.comm_ratio(0.125) == pytest.approx(14.0)
-
-
-@pytest.mark.parametrize("share", [0.0, -0.5, 1.5, float("nan")])
-def test_a_share_out_of_range_is_refused(share: float) -> None:
-    with pytest.raises(ConfigError, match="a share of the bandwidth is above 0 and at most 1"):
-        line(1.0, 2.0, 6.0).comm_ratio(share)
+    line = curve((1.0, 0.5, 0.25), (1.0, 2.0, 6.0), (0.0, 0.0, 0.0))
+    for share, expected in ((1.0, 1.0), (1 / 1.5, 1.5), (0.5, 2.0), (1 / 3, 4.0), (0.125, 14.0)):
+        assert line.comm_ratio(share) == pytest.approx(expected)
 
 
 def test_time_in_which_two_dimensions_overlap_counts_once() -> None:

@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 
 import pytest
+from contentions import curve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from runs import job, network, rates, renamed, run
@@ -16,17 +17,15 @@ from artist.cluster.placement_shape import shape
 from artist.contract import Hold, JobView, Start
 from artist.engine.rows import Rows
 from artist.errors import ConfigError
-from artist.network.demand.curves import Curve
-from artist.network.demand.traffic import Traffic
+from artist.network.co_located import CurvedJob, Shared, shared
 from artist.network.demand.ways import ways
 from artist.network.models.mean import MOST_TOGETHER, mean
 from artist.network.models.phase import FLUID, MOST_JOBS, PhaseModel
 from artist.network.rates.contended_rates import MOVED, ContendedRates
 from artist.network.rates.isolated import AloneRates
-from artist.network.rates.phases_of_run import alone_s
 from artist.network.rates.placed_job import PlacedJob
+from artist.network.rates.solvers import alone_s
 from artist.network.rates.uplinks import Uplinks, together
-from artist.network.sharing import CurvedJob, Shared, shared
 from artist.units import Tick, ticks
 from artist.workload.job import Job
 
@@ -48,9 +47,9 @@ def on_rack_uplinks(
     curved = []
     for one, machines in zip(jobs, placed, strict=True):
         placement = on(machines)
-        curve = curves.curve(one.model, shape(tree, placement), frozenset({"network"}))
-        of_job = together(ways(tree, fabric, placement, curve.traffic, 1))
-        curved.append(CurvedJob(of_job, curve, one.compute_s))
+        asked = curves.curve(one.model, shape(tree, placement), frozenset({"network"}))
+        of_job = together(ways(tree, fabric, placement, asked.traffic, 1))
+        curved.append(CurvedJob(of_job, asked, one.compute_s))
     return curved
 
 
@@ -100,8 +99,7 @@ def test_a_fluid_keeps_an_offset_at_which_jobs_do_not_meet() -> None:
 
 def test_time_of_a_slowed_job_is_mapped_to_time_alone() -> None:
     # A second Down and a second Up alone; at half the bandwidth two seconds Up.
-    curve = Curve((1.0, 0.5), (1.0, 2.0), (1.0, 2.0), Traffic((), (), ()), 1.0, "hand")
-    curved = CurvedJob((), curve, 1.0)
+    curved = CurvedJob((), curve((1.0, 0.5), (1.0, 2.0), (1.0, 2.0)), 1.0)
     assert alone_s(curved, 1.0, 0.25) == 0.5
     assert alone_s(curved, 0.5, 0.0) == 0.0
     # Half a second into three: still Down. A second and a half: a quarter of the bytes are sent.

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from artist.cluster.cluster_file import load_cluster
+from artist.cluster.tree import nested
 from artist.data.catalogue import load_catalogue
 from artist.data.store import Store
 from artist.errors import ConfigError
@@ -92,7 +93,8 @@ def test_jobs_have_as_many_regions_to_run_in_as_at_meta(tmp_path: Path) -> None:
     """Figure 7: most have two and more candidate regions, about 40 % have four and more."""
     cluster = load_cluster("mast-5-regions")
     (tmp_path / "d.csv").write_text(data_file(WORKLOADS[0], cluster))
-    store = Store(load_catalogue(tmp_path / "d.csv", cluster))
+    catalogue = load_catalogue(tmp_path / "d.csv", cluster)
+    store = Store(catalogue, nested(("machine", "region"), [1]), 1, copied=True)
     candidates = [len(store.regions_holding(job)) for job in WORKLOADS[0].trace.jobs]
     assert 0.35 < np.mean([count >= 4 for count in candidates]) < 0.45
     assert np.mean([count >= 2 for count in candidates]) > 0.5

@@ -18,20 +18,20 @@ circles leave it out. The backend says how long an iteration takes and when it s
     Down   the rest of the iteration
     demand bytes that a worker sends / Up
 
-Real iterations send in several bursts. Runs gather them too (`artist.network.sharing`).
+Real iterations send in several bursts. Runs gather them too (`artist.network.co_located`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.placement_shape import Shape, gpus_of
-from artist.errors import BackendError, ConfigError
+from artist.errors import BackendError
 from artist.estimates.calibration import with_constant_share
 from artist.estimates.latency_service import EstimateStore, answer
 from artist.estimates.query import (
@@ -53,117 +53,72 @@ SHARES = tuple(2.0 ** (-power / 2) for power in range(9))
 is interpolated within 1 % of an iteration (tests/network/test_curves.py)."""
 
 
-@dataclass(frozen=True, slots=True)
 class Curve:
     """Iteration and busy time over the share, as multiples of the compute time.
 
-    All three tuples are in the order of falling shares, which start at 1. Beyond the smallest
-    share, the last two points are extended.
-    """
-
-    shares: tuple[float, ...]
-    comm_ratios: tuple[float, ...]
-    busy_ratios: tuple[float, ...]
-    traffic: Traffic
-    """Bytes do not depend on the share."""
-    compute_s: float
-    """Compute time of the query's iteration; times and bytes are of this one."""
-    source: str
-    spans: tuple[float, ...] = field(init=False, compare=False)
-    """1 / shares: how much longer bytes take."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "spans", tuple([1.0 / x for x in self.shares]))
-
-    def comm_ratio(self, share: float) -> float:
-        """Exposed communication over compute time."""
-        return self._at(self.comm_ratios, share)
-
-    def busy_ratio(self, share: float) -> float:
-        """Time in which a contended dimension is busy, over compute time."""
-        return self._at(self.busy_ratios, share)
-
-    def share_at(self, busy_ratio: float) -> float:
-        """The share at which a contended dimension is busy for so long; 1 if it is even at 1."""
-        if busy_ratio <= self.busy_ratios[0] or len(self.shares) == 1:
-            return 1.0
-        spans = self.spans
-        right = min(bisect_left(self.busy_ratios, busy_ratio), len(spans) - 1)
-        rise = self.busy_ratios[right] - self.busy_ratios[right - 1]
-        if rise == 0:
-            return self.shares[right]  # beyond the smallest share, where nothing becomes longer
-        part = (busy_ratio - self.busy_ratios[right - 1]) / rise
-        return 1.0 / (spans[right - 1] + part * (spans[right] - spans[right - 1]))
-
-    def _at(self, values: tuple[float, ...], share: float) -> float:
-        if not 0 < share <= 1:
-            raise ConfigError(f"share {share}: a share of the bandwidth is above 0 and at most 1")
-        if share == 1 or len(values) == 1:
-            return values[0]
-        spans, span = self.spans, 1.0 / share
-        right = min(max(bisect_left(spans, span), 1), len(spans) - 1)
-        part = (span - spans[right - 1]) / (spans[right] - spans[right - 1])
-        return values[right - 1] + part * (values[right] - values[right - 1])
-
-
-class GrowingCurve:
-    """A curve whose points are asked when they are first needed.
-
-    Most jobs lose little, so most curves need two or three of their points.
+    `shares` fall from 1. At each of them `ask` gives the comm ratio and the busy ratio, when these
+    are first needed: most jobs lose little, so most curves need two or three of their points.
+    Beyond the smallest share, the last two points are extended. `compute_s` is the compute time of
+    the query's iteration; times and bytes are of this one, and bytes do not depend on the share.
     """
 
     def __init__(
         self,
-        every: tuple[float, ...],
+        shares: tuple[float, ...],
         ask: Callable[[float], tuple[float, float]],
         traffic: Traffic,
         compute_s: float,
         source: str,
     ) -> None:
-        self.every = every
-        """The shares at which there are points."""
+        self.shares = shares
         self.traffic, self.compute_s, self.source = traffic, compute_s, source
         self._ask = ask
-        self._negated = [-point for point in every]
-        self._asked = Curve((), (), (), traffic, compute_s, source)
+        self._spans = [1.0 / share for share in shares]
+        """How much longer bytes take at each share."""
+        self._comm_ratios: list[float] = []
+        self._busy_ratios: list[float] = []
+        """At the first shares, as far as they were asked."""
 
     def comm_ratio(self, share: float) -> float:
-        """As `Curve.comm_ratio`."""
-        return self._around(share).comm_ratio(share)
+        """Exposed communication over compute time, at a share above 0 and at most 1."""
+        return self._at(self._comm_ratios, share)
 
     def busy_ratio(self, share: float) -> float:
-        """As `Curve.busy_ratio`."""
-        return self._around(share).busy_ratio(share)
+        """Time in which a contended dimension is busy, over compute time."""
+        return self._at(self._busy_ratios, share)
 
     def share_at(self, busy_ratio: float) -> float:
-        """As `Curve.share_at`."""
-        curve = self.up_to(1)
-        while curve.busy_ratios[-1] < busy_ratio and len(curve.shares) < len(self.every):
-            curve = self.up_to(len(curve.shares) + 1)
-        return curve.share_at(busy_ratio)
+        """The share at which a contended dimension is busy for so long; 1 if it is even at 1."""
+        self._ask_first(1)
+        busy = self._busy_ratios
+        while busy[-1] < busy_ratio and len(busy) < len(self.shares):
+            self._ask_first(len(busy) + 1)
+        if busy_ratio <= busy[0] or len(busy) == 1:
+            return 1.0
+        right = min(bisect_left(busy, busy_ratio), len(busy) - 1)
+        rise = busy[right] - busy[right - 1]
+        if rise == 0:
+            return self.shares[right]  # beyond the smallest share, where nothing becomes longer
+        part = (busy_ratio - busy[right - 1]) / rise
+        left_span, right_span = self._spans[right - 1 : right + 1]
+        return 1.0 / (left_span + part * (right_span - left_span))
 
-    def _around(self, share: float) -> Curve:
-        """The curve with the two points between which a share lies."""
-        larger = bisect_left(self._negated, -share)
-        return self.up_to(min(larger + 1, len(self.every)))
+    def _at(self, values: list[float], share: float) -> float:
+        if share == 1 or len(self.shares) == 1:
+            self._ask_first(1)
+            return values[0]
+        spans, span = self._spans, 1.0 / share
+        right = min(max(bisect_left(spans, span), 1), len(spans) - 1)
+        self._ask_first(right + 1)
+        part = (span - spans[right - 1]) / (spans[right] - spans[right - 1])
+        return values[right - 1] + part * (values[right] - values[right - 1])
 
-    def up_to(self, points: int) -> Curve:
-        """The curve with its first points, at least so many of them."""
-        known = self._asked
-        if len(known.shares) >= points:
-            return known
-        for share in self.every[len(known.shares) : points]:
+    def _ask_first(self, points: int) -> None:
+        for share in self.shares[len(self._busy_ratios) : points]:
             comm, busy = self._ask(share)
+            self._comm_ratios.append(comm)
             # Another neighbour of an uneven shape may be the slower one, and send for less long.
-            longest = max((busy, *known.busy_ratios[-1:]))
-            known = replace(
-                known,
-                shares=(*known.shares, share),
-                comm_ratios=(*known.comm_ratios, comm),
-                busy_ratios=(*known.busy_ratios, longest),
-            )
-        self._asked = known
-        return known
+            self._busy_ratios.append(max((busy, *self._busy_ratios[-1:])))
 
 
 class LevelTraffic(NamedTuple):
@@ -194,21 +149,12 @@ class Curves:
         self._workload_of, self._constant_share_of = workload_of, constant_share_of
         self._shares = shares
         self._workloads: dict[str, Workload] = {}
-        self._known: dict[tuple[str, Shape, frozenset[str]], GrowingCurve] = {}
+        self._known: dict[tuple[str, Shape, frozenset[str]], Curve] = {}
         self._sent: dict[tuple[str, Shape, frozenset[str]], LevelTraffic] = {}
         self._firsts: dict[tuple[str, Shape], tuple[tuple[Dimension, ...], Estimate]] = {}
 
-    def curve(self, model: str, shape: Shape, contended: frozenset[str]) -> Curve:
-        """The curve of a model on a shape, over the share of the levels named `contended`.
-
-        Raises:
-            BackendError: the backend cannot answer, or tells no traffic.
-        """
-        growing = self.growing(model, shape, contended)
-        return growing.up_to(len(growing.every))
-
     def sent(self, model: str, shape: Shape, contended: frozenset[str]) -> LevelTraffic:
-        """What `curve` says at the whole bandwidth. One query serves all `contended`.
+        """What an iteration sends at the whole bandwidth. One query serves all `contended`.
 
         Raises:
             BackendError: the backend cannot answer, or tells no traffic.
@@ -237,25 +183,22 @@ class Curves:
         system = query(self._workload(model), dims, self._fabric).system
         return Traffic(dims, system.all_reduce, first.bytes_per_dimension)
 
-    def growing(self, model: str, shape: Shape, contended: frozenset[str]) -> GrowingCurve:
-        """The same curve, whose points are asked when they are first needed.
+    def curve(self, model: str, shape: Shape, contended: frozenset[str]) -> Curve:
+        """The curve of a model on a shape, over the share of the levels named `contended`.
 
         Raises:
             BackendError: the backend cannot answer, or tells no traffic.
         """
         key = (model, shape, contended)
         if key not in self._known:
-            self._known[key] = self._grown(*key)
+            sent = self.sent(*key)
+            dims, first = self._first(model, shape)
+            crossed = _crossed(dims, contended)
+            sends = any(sent.traffic.bytes_per_dimension[index] for index in crossed)
+            shares = self._shares if sends else (1.0,)
+            ask = partial(self._point, *key)
+            self._known[key] = Curve(shares, ask, sent.traffic, sent.compute_s, first.source)
         return self._known[key]
-
-    def _grown(self, model: str, shape: Shape, contended: frozenset[str]) -> GrowingCurve:
-        sent = self.sent(model, shape, contended)
-        dims, first = self._first(model, shape)
-        crossed = _crossed(dims, contended)
-        sends = any(sent.traffic.bytes_per_dimension[index] for index in crossed)
-        every = self._shares if sends else (1.0,)
-        ask = partial(self._point, model, shape, contended)
-        return GrowingCurve(every, ask, sent.traffic, sent.compute_s, first.source)
 
     def _point(
         self, model: str, shape: Shape, contended: frozenset[str], share: float

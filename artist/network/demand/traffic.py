@@ -44,14 +44,14 @@ from artist.cluster.tree import ClusterTree, units_holding
 from artist.errors import ConfigError
 from artist.estimates.query import Dimension
 
-Positions = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
 
 
 class Sending(NamedTuple):
     """Positions that send, the positions that receive, and which part of B each message is."""
 
-    sources: Positions
-    targets: Positions
+    sources: Ints
+    targets: Ints
     part: float
 
 
@@ -87,11 +87,7 @@ def _trees(nodes: int) -> Iterator[Sending]:
         yield Sending(parents, children, part)
 
 
-Ints = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class SentBytes:
+class SentBytes(NamedTuple):
     """What the GPUs of a job in one unit send to those in another, in one iteration."""
 
     source: int

@@ -23,7 +23,6 @@ from artist.network.models.patterns import (
     SharedLink,
     Step,
 )
-from artist.units import GIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,32 +64,25 @@ def ways(
     Raises:
         ConfigError: as `Traffic.spans`.
     """
-    stated = [
-        index
-        for index, level in enumerate(fabric.levels)
-        if level.uplink is not None and index >= innermost_level
-    ]
-    if not stated:
+    levels = [level for level in fabric.uplink_levels if level >= innermost_level]
+    if not levels:
         return ()
-    innermost = stated[0]
     return tuple(
-        Way(
-            _links(tree, fabric, stated, sent.source, sent.target),
-            sent.volume_bytes,
-            sent.connections,
+        Way(_links(tree, fabric, levels, source, target), volume_bytes, connections)
+        for source, target, volume_bytes, connections in sent_between(
+            tree, placement, traffic, levels[0]
         )
-        for sent in sent_between(tree, placement, traffic, innermost)
     )
 
 
 def _links(
-    tree: ClusterTree, fabric: Fabric, stated: Sequence[int], source: int, target: int
+    tree: ClusterTree, fabric: Fabric, levels: Sequence[int], source: int, target: int
 ) -> tuple[Link, ...]:
     up: list[Link] = []
     down: list[Link] = []
-    for level in stated:
-        here = tree.ancestor(stated[0], source, level)
-        there = tree.ancestor(stated[0], target, level)
+    for level in levels:
+        here = tree.ancestor(levels[0], source, level)
+        there = tree.ancestor(levels[0], target, level)
         if here == there:
             break
         up.append(both_directions(tree, fabric, level, here)[0])
@@ -139,7 +131,7 @@ def contention(
 def shared_link(link: Link, eta: float, fair_queued: frozenset[str]) -> SharedLink:
     """A link as models of contention know it; arguments as in `contention`."""
     used = efficiency(link.level, link.eta, eta, fair_queued)
-    return SharedLink(link.capacity_gib_per_s * GIB, link.level in fair_queued, used)
+    return SharedLink(link.bytes_per_s, link.level in fair_queued, used)
 
 
 def efficiency(level: str, stated: float | None, eta: float, fair_queued: frozenset[str]) -> float:

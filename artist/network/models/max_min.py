@@ -13,13 +13,12 @@ So neither the order nor the numbering of flows and links changes a bit of the r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from artist.errors import ConfigError, InvariantError
+from artist.errors import InvariantError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -44,32 +43,6 @@ class Network:
     weights: Floats
     """Shape (F,): above 0. n connections that are alike are one flow of weight n."""
 
-    @classmethod
-    def of(
-        cls,
-        capacities: Sequence[float] | Floats,
-        paths: Sequence[Sequence[int]],
-        caps: Sequence[float] | Floats | None = None,
-        weights: Sequence[float] | Floats | None = None,
-    ) -> Network:
-        """A network from one sequence of links per flow.
-
-        Raises:
-            ConfigError: a number is out of range, or a flow has neither a cap nor a link.
-        """
-        lengths = np.fromiter((len(path) for path in paths), np.int64, len(paths))
-        first = np.concatenate(([0], np.cumsum(lengths)))
-        links = np.fromiter((link for path in paths for link in path), np.int64, int(first[-1]))
-        network = cls(
-            np.asarray(capacities, dtype=np.float64),
-            links,
-            first,
-            np.full(len(paths), np.inf) if caps is None else np.asarray(caps, dtype=np.float64),
-            np.ones(len(paths)) if weights is None else np.asarray(weights, dtype=np.float64),
-        )
-        network.check()
-        return network
-
     @property
     def flows(self) -> int:
         """Number of flows."""
@@ -79,67 +52,6 @@ class Network:
     def flow_of_entry(self) -> Ints:
         """The flow of each element of `links`."""
         return np.repeat(np.arange(self.flows), np.diff(self.first))
-
-    def check(self) -> None:
-        """Check every number.
-
-        Raises:
-            ConfigError: names the first number that is out of range.
-        """
-        _need(self.capacities, self.capacities > 0, "capacity of link", "a number above 0")
-        _need(self.weights, self.weights > 0, "weight of flow", "a number above 0")
-        _need(self.caps, self.caps >= 0, "cap of flow", "a number of at least 0", endless=True)
-        known = (self.links >= 0) & (self.links < len(self.capacities))
-        if not known.all():
-            flow, link = self.flow_of_entry[~known][0], self.links[~known][0]
-            raise ConfigError(
-                f"flow {flow}: crosses link {link}, expected 0 to {len(self.capacities) - 1}"
-            )
-        endless = np.isinf(self.caps) & (np.diff(self.first) == 0)
-        if endless.any():
-            raise ConfigError(
-                f"flow {int(np.argmax(endless))}: has neither a cap nor a link; give it one"
-            )
-
-    def with_efficiency(self, jobs: Ints, eta: float | Floats) -> Network:
-        """The network with the capacity of shared links times `eta`.
-
-        A link is shared if flows of two jobs cross it; `jobs` (F,) holds the job of each flow.
-        `eta` is the efficiency of all shared links, or of each link (L,), above 0 and at most 1.
-
-        Raises:
-            ConfigError: an `eta` is out of range.
-        """
-        each = np.broadcast_to(np.asarray(eta, dtype=np.float64), self.capacities.shape)
-        check_eta(each)
-        shared = shared_links(self, jobs)
-        capacities = np.where(shared, self.capacities * each, self.capacities)
-        return Network(capacities, self.links, self.first, self.caps, self.weights)
-
-
-def check_eta(eta: float | Floats) -> None:
-    """Check the efficiency of shared links.
-
-    Raises:
-        ConfigError: it is not above 0 and at most 1.
-    """
-    each = np.atleast_1d(np.asarray(eta, dtype=np.float64))
-    good = (each > 0) & (each <= 1)
-    if not good.all():
-        raise ConfigError(
-            f"eta {each[~good][0]:g}: the efficiency of a shared link is above 0 and at most 1"
-        )
-
-
-def shared_links(network: Network, jobs: Ints) -> npt.NDArray[np.bool_]:
-    """Shape (L,): whether flows of at least two jobs cross a link; `jobs` (F,) as above."""
-    count = len(network.capacities)
-    owners = jobs[network.flow_of_entry]
-    least = np.full(count, np.iinfo(np.int64).max)
-    most = np.full(count, -1)
-    np.minimum.at(least, network.links, owners)
-    np.maximum.at(most, network.links, owners)
-    return least < most
 
 
 def max_min(network: Network) -> Floats:
@@ -218,12 +130,3 @@ class _Filling:
     def _take(self, links: Ints, rates: Floats) -> None:
         order = np.argsort(rates, kind="stable")
         self._left -= np.bincount(links[order], rates[order], len(self._left))
-
-
-def _need(
-    numbers: Floats, good: npt.NDArray[np.bool_], what: str, expected: str, endless: bool = False
-) -> None:
-    bad = ~good if endless else ~(good & np.isfinite(numbers))
-    if bad.any():
-        index = int(np.argmax(bad))
-        raise ConfigError(f"{what} {index}: {numbers[index]:g}, expected {expected}")

@@ -87,8 +87,11 @@ def _of_component(contention: Contention, two_bottleneck_weight: float) -> tuple
         return (Slowed(alone, alone),)
     form = canonical(contention)
     jobs = [sending_job(form.contention, index) for index in range(len(form.order))]
-    periods_of = chain_s if len(jobs) <= MOST_TOGETHER else _each_among_others
-    periods_s = periods_of(form.contention.links, jobs, two_bottleneck_weight).tolist()
+    links = form.contention.links
+    if len(jobs) <= MOST_TOGETHER:
+        periods_s = Chain(links, jobs, two_bottleneck_weight).periods_s(jobs).tolist()
+    else:
+        periods_s = _each_among_others(links, jobs, two_bottleneck_weight)
     return form.in_place(
         [
             Slowed(max(period_s, job.alone_s), job.alone_s)
@@ -192,15 +195,6 @@ def _stationary(rates: Floats) -> Floats:
     return chances
 
 
-def chain_s(
-    links: tuple[SharedLink, ...],
-    jobs: Sequence[SendingJob],
-    two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT,
-) -> Floats:
-    """Iterations of few jobs in seconds, from the chain of all."""
-    return Chain(links, jobs, two_bottleneck_weight).periods_s(jobs)
-
-
 class Chain:
     """The chain of few jobs. Their speeds depend on flows alone, so one `Chain` serves any times.
 
@@ -223,12 +217,8 @@ class Chain:
         return _periods_s([jobs], self._speeds)[0]
 
 
-def _chains_s(every: Sequence[_Sharers], two_bottleneck_weight: float) -> list[Floats]:
-    """Iterations of the jobs of several chains that know nothing of each other."""
-    return _periods_s([x.jobs for x in every], _speeds(every, two_bottleneck_weight))
-
-
 def _periods_s(every: Sequence[Sequence[SendingJob]], speeds: Sequence[Floats]) -> list[Floats]:
+    """Iterations of the jobs of several chains that know nothing of each other."""
     periods: list[Floats] = [np.empty(0)] * len(every)
     for count in {len(jobs) for jobs in every}:
         alike = [index for index, jobs in enumerate(every) if len(jobs) == count]
@@ -241,7 +231,7 @@ def _periods_s(every: Sequence[Sequence[SendingJob]], speeds: Sequence[Floats]) 
 
 def _each_among_others(
     links: tuple[SharedLink, ...], jobs: Sequence[SendingJob], two_bottleneck_weight: float
-) -> Floats:
+) -> list[float]:
     """Iterations of many jobs, each from the chain of its crowd."""
     crowds = Crowds(links, jobs, two_bottleneck_weight)
     periods_s = [job.alone_s for job in jobs]
@@ -250,7 +240,7 @@ def _each_among_others(
         periods_s = crowds.periods_s(before_s, range(len(jobs)))
         if np.allclose(periods_s, before_s, rtol=CONVERGED, atol=0):
             break
-    return np.array(periods_s)
+    return periods_s
 
 
 class Crowds:
@@ -280,15 +270,17 @@ class Crowds:
         for first in range(0, len(asked), SIDE_BY_SIDE):
             batch = asked[first : first + SIDE_BY_SIDE]
             chains_s = self._chains_s([self._crowd(index, sends, mean_rates) for index in batch])
-            for index, chain_s in zip(batch, chains_s, strict=True):
-                periods_s[index] = _half_step(before_s[index], chain_s)
+            for index, period_s in zip(batch, chains_s, strict=True):
+                periods_s[index] = _half_step(before_s[index], period_s)
         return periods_s
 
     def _chains_s(self, crowds: Sequence[_Sharers]) -> list[float]:
         # Equal jobs in equal crowds need one chain.
         keys = [_key(crowd) for crowd in crowds]
         different = dict(zip(keys, crowds, strict=True))
-        periods = _chains_s(list(different.values()), self._two_bottleneck_weight)
+        asked = list(different.values())
+        speeds = _speeds(asked, self._two_bottleneck_weight)
+        periods = _periods_s([crowd.jobs for crowd in asked], speeds)
         known = {key: float(period[0]) for key, period in zip(different, periods, strict=True)}
         return [known[key] for key in keys]
 

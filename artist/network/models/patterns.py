@@ -21,8 +21,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from artist.errors import ConfigError
-
 
 @dataclass(frozen=True, slots=True)
 class SharedLink:
@@ -37,13 +35,6 @@ class SharedLink:
     eta: float = 1.0
     """Share of the capacity that is used while jobs queue for each other (`queues`)."""
 
-    def __post_init__(self) -> None:
-        _need("capacity_bytes_per_s", self.capacity_bytes_per_s, above=0)
-        if not 0 < self.eta <= 1:
-            raise ConfigError(
-                f"eta {self.eta:g}: the efficiency of a shared link is above 0 and at most 1"
-            )
-
 
 @dataclass(frozen=True, slots=True)
 class Flow:
@@ -57,10 +48,6 @@ class Flow:
     cap_bytes_per_s: float
     weight: float = 1.0
 
-    def __post_init__(self) -> None:
-        _need("cap_bytes_per_s", self.cap_bytes_per_s, above=0)
-        _need("weight", self.weight, above=0)
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -69,11 +56,6 @@ class Step:
     down_s: float
     volumes_bytes: tuple[float, ...]
 
-    def __post_init__(self) -> None:
-        _need("down_s", self.down_s)
-        for volume in self.volumes_bytes:
-            _need("volumes_bytes", volume)
-
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
@@ -81,16 +63,6 @@ class Pattern:
 
     flows: tuple[Flow, ...]
     steps: tuple[Step, ...]
-
-    def __post_init__(self) -> None:
-        for step in self.steps:
-            if len(step.volumes_bytes) != len(self.flows):
-                raise ConfigError(
-                    f"a step has {len(step.volumes_bytes)} volumes for {len(self.flows)} flows; "
-                    "give one per flow"
-                )
-        if not any(step.down_s or any(step.volumes_bytes) for step in self.steps):
-            raise ConfigError("an iteration takes no time; give it a Down time or a volume")
 
     @classmethod
     def simple(cls, down_s: float, volume_bytes: float, *flows: Flow) -> Pattern:
@@ -130,12 +102,6 @@ class Member:
     # Not in the text that names random numbers, so that those of other contentions stay.
     turn: InTurn | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.offset_s):
-            raise ConfigError(f"offset_s {self.offset_s}: expected a finite number")
-        for factor in self.down_factors:
-            _need("down_factors", factor)
-
 
 @dataclass(frozen=True, slots=True)
 class Contention:
@@ -144,26 +110,9 @@ class Contention:
     links: tuple[SharedLink, ...]
     members: tuple[Member, ...]
 
-    def __post_init__(self) -> None:
-        for index, member in enumerate(self.members):
-            for flow in member.pattern.flows:
-                if any(not 0 <= link < len(self.links) for link in flow.links):
-                    raise ConfigError(
-                        f"job {index}: a flow crosses links {flow.links}, expected numbers from 0 "
-                        f"to {len(self.links) - 1}"
-                    )
-
     def alone(self, index: int) -> Contention:
         """The same links with one of the jobs. It starts its iteration at 0, unstretched."""
         return Contention(self.links, (Member(self.members[index].pattern),))
-
-
-def _need(name: str, value: float, above: float | None = None) -> None:
-    good = value >= 0 if above is None else value > above
-    if not good or not math.isfinite(value):
-        raise ConfigError(
-            f"{name} {value}: expected a finite number {'above' if above is not None else 'from'} 0"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,12 +77,10 @@ class PhaseModel:
         self._most_kept = most_kept
         self._kept: dict[str, tuple[Slowed, ...]] = {}
         """By the digest of a contention's canonical form. The last one was used last."""
-        self.asked = 0
         self.simulated = 0
 
     def __call__(self, contention: Contention) -> tuple[Slowed, ...]:
         """Iterations of the jobs, settled, from their offsets on."""
-        self.asked += 1
         return by_component(quantised(contention, self._settings.phases), self._of_component)
 
     def _of_component(self, contention: Contention) -> tuple[Slowed, ...]:

@@ -101,18 +101,15 @@ def _entries(starts: Ints, lengths: Ints, flows: Ints) -> Ints:
     return entries
 
 
-def rates_in_states(these: FlowsOfJobs, up: Bools, two_bottleneck_weight: float = 1.0) -> Floats:
-    """Rates, shape (states, flows), bytes per second; 0 for flows of jobs that are not Up.
-
-    `up` has shape (states, jobs). `two_bottleneck_weight` as in `SendingFlows`.
-    """
-    return rates_of_several([(these, up)], two_bottleneck_weight)[0]
-
-
 def rates_of_several(
     asked: Sequence[tuple[FlowsOfJobs, Bools]], two_bottleneck_weight: float = 1.0
 ) -> list[Floats]:
-    """Rates of several networks that have nothing to do with each other, as `rates_in_states`."""
+    """Rates in all states of several networks that have nothing to do with each other.
+
+    Who is Up in each state has shape (states, jobs). Rates have shape (states, flows), in bytes per
+    second, and are 0 for flows of jobs that are not Up. `two_bottleneck_weight` as in
+    `SendingFlows`.
+    """
     copies = [_Copies(these, up) for these, up in asked]
     sent = _sent([one.network for one in copies])
     if two_bottleneck_weight != 1.0:

@@ -4,15 +4,16 @@ Asked again are the jobs within one shared uplink of a change, then those within
 whose iteration moved by more than `MOVED`, and so on. A job whose iteration would move by less
 keeps its rate. So a change costs what it changes, whatever the size of the cluster.
 
-A model of contention (`ContentionSolver`) gives shares, and curves turn them into iterations
-(`sharing`). A job that shares no link that binds runs as if it were alone, to the byte.
+A model of contention (`solvers`) gives shares, and curves turn them into iterations (`co_located`).
+A job that shares no link that binds runs as in isolation, to the byte.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from pydantic import Field
 
@@ -20,24 +21,19 @@ from artist.cluster.placement import Placement
 from artist.contract import JobView, Options, Rate, Uplink
 from artist.errors import ConfigError
 from artist.io.documents import validate
-from artist.network.demand.curves import Curves
 from artist.network.models.patterns import ETA
-from artist.network.models.phase import FLUID, MOST_JOBS, PhaseModel, PhaseSettings
+from artist.network.models.phase import FLUID, PhaseModel, PhaseSettings
 from artist.network.models.turns import JITTER
 from artist.network.rates.expected import ExpectedLinks
-from artist.network.rates.mean_of_run import MEAN, Mean
 from artist.network.rates.network_of_run import NetworkOfRun
-from artist.network.rates.phases_of_run import Phases
 from artist.network.rates.placed_job import PlacedJob
+from artist.network.rates.solvers import MEAN, Mean, Phases
 from artist.network.rates.uplinks import Uplinks
 from artist.units import Tick
 from artist.workload.job import Job
 
 # Far below the errors of all models, which are a few percent (docs/contention.md).
 MOVED = 1e-3
-
-Shares = Mapping[int, float]
-"""By handle: what a job gets of the bandwidth."""
 
 
 class ContentionOptions(Options):
@@ -59,30 +55,17 @@ class ContentionOptions(Options):
     )
 
 
-class ContentionSolver(Protocol):
-    """A model of contention, as runs ask it."""
-
-    most_jobs: int
-    """Joined jobs that it can answer about; more are left to `mean`."""
-    name: str
-
-    def shares(
-        self, jobs: Sequence[PlacedJob], running: Mapping[int, JobView], now: Tick
-    ) -> Shares:
-        """Shares of jobs that are joined by binding uplinks, all of them, by ascending handle."""
-        ...
-
-
 class ContendedRates:
-    """A rate function. `solver` answers about few joined jobs, `mean` about many."""
+    """A rate function. `phases`, if given, answers about few joined jobs; else `mean` does."""
 
     def __init__(
-        self, network: NetworkOfRun, uplinks: Uplinks, solver: ContentionSolver, crowds: Mean
+        self, network: NetworkOfRun, uplinks: Uplinks, phases: Phases | None = None
     ) -> None:
         self._alone, self._turns = network.alone, network.turns
-        self._uplinks, self._solver, self._crowds = uplinks, solver, crowds
+        self._uplinks, self._crowds = uplinks, Mean(uplinks)
+        self._solver = phases or self._crowds
         self._placed: dict[int, PlacedJob] = {}
-        self.links = ExpectedLinks(uplinks, self._placed, self._alone.alone, solver is not crowds)
+        self.links = ExpectedLinks(uplinks, self._placed, self._alone.alone, phases is not None)
         """Answers about jobs that are not there yet."""
 
     @property
@@ -142,7 +125,7 @@ class ContendedRates:
         left = set(affected)
         while left:
             first = min(left)
-            joined = self._joined(first)
+            joined = self._uplinks.joined([first], self._placed, self._solver.most_jobs)
             if len(joined) == 1 and not self._uplinks.bound(self._placed[first]):
                 left.discard(first)
                 self._turns.ends(first, now)
@@ -161,16 +144,7 @@ class ContendedRates:
                 left -= several
         return others
 
-    def _joined(self, handle: int) -> list[int]:
-        """Handles of all jobs that are joined to one; one more than the solver can, at least."""
-        joined, front = {handle}, [handle]
-        while front and len(joined) <= self._solver.most_jobs:
-            sharers = self._uplinks.sharers(self._placed[front.pop()]) - joined
-            joined |= sharers
-            front += sorted(sharers)
-        return sorted(joined)
-
-    def _spread(self, first: Sequence[int], shares: Shares, name: str) -> list[int]:
+    def _spread(self, first: Sequence[int], shares: Mapping[int, float], name: str) -> list[int]:
         """Apply answers about joined jobs from some of them on, as far as iterations move."""
         others: list[int] = []
         reached, front = set(first), list(first)
@@ -239,19 +213,8 @@ class ContendedRates:
 
 def mean_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> ContendedRates:
     """`mean`: random phases."""
-    uplinks = _uplinks(MEAN, argument, options, network)
-    mean = Mean(uplinks)
-    return ContendedRates(network, uplinks, mean, mean)
-
-
-def phase_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> ContendedRates:
-    """`phase`: event simulation as packets share links."""
-    return _simulated("phase", PhaseSettings(seed=network.seed), argument, options, network)
-
-
-def fluid_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> ContendedRates:
-    """`fluid`: event simulation with exact max-min shares."""
-    return _simulated("fluid", FLUID, argument, options, network)
+    chosen = _options(MEAN, argument, options)
+    return ContendedRates(network, _uplinks(MEAN, chosen, network))
 
 
 def _simulated(
@@ -261,23 +224,26 @@ def _simulated(
     options: Mapping[str, Any],
     network: NetworkOfRun,
 ) -> ContendedRates:
-    uplinks = _uplinks(name, argument, options, network)
-    given = _options(name, options)
-    model = PhaseModel(replace(settings, jitter=given.jitter, seed=network.seed))
-    solver = Phases(name, model, MOST_JOBS, uplinks, given.eta, network.turns)
-    return ContendedRates(network, uplinks, solver, Mean(uplinks))
+    chosen = _options(name, argument, options)
+    uplinks = _uplinks(name, chosen, network)
+    model = PhaseModel(replace(settings, jitter=chosen.jitter, seed=network.seed))
+    return ContendedRates(network, uplinks, Phases(name, model, uplinks, network.turns))
 
 
-def _uplinks(
-    name: str, argument: str, options: Mapping[str, Any], network: NetworkOfRun
-) -> Uplinks:
+phase_rates = partial(_simulated, "phase", PhaseSettings())
+"""`phase`: event simulation as packets share links."""
+
+fluid_rates = partial(_simulated, "fluid", FLUID)
+"""`fluid`: event simulation with exact max-min shares."""
+
+
+def _options(name: str, argument: str, options: Mapping[str, Any]) -> ContentionOptions:
     if argument:
         raise ConfigError(f"contention {name}:{argument}: {name} takes no argument; write {name}")
-    eta = _options(name, options).eta
-    curves: Curves = network.curves(f"contention {name}")
-    network.check_uplinks(name)
-    return Uplinks(network, curves, eta)
-
-
-def _options(name: str, options: Mapping[str, Any]) -> ContentionOptions:
     return validate(options, ContentionOptions, f"contention {name}")
+
+
+def _uplinks(name: str, chosen: ContentionOptions, network: NetworkOfRun) -> Uplinks:
+    curves = network.curves(f"contention {name}")
+    network.check_uplinks(name)
+    return Uplinks(network, curves, chosen.eta)

@@ -5,7 +5,7 @@ What a job loses counts from its iteration without others on the same links. So 
 its own uplinks is not slowed by other jobs, and a lone job never loses anything.
 
 Up to `MOST_TOGETHER` joined jobs have one chain. Among more, only the job and its sharers are asked
-once, while all others keep their shares: one round of the fixed point of `mean_of_run`.
+once, while all others keep their shares: one round of the fixed point of `solvers`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 from artist.cluster.placement import Placement
 from artist.contract import LinkPattern, Moves, Rate, Slowdowns, Uplink
-from artist.network.rates.mean_of_run import Mean
 from artist.network.rates.placed_job import PlacedJob
+from artist.network.rates.solvers import Mean
 from artist.network.rates.uplinks import Uplinks
 from artist.workload.job import Job
 
@@ -120,13 +120,9 @@ def _shares(
 ) -> Mapping[int, float]:
     """Shares of some jobs that all share an uplink with one of them."""
     mean = Mean(uplinks)
-    joined, front = set(sharers), list(sharers)
-    while front and len(joined) <= mean.most_jobs:
-        others = uplinks.sharers(jobs[front.pop()]) - joined
-        joined |= others
-        front += sorted(others)
+    joined = uplinks.joined(sharers, jobs, mean.most_jobs)
     if len(joined) <= mean.most_jobs:
-        return mean.shares([jobs[handle] for handle in sorted(joined)], {}, 0)
+        return mean.shares([jobs[handle] for handle in joined], {}, 0)
     shares: dict[int, float] = {}
 
     def neighbours(placed: PlacedJob) -> list[PlacedJob]:

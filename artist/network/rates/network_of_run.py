@@ -96,8 +96,7 @@ class NetworkOfRun:
         Raises:
             ConfigError: no level has an uplink.
         """
-        levels = self.fabric.levels
-        if all(level.uplink is None for level in levels):
+        if not self.fabric.uplink_levels:
             raise ConfigError(
                 f"contention {model}: fabric {self.fabric.name!r} states no uplink, so jobs share "
                 "no link; describe one (uplink), or take --contention none"

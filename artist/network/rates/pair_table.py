@@ -64,8 +64,7 @@ class PairRates(PatternsUnknown):
 
     def __init__(self, network: NetworkOfRun, table: PairTable) -> None:
         self._tree, self._alone, self._table = network.tree, network.alone, table
-        levels = network.fabric.levels
-        self._stated = [index for index, level in enumerate(levels) if level.uplink is not None]
+        self._stated = network.fabric.uplink_levels
         self._crossed: dict[int, dict[Uplink, int]] = {}
         self._models: dict[int, str] = {}
         self._jobs: dict[Uplink, dict[int, None]] = {}
@@ -156,10 +155,9 @@ class PairRates(PatternsUnknown):
         return affected
 
     def _rate(self, handle: int) -> Rate:
-        beside = {other for uplink in self._crossed[handle] for other in self._jobs[uplink]}
-        models = sorted({self._models[other] for other in beside - {handle}})
-        slowdowns = [self._table.slowdown(self._models[handle], model) for model in models]
-        slowdown, alone = max(slowdowns, default=1.0), self._lone[handle]
+        others = {other for uplink in self._crossed[handle] for other in self._jobs[uplink]}
+        models = [self._models[other] for other in others - {handle}]
+        slowdown, alone = self._most(self._models[handle], models), self._lone[handle]
         if slowdown == 1.0:
             return alone
         return alone._replace(

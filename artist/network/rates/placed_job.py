@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from artist.cluster.links import Link
 from artist.cluster.placement import Placement
 from artist.contract import Rate, Turn, Uplink
+from artist.network.co_located import CurvedJob
 from artist.network.demand.ways import Way
 from artist.network.models.patterns import Flow
-from artist.network.sharing import CurvedJob
 from artist.units import Tick
 from artist.workload.job import Job
 

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from artist.cluster.links import Link, both_directions
 from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import shape
 from artist.cluster.tree import ClusterTree
 from artist.contract import LinkPattern, Uplink, UpPhase
+from artist.network.co_located import SLOWED, CurvedJob, seen_by_models
 from artist.network.demand.curves import Curves, LevelTraffic
 from artist.network.demand.ways import (
     Way,
@@ -34,7 +35,6 @@ from artist.network.models.mean import sending_job
 from artist.network.models.patterns import Flow, SharedLink
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.placed_job import LoneJob, LookedUpTraffic, PlacedJob
-from artist.network.sharing import SLOWED, CurvedJob, seen_by_models
 from artist.units import GIB
 
 MOST_LOOKED = 4096
@@ -47,13 +47,11 @@ class Uplinks:
     def __init__(self, network: NetworkOfRun, curves: Curves, eta: float) -> None:
         self._tree, self._fabric, self._curves = network.tree, network.fabric, curves
         self.eta = eta
-        levels = network.fabric.levels
-        self._level = {level.name: index for index, level in enumerate(levels)}
-        self.stated = [index for index, level in enumerate(levels) if level.uplink is not None]
+        self._uplink_levels = network.fabric.uplink_levels
+        names = network.fabric.level_names
+        self._level = {name: index for index, name in enumerate(names)}
         # Out of a machine lead its network cards. They serve connections in turn (`queues`).
-        self.fair_queued = frozenset(
-            level.name for level in levels[: network.tree.machine + 1] if level.uplink is not None
-        )
+        self.fair_queued = frozenset(names[: network.tree.machine + 1])
         self._capacities: dict[Uplink, float] = {}
         self._jobs: dict[Uplink, dict[int, PlacedJob]] = {}
         self._busy: dict[Uplink, float] = {}
@@ -119,7 +117,7 @@ class Uplinks:
 
     def crossed(self, placement: Placement) -> dict[Uplink, int]:
         """The uplinks that a placement crosses, and its GPUs in the largest part."""
-        return crossed(self._tree, self.stated, placement)
+        return crossed(self._tree, self._uplink_levels, placement)
 
     def changed(self, touched: Iterable[Uplink]) -> set[int]:
         """Look again at uplinks that jobs have entered or left: handles of all affected jobs."""
@@ -152,11 +150,23 @@ class Uplinks:
             if self._sends(other, uplink)
         }
 
+    def joined(
+        self, handles: Iterable[int], placed: Mapping[int, PlacedJob], most: int
+    ) -> list[int]:
+        """Handles of all jobs that are joined to some; more than `most`, maybe not all of them."""
+        joined = set(handles)
+        front = sorted(joined)
+        while front and len(joined) <= most:
+            sharers = self.sharers(placed[front.pop()]) - joined
+            joined |= sharers
+            front += sorted(sharers)
+        return sorted(joined)
+
     def curved(self, placed: PlacedJob) -> CurvedJob:
         """The job for a model of contention, looked at from its innermost uplink that binds."""
         level = min(self.bound(placed))[0]
         if level not in placed.curved:
-            curve = self._curves.growing(
+            curve = self._curves.curve(
                 placed.job.model, shape(self._tree, placed.placement), self._outer(level)
             )
             of_job = self._traffic_at(placed, level).ways
@@ -188,10 +198,10 @@ class Uplinks:
         if filled is None:
             return LinkPattern(placed.alone.iteration_s, up)
         shape_ = shape(self._tree, placed.placement)
-        curve = self._curves.growing(placed.job.model, shape_, self._outer(filled[0]))
+        curve = self._curves.curve(placed.job.model, shape_, self._outer(filled[0]))
         curved = CurvedJob((), curve, placed.job.compute_s)
         # Beyond the smallest share nothing becomes longer.
-        share = max(1.0 / tightest, min(curve.every))
+        share = max(1.0 / tightest, curve.shares[-1])
         longer_s = curved.iteration_s(share) - curved.iteration_s(1.0)
         slower = {
             uplink: UpPhase(x.up_s + longer_s, *(y * x.up_s / (x.up_s + longer_s) for y in x[1:]))
@@ -245,7 +255,7 @@ class Uplinks:
         """Bytes per second in one direction."""
         if uplink not in self._capacities:
             up, _ = both_directions(self._tree, self._fabric, *uplink)
-            self._capacities[uplink] = up.capacity_gib_per_s * GIB
+            self._capacities[uplink] = up.bytes_per_s
         return self._capacities[uplink]
 
     def _efficiency(self, level: int) -> float:
@@ -321,7 +331,7 @@ def _lone(curved: CurvedJob) -> LoneJob:
     """The flows of a job, each at the rate at which all end together."""
     seen = seen_by_models(curved, 1.0)
     sent = bytes_on_links(seen.ways)
-    if all(x <= link.capacity_gib_per_s * GIB * seen.busy_s for link, x in sent.items()):
+    if all(x <= link.bytes_per_s * seen.busy_s for link, x in sent.items()):
         busy_s = seen.busy_s
     else:
         busy_s = sending_job(contention([seen]), 0).busy_s

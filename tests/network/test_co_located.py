@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import pytest
+from contentions import curve
 from support import on
 
 from artist.cluster.fabric import Fabric, load_fabric
 from artist.cluster.links import Link
 from artist.cluster.placement_shape import shape
-from artist.network.demand.curves import Curve, Curves
-from artist.network.demand.traffic import Traffic
+from artist.network.co_located import CurvedJob, shared
+from artist.network.demand.curves import Curves
 from artist.network.demand.ways import Way, ways
 from artist.network.models.canonical import Model
 from artist.network.models.mean import mean
 from artist.network.models.phase import PhaseModel, fluid
-from artist.network.sharing import CurvedJob, shared
 from artist.run import open_backend
 from artist.workload.models import workload
 
 GIB = 2**30
 LINK = Link("rack", 0, "up", 1.0)
-NOTHING = Traffic((), (), ())
 
 
 def job(comm: tuple[float, ...], busy: tuple[float, ...], volume_gib: float) -> CurvedJob:
     """A second of computation per iteration; points at shares 1, 1/2 and 1/4."""
-    curve = Curve((1.0, 0.5, 0.25), comm, busy, NOTHING, 1.0, "hand")
-    return CurvedJob((Way((LINK,), volume_gib * GIB, 1.0),), curve, 1.0)
+    of_job = curve((1.0, 0.5, 0.25), comm, busy)
+    return CurvedJob((Way((LINK,), volume_gib * GIB, 1.0),), of_job, 1.0)
 
 
 def test_without_overlap_the_first_round_is_the_answer() -> None:
@@ -84,7 +83,7 @@ def test_a_job_that_overfills_its_own_uplink_is_slower_even_alone(model: Model) 
     (alone,) = shared([heavy], model)
     assert alone.own_share == alone.share == pytest.approx(0.5)
     assert alone.iteration_s == alone.alone_s == pytest.approx(3.0)
-    # CoLocation a job elsewhere it is as alone. CoLocation an equal one it needs as long again.
+    # A job elsewhere costs it nothing. Next to an equal one it needs as long again.
     apart = CurvedJob((Way((Link("rack", 1, "up", 1.0),), GIB, 1.0),), heavy.curve, 1.0)
     assert shared([heavy, apart], model) == (alone, shared([apart], model)[0])
     for answer in shared([heavy, heavy], model):
@@ -110,8 +109,8 @@ def test_two_real_jobs_on_one_uplink(model: Model) -> None:
     jobs = []
     for first in (0, 1):
         placement = on({first: 8, first + 2: 8})
-        curve = curves.curve("vgg11", shape(tree, placement), frozenset({"network"}))
-        jobs.append(CurvedJob(ways(tree, fabric, placement, curve.traffic), curve, 0.05))
+        asked = curves.curve("vgg11", shape(tree, placement), frozenset({"network"}))
+        jobs.append(CurvedJob(ways(tree, fabric, placement, asked.traffic), asked, 0.05))
     answers = shared(jobs, model)
     for curved, answer in zip(jobs, answers, strict=True):
         assert answer.alone_s == curved.iteration_s(1.0)

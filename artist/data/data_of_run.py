@@ -14,7 +14,7 @@ from artist.contract import Policy, RateFunction
 from artist.data.catalogue import load_catalogue
 from artist.data.gate import DataGate, DataOptions
 from artist.data.remote_reads import RemoteReads
-from artist.data.store import Homes, Store
+from artist.data.store import Store
 from artist.data.wide_area import Copies
 from artist.errors import ConfigError, TraceError, did_you_mean, shortened
 from artist.io.documents import validate
@@ -28,8 +28,6 @@ class Data:
 
     options: DataOptions
     store: Store
-    region_level: int
-    homes: Homes
     capacity: Fraction | None
     """Of a region's link to the others each way, bytes per second; None if nothing crosses it."""
 
@@ -39,14 +37,14 @@ class Data:
         if self.options.remote == "refuse" and self.options.replicate == "on-demand":
             assert self.capacity is not None
             copies = Copies(self.capacity)
-        return DataGate(policy, self.options, self.store, copies, self.region_level, self.homes)
+        return DataGate(policy, self.options, self.store, copies)
 
-    def rates(self, inside: RateFunction, tree: ClusterTree) -> RateFunction:
+    def rates(self, inside: RateFunction) -> RateFunction:
         """The rate function of the run: reads from other regions slow jobs if they may be there."""
         if self.options.remote == "refuse":
             return inside
         assert self.capacity is not None
-        return RemoteReads(inside, tree, self.region_level, self.store, self.capacity)
+        return RemoteReads(inside, self.store, self.capacity)
 
 
 def open_data(
@@ -69,7 +67,7 @@ def open_data(
             "(artist list clusters)"
         )
     level = tree.level_names.index(cluster.file.levels[0])
-    store = Store(load_catalogue(Path(file), cluster))
+    catalogue = load_catalogue(Path(file), cluster)
     copies = chosen.replicate == "on-demand"
     moves = chosen.remote == "slow" or copies
     wide = cluster.file.wide_area
@@ -78,13 +76,13 @@ def open_data(
             f"data {shortened(file)}: cluster {cluster.file.name!r} states no wide_area, so no "
             "data can move; state it, or set data.replicate=never"
         )
-    homes = Homes(store, tree, level, copies=copies)
+    store = Store(catalogue, tree, level, copied=copies)
     _check_tables(jobs, store, file)
     if chosen.remote == "refuse":
         for job in jobs:
-            homes.check(job)
+            store.check(job)
     capacity = None if wide is None else Fraction(round(wide.bandwidth_gib_per_s * GIB))
-    return Data(chosen, store, level, homes, capacity)
+    return Data(chosen, store, capacity)
 
 
 def _check_tables(jobs: Sequence[Job], store: Store, file: str) -> None:

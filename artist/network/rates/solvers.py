@@ -1,9 +1,10 @@
-"""`mean` for the jobs of a run: chains of few joined jobs, and of crowds among many.
+"""Solvers: what models of contention leave the jobs of a run of the bandwidth.
 
-Up to `MOST_TOGETHER` joined jobs have one chain, as in `mean`. Among more, each job that is asked
-has a chain of its own with the neighbours that weigh most; the others send at their mean rates.
-There one round of the fixed point asks only some jobs. All other jobs keep the shares that
-were found before.
+`Mean` has one chain for up to `MOST_TOGETHER` joined jobs. Among more, each job that is asked has a
+chain of its own with the neighbours that weigh most; the others send at their mean rates. There one
+round of the fixed point asks only some jobs. All other jobs keep the shares that were found before.
+
+`Phases` asks an event simulation, from where each job is in its iteration now.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from artist.cluster.links import Link
-from artist.contract import JobView
+from artist.contract import JobView, Turn
+from artist.network.co_located import MOST_ROUNDS as MOST_CURVE_ROUNDS
+from artist.network.co_located import SETTLED, CurvedJob, shared
+from artist.network.models.canonical import Model
 from artist.network.models.mean import (
     CONVERGED,
     MOST_ROUNDS,
@@ -21,18 +25,18 @@ from artist.network.models.mean import (
     Crowds,
     SendingJob,
 )
-from artist.network.models.patterns import Flow, SharedLink
+from artist.network.models.patterns import Flow, InTurn, SharedLink
+from artist.network.models.phase import MOST_JOBS
+from artist.network.rates.network_of_run import TurnsOfRun
 from artist.network.rates.placed_job import LoneJob, PlacedJob
 from artist.network.rates.uplinks import Uplinks
-from artist.network.sharing import MOST_ROUNDS as MOST_CURVE_ROUNDS
-from artist.network.sharing import SETTLED
-from artist.units import Tick
+from artist.units import TICKS_PER_S, Tick
 
 MEAN = "mean"
 
 
 class Mean:
-    """The solver `mean`."""
+    """`mean`. `most_jobs` joined jobs have one chain."""
 
     name = MEAN
     most_jobs = MOST_TOGETHER
@@ -143,14 +147,91 @@ def _near(
 
 def _sending(lone: LoneJob, share: float, flows: tuple[Flow, ...]) -> SendingJob:
     """The job with the Down time that its share leaves."""
-    curved = lone.curved
-    down_s = max(curved.iteration_s(share) - curved.busy_s(share), 0.0)
-    return SendingJob(down_s, lone.busy_s, flows)
+    return SendingJob(lone.curved.down_s(share), lone.busy_s, flows)
 
 
 def _share(lone: LoneJob, sending: SendingJob, period_s: float) -> float:
-    """The share at which the query sends as much longer as the model says (`sharing`)."""
+    """The share at which the query sends as much longer as the model says (`co_located`)."""
     longer_s = max(period_s - sending.alone_s, 0.0)
     if longer_s == 0 and lone.busy_s == lone.curved.busy_s(1.0):
         return 1.0
     return lone.curved.curve.share_at((lone.busy_s + longer_s) / lone.curved.compute_s)
+
+
+class Phases:
+    """`phase` or `fluid`, as `name` says; more than `most_jobs` joined jobs are left to `mean`."""
+
+    most_jobs = MOST_JOBS
+
+    def __init__(self, name: str, model: Model, uplinks: Uplinks, turns: TurnsOfRun) -> None:
+        self.name = name
+        self._model, self._uplinks, self._turns = model, uplinks, turns
+
+    def shares(
+        self, jobs: Sequence[PlacedJob], running: Mapping[int, JobView], now: Tick
+    ) -> Mapping[int, float]:
+        """Shares of joined jobs from now on."""
+        uplinks, since = self._uplinks, _common_start(jobs)
+        # Numbers of groups grow for ever; equal answers must have equal ones.
+        groups: dict[int, int] = {}
+        curved = [
+            replace(
+                uplinks.curved(placed),
+                offset_s=_start_s(placed.turn, now if since is None else since)
+                if placed.turn is not None
+                else self._offset_s(placed, running[placed.handle], now),
+                turn=_in_turn(placed.turn, groups),
+            )
+            for placed in jobs
+        ]
+        answers = shared(curved, self._model, eta=uplinks.eta, fair_queued=uplinks.fair_queued)
+        for placed, answer in zip(jobs, answers, strict=True):
+            if placed.turn is not None:
+                self._turns.takes(placed.handle, now, answer.corrections_per_min)
+            else:
+                self._turns.ends(placed.handle, now)
+        return {placed.handle: answer.share for placed, answer in zip(jobs, answers, strict=True)}
+
+    def _offset_s(self, placed: PlacedJob, view: JobView, now: Tick) -> float:
+        """As `Member.offset_s`. A job that stands still goes on where it stopped."""
+        still_s = max(view.productive_from - now, 0) / TICKS_PER_S
+        return still_s - alone_s(self._uplinks.curved(placed), placed.share, view.phase(now))
+
+
+def _common_start(jobs: Sequence[PlacedJob]) -> Tick | None:
+    """The first start of jobs that all take turns with each other; None if some do not.
+
+    Then the answer does not depend on the present time, so it is known the next time.
+    """
+    turns = [placed.turn for placed in jobs]
+    first = turns[0]
+    if first is None or any(turn is None or turn.group != first.group for turn in turns):
+        return None
+    return min(turn.start for turn in turns if turn is not None)
+
+
+def _start_s(turn: Turn, since: Tick) -> float:
+    """When a job's iterations start, counted from a tick: the first time."""
+    return (turn.start - since) % turn.period / TICKS_PER_S
+
+
+def _in_turn(turn: Turn | None, groups: dict[int, int]) -> InTurn | None:
+    if turn is None:
+        return None
+    group = groups.setdefault(turn.group, len(groups))
+    slack_s = None if turn.slack is None else turn.slack / TICKS_PER_S
+    return InTurn(group, turn.period / TICKS_PER_S, slack_s)
+
+
+def alone_s(curved: CurvedJob, share: float, phase: float) -> float:
+    """How long a job in isolation takes to where one with a share is in its iteration.
+
+    The Down time comes first. In the rest both have sent the same part of their bytes.
+    """
+    iteration_s, down_s = curved.iteration_s(share), curved.down_s(share)
+    into_s = phase * iteration_s
+    if into_s <= down_s:
+        return into_s
+    sent = (into_s - down_s) / (iteration_s - down_s)
+    alone_down_s = curved.down_s(1.0)
+    return alone_down_s + sent * (curved.iteration_s(1.0) - alone_down_s)
