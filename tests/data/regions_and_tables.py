@@ -24,34 +24,34 @@ DATA = "table,partition,size,regions\nads,,10GB,east\nuser,,10GB,east\nlogs,1,10
 HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s,tables\n"
 
 
-def simulate(
+def scenario(
     folder: Path,
     *rows: str,
     data: str = DATA,
     cluster: str = CLUSTER,
     without: tuple[str, ...] = (),
     **more: Any,
-) -> Result:
-    """Simulate rows of a trace, with FIFO and without communication unless `more` says otherwise.
+) -> artist.Scenario:
+    """Rows of a trace, with FIFO and without communication unless `more` says otherwise.
 
     The settings in `without` are left out.
     """
-    for name, text in (
-        ("mine.yaml", cluster),
-        ("data.csv", data),
-        ("trace.csv", HEADER + "\n".join(rows) + "\n"),
+    settings = {"backend": "none", "policy": "fifo", **more}
+    trace = HEADER + "\n".join(rows) + "\n"
+    for name, file, text in (
+        ("cluster", "mine.yaml", cluster),
+        ("data", "data.csv", data),
+        ("trace", "trace.csv", trace),
     ):
-        (folder / name).write_text(text)
-    settings = {
-        "cluster": str(folder / "mine.yaml"),
-        "data": str(folder / "data.csv"),
-        "trace": str(folder / "trace.csv"),
-        "backend": "none",
-        "policy": "fifo",
-        **more,
-    }
-    given = {key: value for key, value in settings.items() if key not in without}
-    return artist.simulate(artist.Scenario(**given), check=True)
+        (folder / file).write_text(text)
+        if name not in without:
+            settings[name] = str(folder / file)
+    return artist.Scenario(**settings)
+
+
+def simulate(folder: Path, *rows: str, **settings: Any) -> Result:
+    """Simulate what `scenario` describes."""
+    return artist.simulate(scenario(folder, *rows, **settings), check=True)
 
 
 def times(result: Result, column: str) -> dict[str, float]:

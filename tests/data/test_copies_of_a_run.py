@@ -7,7 +7,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from regions_and_tables import CLUSTER, DATA, HEADER
+from regions_and_tables import scenario
 
 from artist.config import Scenario
 from artist.engine.rows import Rows
@@ -18,17 +18,8 @@ ROWS = [f"j{i},{3 * i},{1 + i % 4},vgg11,{40 + 9 * i},1.0,{TABLES[i % 5]}" for i
 
 
 @pytest.fixture
-def scenario(tmp_path: Path) -> Scenario:
-    (tmp_path / "mine.yaml").write_text(CLUSTER)
-    (tmp_path / "data.csv").write_text(DATA)
-    (tmp_path / "trace.csv").write_text(HEADER + "\n".join(ROWS) + "\n")
-    return Scenario(
-        cluster=str(tmp_path / "mine.yaml"),
-        data=str(tmp_path / "data.csv"),
-        trace=str(tmp_path / "trace.csv"),
-        policy="las",
-        backend="none",
-    )
+def las(tmp_path: Path) -> Scenario:
+    return scenario(tmp_path, *ROWS, policy="las")
 
 
 def _rows(scenario: Scenario, *, copied: bool) -> Rows:
@@ -48,15 +39,13 @@ def _rows(scenario: Scenario, *, copied: bool) -> Rows:
 
 
 @pytest.mark.parametrize("remote", ["refuse", "slow"])
-def test_a_copy_of_a_run_goes_on_as_the_run_does(scenario: Scenario, remote: str) -> None:
-    one = scenario.model_copy(update={"data_options": {"remote": remote}})
+def test_a_copy_of_a_run_goes_on_as_the_run_does(las: Scenario, remote: str) -> None:
+    one = las.model_copy(update={"data_options": {"remote": remote}})
     rows, others = _rows(one, copied=False), _rows(one, copied=True)
     assert rows.placements == others.placements
     assert rows.timeline == others.timeline
 
 
 @pytest.mark.parametrize("permutation", range(1, 6))
-def test_every_visiting_order_keeps_jobs_beside_their_data(
-    scenario: Scenario, permutation: int
-) -> None:
-    _rows(scenario.model_copy(update={"permutation": permutation}), copied=False)
+def test_every_visiting_order_keeps_jobs_with_their_data(las: Scenario, permutation: int) -> None:
+    _rows(las.model_copy(update={"permutation": permutation}), copied=False)

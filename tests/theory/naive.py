@@ -12,6 +12,7 @@ GPUs are a dict, leaf -> number of GPUs, whether a job holds them or they are fr
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -29,14 +30,15 @@ def ticks(seconds: float) -> int:
     return round(seconds * SECOND)
 
 
-class Rules(NamedTuple):
-    """The options of a classic policy."""
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """The options of a classic policy. The other naive simulators add theirs."""
 
-    order: str
-    preemption: str
-    strict: bool
-    placement: str
-    lease: int
+    order: str = ""
+    preemption: str = "never"
+    strict: bool = False
+    placement: str = ""
+    lease: int = 0
     """In ticks."""
 
 
@@ -138,29 +140,38 @@ class Cluster:
         return taken
 
     def _pack(self, free: Gpus, level: int, unit: int, gpus: int, taken: Gpus) -> None:
-        """Add GPUs of a unit to `taken`, child by child.
-
-        The next child is the one with the fewest free GPUs that hold the rest. If no child can
-        hold the rest, the child with most free GPUs is taken whole.
-        """
+        """Add GPUs of a unit to `taken`, child by child."""
         if gpus == 0:
             return
         if level == 0:
             taken[unit] = gpus
             return
-        counts = {
-            child: self.count(free, level - 1, child)
-            for child in self.units(level - 1, inside=(level, unit))
-        }
-        while gpus:
-            enough = [child for child in counts if counts[child] >= gpus]
-            if enough:
-                child = min(enough, key=lambda child: counts[child])
-            else:
-                child = max(counts, key=lambda child: counts[child])
-            share = min(gpus, counts.pop(child))
+        children = self.units(level - 1, inside=(level, unit))
+        for child, share in self.shares(free, level - 1, children, gpus):
             self._pack(free, level - 1, child, share, taken)
+
+    def shares(self, free: Gpus, level: int, units: list[int], gpus: int) -> list[tuple[int, int]]:
+        """Which of the units a job takes one after the other, and how many GPUs of each.
+
+        The next unit is the one with the fewest free GPUs that hold the rest. If no unit can hold
+        the rest, the unit with most free GPUs is taken whole.
+        """
+        counts = {unit: self.count(free, level, unit) for unit in units}
+        shares = []
+        while gpus:
+            enough = [unit for unit in counts if counts[unit] >= gpus]
+            if enough:
+                unit = min(enough, key=lambda unit: counts[unit])
+            else:
+                unit = max(counts, key=lambda unit: counts[unit])
+            share = min(gpus, counts.pop(unit))
+            shares.append((unit, share))
             gpus -= share
+        return shares
+
+    def machines(self, gpus: Gpus) -> set[int]:
+        """The machines on which GPUs lie."""
+        return {self.paths[leaf][self.machine] for leaf in gpus}
 
 
 @dataclass
@@ -220,7 +231,13 @@ class State:
 
 
 class Simulation:
-    """One run. `slowdown` is the time of an iteration per second of compute, by level spanned."""
+    """One run. `slowdown` is the time of an iteration per second of compute, by level spanned.
+
+    `happened` counts by name how often a part of a rule decided something.
+    """
+
+    state = State
+    rules: Any
 
     def __init__(
         self, cluster: Cluster, jobs: Sequence[Job], rules: Rules, slowdown: Sequence[float]
@@ -228,7 +245,8 @@ class Simulation:
         self.cluster = cluster
         self.rules = rules
         self.slowdown = slowdown
-        self.jobs = [State(job, handle) for handle, job in enumerate(jobs)]
+        self.jobs = [self.state(job, handle) for handle, job in enumerate(jobs)]
+        self.happened: Counter[str] = Counter()
 
     def run(self) -> list[list[Stay]]:
         """The stays of every job, in order of time."""
@@ -255,6 +273,10 @@ class Simulation:
         if self.rules.preemption == "lease":
             times += [end for state in running for end in state.lease_ends(self.rules.lease)]
         return times
+
+    def entered(self, state: State) -> int:
+        """When a waiting job entered the queue: it arrived, or was preempted."""
+        return state.stays[-1].end if state.stays else ticks(state.job.arrival_s)
 
     def rank(self, state: State, now: int) -> tuple[Any, ...]:
         """The job with the smallest rank comes forward first."""

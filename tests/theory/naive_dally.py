@@ -14,19 +14,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 from typing import NamedTuple
 
-from naive import SECOND, Cluster, Gpus, Rules, Simulation, State, ticks
+from naive import SECOND, Cluster, Gpus, Rules, Simulation, State
 
 from artist.workload.job import Job
 
 
-class DallyRules(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class DallyRules(Rules):
     """The options of Dally; times in ticks."""
 
-    lease: int
+    preemption: str = "lease"
     machine_timer: int
     rack_timer: int
     moves_for_shape: bool
@@ -35,19 +37,7 @@ class DallyRules(NamedTuple):
 class Dally(Simulation):
     """One run of Dally."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        jobs: Sequence[Job],
-        rules: DallyRules,
-        slowdown: Sequence[float],
-    ) -> None:
-        super().__init__(cluster, jobs, Rules("", "lease", False, "pack", rules.lease), slowdown)
-        self.dally = rules
-
-    def entered(self, state: State) -> int:
-        """When a waiting job entered the queue: it arrived, or was preempted."""
-        return state.stays[-1].end if state.stays else ticks(state.job.arrival_s)
+    rules: DallyRules
 
     def times(self, here: list[State]) -> list[int]:
         """Also every moment at which a timer expires."""
@@ -60,13 +50,16 @@ class Dally(Simulation):
 
     def waits(self, gpus: int) -> list[int]:
         """How long a job of so many GPUs waits for each level, from the machine outwards."""
-        timers = [self.dally.machine_timer, *[self.dally.rack_timer] * len(self.slowdown)]
         waits = [0]
         for level in range(self.cluster.machine, self.cluster.root):
             too_large = self.cluster.best_level(gpus) > level
-            timer = 0 if too_large else timers[level - self.cluster.machine]
-            waits.append(max(waits[-1], timer))
+            waits.append(max(waits[-1], 0 if too_large else self.timer(level, gpus)))
         return waits
+
+    def timer(self, level: int, gpus: int) -> int:
+        """How long a job that fits a level waits for it."""
+        machine = level == self.cluster.machine
+        return self.rules.machine_timer if machine else self.rules.rack_timer
 
     def rank(self, state: State, now: int) -> tuple[Fraction, int, int]:
         """Nw_sens, then the time of entering the queue. A running job enters it now."""
@@ -106,7 +99,7 @@ class Dally(Simulation):
             gpus = self.cluster.in_level(pool, level, state.job.gpus)
             if gpus is None:
                 continue
-            shape = self.dally.moves_for_shape and self.spread(gpus) < self.spread(state.gpus)
+            shape = self.rules.moves_for_shape and self.spread(gpus) < self.spread(state.gpus)
             if level < own or shape:
                 return gpus
         return None
@@ -119,8 +112,9 @@ class Dally(Simulation):
         return len(machines), len(set(machines.values())) > 1
 
 
-class Tuning(NamedTuple):
-    """The options of Algorithm 2; the window in ticks."""
+@dataclass(frozen=True, kw_only=True)
+class TunedRules(DallyRules):
+    """The options of Algorithm 2 too; the window in ticks."""
 
     window: int
     deviations: float
@@ -139,16 +133,12 @@ class Wait(NamedTuple):
 class AutoDally(Dally):
     """One run of Dally with tuned timers. The timers of `rules` hold where no wait is known."""
 
+    rules: TunedRules
+
     def __init__(
-        self,
-        cluster: Cluster,
-        jobs: Sequence[Job],
-        rules: DallyRules,
-        tuning: Tuning,
-        slowdown: Sequence[float],
+        self, cluster: Cluster, jobs: Sequence[Job], rules: TunedRules, slowdown: Sequence[float]
     ) -> None:
         super().__init__(cluster, jobs, rules, slowdown)
-        self.tuning = tuning
         self.recorded: list[Wait] = []
         # What the timers are tuned from until the next question.
         self.known: list[Wait] = []
@@ -174,44 +164,26 @@ class AutoDally(Dally):
                 return level
         return None
 
-    def waits(self, gpus: int) -> list[int]:
-        """How long a job of so many GPUs waits for each level, from the machine outwards."""
-        waits = [0]
-        for level in range(self.cluster.machine, self.cluster.root):
-            timer = self.timer(level, gpus)
-            too_large = self.cluster.best_level(gpus) > level
-            waits.append(max(waits[-1], 0 if too_large else timer))
-        return waits
-
     def timer(self, level: int, gpus: int) -> int:
         """Algorithm 2."""
         waits = [wait.waited for wait in self.known if (wait.level, wait.gpus) == (level, gpus)]
         if not waits:
-            machine = level == self.cluster.machine
-            return self.dally.machine_timer if machine else self.dally.rack_timer
+            return super().timer(level, gpus)
         mean = Fraction(sum(waits), len(waits))
         if len(waits) == 1:
             return round(mean)
-        of = len(waits) - (0 if self.tuning.population else 1)
+        of = len(waits) - (0 if self.rules.population else 1)
         variance = sum((wait - mean) ** 2 for wait in waits) / of
         with localcontext() as context:
             context.prec = 60
             root = (Decimal(variance.numerator) / variance.denominator).sqrt()
             timer = Decimal(mean.numerator) / mean.denominator
-            timer += Decimal(str(self.tuning.deviations)) * root
+            timer += Decimal(str(self.rules.deviations)) * root
             return int(timer.to_integral_value(ROUND_HALF_EVEN))
-
-    def sensitivity(self, state: State, now: int) -> Fraction:
-        """Nw_sens: share of the iterations done / share of the ideal run time used, exactly."""
-        if not state.held(now):
-            return Fraction(0)
-        done = Fraction(state.job.iterations - state.left(now), state.job.iterations)
-        ideal = state.job.iterations * Fraction(str(state.job.compute_s)) * SECOND
-        return done / (Fraction(state.held(now)) / ideal)
 
     def contest(self, here: list[State], now: int) -> dict[int, Gpus]:
         """Tune the timers first."""
-        self.known = [wait for wait in self.recorded if wait.at >= now - self.tuning.window]
+        self.known = [wait for wait in self.recorded if wait.at >= now - self.rules.window]
         return super().contest(here, now)
 
     def change_hands(self, here: list[State], given: dict[int, Gpus], now: int) -> None:

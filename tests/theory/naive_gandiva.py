@@ -2,50 +2,43 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 from naive import Cluster, Gpus, Rules, Simulation, State
 
 from artist.workload.job import Job
 
 
-class GandivaRules(NamedTuple):
-    """The options of Gandiva. `quantum` in ticks; a `placement` of "affinity" is the paper's."""
+@dataclass(frozen=True, kw_only=True)
+class GandivaRules(Rules):
+    """The options of Gandiva; a `placement` of "affinity" is the paper's.
+
+    A slice lasts `quantum` ticks. Slices are counted from the tick `origin`. `draw` draws the
+    order of machines of a job that fits no machine.
+    """
 
     quantum: int
     migrate: bool
     fragmented_share: Fraction
-    placement: str
+    draw: Callable[[], Sequence[int]]
+    origin: int
 
 
 class Gandiva(Simulation):
-    """One run of Gandiva. Slices are counted from the tick `origin`.
+    """One run of Gandiva."""
 
-    `order` draws the order of machines of a job that fits no machine. `happened` counts by name
-    how often each part of the rule decided something.
-    """
+    rules: GandivaRules
 
     def __init__(
-        self,
-        cluster: Cluster,
-        jobs: Sequence[Job],
-        rules: GandivaRules,
-        slowdown: Sequence[float],
-        order: Callable[[], Sequence[int]],
-        origin: int = 0,
+        self, cluster: Cluster, jobs: Sequence[Job], rules: GandivaRules, slowdown: Sequence[float]
     ) -> None:
-        super().__init__(cluster, jobs, Rules("", "never", False, rules.placement, 0), slowdown)
-        self.gandiva = rules
-        self.order = order
+        super().__init__(cluster, jobs, rules, slowdown)
         self.drawn: Sequence[int] | None = None
-        self.origin = origin
         self.slice_ends: set[int] = set()
         self.demand: dict[int, int] = {}
         """The affinity of a machine. An idle machine has none, whatever stands here."""
-        self.happened: Counter[str] = Counter()
 
     # -- time slices -----------------------------------------------------------------
 
@@ -57,12 +50,12 @@ class Gandiva(Simulation):
         """Serve the waiting jobs, then migrate."""
         given = self.serve(here, now)
         finished = any(job.stays and job.stays[-1][3::3] == (now, "finished") for job in self.jobs)
-        if self.gandiva.migrate and (finished or now in self.slice_ends):
+        if self.rules.migrate and (finished or now in self.slice_ends):
             self.come_closer(here, given)
             self.empty(here, given)
         if len(given) < len(here):  # a job waits: the slice will end
-            quantum = self.gandiva.quantum
-            self.slice_ends.add(self.origin + ((now - self.origin) // quantum + 1) * quantum)
+            quantum, origin = self.rules.quantum, self.rules.origin
+            self.slice_ends.add(origin + ((now - origin) // quantum + 1) * quantum)
         return given
 
     def serve(self, here: list[State], now: int) -> dict[int, Gpus]:
@@ -95,10 +88,6 @@ class Gandiva(Simulation):
             self.note(state, gpus, free)
         return given
 
-    def entered(self, state: State) -> int:
-        """When a waiting job entered the queue: it arrived, or was suspended."""
-        return state.stays[-1].end if state.stays else round(state.job.arrival_s * 10**9)
-
     def running_since(self, state: State) -> int:
         """When a job that runs last started. A migration does not interrupt its run."""
         since = state.start
@@ -121,7 +110,7 @@ class Gandiva(Simulation):
         if machine is not None:
             return self.inside(free, machine, gpus)
         if self.drawn is None:
-            self.drawn = self.order()
+            self.drawn = self.rules.draw()
         taken: Gpus = {}
         for unit in self.drawn:
             share = min(self.room(free, unit), gpus - sum(taken.values()))
@@ -156,13 +145,13 @@ class Gandiva(Simulation):
     def home(self, state: State) -> int | None:
         """The machine on which a job lies, or lay last; None if it had none or several."""
         gpus = state.gpus or (state.stays[-1].gpus if state.stays else {})
-        machines = self.machines(gpus)
+        machines = self.cluster.machines(gpus)
         return machines.pop() if len(machines) == 1 else None
 
     def settle(self, state: State, gpus: Gpus, pool: Gpus) -> None:
         """A job takes GPUs of the pool: an idle machine gets its demand as affinity."""
         empty = dict(enumerate(self.cluster.sizes))
-        for unit in self.machines(gpus):
+        for unit in self.cluster.machines(gpus):
             if self.room(pool, unit) == self.room(empty, unit):
                 self.demand[unit] = state.job.gpus
 
@@ -190,7 +179,7 @@ class Gandiva(Simulation):
         """Move the jobs of nearly empty machines to fuller ones."""
         free, _ = self.left_over(given, [])
         empty = dict(enumerate(self.cluster.sizes))
-        share = self.gandiva.fragmented_share
+        share = self.rules.fragmented_share
         sources = [
             unit
             for unit in self.cluster.units(self.cluster.machine)
@@ -198,7 +187,9 @@ class Gandiva(Simulation):
         ]
         # Python's sort is stable: among equals the first in visiting order.
         for source in sorted(sources, key=lambda unit: -self.room(free, unit)):
-            inside = [s for s in self.untouched(here, given) if self.machines(s.gpus) == {source}]
+            inside = [
+                s for s in self.untouched(here, given) if self.cluster.machines(s.gpus) == {source}
+            ]
             for state in sorted(inside, key=lambda s: (s.job.gpus, s.handle)):
                 now_free, _ = self.left_over(given, [])
                 targets = [
@@ -219,12 +210,9 @@ class Gandiva(Simulation):
 
     # -- GPUs ------------------------------------------------------------------------
 
-    def machines(self, gpus: Gpus) -> set[int]:
-        return {self.cluster.paths[leaf][self.cluster.machine] for leaf in gpus}
-
     def spread(self, gpus: Gpus) -> tuple[int, int]:
         """Level, then number of machines. Smaller is better."""
-        return self.cluster.level(gpus), len(self.machines(gpus))
+        return self.cluster.level(gpus), len(self.cluster.machines(gpus))
 
     def room(self, free: Gpus, machine: int) -> int:
         return self.cluster.count(free, self.cluster.machine, machine)

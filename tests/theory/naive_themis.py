@@ -6,10 +6,9 @@ Rho and valuations are fractions, so ties are exact.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 from naive import SECOND, Cluster, Gpus, Rules, Simulation, State, ticks
 
@@ -19,14 +18,18 @@ Option = tuple[int, Fraction]
 """GPUs, and the valuation of so many over the valuation of none."""
 
 
-class ThemisRules(NamedTuple):
-    """The options of Themis; times in ticks."""
+@dataclass(frozen=True, kw_only=True)
+class ThemisRules(Rules):
+    """The options of Themis; times in ticks.
 
-    lease: int
+    Bidding periods are counted from the tick `origin`. `draw` draws a random order of so many
+    jobs; None takes them worst first.
+    """
+
     period: int
     knob: Fraction
-    random: bool
-    placement: str
+    draw: Callable[[int], Sequence[int]] | None
+    origin: int
 
 
 class ElasticState(State):
@@ -53,29 +56,17 @@ class ElasticState(State):
 
 
 class Themis(Simulation):
-    """One run of Themis. Bidding periods are counted from the tick `origin`.
+    """One run of Themis."""
 
-    `order` draws a random order of so many jobs. `happened` counts by name how often each part of
-    the rule decided something.
-    """
+    state = ElasticState
+    rules: ThemisRules
 
     def __init__(
-        self,
-        cluster: Cluster,
-        jobs: Sequence[Job],
-        rules: ThemisRules,
-        slowdown: Sequence[float],
-        order: Callable[[int], Sequence[int]],
-        origin: int = 0,
+        self, cluster: Cluster, jobs: Sequence[Job], rules: ThemisRules, slowdown: Sequence[float]
     ) -> None:
-        super().__init__(cluster, jobs, Rules("", "never", False, rules.placement, 0), slowdown)
-        self.jobs = [ElasticState(job, handle) for handle, job in enumerate(jobs)]
-        self.themis = rules
-        self.order = order
-        self.origin = origin
+        super().__init__(cluster, jobs, rules, slowdown)
         self.auctions: set[int] = set()
         """The ends of bidding periods that are planned, past ones too."""
-        self.happened: Counter[str] = Counter()
 
     # -- rounds ----------------------------------------------------------------------
 
@@ -104,28 +95,28 @@ class Themis(Simulation):
         """
         if not state.gpus or state.done(now) == math.floor(state.done_before):
             return False
-        return self.lease_end(state.start, now - self.themis.period) <= now
+        return self.lease_end(state.start, now - self.rules.period) <= now
 
     def lease_end(self, start: int, after: int) -> int:
         """The first end of a lease after a tick."""
-        end = start + self.themis.lease
+        end = start + self.rules.lease
         while end <= after:
-            end += self.themis.lease
+            end += self.rules.lease
         return end
 
     def plan(self, here: list[State], given: dict[int, Gpus], now: int) -> None:
         """Plan the end of the first period in which a lease ends, if a job could use more GPUs."""
-        period = self.themis.period
+        period, origin = self.rules.period, self.rules.origin
         hungry = any(sum(given.get(s.handle, {}).values()) < s.job.gpus_max for s in here)
         planned = any(end > now for end in self.auctions)
-        since = self.origin + (now - self.origin) // period * period
+        since = origin + (now - origin) // period * period
         ends = [
-            self.lease_end(s.start, since) if given[s.handle] == s.gpus else now + self.themis.lease
+            self.lease_end(s.start, since) if given[s.handle] == s.gpus else now + self.rules.lease
             for s in here
             if s.handle in given
         ]
         if hungry and ends and not planned:
-            self.auctions.add(self.origin - (self.origin - min(ends)) // period * period)
+            self.auctions.add(origin - (origin - min(ends)) // period * period)
 
     # -- who gets how many -------------------------------------------------------------
 
@@ -137,7 +128,7 @@ class Themis(Simulation):
         if not any(s.job.gpus_min <= left and sum(s.gpus.values()) < s.job.gpus_max for s in jobs):
             return {}
         ranked = sorted(jobs, key=lambda s: (-self.rho(s, 0, now), s.handle))
-        bidders = math.ceil((1 - self.themis.knob) * len(ranked))
+        bidders = math.ceil((1 - self.rules.knob) * len(ranked))
         bids = {s.handle: useful(self.valuations(s, left, now)) for s in ranked[:bidders]}
         won = winners(bids, left)
         counts = kept(bids, won, left)
@@ -145,8 +136,8 @@ class Themis(Simulation):
         self.happened["pays"] += sum(counts[handle] < won[handle] for handle in won)
         left -= sum(counts.values())
         others = ranked[bidders:]
-        if self.themis.random:
-            others = [others[index] for index in self.order(len(others))]
+        if self.rules.draw is not None:
+            others = [others[index] for index in self.rules.draw(len(others))]
         for state in others + ranked[:bidders]:
             has = counts.get(state.handle, 0)
             gets = min(state.job.gpus_max, has + left)
@@ -162,7 +153,7 @@ class Themis(Simulation):
         waited = now - ticks(state.job.arrival_s)
         own = self.iteration(state.job, state.job.gpus)
         left = state.left(now)
-        shared = left * self.iteration(state.job, gpus) if gpus else self.themis.lease + left * own
+        shared = left * self.iteration(state.job, gpus) if gpus else self.rules.lease + left * own
         return (waited + shared) / (state.job.iterations * own)
 
     def iteration(self, job: Job, gpus: int) -> Fraction:
@@ -199,7 +190,7 @@ class Themis(Simulation):
         for handle in sorted(counts, key=lambda handle: (-counts[handle], handle)):
             if handle in given:
                 continue
-            gpus = self.cluster.place(self.themis.placement, pool, counts[handle])
+            gpus = self.cluster.place(self.rules.placement, pool, counts[handle])
             own = same.get(handle, {})
             if own and all(pool[leaf] >= n for leaf, n in own.items()):
                 better = gpus and self.cluster.level(gpus) < self.cluster.level(own)

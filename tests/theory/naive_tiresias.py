@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -16,16 +17,15 @@ from naive import Cluster, Gpus, Rules, Simulation, State, ticks
 from artist.workload.job import Job
 
 
-class TiresiasRules(NamedTuple):
-    """The options of Tiresias; the lease in ticks, services in GPU-ticks."""
+@dataclass(frozen=True, kw_only=True)
+class TiresiasRules(Rules):
+    """The options of Tiresias; services in GPU-ticks. `placement` may be `skew`."""
 
-    lease: int
+    preemption: str = "lease"
     thresholds: tuple[int, ...]
     knob: Fraction | None
     past: tuple[int, ...]
     """Services of past jobs for the Gittins index; none for the order of starts."""
-    placement: str
-    """A placer for all jobs, or `skew`."""
     skewed: frozenset[str]
     """Models whose jobs are consolidated."""
 
@@ -40,6 +40,8 @@ class Zero(NamedTuple):
 class Tiresias(Simulation):
     """One run of Tiresias."""
 
+    rules: TiresiasRules
+
     def __init__(
         self,
         cluster: Cluster,
@@ -47,8 +49,7 @@ class Tiresias(Simulation):
         rules: TiresiasRules,
         slowdown: Sequence[float],
     ) -> None:
-        super().__init__(cluster, jobs, Rules("", "lease", False, "", rules.lease), slowdown)
-        self.tiresias = rules
+        super().__init__(cluster, jobs, rules, slowdown)
         self.zeros = [Zero(ticks(job.arrival_s), 0) for job in jobs]
 
     # -- clocks ----------------------------------------------------------------------
@@ -63,14 +64,14 @@ class Tiresias(Simulation):
 
     def queue(self, state: State, now: int) -> int:
         """How many thresholds its service has reached."""
-        return sum(self.service(state, now) >= limit for limit in self.tiresias.thresholds)
+        return sum(self.service(state, now) >= limit for limit in self.rules.thresholds)
 
     def due(self, state: State, now: int) -> int | None:
         """The first tick at which a waiting job has waited long enough; None in the first queue."""
-        if self.tiresias.knob is None or state.gpus or not self.queue(state, now):
+        if self.rules.knob is None or state.gpus or not self.queue(state, now):
             return None
         run_time = self.run_time(state, now)
-        return self.zeros[state.handle].at + run_time + math.ceil(self.tiresias.knob * run_time)
+        return self.zeros[state.handle].at + run_time + math.ceil(self.rules.knob * run_time)
 
     def promote(self, here: list[State], now: int) -> None:
         """The clocks of the jobs that have waited long enough begin anew."""
@@ -91,14 +92,14 @@ class Tiresias(Simulation):
         queue = self.queue(state, now)
         starts = [stay.start for stay in state.stays] + ([state.start] if state.gpus else [])
         order = (starts[0] if starts else math.inf, state.handle)
-        if not self.tiresias.past:
+        if not self.rules.past:
             return (queue, *order)
-        top = (*self.tiresias.thresholds, math.inf)[queue]
+        top = (*self.rules.thresholds, math.inf)[queue]
         return (queue, -self.gittins(self.service(state, now), top), *order)
 
     def gittins(self, attained: int, quantum: float) -> Fraction:
         """P(S - a <= quantum | S > a) / E[min(S - a, quantum) | S > a]."""
-        left = [past - attained for past in self.tiresias.past if past > attained]
+        left = [past - attained for past in self.rules.past if past > attained]
         if not left:
             return Fraction(0)
         ends = sum(service <= quantum for service in left)
@@ -118,10 +119,10 @@ class Tiresias(Simulation):
 
     def accept(self, state: State, free: Gpus, now: int) -> Gpus | None:
         """GPUs on which a job would start if these were free; None if it waits."""
-        gpus, placement = state.job.gpus, self.tiresias.placement
-        if placement != "skew":
-            return self.cluster.place(placement, free, gpus)
-        if state.job.model in self.tiresias.skewed:
+        gpus = state.job.gpus
+        if self.rules.placement != "skew":
+            return super().accept(state, free, now)
+        if state.job.model in self.rules.skewed:
             return self.on_fewest_machines(free, gpus)
         return self.cluster.place("any", free, gpus)
 
@@ -138,39 +139,21 @@ class Tiresias(Simulation):
         level = cluster.best_level(gpus)
         empty = dict(enumerate(cluster.sizes))
         units = cluster.units(level)
-        needed = [self.machines(empty, level, unit, gpus) for unit in units]
-        fewest = min(len(machines) for machines in needed if machines)
+        needed = [self.shares(empty, level, unit, gpus) for unit in units]
+        fewest = min(len(shares) for shares in needed if shares)
         for unit in sorted(units, key=lambda unit: cluster.count(free, level, unit)):
-            machines = self.machines(free, level, unit, gpus)
-            if len(machines) == fewest:
+            shares = self.shares(free, level, unit, gpus)
+            if len(shares) == fewest:
                 taken: Gpus = {}
-                for machine in machines:
-                    share = min(
-                        gpus - sum(taken.values()), cluster.count(free, cluster.machine, machine)
-                    )
+                for machine, share in shares:
                     cluster._pack(free, cluster.machine, machine, share, taken)
                 return taken
         return None
 
-    def machines(self, free: Gpus, level: int, unit: int, gpus: int) -> list[int]:
-        """The machines of a unit that such a job takes; none if the unit has no room.
-
-        The next machine is the one with the fewest free GPUs that hold the rest. If no machine can
-        hold the rest, the machine with most free GPUs is taken whole.
-        """
-        cluster = self.cluster
-        inside = [unit] if level == cluster.machine else None
-        machines = inside or cluster.units(cluster.machine, inside=(level, unit))
-        counts = {machine: cluster.count(free, cluster.machine, machine) for machine in machines}
-        if sum(counts.values()) < gpus:
+    def shares(self, free: Gpus, level: int, unit: int, gpus: int) -> list[tuple[int, int]]:
+        """The machines of a unit that such a job takes, with GPUs; none if the unit has no room."""
+        if self.cluster.count(free, level, unit) < gpus:
             return []
-        chosen: list[int] = []
-        while gpus > 0:
-            enough = [machine for machine in counts if counts[machine] >= gpus]
-            if enough:
-                machine = min(enough, key=lambda machine: counts[machine])
-            else:
-                machine = max(counts, key=lambda machine: counts[machine])
-            gpus -= counts.pop(machine)
-            chosen.append(machine)
-        return chosen
+        machine = self.cluster.machine
+        inside = [unit] if level == machine else self.cluster.units(machine, inside=(level, unit))
+        return self.cluster.shares(free, machine, inside, gpus)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from support import cluster, finishes, job, make_policy, run
 from test_queueing import SEEDS, T
 
-Jobs = Sequence[tuple[int, int]]
+Jobs = Sequence[tuple[float, int]]
 """Arrival and length, in seconds."""
 
 
@@ -103,14 +103,10 @@ def test_short_and_long_jobs_stay_as_long_as_in_an_mg1_queue_with_sharing() -> N
         count = warm_up + measured
         arrivals = np.cumsum(rng.exponential(MEAN / LOAD, count)).tolist()
         lengths = np.where(rng.random(count) < SHARE, SHORT, LONG).tolist()
-        jobs = [
-            job(str(n), 1, length, arrival_s=at)
-            for n, (at, length) in enumerate(zip(arrivals, lengths, strict=True))
-        ]
-        finish = finishes(run(cluster([1]), jobs, make_policy("las", lease_s=1.0), lease_s=1.0))
+        finish = las(1, list(zip(arrivals, lengths, strict=True)))
         for length, means in stays.items():
             counted_jobs = [n for n in range(warm_up, count) if lengths[n] == length]
-            means.append(fmean(finish[str(n)] - arrivals[n] for n in counted_jobs))
+            means.append(fmean(finish[n] - arrivals[n] for n in counted_jobs))
     for length, means in stays.items():
         least = ideal_stay_s(length - 1, length - 1) + 1
         most = ideal_stay_s(length, length) + 1

@@ -8,7 +8,7 @@ import naive
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_dally import AutoDally, Dally, DallyRules, Tuning
+from naive_dally import AutoDally, Dally, DallyRules, TunedRules
 from test_naive_classics import Case, cases, naive_cluster, simulated, slowdown
 
 from artist.workload.job import Job
@@ -43,19 +43,28 @@ TUNED = st.fixed_dictionaries(
 def expected(case: Case, options: dict[str, Any]) -> list[list[naive.Stay]]:
     """The stays of every job, by the naive simulator."""
     manual = (options["machine_timer_s"], options["rack_timer_s"])
-    timers = TIMERS.get(options["timers"], manual)
-    machine, rack, lease = map(naive.ticks, (*timers, options["lease_s"]))
-    rules = DallyRules(lease, machine, rack, options["moves_for"] == "shape")
+    machine_s, rack_s = TIMERS.get(options["timers"], manual)
+    rules = DallyRules(
+        lease=naive.ticks(options["lease_s"]),
+        machine_timer=naive.ticks(machine_s),
+        rack_timer=naive.ticks(rack_s),
+        moves_for_shape=options["moves_for"] == "shape",
+    )
     return Dally(naive_cluster(case), case.jobs, rules, slowdown(case)).run()
 
 
 def expected_tuned(case: Case, options: dict[str, Any]) -> list[list[naive.Stay]]:
     """The stays of every job, by the naive simulator that tunes its timers."""
-    keys = ("lease_s", "machine_timer_s", "rack_timer_s", "history_s")
-    lease, machine, rack, window = (naive.ticks(options[key]) for key in keys)
-    rules = DallyRules(lease, machine, rack, options["moves_for"] == "shape")
-    tuning = Tuning(window, options["deviations"], options["deviation"] == "population")
-    return AutoDally(naive_cluster(case), case.jobs, rules, tuning, slowdown(case)).run()
+    rules = TunedRules(
+        lease=naive.ticks(options["lease_s"]),
+        machine_timer=naive.ticks(options["machine_timer_s"]),
+        rack_timer=naive.ticks(options["rack_timer_s"]),
+        moves_for_shape=options["moves_for"] == "shape",
+        window=naive.ticks(options["history_s"]),
+        deviations=options["deviations"],
+        population=options["deviation"] == "population",
+    )
+    return AutoDally(naive_cluster(case), case.jobs, rules, slowdown(case)).run()
 
 
 # The second job loses its GPUs to the third at 4 s. At 5 s its timer expires, and each machine has

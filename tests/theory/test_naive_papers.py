@@ -80,38 +80,33 @@ def origin(case: Case, draws: Draws, period: int) -> int:
 
 def gandiva(case: Case, options: dict[str, Any], draws: Draws) -> Gandiva:
     """The naive simulator of a case, with the random orders of machines that artist draws."""
-    rules = GandivaRules(
-        ticks(options["quantum_s"]),
-        options["migrate"],
-        Fraction(str(options["fragmented_share"])),
-        options["placement"],
-    )
     drawn, cluster = draws.stream("gandiva.scatter"), naive_cluster(case)
     machines = len(cluster.units(cluster.machine))
-    begin = origin(case, draws, rules.quantum)
-
-    def orders() -> list[int]:
-        return drawn.permutation(machines).tolist()
-
-    return Gandiva(cluster, case.jobs, rules, slowdown(case), orders, begin)
+    quantum = ticks(options["quantum_s"])
+    rules = GandivaRules(
+        quantum=quantum,
+        migrate=options["migrate"],
+        fragmented_share=Fraction(str(options["fragmented_share"])),
+        placement=options["placement"],
+        draw=lambda: drawn.permutation(machines).tolist(),
+        origin=origin(case, draws, quantum),
+    )
+    return Gandiva(cluster, case.jobs, rules, slowdown(case))
 
 
 def themis(case: Case, options: dict[str, Any], draws: Draws) -> Themis:
     """The naive simulator of a case, with the random orders of jobs that artist draws."""
+    drawn, period = draws.stream("themis.leftover"), ticks(options["period_s"])
+    shuffled = options["leftover"] == "random"
     rules = ThemisRules(
-        ticks(options["lease_s"]),
-        ticks(options["period_s"]),
-        Fraction(str(options["fairness_knob"])),
-        options["leftover"] == "random",
-        options["placement"],
+        lease=ticks(options["lease_s"]),
+        period=period,
+        knob=Fraction(str(options["fairness_knob"])),
+        placement=options["placement"],
+        draw=(lambda jobs: drawn.permutation(jobs).tolist()) if shuffled else None,
+        origin=origin(case, draws, period),
     )
-    drawn = draws.stream("themis.leftover")
-    begin = origin(case, draws, rules.period)
-
-    def orders(jobs: int) -> list[int]:
-        return drawn.permutation(jobs).tolist()
-
-    return Themis(naive_cluster(case), case.jobs, rules, slowdown(case), orders, begin)
+    return Themis(naive_cluster(case), case.jobs, rules, slowdown(case))
 
 
 class Oracle(NamedTuple):

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
 import pytest
 from support import Rates, S, cluster, job, make_policy, rate
 
-from artist.contract import Policy, RateFunction
+from artist.contract import RateFunction
 from artist.engine.rows import JobRow
 from artist.engine.simulator import Simulator
 from artist.estimates.backends import NoCommunication
@@ -37,14 +38,9 @@ def constant(value_s: float) -> Draw:
 
 
 def simulated(
-    seed: int,
-    servers: int,
-    interarrival: Draw,
-    service: Draw,
-    policy: Policy,
-    rates: RateFunction | None = None,
+    seed: int, servers: int, interarrival: Draw, service: Draw, rates: RateFunction | None = None
 ) -> list[JobRow]:
-    """Rows of the jobs that arrived after the warm-up. Each job has one GPU."""
+    """Rows under FIFO of the jobs that arrived after the warm-up. Each job has one GPU."""
     rng = np.random.default_rng(seed)
     count = WARM_UP + MEASURED
     arrivals = np.cumsum(interarrival(rng, count)).tolist()
@@ -55,12 +51,13 @@ def simulated(
     ]
     tree = cluster([servers])
     rates = rates or AloneRates(tree, NoCommunication().estimate)
-    rows = Simulator(tree, jobs, rates, lease=policy.lease).run(policy)
+    rows = Simulator(tree, jobs, rates).run(make_policy("fifo"))
     return [row for row in rows.jobs if row.handle >= WARM_UP]
 
 
-def assert_mean(means: list[float], theory: float) -> None:
+def assert_mean(theory: float, measure: Callable[[list[JobRow]], float], *arguments: Any) -> None:
     """The theoretical value lies in the confidence interval, and the interval is narrow."""
+    means = [measure(simulated(seed, *arguments)) for seed in range(SEEDS)]
     half = T * stdev(means) / math.sqrt(len(means))
     assert abs(fmean(means) - theory) < half
     assert half < 0.25 * theory
@@ -92,48 +89,27 @@ def test_fifo_with_exponential_jobs_waits_as_in_an_mmc_queue(servers: int, load:
     # Mean wait of M/M/c: C(c, a) / (c mu - lambda), with mu = 1/100 per second.
     arrivals_per_s = load * servers / 100
     theory = erlang_c(servers, load * servers) / (servers / 100 - arrivals_per_s)
-    means = [
-        mean_wait_s(
-            simulated(
-                seed,
-                servers,
-                exponential(1 / arrivals_per_s),
-                exponential(100.0),
-                make_policy("fifo"),
-            )
-        )
-        for seed in range(SEEDS)
-    ]
-    assert_mean(means, theory)
+    interarrival = exponential(1 / arrivals_per_s)
+    assert_mean(theory, mean_wait_s, servers, interarrival, exponential(100.0))
 
 
 def test_fifo_with_equal_jobs_waits_half_as_long_as_with_exponential_ones() -> None:
     # Pollaczek-Khinchine for M/D/1: rho / (2 mu (1 - rho)) = 0.6 x 100 / 0.8.
-    means = [
-        mean_wait_s(
-            simulated(seed, 1, exponential(100 / 0.6), constant(100.0), make_policy("fifo"))
-        )
-        for seed in range(SEEDS)
-    ]
-    assert_mean(means, 75.0)
+    assert_mean(75.0, mean_wait_s, 1, exponential(100 / 0.6), constant(100.0))
 
 
 def test_re_rated_jobs_stay_as_long_as_under_processor_sharing() -> None:
     # M/G/1-PS: mean stay = mean service / (1 - rho), even of equal jobs (FIFO: 175); rho = 0.6.
-    interarrival, service = exponential(100 / 0.6), constant(100.0)
     # Running jobs share the speed of one server: every arrival and finish re-rates all of them.
     sharing = Rates(
         lambda now, running: {
             handle: rate(view.job.compute_s * len(running)) for handle, view in running.items()
         }
     )
-    means = [
-        mean_sojourn_s(simulated(seed, 200, interarrival, service, make_policy("fifo"), sharing))
-        for seed in range(SEEDS)
-    ]
-    assert_mean(means, 250.0)
+    interarrival, service = exponential(100 / 0.6), constant(100.0)
+    assert_mean(250.0, mean_sojourn_s, 200, interarrival, service, sharing)
 
 
 def test_more_gpus_than_jobs_never_wait() -> None:
-    rows = simulated(0, 2000, exponential(1.0), exponential(100.0), make_policy("fifo"))
+    rows = simulated(0, 2000, exponential(1.0), exponential(100.0))
     assert mean_wait_s(rows) == 0.0
