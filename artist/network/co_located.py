@@ -225,7 +225,7 @@ def _curved(
 
 
 def _contended(jobs: Sequence[CurvedJob]) -> set[Link]:
-    """Links that several jobs send over, or that one alone can fill."""
+    """Links that several jobs send over, or that one job can fill."""
     seen: set[Link] = set()
     contended: set[Link] = set()
     for job in jobs:

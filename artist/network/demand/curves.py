@@ -207,10 +207,10 @@ class Curves:
         constant = 0.0
         if self._constant_share_of is not None and gpus_of(shape) > 1:
             constant = self._constant_share_of(model)
-        alone = share == 1.0
-        dims, point = (
-            self._first(model, shape) if alone else self._slowest(model, shape, contended, share)
-        )
+        if share == 1.0:
+            dims, point = self._first(model, shape)
+        else:
+            dims, point = self._slowest(model, shape, contended, share)
         busy = busy_ns(point.profile or (), _crossed(dims, contended)) / point.compute_ns
         return with_constant_share(point, constant).comm_ratio, busy
 
@@ -273,7 +273,7 @@ def busy_ns(profile: Iterable[Burst], dimensions: Iterable[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DownAndUp:
-    """One iteration, alone. A job of one worker has no Up phase."""
+    """One iteration in isolation. A job of one worker has no Up phase."""
 
     iteration_s: float
     up_s: float

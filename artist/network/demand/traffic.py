@@ -114,7 +114,7 @@ class Traffic:
         """Of each group of NPUs: algorithm, size, stride, bytes per NPU, outermost level.
 
         Raises:
-            ConfigError: an algorithm over all dimensions stands beside others.
+            ConfigError: an algorithm over all dimensions is combined with others.
         """
         algorithms = [algorithm_of(name) for name in self.algorithms]
         if algorithms and algorithms[0].flat:

@@ -38,8 +38,8 @@ class Way:
 class JobOnLinks:
     """A job for a model of contention: what it sends on which way, and for how long.
 
-    `busy_s` of an iteration of `iteration_s` the job sends, alone. `offset_s` and `turn` as in
-    `Member`.
+    In isolation the job sends for `busy_s` of an iteration of `iteration_s`. `offset_s` and `turn`
+    as in `Member`.
     """
 
     ways: tuple[Way, ...]
@@ -105,7 +105,7 @@ def contention(
     """The jobs on their links, in the order of the links' levels and units.
 
     Links of the levels `fair_queued` serve connections in turn; `eta` is the efficiency of those
-    others whose fabric states none. While a job sends alone, each way sends its volume in `busy_s`.
+    others whose fabric states none. In isolation each way sends its volume in `busy_s`.
     """
     crossed = {link for job in jobs for way in job.ways for link in way.links}
     links = sorted(crossed, key=lambda link: (link.level, link.unit, link.direction))

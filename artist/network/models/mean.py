@@ -3,22 +3,22 @@
 A job is Down for `down` and then Up until its flows are done. Which jobs are Up is a Markov chain:
 
     job i goes Up at the rate   1 / down_i
-    and Down at the rate        speed_i(who is Up) / busy_i,   busy_i the Up time alone
+    and Down at the rate        speed_i(who is Up) / busy_i,   busy_i the isolated Up time
 
     iteration_i = busy_i / sum over states in which i is Up of P(state) x speed_i(state)
 
-`speed` is what max-min sharing leaves of the job's rate alone. For equal jobs on one link this is
-the closed network with a processor-sharing server. There only the means of Down and Up times count,
-not their distributions (Baskett, Chandy, Muntz and Palacios 1975), so periodic jobs that have lost
-their phases are met exactly. Phases are not: equal jobs that run in step take longer.
+`speed` is what max-min sharing leaves of the job's isolated rate. For equal jobs on one link this
+is the closed network with a processor-sharing server. There only the means of Down and Up times
+count, not their distributions (Baskett, Chandy, Muntz and Palacios 1975), so periodic jobs that
+have lost their phases are met exactly. Phases are not: equal jobs that run in step take longer.
 
 Above `MOST_TOGETHER` jobs the chain is too large. Then each job has a chain of its own, with the
 neighbours that weigh most on its links. Each job around them sends all the time at its expected
 rate, volume / period, since the sum of many varies little. The periods come from the chains, so
 this is a fixed point.
 
-A job's Up phases count as one. Its flows demand what lets all end together when it is alone. So
-each link carries the right number of bytes.
+A job's Up phases count as one. Its flows demand what lets all end together in isolation. So each
+link carries the right number of bytes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ NO_DOWN = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class SendingJob:
-    """A job as `mean` sees it: `flows` send during one Up phase, of `busy_s` alone."""
+    """A job as `mean` sees it: `flows` send during one Up phase, of `busy_s` in isolation."""
 
     down_s: float
     busy_s: float
@@ -68,7 +68,7 @@ class SendingJob:
 
     @property
     def alone_s(self) -> float:
-        """An iteration alone."""
+        """An iteration in isolation."""
         return self.down_s + self.busy_s
 
 
@@ -106,7 +106,7 @@ def _without_phases(contention: Contention) -> Contention:
 
 
 def sending_job(contention: Contention, index: int) -> SendingJob:
-    """A job of a contention as `mean` sees it; it sends as long as it does alone there."""
+    """A job of a contention as `mean` sees it; it sends as long as in isolation there."""
     pattern = contention.members[index].pattern
     down_s = pattern.down_s
     busy_s = max(alone_s(contention, index) - down_s, 0.0)
@@ -138,7 +138,7 @@ def _states(jobs: int) -> Bools:
 
 
 def _speeds(every: Sequence[_Sharers], two_bottleneck_weight: float) -> list[Floats]:
-    """Of each chain, shape (states, jobs): of a job's speed alone; its slowest flow counts."""
+    """Of each chain, shape (states, jobs): of a job's isolated speed; its slowest flow counts."""
     states = {count: _states(count) for count in {len(sharers.jobs) for sharers in every}}
     asked = []
     for sharers in every:
@@ -196,9 +196,10 @@ def _stationary(rates: Floats) -> Floats:
 
 
 class Chain:
-    """The chain of few jobs. Their speeds depend on flows alone, so one `Chain` serves any times.
+    """The chain of few jobs.
 
-    Speeds cost four fifths of an answer.
+    Their speeds depend on nothing but flows, so one `Chain` serves any times. Speeds cost four
+    fifths of an answer.
     """
 
     def __init__(
@@ -287,7 +288,8 @@ class Crowds:
     def _crowd(self, index: int, sends: Sequence[float], mean_rates: Floats) -> _Sharers:
         """The job and those of its chain, and the flows around them at their mean rates.
 
-        `sends` holds each job's mean rate over its rate alone while Up; `mean_rates` of each flow.
+        `sends` holds each job's mean rate over its isolated rate while Up, and `mean_rates` the
+        mean rate of each flow.
         """
         crowd = self._near.crowd(index, sends)
         own = [self._flows_of[job] for job in crowd]

@@ -33,7 +33,7 @@ class SharedLink:
     capacity_bytes_per_s: float
     fair_queued: bool = False
     eta: float = 1.0
-    """Share of the capacity that is used while jobs queue for each other (`queues`)."""
+    """Share of the capacity that is used while jobs queue for each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Member:
     """A job in a contention.
 
     Iteration 0 starts at `offset_s`. If that is negative, the job is so far into its iteration,
-    counted in time as if it were alone. `down_factors` stretches the Down times of iteration n by
+    counted in isolated time. `down_factors` stretches the Down times of iteration n by
     `down_factors[n % len(down_factors)]`; without any, none is stretched.
     """
 
@@ -117,7 +117,7 @@ class Contention:
 
 @dataclass(frozen=True, slots=True)
 class Slowed:
-    """An iteration of a job among others, and alone on the same links, in seconds."""
+    """An iteration of a co-located job, and isolated on the same links, in seconds."""
 
     iteration_s: float
     alone_s: float
@@ -126,7 +126,7 @@ class Slowed:
 
     @property
     def slowdown(self) -> float:
-        """Time beside the others over time alone."""
+        """Co-located time over isolated time."""
         return self.iteration_s / self.alone_s
 
 

@@ -57,8 +57,8 @@ class PhaseSettings:
     jitter: float = JITTER
     """Of jobs that take turns: standard deviation of an iteration, as a share of it."""
     phases: int = PHASES
-    """Offsets are rounded to this part of an iteration alone, so that answers can be kept. Those of
-    jobs that take turns are not: they recur."""
+    """Offsets are rounded to this part of an isolated iteration, so that answers can be kept.
+    Offsets of jobs that take turns are not rounded: they recur."""
     seed: int = 0
 
 
@@ -109,7 +109,7 @@ def fluid(contention: Contention) -> tuple[Slowed, ...]:
 
 
 def quantised(contention: Contention, phases: int) -> Contention:
-    """The same with each offset rounded to `1 / phases` of the job's iteration alone."""
+    """The same with each offset rounded to `1 / phases` of the job's isolated iteration."""
 
     def rounded(index: int, member: Member) -> Member:
         if member.turn is not None:
@@ -124,7 +124,6 @@ def quantised(contention: Contention, phases: int) -> Contention:
 def settled(contention: Contention, settings: PhaseSettings) -> tuple[Slowed, ...]:
     """Iterations of the jobs over one period if they become periodic, else over a long time.
 
-    A single job takes what it takes alone.
     A job that ends no iteration within `most_events` has the answer of `mean`: it meets the others
     at all phases.
     """
@@ -153,7 +152,8 @@ def _in_turn(
 ) -> tuple[Slowed, ...]:
     """Iterations of jobs of which some take turns, the later half of a long time.
 
-    No iteration is taken to be shorter than alone: jitter has a mean of 0, a sample of it not.
+    No iteration is taken to be shorter than in isolation: jitter has a mean of 0, but a sample of
+    it does not.
     """
     iterations = iterations_in_turn(len(alone), settings.iterations)
     longer = replace(settings, iterations=iterations)

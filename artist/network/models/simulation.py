@@ -193,7 +193,7 @@ class Simulation:
 
 
 def alone_s(contention: Contention, index: int) -> float:
-    """Seconds of an iteration of one of the jobs, alone on the same links."""
+    """Seconds of an iteration of one of the jobs, isolated on the same links."""
     simulation = Simulation(contention.alone(index))
     job = simulation.jobs[0]
     simulation.run(lambda _: job.iterations > 0)

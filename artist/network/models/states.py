@@ -30,7 +30,7 @@ class Links:
     capacities: Floats
     etas: Floats
     one_queue: Bools
-    """Whether jobs can queue for each other there (`queues`)."""
+    """Whether jobs can queue for each other there."""
 
     @classmethod
     def of(cls, links: Sequence[SharedLink]) -> Links:
@@ -56,8 +56,8 @@ class FlowsOfJobs:
     lengths: Ints
     """Of each flow: how many links it crosses."""
     sources: Ints
-    """Of each element of `paths`, where the flow comes from (`queues`): the number of a fair-queued
-    link, or, if there is none, a negative number of the flow itself."""
+    """Of each element of `paths`, where the flow comes from (`patterns.sources`): the number of a
+    fair-queued link, or, if there is none, a negative number of the flow itself."""
     caps: Floats
     weights: Floats
     owners: Ints

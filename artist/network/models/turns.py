@@ -75,7 +75,7 @@ def in_turn(contention: Contention) -> bool:
 def with_jitter(
     contention: Contention, alone_s: Sequence[float], jitter: float, iterations: int, seed: int
 ) -> Contention:
-    """The same with iterations of jobs that take turns varied: normal, by `jitter` x alone.
+    """The same with iterations of jobs that take turns varied: normal, by `jitter` x isolated time.
 
     What varies is the Down time, which ends at 0 at the least.
     """

@@ -58,7 +58,7 @@ class ExpectedLinks:
         self._known.clear()
 
     def busy(self, moves: Moves) -> Mapping[Uplink, float]:
-        """What jobs would send if alone, over what the uplink carries; averages over iterations."""
+        """What jobs would send in isolation over what the uplink carries, on average."""
         return dict(self._after(moves)[0].busy())
 
     def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
@@ -70,7 +70,7 @@ class ExpectedLinks:
         return self._known[key]
 
     def pattern(self, job: Job, placement: Placement) -> LinkPattern:
-        """What a job does on its uplinks, alone."""
+        """What a job does on its uplinks in isolation."""
         return self._uplinks.pattern(self._entering(_ASKED, job, placement))
 
     def capacity(self, uplink: Uplink) -> float:

@@ -65,7 +65,7 @@ class NetworkOfRun:
 
     @property
     def alone(self) -> AloneRates:
-        """How fast jobs run that do not disturb each other."""
+        """How fast jobs run in isolation."""
         return AloneRates(self.tree, self.estimates.estimate, self.estimates.everywhere)
 
     def curves(self, what: str) -> Curves:
@@ -104,7 +104,7 @@ class NetworkOfRun:
 
 
 def lone_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> AloneRates:
-    """`none`: every job runs as if it were alone."""
+    """`none`: every job runs as in isolation."""
     if argument:
         raise ConfigError(f"contention none:{argument}: none takes no argument; write none")
     validate(options, Options, "contention none")

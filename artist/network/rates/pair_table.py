@@ -1,12 +1,12 @@
 """`table:FILE`: slowdowns of pairs of jobs, measured on real machines.
 
-    throughput of a job = its throughput alone x min over the jobs beside it of CS
-    CS(model, beside)   = 1 / slowdown
+    throughput of a job = its isolated throughput x min over its co-located jobs of CS
+    CS(model, other)    = 1 / slowdown
 
 (Ryu and Eo, Network Contention-Aware Cluster Scheduling with Reinforcement Learning, eq. 1; their
-code takes the minimum.) Beside a job are those that cross an uplink which it crosses too. The file
-is a CSV with the columns `model`, `beside` and `slowdown`, or `model_a`, `model_b` and `slowdown`.
-A row says how much longer an iteration of the first model takes beside the second one.
+code takes the minimum.) Co-located jobs cross an uplink that the job crosses too. The file is a CSV
+with the columns `model`, `beside` and `slowdown`, or `model_a`, `model_b` and `slowdown`. A row
+says how much longer an iteration of the first model takes next to the second one.
 """
 
 from __future__ import annotations
@@ -31,43 +31,22 @@ from artist.workload.models import canonical
 COLUMNS = (("model", "beside"), ("model_a", "model_b"))
 SLOWDOWN = "slowdown"
 
-# A job beside which another one does a ten-thousandth of its work is none that anybody measured.
+# A job that does a ten-thousandth of its work next to another one: nobody has measured such a pair.
 _MOST = 1e4
 
 
-class PairTable:
-    """Slowdowns by model and the model beside it."""
-
-    def __init__(self, path: Path) -> None:
-        """Raises TraceError if the file is no such table."""
-        self._path = path
-        self._slowdowns = _read(path, decode(path, read_bytes(path)))
-
-    def slowdown(self, model: str, beside: str) -> float:
-        """How much longer an iteration takes, at least 1.
-
-        Raises:
-            ConfigError: the table lacks the pair.
-        """
-        known = self._slowdowns.get((_name(model), _name(beside)))
-        if known is None:
-            raise ConfigError(
-                f"{self._path} lacks the slowdown of {shortened(model)} beside "
-                f"{shortened(beside)}, and two such jobs share a link; add the row "
-                f"{_name(model)},{_name(beside)},SLOWDOWN, or take another --contention"
-            )
-        return known
-
-
 class PairRates(PatternsUnknown):
-    """A rate function. The largest slowdown beside any other job counts."""
+    """A rate function. The largest slowdown among the co-located jobs counts."""
 
-    def __init__(self, network: NetworkOfRun, table: PairTable) -> None:
-        self._tree, self._alone, self._table = network.tree, network.alone, table
-        self._stated = network.fabric.uplink_levels
+    def __init__(self, network: NetworkOfRun, path: Path) -> None:
+        """Raises TraceError if the file is no table of slowdowns."""
+        self._path, self._slowdowns = path, _read(path)
+        self._tree, self._alone = network.tree, network.alone
+        self._levels = network.fabric.uplink_levels
         self._crossed: dict[int, dict[Uplink, int]] = {}
         self._models: dict[int, str] = {}
-        self._jobs: dict[Uplink, dict[int, None]] = {}
+        self._jobs: dict[Uplink, dict[int, str]] = {}
+        """By uplink: the models of the jobs that cross it, by handle."""
         self._rates: dict[int, Rate] = {}
         self._lone: dict[int, Rate] = {}
 
@@ -99,39 +78,41 @@ class PairRates(PatternsUnknown):
         return {uplink: float(len(jobs)) for uplink, jobs in self._after(moves).items()}
 
     def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
-        """The largest slowdown of the job beside any other, and of each other beside any."""
+        """The largest slowdown of the job next to any other, and of each other next to any."""
         after = self._after(moves)
-        here = crossed(self._tree, self._stated, placement)
+        here = crossed(self._tree, self._levels, placement)
         others = {x: model for uplink in here for x, model in after.get(uplink, {}).items()}
-        own = self._most(job.model, others.values())
-        beside = {}
-        for handle in sorted(others):
-            models = [
-                model
-                for jobs in after.values()
-                if handle in jobs
-                for other, model in jobs.items()
-                if other != handle
-            ]
-            beside[handle] = self._most(others[handle], [*models, job.model])
-        return Slowdowns(own - 1.0, {handle: most - 1.0 for handle, most in beside.items()})
+        slowed = {
+            handle: self._most(others[handle], [*_co_located(after, handle), job.model]) - 1.0
+            for handle in sorted(others)
+        }
+        return Slowdowns(self._most(job.model, others.values()) - 1.0, slowed)
 
     def _after(self, moves: Moves) -> dict[Uplink, dict[int, str]]:
         """By uplink: the models of the jobs that would cross it."""
         after = {
-            uplink: {x: self._models[x] for x in jobs if x not in moves}
+            uplink: {handle: model for handle, model in jobs.items() if handle not in moves}
             for uplink, jobs in self._jobs.items()
         }
         for handle, move in moves.items():
             if move is not None:
-                for uplink in crossed(self._tree, self._stated, move[1]):
+                for uplink in crossed(self._tree, self._levels, move[1]):
                     after.setdefault(uplink, {})[handle] = move[0].model
         return {uplink: jobs for uplink, jobs in after.items() if jobs}
 
-    def _most(self, model: str, beside: Iterable[str]) -> float:
-        return max(
-            (self._table.slowdown(model, other) for other in sorted(set(beside))), default=1.0
-        )
+    def _most(self, model: str, others: Iterable[str]) -> float:
+        return max((self._slowdown(model, other) for other in sorted(set(others))), default=1.0)
+
+    def _slowdown(self, model: str, other: str) -> float:
+        """How much longer an iteration takes, at least 1."""
+        known = self._slowdowns.get((_name(model), _name(other)))
+        if known is None:
+            raise ConfigError(
+                f"{self._path} lacks the slowdown of {shortened(model)} beside "
+                f"{shortened(other)}, and two such jobs share a link; add the row "
+                f"{_name(model)},{_name(other)},SLOWDOWN, or take another --contention"
+            )
+        return known
 
     def _leave(self, handle: int) -> set[int]:
         if handle not in self._lone:
@@ -147,17 +128,17 @@ class PairRates(PatternsUnknown):
         handle = view.handle
         self._lone[handle] = self.alone(view.job, placement)
         self._models[handle] = view.job.model
-        self._crossed[handle] = crossed(self._tree, self._stated, placement)
+        self._crossed[handle] = crossed(self._tree, self._levels, placement)
         affected = {handle}
         for uplink in self._crossed[handle]:
-            self._jobs.setdefault(uplink, {})[handle] = None
+            self._jobs.setdefault(uplink, {})[handle] = view.job.model
             affected |= self._jobs[uplink].keys()
         return affected
 
     def _rate(self, handle: int) -> Rate:
-        others = {other for uplink in self._crossed[handle] for other in self._jobs[uplink]}
-        models = [self._models[other] for other in others - {handle}]
-        slowdown, alone = self._most(self._models[handle], models), self._lone[handle]
+        here = {uplink: self._jobs[uplink] for uplink in self._crossed[handle]}
+        slowdown = self._most(self._models[handle], _co_located(here, handle))
+        alone = self._lone[handle]
         if slowdown == 1.0:
             return alone
         return alone._replace(
@@ -171,7 +152,18 @@ def table_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun
         raise ConfigError("contention table: which file? write table:FILE")
     validate(options, Options, "contention table")
     network.check_uplinks("table")
-    return PairRates(network, PairTable(Path(argument)))
+    return PairRates(network, Path(argument))
+
+
+def _co_located(on: Mapping[Uplink, Mapping[int, str]], handle: int) -> list[str]:
+    """The models of the jobs that share an uplink with one."""
+    return [
+        model
+        for jobs in on.values()
+        if handle in jobs
+        for other, model in jobs.items()
+        if other != handle
+    ]
 
 
 def _name(model: str) -> str:
@@ -182,8 +174,8 @@ def _name(model: str) -> str:
         return model
 
 
-def _read(path: Path, text: str) -> dict[tuple[str, str], float]:
-    reader = csv.DictReader(io.StringIO(text))
+def _read(path: Path) -> dict[tuple[str, str], float]:
+    reader = csv.DictReader(io.StringIO(decode(path, read_bytes(path))))
     try:
         columns = reader.fieldnames or ()
         pairs = [pair for pair in COLUMNS if {*pair, SLOWDOWN} <= set(columns)]
@@ -216,7 +208,7 @@ def _slowdown(text: str | None, where: str) -> float:
         value = 0.0
     if not 1.0 <= value <= _MOST:
         raise TraceError(
-            f"{where}: slowdown {shortened(text)}, expected a number from 1 (time beside the other "
-            "job over time alone)"
+            f"{where}: slowdown {shortened(text)}, expected a number from 1 (time next to the "
+            "other job over isolated time)"
         )
     return value

@@ -20,7 +20,7 @@ class LookedUpTraffic:
 
     ways: tuple[Way, ...]
     offered: dict[Uplink, tuple[float, float]]
-    """Bytes per second up and down, while the job communicates alone."""
+    """Bytes per second up and down, while the job communicates in isolation."""
     busy_ratio: float
     """Time for which it sends them, over compute time."""
 

@@ -1,9 +1,9 @@
 """Which jobs meet on which uplinks, and where they want more than there is.
 
-Only jobs that cross an uplink which **binds** can be slowed down. An uplink binds if what jobs send
-on it, while each communicates alone, exceeds what it carries. One job can do that alone, on an
-oversubscribed fabric (decision 20). Most uplinks never bind, so they are left out before a model is
-asked anything.
+Only jobs that cross an uplink which **binds** can be slowed down. An uplink binds if what its jobs
+send while they communicate, each as in isolation, exceeds what it carries. On an oversubscribed
+fabric one job can do that (decision 20). Most uplinks never bind, so they are left out before a
+model is asked anything.
 
 What a job sends on an uplink depends on the level from which it is looked at. Its bytes on the
 dimensions that leave a rack are sent while any of these is busy (`Curve.busy_ratio`), not while the
@@ -50,7 +50,7 @@ class Uplinks:
         self._uplink_levels = network.fabric.uplink_levels
         names = network.fabric.level_names
         self._level = {name: index for index, name in enumerate(names)}
-        # Out of a machine lead its network cards. They serve connections in turn (`queues`).
+        # Out of a machine lead its network cards. They serve connections in turn.
         self.fair_queued = frozenset(names[: network.tree.machine + 1])
         self._capacities: dict[Uplink, float] = {}
         self._jobs: dict[Uplink, dict[int, PlacedJob]] = {}
@@ -100,7 +100,7 @@ class Uplinks:
         return twin
 
     def busy(self) -> dict[Uplink, float]:
-        """Of each busy uplink: what its jobs would send if alone, over what it carries.
+        """Of each busy uplink: what its jobs would send in isolation, over what it carries.
 
         Averages over iterations; the busier direction counts. An uplink that carries all that the
         GPUs of its unit can send is never busy.
@@ -181,7 +181,7 @@ class Uplinks:
         return placed.lone[level]
 
     def pattern(self, placed: PlacedJob) -> LinkPattern:
-        """What the job does on its uplinks, alone (`SharedLinks.pattern`).
+        """What the job does on its uplinks in isolation (`SharedLinks.pattern`).
 
         If it overfills one of its own, it sends for longer, on all of them.
         """
