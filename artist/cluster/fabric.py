@@ -142,7 +142,7 @@ class FabricLevel(WithUnits):
 class FabricSystem(Document):
     """What ASTRA-sim is asked on this fabric, and its system settings.
 
-    The first five decide what is asked (docs/decisions/0015-what-astra-sim-is-asked.md).
+    The first six decide what is asked (docs/decisions/0015-what-astra-sim-is-asked.md).
     """
 
     rings: Literal["per-level", "one"] = Field(
@@ -160,6 +160,12 @@ class FabricSystem(Document):
     # PyTorch's DistributedDataParallel: bucket_cap_mb 25; its first bucket is 1 MiB.
     bucket_mib: Positive = Field(default=25.0, description="size that fills a bucket, MiB")
     first_bucket_mib: Positive = Field(default=1.0, description="the same of the first one, MiB")
+    hidden_share: float = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        description="the share of the backward pass that communication can hide behind",
+    )
     scheduling_policy: Literal["LIFO", "FIFO"] = "LIFO"
     collective_optimization: Literal["baseline", "localBWAware"] = "localBWAware"
     preferred_dataset_splits: int = Field(default=4, ge=1)

@@ -28,7 +28,9 @@ from artist.workload.layers import Workload, quantised
 
 N = TypeVar("N", int, float)
 
-FABRIC_SETTINGS = ("rings", "uneven", "collectives", "bucket_mib", "first_bucket_mib")
+FABRIC_SETTINGS = (
+    "rings", "uneven", "collectives", "bucket_mib", "first_bucket_mib", "hidden_share",
+)  # fmt: skip
 """Settings of a fabric's system that decide what is asked. ASTRA-sim itself knows none of them."""
 
 _LISTS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")

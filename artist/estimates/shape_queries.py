@@ -1,7 +1,8 @@
 """What a backend is asked about a shape: one query, or several of which the slowest counts.
 
 The fabric's system settings decide it (docs/decisions/0015-what-astra-sim-is-asked.md): `rings`
-and `uneven` the dimensions (`dimensions.py`), `collectives` the workload (`workload/buckets.py`).
+and `uneven` the dimensions (`dimensions.py`), `collectives` and `hidden_share` the workload
+(`workload/buckets.py`, `workload/overlap.py`).
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from artist.estimates.dimensions import asked_shapes, dimensions, system_setting
 from artist.estimates.query import Dimension, Estimate, LatencyQuery
 from artist.workload.buckets import bucketed
 from artist.workload.layers import Workload
+from artist.workload.overlap import with_hidden_share
 
 
 def as_sent(workload: Workload, system: FabricSystem) -> Workload:
-    """The workload with its collectives as the framework sends them."""
-    if system.collectives == "per-layer":
-        return workload
-    return bucketed(workload, system.bucket_mib, system.first_bucket_mib)
+    """The workload with its collectives as the framework sends them, as far as they are hidden."""
+    if system.collectives == "bucketed":
+        workload = bucketed(workload, system.bucket_mib, system.first_bucket_mib)
+    return with_hidden_share(workload, system.hidden_share)
 
 
 def asked_dimensions(shape: Shape, fabric: Fabric) -> list[tuple[Dimension, ...]]:

@@ -53,6 +53,31 @@ def test_a_fabric_from_a_log(artist, write_log: Callable[..., Path]) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_a_machine_from_measured_steps(artist, tmp_path: Path) -> None:
+    rows = {"1": 0.2, "2": 0.21, "4": 0.22, "1,1": 0.6, "2,2": 0.8, "4,4": 0.9, "2,2,2": 0.7}
+    lines = [f't4,{task},32,"{p}",{s}' for task in ("resnet50", "vgg11") for p, s in rows.items()]
+    header = "hardware,task,batch_per_gpu,placement,step_s"
+    (tmp_path / "steps.csv").write_text("\n".join([header, *lines, "a100,resnet50,32,1,0.1"]))
+    new = ("calibrate", "machine", "ours", "--base", "t4", "--steps", "steps.csv")
+    done = artist(*new, "--model", "resnet50")
+    assert done.returncode == 2
+    assert "steps.csv has steps of t4, a100: choose one with --hardware" in done.stderr
+    done = artist(*new, "--hardware", "t4", "--model", "bert")
+    assert done.returncode == 2
+    assert (
+        "--model 'bert': steps.csv has no steps of it; choose one of resnet50, vgg11" in done.stderr
+    )
+    done = artist(*new, "--hardware", "t4", "--model", "resnet50", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["errors"]["resnet50"]["steps"] == 6
+    assert facts["errors"]["resnet50"]["median"] < 0.1 < facts["errors"]["vgg11"]["median"]
+    written = yaml.safe_load((tmp_path / "astra_configs/fabrics/ours.yaml").read_text())
+    assert written["system"]["hidden_share"] == facts["hidden_share"]
+    done = artist("latency", "--model", "vgg11", "--fabric", "ours", "--placement", "2,2")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_calibration_is_replaced_only_when_asked(artist, tmp_path: Path) -> None:
     path = tmp_path / "astra_configs/calibrations/mine.yaml"
     path.parent.mkdir(parents=True)

@@ -26,6 +26,7 @@ from artist.workload.models import model_names, settings, workload
 
 DALLY = load_fabric("dally2025")
 T4 = load_fabric("t4")
+RACK = T4.levels[1]
 
 
 def asked(model: str, placement: str, **system: object) -> list[str]:
@@ -114,17 +115,22 @@ def test_one_ring_goes_through_all_gpus_at_the_outermost_level() -> None:
     for placement in ("4,3,1", "2,2,2,2"):
         shape = parse_signature(placement, T4.level_names)
         (ring,) = dimensions(shape, T4)
-        assert (ring.level, ring.npus, ring.bandwidth_gib_per_s) == ("rack", 8, 0.54)
+        assert (ring.level, ring.npus, ring.bandwidth_gib_per_s) == (
+            "rack",
+            8,
+            RACK.bandwidth_gib_per_s,
+        )
         assert asked_shapes(shape, T4) == (shape,)
 
 
 def test_two_machines_alone_reach_a_share_of_the_bandwidth() -> None:
+    pair_gib_per_s = RACK.bandwidth_gib_per_s * RACK.pair_share
     (ring,) = dimensions(parse_signature("4,3", T4.level_names), T4)
-    assert ring.bandwidth_gib_per_s == 0.54 * 0.69
+    assert ring.bandwidth_gib_per_s == pair_gib_per_s
     per_level = with_system(T4, {"rings": "per-level"})
     inner, outer = dimensions(parse_signature("4,4", T4.level_names), per_level)
     assert (inner.level, inner.npus, inner.bandwidth_gib_per_s) == ("machine", 4, 14.7)
-    assert (outer.level, outer.npus, outer.bandwidth_gib_per_s) == ("rack", 2, 0.54 * 0.69)
+    assert (outer.level, outer.npus, outer.bandwidth_gib_per_s) == ("rack", 2, pair_gib_per_s)
 
 
 # -- no cliffs -----------------------------------------------------------------------

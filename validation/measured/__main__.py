@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from artist.calibrate.fit_machine import MachineFit, fit_machine
+from artist.calibrate.measured_steps import Step, read_steps
+from artist.calibrate.step_prediction import predict
 from artist.cluster.fabric import Fabric, fabric_names, load_fabric, with_system
 from artist.errors import ArtistError, ConfigError
-from artist.io.writing import check_file
+from artist.io.reading import read_bytes
+from artist.io.writing import check_file, write_whole
+from artist.run import open_backend
+from artist.trace.native.read_table import read_csv
 from validation.measured.accuracy import Prediction
-from validation.measured.prediction import as_measured, fit, predict
 from validation.measured.report import (
+    FITTED_TASK,
     choices_table,
     draw,
     errors_table,
     numbers_table,
     summary_table,
 )
-from validation.measured.steps import Step, read_steps, write_steps
+
+TASKS: Mapping[str, str] = {"bert": "bert-base"}
+"""Tasks whose name means another model here than in the catalogue: `bert` is BERT-base on SQuAD."""
+
+PREDICTED = "predicted_s"
 
 AS_SHIPPED: Mapping[str, str] = {}
 CHOICES: Sequence[Mapping[str, str]] = (
@@ -35,11 +47,11 @@ CHOICES: Sequence[Mapping[str, str]] = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Predictions of all rows, in their order, and the fitted fabric per kind of machine."""
+    """Predictions of all rows, in their order, and the fit of each kind of machine."""
 
     steps: list[Step]
     predicted_s: list[float | None]
-    fitted: dict[str, Fabric]
+    fitted: dict[str, MachineFit]
 
     @property
     def several(self) -> list[Prediction]:
@@ -56,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         check_file(options.out, "OUT")
-        outcome = predicted(read_steps(options.steps), options.fabrics)
+        outcome = predicted(read_steps(options.steps, TASKS), options.fabrics)
         write_steps(options.steps, options.out, outcome.predicted_s)
         parts = [
             numbers_table(outcome.fitted),
@@ -79,15 +91,39 @@ def predicted(
     steps: list[Step], fabrics: Path | None, system: Mapping[str, str] = AS_SHIPPED
 ) -> Outcome:
     """Predictions of all rows, kind by kind of machine. `system` replaces the fabrics' settings."""
+    backend = open_backend("analytical")
     values: dict[int, float | None] = {}
-    fitted: dict[str, Fabric] = {}
+    fitted: dict[str, MachineFit] = {}
     for hardware in dict.fromkeys(step.hardware for step in steps):
         mine = [step for step in steps if step.hardware == hardware]
         fabric = with_system(as_measured(_fabric(hardware, fabrics)), system)
-        fitted[hardware] = fit(mine, fabric).on(fabric)
-        predicted_s = predict(mine, fitted[hardware])
+        to_fit = [step for step in mine if step.task == FITTED_TASK]
+        fitted[hardware] = fit_machine(to_fit, fabric, backend)
+        predicted_s = predict(mine, fitted[hardware].numbers.on(fabric), backend)
         values |= {step.line: value for step, value in zip(mine, predicted_s, strict=True)}
     return Outcome(steps, [values[step.line] for step in steps], fitted)
+
+
+def as_measured(fabric: Fabric) -> Fabric:
+    """The fabric as the framework of the measured steps uses it, where the file leaves that open.
+
+    DistributedDataParallel sends buckets, and NCCL makes one ring through all GPUs of a job.
+    """
+    sent = {"rings": "one", "collectives": "bucketed"}
+    missing = {key: sent[key] for key in sent if key not in fabric.system.model_fields_set}
+    return with_system(fabric, missing)
+
+
+def write_steps(path: Path, out: Path, predicted_s: Sequence[float | None]) -> None:
+    """Write the rows of a file with the column `predicted_s` at the end."""
+    columns = read_csv(path, read_bytes(path)).columns
+    kept = {name: cells for name, cells in columns.items() if name != PREDICTED}
+    predicted = ["" if value is None else f"{value:.9g}" for value in predicted_s]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*kept, PREDICTED])
+    writer.writerows(zip(*kept.values(), predicted, strict=True))
+    write_whole(out, text.getvalue())
 
 
 def _by_choice(steps: list[Step], fabrics: Path | None) -> dict[str, list[Prediction]]:

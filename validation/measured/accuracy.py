@@ -9,7 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
-from validation.measured.steps import Step
+from artist.calibrate.measured_steps import Step
+from artist.calibrate.step_prediction import StepErrors
 
 NEAR = (0.85, 1.15)
 """An uneven shape costs as an even one if the ratio of its steps lies between these."""
@@ -21,26 +22,6 @@ class Prediction:
 
     step: Step
     predicted_s: float
-
-    @property
-    def error(self) -> float:
-        """|predicted / measured - 1|."""
-        return abs(self.predicted_s / self.step.step_s - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Errors:
-    """Errors of a group of rows, as shares of the measured step."""
-
-    rows: int
-    median: float
-    p90: float
-
-    @classmethod
-    def of(cls, predictions: Sequence[Prediction]) -> Errors:
-        """The errors of some rows, at least one."""
-        errors = [prediction.error for prediction in predictions]
-        return cls(len(errors), float(np.median(errors)), float(np.quantile(errors, 0.9)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +48,11 @@ class Order:
     """Pairs of placements that differ by more."""
     tau: float
     """Kendall's tau-a over these pairs; NaN without any."""
+
+
+def errors(predictions: Sequence[Prediction]) -> StepErrors:
+    """The errors of some rows, at least one."""
+    return StepErrors.of([x.step for x in predictions], [x.predicted_s for x in predictions])
 
 
 def groups(

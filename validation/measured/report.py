@@ -6,17 +6,20 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from artist.cluster.fabric import Fabric
+from artist.calibrate.fit_machine import MachineFit
+from artist.calibrate.step_prediction import StepErrors
 from artist.io.writing import whole_file
-from validation.measured.accuracy import Errors, Prediction, groups, order, uneven_ratios
-from validation.measured.prediction import FITTED_TASK
+from validation.measured.accuracy import Prediction, errors, groups, order, uneven_ratios
 from validation.page import markdown_table
+
+FITTED_TASK = "resnet50"
+"""The numbers of a kind of machine are fitted to its steps of this task."""
 
 
 def errors_table(predictions: Sequence[Prediction]) -> str:
     """Errors per kind of machine, task and number of machines."""
     rows = [
-        [hardware, _task(task), machines, *_errors(Errors.of(group))]
+        [hardware, _task(task), machines, *_errors(errors(group))]
         for (hardware, task, machines), group in groups(predictions)
     ]
     return markdown_table(["hardware", "task", "machines", "steps", "median error", "P90"], rows)
@@ -32,7 +35,7 @@ def summary_table(predictions: Sequence[Prediction]) -> str:
             [
                 hardware,
                 _task(task),
-                *_errors(Errors.of(group)),
+                *_errors(errors(group)),
                 "" if uneven is None else f"{uneven.measured:.3f}",
                 "" if uneven is None else f"{uneven.predicted:.3f} ({100 * uneven.near:.0f} %)",
                 f"{100 * ranks.noise:.0f} %",
@@ -44,16 +47,21 @@ def summary_table(predictions: Sequence[Prediction]) -> str:
     return markdown_table(header, rows)
 
 
-def numbers_table(fitted: Mapping[str, Fabric]) -> str:
+def numbers_table(fitted: Mapping[str, MachineFit]) -> str:
     """The fitted numbers of each kind of machine."""
     rows = []
-    for hardware, fabric in fitted.items():
-        machine = fabric.level_names.index("machine")
-        inside, outside = fabric.levels[machine], fabric.levels[machine + 1]
-        bandwidths = [f"{level.bandwidth_gib_per_s:.3g} GiB/s" for level in (inside, outside)]
-        rows.append([hardware, *bandwidths, f"{100 * outside.pair_share:.0f} %"])
+    for hardware, fit in fitted.items():
+        numbers = fit.numbers
+        bandwidths = [
+            f"at least {fit.at_least[name]:.3g} GiB/s"
+            if name in fit.at_least
+            else f"{getattr(numbers, name):.3g} GiB/s"
+            for name in ("inside_gib_per_s", "outside_gib_per_s")
+        ]
+        shares = [f"{100 * share:.0f} %" for share in (numbers.pair_share, numbers.hidden_share)]
+        rows.append([hardware, *bandwidths, *shares])
     header = ["hardware", "bandwidth in a machine", "between machines", "of which two reach"]
-    return markdown_table(header, rows)
+    return markdown_table([*header, "hidden share"], rows)
 
 
 def choices_table(outcomes: Mapping[str, Sequence[Prediction]]) -> str:
@@ -66,7 +74,7 @@ def choices_table(outcomes: Mapping[str, Sequence[Prediction]]) -> str:
                 [x for x in predictions if (x.step.hardware, x.step.task) == (kind, task)]
                 for task in tasks
             ]
-            errors = (" / ".join(_errors(Errors.of(group))[1:]) for group in by_task)
+            errors = (" / ".join(_errors(errors(group))[1:]) for group in by_task)
             ratios = filter(None, map(uneven_ratios, by_task))
             near = min((ratio.near for ratio in ratios), default=math.nan)
             taus = ", ".join(f"{order(group).tau:.2f}" for group in by_task)
@@ -112,5 +120,5 @@ def _task(task: str) -> str:
     return f"{task} (fitted)" if task == FITTED_TASK else task
 
 
-def _errors(errors: Errors) -> list[str]:
-    return [f"{errors.rows:,}", f"{100 * errors.median:.1f} %", f"{100 * errors.p90:.1f} %"]
+def _errors(of: StepErrors) -> list[str]:
+    return [f"{of.steps:,}", f"{100 * of.median:.1f} %", f"{100 * of.p90:.1f} %"]

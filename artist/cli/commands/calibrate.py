@@ -161,6 +161,56 @@ def fabric(
     note(f"wrote {target}; use it with --fabric {name}")
 
 
+@app.command()
+def machine(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Fabric to write.")],
+    steps: Annotated[Path, typer.Option(help="Measured steps, CSV.")],
+    model: Annotated[str, typer.Option(help="The task of the file to fit to.")],
+    base: Annotated[str, typer.Option(help="Fabric to take the rest from.")],
+    hardware: Annotated[
+        str | None, typer.Option(help="Hardware of the file to fit to (default: its only one).")
+    ] = None,
+    backend: Backend = "analytical",
+    overwrite: Overwrite = False,
+    format_: FormatOption = Format.TABLE,
+) -> None:
+    """Fit the bandwidths of a kind of machine, and what hides them, to measured steps."""
+    from artist.calibrate.fit_machine import fit_machine
+    from artist.calibrate.measured_steps import read_steps, steps_of
+    from artist.calibrate.output_files import document_file, write_document
+    from artist.calibrate.step_prediction import errors_by_task
+    from artist.cluster.fabric import load_fabric
+    from artist.run import open_backend
+
+    target = document_file("fabrics", name, overwrite=overwrite)
+    of_kind = steps_of(read_steps(steps), hardware, str(steps))
+    by_backend, on_fabric = open_backend(backend), load_fabric(base)
+    mine = [step for step in of_kind if step.task == model]
+    if not mine:
+        known = ", ".join(dict.fromkeys(step.task for step in of_kind))
+        raise ConfigError(f"--model {model!r}: {steps} has no steps of it; choose one of {known}")
+    fit = fit_machine(mine, on_fabric, by_backend)
+    fitted = fit.on(on_fabric).model_copy(update={"name": name, "calibration": None})
+    header = f"Fitted by `artist calibrate machine` to {model} in {steps.name}; the rest is {base}."
+    write_document(fitted, target, header)
+    errors = errors_by_task(of_kind, fitted, by_backend)
+    if format_ is Format.JSON:
+        by_task = {task: error._asdict() for task, error in errors.items()}
+        print_json({"fabric": name, **fit.facts, "errors": by_task})
+    else:
+        print_facts(f"fabric {name}", fit.facts)
+        print_table(
+            "predicted over measured step",
+            ("model", "fitted", "steps", "median error %", "P90 %"),
+            [
+                (task, "yes" if task == model else "no", error.steps,
+                 f"{100 * error.median:.1f}", f"{100 * error.p90:.1f}")
+                for task, error in errors.items()
+            ],
+        )  # fmt: skip
+    note(f"wrote {target}; use it with --fabric {name}")
+
+
 def _fit_models(
     measurements: MeasurementSet,
     names: list[str],

@@ -1,0 +1,196 @@
+"""Fits four numbers of a kind of machine to measured steps of one model.
+
+    step = compute + exposed communication of the model on the placement and fabric
+
+The four numbers are the bandwidth inside a machine, the bandwidth between machines, the share of
+it that a pair of machines reaches, and the share of the backward pass that hides communication
+(`workload/overlap.py`). They are fitted together, by the least mean |log(predicted / measured)|.
+The search covers every bandwidth that hardware has, so its result does not depend on the numbers
+of the base fabric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+
+from artist.calibrate.measured_steps import Step
+from artist.calibrate.step_prediction import mean_log_error, predict
+from artist.cluster.fabric import Fabric, with_system
+from artist.errors import TraceError
+from artist.estimates.query import LatencyBackend
+
+BANDWIDTHS_GIB_PER_S = tuple(2.0**power for power in range(-8, 13))
+"""From a thirtieth of a Gigabit Ethernet link to four times the NVLink of a B200."""
+
+TOLERANCE = 1e-3
+"""Steps do not tell numbers apart whose mean |log error| differs by less: they are noisier by far.
+Of such shares 1 is taken, of such bandwidths the smallest."""
+
+FINEST = 1.01
+"""The last steps of the search change a number by 1 %."""
+
+_SHARES = (0.25, 0.5, 0.75, 1.0)
+_FINE_BANDWIDTHS = tuple(2.0 ** (power / 8) for power in range(-64, 97))
+
+Loss = Callable[["MachineNumbers"], float]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineNumbers:
+    """What is fitted."""
+
+    inside_gib_per_s: float
+    """Bandwidth of the level `machine`. Levels inside it keep their ratio to it."""
+    outside_gib_per_s: float
+    """Bandwidth of the levels beyond the machine."""
+    pair_share: float = 1.0
+    """The share of that bandwidth that two machines reach among themselves."""
+    hidden_share: float = 1.0
+    """The share of the backward pass that communication can hide behind."""
+
+    @classmethod
+    def of(cls, fabric: Fabric) -> MachineNumbers:
+        """The numbers that a fabric has."""
+        inside, outside = _around(fabric)
+        return cls(
+            fabric.levels[inside].bandwidth_gib_per_s,
+            fabric.levels[outside].bandwidth_gib_per_s,
+            fabric.levels[outside].pair_share,
+            fabric.system.hidden_share,
+        )
+
+    def on(self, fabric: Fabric) -> Fabric:
+        """The fabric with these numbers."""
+        inside, _ = _around(fabric)
+        factor = self.inside_gib_per_s / fabric.levels[inside].bandwidth_gib_per_s
+        levels = [
+            level.model_copy(update={"bandwidth_gib_per_s": level.bandwidth_gib_per_s * factor})
+            for level in fabric.levels[: inside + 1]
+        ] + [
+            level.model_copy(
+                update={
+                    "bandwidth_gib_per_s": self.outside_gib_per_s,
+                    "pair_share": self.pair_share,
+                }
+            )
+            for level in fabric.levels[inside + 1 :]
+        ]
+        changed = fabric.model_copy(update={"levels": tuple(levels)})
+        return with_system(changed, {"hidden_share": self.hidden_share})
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFit:
+    """The numbers, and which of them the steps determine."""
+
+    numbers: MachineNumbers
+    at_least: Mapping[str, float]
+    """Bandwidths of which the steps only tell that they are no smaller than this, in GiB/s."""
+
+    @property
+    def facts(self) -> dict[str, float]:
+        """The facts to print: the numbers, and the bounds of those that are merely bounded."""
+        return {
+            f"{name}_at_least" if name in self.at_least else name: self.at_least.get(name, value)
+            for name, value in asdict(self.numbers).items()
+        }
+
+    def on(self, fabric: Fabric) -> Fabric:
+        """The fabric with the numbers. A bandwidth above its bound stays as the fabric has it."""
+        own = MachineNumbers.of(fabric)
+        kept = {name: max(getattr(own, name), least) for name, least in self.at_least.items()}
+        return replace(self.numbers, **kept).on(fabric)
+
+
+def fit_machine(steps: Iterable[Step], fabric: Fabric, backend: LatencyBackend) -> MachineFit:
+    """The numbers that fit the steps on several GPUs best.
+
+    Raises:
+        TraceError: no step on several GPUs has a model of the catalogue and a compute time.
+    """
+    fitted = [step for step in steps if step.gpus > 1 and step.is_predictable]
+    if not fitted:
+        raise TraceError(
+            "no step on two or more GPUs can be fitted: each needs a model of the catalogue "
+            "(artist list models), and a row of the same batch on one GPU (placement 1)"
+        )
+
+    @cache
+    def loss(numbers: MachineNumbers) -> float:
+        return mean_log_error(fitted, predict(fitted, numbers.on(fabric), backend))
+
+    best = _refined(min((_scanned(share, loss) for share in (0.0, *_SHARES)), key=loss), loss)
+    return _told(best, loss)
+
+
+def _scanned(hidden_share: float, loss: Loss) -> MachineNumbers:
+    """The best numbers on coarse grids at one hidden share, each number scanned in turns."""
+    start = MachineNumbers(BANDWIDTHS_GIB_PER_S[-1], BANDWIDTHS_GIB_PER_S[-1])
+    numbers = replace(start, hidden_share=hidden_share)
+    scanned = {
+        "outside_gib_per_s": BANDWIDTHS_GIB_PER_S,
+        "pair_share": _SHARES,
+        "inside_gib_per_s": BANDWIDTHS_GIB_PER_S,
+    }
+    for name, values in 2 * list(scanned.items()):
+        numbers = min((replace(numbers, **{name: value}) for value in values), key=loss)
+    return numbers
+
+
+def _refined(numbers: MachineNumbers, loss: Loss) -> MachineNumbers:
+    """Search around some numbers with ever smaller steps.
+
+    More hidden communication and less bandwidth almost cancel each other, so the other numbers
+    follow each step of the hidden share.
+    """
+    ratio = 2.0
+    while ratio > FINEST:
+        ratio **= 0.5
+        moved, last = numbers, None
+        while moved != last:
+            last = moved
+            shares = (moved.hidden_share + (ratio - 1) * way / 2 for way in (-1, 0, 1))
+            candidates = [
+                _followed(moved, share, ratio, loss) for share in shares if 0 <= share <= 1
+            ]
+            moved = min([moved, *candidates], key=loss)
+        numbers = moved
+    return numbers
+
+
+def _followed(
+    numbers: MachineNumbers, hidden_share: float, ratio: float, loss: Loss
+) -> MachineNumbers:
+    """The numbers at another hidden share, each a step smaller or larger where that is better."""
+    numbers = replace(numbers, hidden_share=hidden_share)
+    for name in ("outside_gib_per_s", "pair_share", "inside_gib_per_s"):
+        value = getattr(numbers, name)
+        # No pair of machines is faster than more of them.
+        most = 1.0 if name == "pair_share" else BANDWIDTHS_GIB_PER_S[-1]
+        values = (value, value / ratio, min(value * ratio, most))
+        numbers = min((replace(numbers, **{name: value}) for value in values), key=loss)
+    return numbers
+
+
+def _told(best: MachineNumbers, loss: Loss) -> MachineFit:
+    """The numbers, with shares of 1 where the steps do not tell otherwise, and their bounds."""
+    enough = loss(best) + TOLERANCE
+    numbers = best
+    for name in ("pair_share", "hidden_share"):
+        if loss(replace(numbers, **{name: 1.0})) <= enough:
+            numbers = replace(numbers, **{name: 1.0})
+    at_least = {}
+    for name in ("inside_gib_per_s", "outside_gib_per_s"):
+        slower = (replace(numbers, **{name: value}) for value in _FINE_BANDWIDTHS)
+        bounds = [getattr(other, name) for other in slower if loss(other) <= enough]
+        if bounds and bounds[-1] == _FINE_BANDWIDTHS[-1]:
+            at_least[name] = bounds[0]
+    return MachineFit(numbers, at_least)
+
+
+def _around(fabric: Fabric) -> tuple[int, int]:
+    """The level `machine` and the next one."""
+    machine = fabric.level_names.index("machine")
+    return machine, machine + 1
