@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from artist.calibrate.fit_line import CONFIDENCE, FittedValue, Line, fit_line
 from artist.calibrate.nccl_log import OPERATIONS, NcclLog
-from artist.cluster.fabric import Fabric
+from artist.cluster.fabric import Fabric, FabricOrigin
 from artist.errors import ConfigError, TraceError, did_you_mean
 from artist.estimates.query import LatencyBackend
 from artist.estimates.query_from_text import on_placement
@@ -108,7 +108,10 @@ def calibrate_fabric(
         source=_source(log, line, fitted),
     )
     # The base's calibration was fitted on the base's links.
-    named = changed.model_copy(update={"name": name, "calibration": None})
+    origin = FabricOrigin(
+        kind="measured", of=f"{log.operation} on level {level}, the other levels as {base.name}"
+    )
+    named = changed.model_copy(update={"name": name, "origin": origin, "calibration": None})
     return FabricFit(log, line, fitted, named)
 
 

@@ -11,15 +11,17 @@ of the base fabric.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 
 from artist.calibrate.measured_steps import Step
 from artist.calibrate.step_prediction import mean_log_error, predict
 from artist.cluster.fabric import Fabric, with_system
+from artist.cluster.placement_shape import parse_signature
 from artist.errors import TraceError
 from artist.estimates.query import LatencyBackend
+from artist.estimates.shape_queries import asked_dimensions
 
 BANDWIDTHS_GIB_PER_S = tuple(2.0**power for power in range(-8, 13))
 """From a thirtieth of a Gigabit Ethernet link to four times the NVLink of a B200."""
@@ -117,12 +119,35 @@ def fit_machine(steps: Iterable[Step], fabric: Fabric, backend: LatencyBackend) 
             "(artist list models), and a row of the same batch on one GPU (placement 1)"
         )
 
+    asked, of_step = _distinct(fitted, fabric)
+
     @cache
     def loss(numbers: MachineNumbers) -> float:
-        return mean_log_error(fitted, predict(fitted, numbers.on(fabric), backend))
+        predicted_s = predict(asked, numbers.on(fabric), backend)
+        return mean_log_error(fitted, [predicted_s[index] for index in of_step])
 
     best = _refined(min((_scanned(share, loss) for share in (0.0, *_SHARES)), key=loss), loss)
     return _told(best, loss)
+
+
+def _distinct(steps: Sequence[Step], fabric: Fabric) -> tuple[list[Step], list[int]]:
+    """The steps of which ASTRA-sim is asked different things, and which of them serves each step.
+
+    Shapes of the same dimensions have the same answer. No two numbers of `probe` are alike, so
+    dimensions that are equal on it are equal with any numbers.
+    """
+    probe = MachineNumbers(1.1, 2.3, 0.7).on(fabric)
+    first: dict[object, int] = {}
+    asked: list[Step] = []
+    of_step = []
+    for step in steps:
+        shape = parse_signature(step.placement, probe.level_names, probe.gpus_per_socket)
+        key = (step.model, step.compute_s, tuple(asked_dimensions(shape, probe)))
+        if key not in first:
+            first[key] = len(asked)
+            asked.append(step)
+        of_step.append(first[key])
+    return asked, of_step
 
 
 def _scanned(hidden_share: float, loss: Loss) -> MachineNumbers:

@@ -112,6 +112,7 @@ def calibration_of(
     return Calibration(
         name=name,
         source=measured.source,
+        kind="paper" if measured.kind == "paper" else "measured",
         hardware=measured.hardware,
         who=measured.who,
         when=measured.when,

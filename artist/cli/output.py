@@ -103,6 +103,11 @@ def print_facts(title: str, facts: Mapping[str, Any], format_: Format = Format.T
         print_table(title, ("", ""), list(facts.items()), header=False)
 
 
+def print_heading(text: str) -> None:
+    """Print a line on stdout, above a table; after `# ` where the table is plain lines."""
+    sys.stdout.write(text + "\n" if sys.stdout.isatty() else f"# {text}\n")
+
+
 def print_text(text: str) -> None:
     """Print a sentence on stdout, below a table."""
     sys.stdout.write(text + "\n")

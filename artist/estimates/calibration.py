@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -81,6 +81,9 @@ class Calibration(Document):
 
     name: str
     source: str = Field(description="what was measured, and where it was published")
+    kind: Literal["measured", "paper"] = Field(
+        default="measured", description="measured here, or the table of a paper"
+    )
     hardware: str = Field(default="", description="the machine that was measured")
     who: str = Field(default="", description="who measured")
     when: str = Field(default="", description="date of the measurement")
@@ -89,6 +92,11 @@ class Calibration(Document):
     artist_version: str = Field(default="", description="version that made the fit")
     inputs: dict[str, str] = Field(default_factory=dict, description="SHA-256 of each input")
     models: dict[str, ModelCalibration]
+
+    @property
+    def origin_words(self) -> str:
+        """Its name and what it was fitted to, for people."""
+        return f"{self.name} ({'measured' if self.kind == 'measured' else 'a table of a paper'})"
 
     def row(self, model: str) -> ModelCalibration | None:
         """The row of a model, by its canonical name; None if there is none.

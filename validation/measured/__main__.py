@@ -9,8 +9,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 
-from artist.calibrate.fit_machine import MachineFit, fit_machine
+from artist.calibrate.fit_machine import MachineFit, MachineNumbers, fit_machine
 from artist.calibrate.measured_steps import Step, read_steps
 from artist.calibrate.step_prediction import predict
 from artist.cluster.fabric import Fabric, fabric_names, load_fabric, with_system
@@ -27,6 +28,7 @@ from validation.measured.report import (
     errors_table,
     numbers_table,
     summary_table,
+    transfer_table,
 )
 
 TASKS: Mapping[str, str] = {"bert": "bert-base"}
@@ -77,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
         if options.picture:
             parts.append(choices_table(_by_choice(outcome.steps, options.fabrics)))
+            parts.append(transfer_table(_by_origin(outcome, options.fabrics)))
             draw(outcome.several, options.picture)
     except (ArtistError, OSError) as cause:
         sys.stderr.write(f"error: {cause}\n")
@@ -88,16 +91,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def predicted(
-    steps: list[Step], fabrics: Path | None, system: Mapping[str, str] = AS_SHIPPED
+    steps: list[Step],
+    fabrics: Path | None,
+    system: Mapping[str, str] = AS_SHIPPED,
+    task: str = FITTED_TASK,
 ) -> Outcome:
-    """Predictions of all rows, kind by kind of machine. `system` replaces the fabrics' settings."""
+    """Predictions of all rows, kind by kind of machine, with numbers fitted to one task's steps.
+
+    `system` replaces the fabrics' settings.
+    """
     backend = open_backend("analytical")
     values: dict[int, float | None] = {}
     fitted: dict[str, MachineFit] = {}
     for hardware in dict.fromkeys(step.hardware for step in steps):
         mine = [step for step in steps if step.hardware == hardware]
         fabric = with_system(as_measured(_fabric(hardware, fabrics)), system)
-        to_fit = [step for step in mine if step.task == FITTED_TASK]
+        to_fit = [step for step in mine if step.task == task]
         fitted[hardware] = fit_machine(to_fit, fabric, backend)
         predicted_s = predict(mine, fitted[hardware].numbers.on(fabric), backend)
         values |= {step.line: value for step, value in zip(mine, predicted_s, strict=True)}
@@ -140,6 +149,37 @@ def _by_choice(steps: list[Step], fabrics: Path | None) -> dict[str, list[Predic
         for system in CHOICES
     }
     return {"nothing: computation alone": compute_only, **asked}
+
+
+def _by_origin(outcome: Outcome, fabrics: Path | None) -> dict[str, list[Prediction]]:
+    """Predictions with numbers from elsewhere: from one task each, or from no step of the kind.
+
+    A kind without steps has the bandwidths of its data sheet and the shares of the other kinds.
+    """
+    by_origin = {
+        f"fitted to {task}": predicted(outcome.steps, fabrics, task=task).several
+        for task in sorted({step.task for step in outcome.steps})
+    }
+    backend = open_backend("analytical")
+    sheets: list[Prediction] = []
+    for hardware in outcome.fitted:
+        fabric = as_measured(_fabric(hardware, fabrics))
+        others = [fit.numbers for kind, fit in outcome.fitted.items() if kind != hardware]
+        machine = fabric.levels[fabric.level_names.index("machine")]
+        card = machine.uplink
+        if not others or card is None or card.rate_gib_per_s is None or card.count is None:
+            continue
+        sheet = MachineNumbers(
+            inside_gib_per_s=machine.bandwidth_gib_per_s,
+            outside_gib_per_s=card.rate_gib_per_s * card.count,
+            pair_share=mean(numbers.pair_share for numbers in others),
+            hidden_share=mean(numbers.hidden_share for numbers in others),
+        )
+        mine = [step for step in outcome.steps if step.hardware == hardware and step.gpus > 1]
+        values = predict(mine, sheet.on(fabric), backend)
+        pairs = zip(mine, values, strict=True)
+        sheets += [Prediction(step, value) for step, value in pairs if value is not None]
+    return {**by_origin, "data sheet, shares of the other kinds": sheets}
 
 
 def _fabric(hardware: str, folder: Path | None) -> Fabric:

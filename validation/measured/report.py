@@ -84,6 +84,19 @@ def choices_table(outcomes: Mapping[str, Sequence[Prediction]]) -> str:
     return markdown_table(header, rows)
 
 
+def transfer_table(outcomes: Mapping[str, Sequence[Prediction]]) -> str:
+    """Per kind of machine and origin of the numbers: errors by task."""
+    tasks = sorted({x.step.task for each in outcomes.values() for x in each})
+    rows = []
+    for kind in sorted({x.step.hardware for each in outcomes.values() for x in each}):
+        for origin, predictions in outcomes.items():
+            mine = [x for x in predictions if x.step.hardware == kind]
+            by_task = ([x for x in mine if x.step.task == task] for task in tasks)
+            cells = (" / ".join(_errors(errors(group))[1:]) if group else "" for group in by_task)
+            rows.append([kind, origin, *cells])
+    return markdown_table(["hardware", "numbers", *tasks], rows)
+
+
 def draw(predictions: Sequence[Prediction], path: Path) -> None:
     """Predicted over measured steps, a panel per kind of machine, a colour per task."""
     import matplotlib as mpl

@@ -179,7 +179,7 @@ def machine(
     from artist.calibrate.measured_steps import read_steps, steps_of
     from artist.calibrate.output_files import document_file, write_document
     from artist.calibrate.step_prediction import errors_by_task
-    from artist.cluster.fabric import load_fabric
+    from artist.cluster.fabric import FabricOrigin, load_fabric
     from artist.run import open_backend
 
     target = document_file("fabrics", name, overwrite=overwrite)
@@ -190,10 +190,16 @@ def machine(
         known = ", ".join(dict.fromkeys(step.task for step in of_kind))
         raise ConfigError(f"--model {model!r}: {steps} has no steps of it; choose one of {known}")
     fit = fit_machine(mine, on_fabric, by_backend)
-    fitted = fit.on(on_fabric).model_copy(update={"name": name, "calibration": None})
-    header = f"Fitted by `artist calibrate machine` to {model} in {steps.name}; the rest is {base}."
-    write_document(fitted, target, header)
+    fitted = fit.on(on_fabric)
     errors = errors_by_task(of_kind, fitted, by_backend)
+    origin = FabricOrigin(
+        kind="measured",
+        of=f"steps of {model} in {steps.name}",
+        error=f"median error {100 * errors[model].median:.1f} %",
+    )
+    changes = {"name": name, "origin": origin, "calibration": None}
+    header = f"Fitted by `artist calibrate machine` to {model} in {steps.name}; the rest is {base}."
+    write_document(fitted.model_copy(update=changes), target, header)
     if format_ is Format.JSON:
         by_task = {task: error._asdict() for task, error in errors.items()}
         print_json({"fabric": name, **fit.facts, "errors": by_task})

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from artist.cli import options, trace_options
-from artist.cli.output import Format, note, print_json, print_text
+from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.query_options import fitted_before
 from artist.cli.run_remarks import ABOUT, remarks
+from artist.cli.world import world
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -125,6 +126,8 @@ def compare(
     if format_ is Format.JSON:
         print_json(as_json(comparison))
     else:
+        if comparison.setting not in ABOUT:
+            print_heading(world(chosen))
         print_comparison(comparison, IN_WORDS if metrics is None else asked)
         if varied and comparison.setting != "policy":
             policy = names[0] if names else chosen.policy

@@ -59,6 +59,7 @@ def _fabric_row(fabric: Fabric) -> dict[str, Any]:
         "levels": levels,
         **in_units,
         "oversubscription": oversubscription_text(fabric),
+        "figures": fabric.origin_words,
         "summary": fabric.summary,
     }
 

@@ -12,10 +12,11 @@ import typer
 
 from artist.cli import options, trace_options
 from artist.cli.interruption import Interrupted, raise_if_lost
-from artist.cli.output import Format, note, print_facts, print_text
+from artist.cli.output import Format, note, print_facts, print_heading, print_text
 from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
 from artist.cli.run_remarks import remarks
+from artist.cli.world import busiest_model, world
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -101,6 +102,9 @@ def sim(
     facts = {key: value for key, value in summary.items() if value != ""}
     if chosen.contention == "none":
         facts.pop("iteration_slowdown_mean", None)  # no job can slow another down: it says nothing
+    if format_ is Format.TABLE and not quiet:
+        words = (world(chosen), busiest_model(result.tables["jobs"]))
+        print_heading("; ".join(filter(None, words)))
     print_facts(title, summary if format_ is Format.JSON else facts, format_)
     if recorded:
         _say_run_to_recorded(result, printed=format_ is Format.TABLE and not quiet)
