@@ -11,14 +11,13 @@ a table have one home. Sizes have a unit, or are bytes.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from artist.cluster.cluster_file import Cluster
 from artist.errors import TraceError, did_you_mean, shortened
+from artist.io.csv_rows import csv_rows
 from artist.io.reading import decode, read_bytes
 from artist.units import SIZE_UNITS, quantity, size_text
 
@@ -63,58 +62,31 @@ def load_catalogue(path: Path, cluster: Cluster) -> Catalogue:
         TraceError: unreadable, a bad row, an unknown region, or tables that have no room; names
             file and line.
     """
-    rows = list(_rows(path))
-    pieces = tuple(_piece(row, cluster) for row in rows)
+    columns, rows = csv_rows(path, decode(path, read_bytes(path)))
+    _check_header(path, columns)
+    pieces = tuple(_piece(where, cells, cluster) for where, cells in rows)
     by_name: dict[str, tuple[int, ...]] = {}
     homes: dict[str, int] = {}
     whole: dict[str, bool] = {}
-    for index, (row, piece) in enumerate(zip(rows, pieces, strict=True)):
+    for index, ((where, _), piece) in enumerate(zip(rows, pieces, strict=True)):
         if piece.name in by_name or whole.setdefault(piece.table, not piece.partition) == bool(
             piece.partition
         ):
-            raise row.error(
-                f"{piece.name!r} is described twice, or as a table and in partitions; keep one"
+            raise TraceError(
+                f"{where}: {piece.name!r} is described twice, or as a table and in partitions; "
+                "keep one"
             )
         if homes.setdefault(piece.table, piece.regions[0]) != piece.regions[0]:
-            raise row.error(
-                f"table {piece.table!r} has its home in region "
+            raise TraceError(
+                f"{where}: table {piece.table!r} has its home in region "
                 f"{cluster.regions[homes[piece.table]]!r} further up; name that first here too"
             )
         by_name[piece.name] = (index,)
         if piece.partition:
             by_name[piece.table] = (*by_name.get(piece.table, ()), index)
     storage = cluster.storage_bytes[cluster.file.levels[0]]
-    _check_storage(rows, pieces, cluster, storage)
+    _check_storage([where for where, _ in rows], pieces, cluster, storage)
     return Catalogue(pieces, by_name, cluster.regions, storage)
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    path: Path
-    line: int
-    cells: Mapping[str, str]
-
-    def error(self, problem: str) -> TraceError:
-        return TraceError(f"{self.path}:{self.line}: {problem}")
-
-
-def _rows(path: Path) -> Iterator[_Row]:
-    reader = csv.reader(io.StringIO(decode(path, read_bytes(path))), strict=True)
-    try:
-        header = [name.strip() for name in next(reader)]
-        _check_header(path, header)
-        for cells in reader:
-            if not any(cells):
-                continue
-            if len(cells) != len(header):
-                raise TraceError(
-                    f"{path}:{reader.line_num}: {len(cells)} cells, expected {len(header)}; "
-                    "correct this row"
-                )
-            texts = (cell.strip() for cell in cells)
-            yield _Row(path, reader.line_num, dict(zip(header, texts, strict=True)))
-    except csv.Error as cause:
-        raise TraceError(f"{path}:{reader.line_num}: not valid CSV ({cause})") from cause
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
@@ -127,56 +99,54 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
             raise TraceError(f"{path}:1: column {name!r} is missing; add it")
 
 
-def _piece(row: _Row, cluster: Cluster) -> Piece:
-    table, partition = row.cells["table"], row.cells.get("partition", "")
+def _piece(where: str, cells: Mapping[str, str], cluster: Cluster) -> Piece:
+    table, partition = cells["table"], cells.get("partition", "")
     for name in (table, partition):
         if _BLANKS & set(name) or not table:
-            raise row.error(f"name {shortened(name)}: expected a name without blanks and '/'")
-    regions = [_region(row, name, cluster.regions) for name in row.cells["regions"].split()]
+            raise TraceError(
+                f"{where}: name {shortened(name)}: expected a name without blanks and '/'"
+            )
+    regions = [_region(where, name, cluster.regions) for name in cells["regions"].split()]
     if not regions or len(set(regions)) < len(regions):
-        raise row.error("field 'regions': expected its home and other regions, each once")
-    return Piece(table, partition, _size(row), tuple(regions))
+        raise TraceError(
+            f"{where}: field 'regions': expected its home and other regions, each once"
+        )
+    return Piece(table, partition, _size(where, cells["size"]), tuple(regions))
 
 
-def _region(row: _Row, name: str, known: Sequence[str]) -> int:
+def _region(where: str, name: str, known: Sequence[str]) -> int:
     if name not in known:
         hint = did_you_mean(name, known)
-        raise row.error(f"region {shortened(name)} is not in the cluster: {hint}")
+        raise TraceError(f"{where}: region {shortened(name)} is not in the cluster: {hint}")
     return known.index(name)
 
 
-def _size(row: _Row) -> int:
-    text = row.cells["size"]
+def _size(where: str, text: str) -> int:
     read = quantity(text, SIZE_UNITS)
     size = None if read is None else read[0] * SIZE_UNITS[read[1] or "B"]
     if size is None or size.denominator != 1 or not 0 < size <= MOST_BYTES:
-        raise row.error(
-            f"field 'size' is {shortened(text)}, expected whole bytes, such as 103GB; correct it"
+        raise TraceError(
+            f"{where}: field 'size' is {shortened(text)}, expected whole bytes, such as 103GB; "
+            "correct it"
         )
     return int(size)
 
 
 def _check_storage(
-    rows: Sequence[_Row],
+    places: Sequence[str],
     pieces: Sequence[Piece],
     cluster: Cluster,
     storage: Sequence[int | None],
 ) -> None:
     """Refuse tables for which a region has no room."""
     held = [0] * len(storage)
-    for row, piece in zip(rows, pieces, strict=True):
+    for where, piece in zip(places, pieces, strict=True):
         for region in piece.regions:
             held[region] += piece.size_bytes
             room = storage[region]
-            if room is None or held[region] <= room:
-                continue
-            name = cluster.regions[region]
-            if piece.size_bytes > room:
-                raise row.error(
-                    f"{piece.name!r} has {size_text(piece.size_bytes)}, more than the storage of "
-                    f"region {name!r}, {size_text(room)}; give it more, or choose another region"
+            if room is not None and held[region] > room:
+                raise TraceError(
+                    f"{where}: with {piece.name!r} region {cluster.regions[region]!r} holds "
+                    f"{size_text(held[region])}, more than its storage of {size_text(room)}; give "
+                    "it more, or choose another region"
                 )
-            raise row.error(
-                f"with {piece.name!r} region {name!r} holds {size_text(held[region])}, more than "
-                f"its storage of {size_text(room)}; give it more, or choose another region"
-            )

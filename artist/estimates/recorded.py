@@ -10,16 +10,15 @@ with one of `SOURCES` count. In our recordings the other rows were made with alt
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from pathlib import Path
 
-from artist.errors import ArtistError, BackendError, ConfigError, TraceError, shortened
+from artist.errors import BackendError, ConfigError, TraceError, shortened
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
+from artist.io.csv_rows import csv_rows
 from artist.io.digests import PREFIX, sha256
 from artist.io.reading import decode, read_bytes
-from artist.workload.models import canonical
+from artist.workload.models import canonical_if_known
 
 KEY_COLUMNS = ("model", "topologies", "dim_types", "units", "bw_GBps", "latency_ns")
 ANSWER_COLUMNS = ("total_comp_us", "finished_at_us")
@@ -67,7 +66,7 @@ def query_key(query: LatencyQuery) -> Key:
     """The key of a query, in the normal form of the table's keys."""
     dims = query.dimensions
     return (
-        _model(query.workload.name),
+        canonical_if_known(query.workload.name),
         " ".join(dim.topology for dim in dims),
         " ".join(dimension_type(dim) for dim in dims),
         " ".join(str(dim.npus) for dim in dims),
@@ -77,19 +76,14 @@ def query_key(query: LatencyQuery) -> Key:
 
 
 def _read(path: Path, text: str, source: str) -> dict[Key, Estimate]:
-    reader = csv.DictReader(io.StringIO(text))
-    rows: dict[Key, Estimate] = {}
-    try:
-        columns = reader.fieldnames or ()
-        if missing := [name for name in (*KEY_COLUMNS, *ANSWER_COLUMNS) if name not in columns]:
-            raise TraceError(f"{path}:1: columns are missing: {', '.join(missing)}; add them")
-        for row in reader:
-            if row.get("source", SOURCES[0]) in SOURCES:
-                _add(rows, row, f"{path}:{reader.line_num}", source)
-    except csv.Error as cause:
-        line = reader.reader.line_num
-        raise TraceError(f"{path}:{line}: not CSV ({cause}); correct it") from cause
-    return rows
+    columns, rows = csv_rows(path, text)
+    if missing := [name for name in (*KEY_COLUMNS, *ANSWER_COLUMNS) if name not in columns]:
+        raise TraceError(f"{path}:1: columns are missing: {', '.join(missing)}; add them")
+    estimates: dict[Key, Estimate] = {}
+    for where, row in rows:
+        if row.get("source", SOURCES[0]) in SOURCES:
+            _add(estimates, row, where, source)
+    return estimates
 
 
 def _add(rows: dict[Key, Estimate], row: dict[str, str], where: str, source: str) -> None:
@@ -104,7 +98,7 @@ def _add(rows: dict[Key, Estimate], row: dict[str, str], where: str, source: str
 
 def _row_key(row: dict[str, str], where: str) -> Key:
     """The key of a row. Numbers are in normal form, so that they compare by value."""
-    texts = [(row[name] or "").split() for name in KEY_COLUMNS[1:]]
+    texts = [row[name].split() for name in KEY_COLUMNS[1:]]
     if not row["model"] or not texts[0] or len({len(parts) for parts in texts}) != 1:
         raise TraceError(
             f"{where}: {', '.join(KEY_COLUMNS[1:])} need as many entries each, one per dimension"
@@ -112,16 +106,16 @@ def _row_key(row: dict[str, str], where: str) -> Key:
     for name, parts in zip(KEY_COLUMNS[3:], texts[2:], strict=True):
         for index, part in enumerate(parts):
             parts[index] = f"{_number(part, name, where):g}"
-    return (_model(row["model"]), *(" ".join(parts) for parts in texts))
+    return (canonical_if_known(row["model"]), *(" ".join(parts) for parts in texts))
 
 
 def _nanoseconds(row: dict[str, str], column: str, where: str) -> int:
     return round(1000 * _number(row[column], column, where))
 
 
-def _number(text: str | None, column: str, where: str) -> float:
+def _number(text: str, column: str, where: str) -> float:
     try:
-        value = float(text or "")
+        value = float(text)
     except ValueError:
         value = math.nan
     if not 0 <= value <= _MOST:
@@ -129,14 +123,6 @@ def _number(text: str | None, column: str, where: str) -> float:
             f"{where}: {column} is {shortened(text)}, expected a number from 0 to {_MOST:.0e}"
         )
     return value
-
-
-def _model(name: str) -> str:
-    """The catalogue's name of a model, or the name itself if the catalogue has no such model."""
-    try:
-        return canonical(name)
-    except ArtistError:
-        return name
 
 
 def _text(key: Key) -> str:

@@ -48,6 +48,14 @@ def canonical(name: str) -> str:
     return _resolved(name)[0]
 
 
+def canonical_if_known(name: str) -> str:
+    """As `canonical`, or the name itself if the catalogue has no such model."""
+    try:
+        return canonical(name)
+    except UnknownNameError:
+        return name
+
+
 def workload(name: str) -> Workload:
     """One training iteration of a model (any spelling, with settings).
 

@@ -198,10 +198,7 @@ def test_names_change_nothing(run: Run) -> None:
             "ads,,10GB,easter",
             r"data.csv:2: region 'easter' is not in the cluster: did you mean 'east'",
         ),
-        (
-            "ads,,300GB,west",
-            r"data.csv:2: 'ads' has 300 GB, more than the storage of region 'west'",
-        ),
+        ("ads,,300GB,west", r"data.csv:2: with 'ads' region 'west' holds 300 GB, more than its s"),
         ("a,,150GB,west\nb,,60GB,west", r"data.csv:3: with 'b' region 'west' holds 210 GB, more"),
         ("ads,,10GB,east\nads,,1GB,west", r"data.csv:3: 'ads' is described twice"),
         ("ads,,10GB,east\nads,1,1GB,east", r"data.csv:3: 'ads/1' is described twice"),

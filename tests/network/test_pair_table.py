@@ -60,7 +60,7 @@ def test_a_pair_that_occurs_must_be_there(tmp_path: Path) -> None:
         ("", "the file is empty"),
         ("model,beside,slowdown\nvgg11,vgg11,0.9\n", ":2: slowdown '0.9', expected a number from"),
         ("model,beside,slowdown\nvgg11,vgg11,nan\n", ":2: slowdown 'nan'"),
-        ("model,beside,slowdown\nvgg11,vgg11\n", ":2: slowdown None"),
+        ("model,beside,slowdown\nvgg11,vgg11\n", ":2: 2 cells, expected 3"),
         ("model,beside,slowdown\n,vgg11,1\n", ":2: a row without two models"),
         ("model,beside,slowdown\na,b,1\na,b,2\n", ":3: a beside b is 2, but 1 above"),
     ],

@@ -11,22 +11,21 @@ says how much longer an iteration of the first model takes next to the second on
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from artist.cluster.placement import Placement
 from artist.contract import JobView, Moves, Options, PatternsUnknown, Rate, Slowdowns, Uplink
-from artist.errors import ArtistError, ConfigError, TraceError, shortened
+from artist.errors import ConfigError, TraceError, shortened
+from artist.io.csv_rows import csv_rows
 from artist.io.documents import validate
 from artist.io.reading import decode, read_bytes
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.uplinks import crossed
 from artist.units import Tick
 from artist.workload.job import Job
-from artist.workload.models import canonical
+from artist.workload.models import canonical_if_known
 
 COLUMNS = (("model", "beside"), ("model_a", "model_b"))
 SLOWDOWN = "slowdown"
@@ -105,12 +104,13 @@ class PairRates(PatternsUnknown):
 
     def _slowdown(self, model: str, other: str) -> float:
         """How much longer an iteration takes, at least 1."""
-        known = self._slowdowns.get((_name(model), _name(other)))
+        pair = canonical_if_known(model), canonical_if_known(other)
+        known = self._slowdowns.get(pair)
         if known is None:
             raise ConfigError(
                 f"{self._path} lacks the slowdown of {shortened(model)} beside "
                 f"{shortened(other)}, and two such jobs share a link; add the row "
-                f"{_name(model)},{_name(other)},SLOWDOWN, or take another --contention"
+                f"{','.join(pair)},SLOWDOWN, or take another --contention"
             )
         return known
 
@@ -166,44 +166,30 @@ def _co_located(on: Mapping[Uplink, Mapping[int, str]], handle: int) -> list[str
     ]
 
 
-def _name(model: str) -> str:
-    """The catalogue's name of a model, or the name itself if the catalogue has no such model."""
-    try:
-        return canonical(model)
-    except ArtistError:
-        return model
-
-
 def _read(path: Path) -> dict[tuple[str, str], float]:
-    reader = csv.DictReader(io.StringIO(decode(path, read_bytes(path))))
-    try:
-        columns = reader.fieldnames or ()
-        pairs = [pair for pair in COLUMNS if {*pair, SLOWDOWN} <= set(columns)]
-        if not pairs:
+    columns, rows = csv_rows(path, decode(path, read_bytes(path)))
+    named = [pair for pair in COLUMNS if {*pair, SLOWDOWN} <= set(columns)]
+    if not named:
+        raise TraceError(
+            f"{path}:1: columns {', '.join(columns)}, expected model, beside and slowdown; add them"
+        )
+    slowdowns: dict[tuple[str, str], float] = {}
+    for where, cells in rows:
+        pair = (canonical_if_known(cells[named[0][0]]), canonical_if_known(cells[named[0][1]]))
+        if not all(pair):
+            raise TraceError(f"{where}: a row without two models; name both")
+        value = _slowdown(cells[SLOWDOWN], where)
+        if slowdowns.setdefault(pair, value) != value:
             raise TraceError(
-                f"{path}:1: columns {', '.join(columns) or 'none'}, expected model, beside and "
-                "slowdown; add them"
+                f"{where}: {pair[0]} beside {pair[1]} is {value:g}, but {slowdowns[pair]:g} above; "
+                "keep one of them"
             )
-        rows: dict[tuple[str, str], float] = {}
-        for row in reader:
-            where = f"{path}:{reader.line_num}"
-            pair = (_name(row[pairs[0][0]] or ""), _name(row[pairs[0][1]] or ""))
-            if not all(pair):
-                raise TraceError(f"{where}: a row without two models; name both")
-            value = _slowdown(row[SLOWDOWN], where)
-            if rows.setdefault(pair, value) != value:
-                raise TraceError(
-                    f"{where}: {pair[0]} beside {pair[1]} is {value:g}, but {rows[pair]:g} above; "
-                    "keep one of them"
-                )
-    except csv.Error as cause:
-        raise TraceError(f"{path}:{reader.reader.line_num}: {cause}; write plain CSV") from cause
-    return rows
+    return slowdowns
 
 
-def _slowdown(text: str | None, where: str) -> float:
+def _slowdown(text: str, where: str) -> float:
     try:
-        value = float(text or "")
+        value = float(text)
     except ValueError:
         value = 0.0
     if not 1.0 <= value <= _MOST:

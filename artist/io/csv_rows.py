@@ -1,0 +1,38 @@
+"""Rows of CSV files that users write, each with its place for messages."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from artist.errors import TraceError
+
+Row = tuple[str, dict[str, str]]
+"""Where the row is, `FILE:LINE`, and its cells by column."""
+
+
+def csv_rows(path: Path, text: str) -> tuple[list[str], list[Row]]:
+    """The columns and the rows of a CSV `text`, which was read from `path`.
+
+    Names and cells lose the blanks around them. Rows without any text are left out.
+
+    Raises:
+        TraceError: not CSV, or a row with fewer or more cells than there are columns.
+    """
+    reader = csv.reader(io.StringIO(text), strict=True)
+    rows: list[Row] = []
+    try:
+        columns = [name.strip() for name in next(reader)]
+        for cells in reader:
+            if not any(cells):
+                continue
+            where = f"{path}:{reader.line_num}"
+            if len(cells) != len(columns):
+                raise TraceError(
+                    f"{where}: {len(cells)} cells, expected {len(columns)}; correct this row"
+                )
+            rows.append((where, dict(zip(columns, map(str.strip, cells), strict=True))))
+    except csv.Error as cause:
+        raise TraceError(f"{path}:{reader.line_num}: not CSV ({cause}); correct it") from cause
+    return columns, rows
