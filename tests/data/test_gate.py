@@ -16,6 +16,7 @@ from artist.results.terms.columns import TABLES
 Run = Callable[..., Result]
 FULL = "full,0,4,any,100,1.0,"
 """It has all GPUs of region east for 100 s."""
+NEVER = {"data_options": {"replicate": "never"}}
 
 
 def test_a_job_elsewhere_than_its_table_waits_for_a_copy_of_it(run: Run) -> None:
@@ -36,21 +37,21 @@ def test_why_it_waits_is_written(run: Run) -> None:
     assert reason.startswith("10 GB of its tables are on the way to region west")
 
 
-def test_a_job_beside_its_table_starts_at_once(run: Run) -> None:
-    result = run("early,1,4,any,20,1.0,ads")
-    assert times(result, "start_s") == {"early": 1}
-    assert result.summary["data_copies"] == 0
-
-
-def test_two_copies_on_one_link_take_twice_as_long(run: Run) -> None:
-    result = run(FULL, "b,1,4,any,20,1.0,ads", "c,1,4,any,20,1.0,user")
-    assert times(result, "start_s") == {"full": 0, "b": 21, "c": 21}
-
-
-def test_a_second_job_uses_the_copy_of_the_first(run: Run) -> None:
-    result = run(FULL, "b,1,4,any,20,1.0,ads", "c,5,4,any,20,1.0,ads")
-    assert times(result, "start_s") == {"full": 0, "b": 11, "c": 11}
-    assert result.summary["data_copies"] == 1
+@pytest.mark.parametrize(
+    ("rows", "start_s", "copies"),
+    [
+        (["early,1,4,any,20,1.0,ads"], {"early": 1}, 0),
+        ([FULL, "b,1,4,any,20,1.0,ads", "c,1,4,any,20,1.0,user"], {"full": 0, "b": 21, "c": 21}, 2),
+        ([FULL, "b,1,4,any,20,1.0,ads", "c,5,4,any,20,1.0,ads"], {"full": 0, "b": 11, "c": 11}, 1),
+    ],
+    ids=["in the region of its table", "two copies on one link", "the copy of an earlier job"],
+)
+def test_a_job_starts_once_its_tables_are_there(
+    run: Run, rows: list[str], start_s: dict[str, float], copies: int
+) -> None:
+    result = run(*rows)
+    assert times(result, "start_s") == start_s
+    assert result.summary["data_copies"] == copies
 
 
 def test_tables_that_no_region_holds_together_go_where_the_fewest_bytes_are_missing(
@@ -85,8 +86,7 @@ def test_a_job_reads_a_partition_or_all_of_a_table(run: Run) -> None:
 
 
 def test_without_replication_a_job_waits_for_the_region_that_holds_its_table(run: Run) -> None:
-    never = {"data_options": {"replicate": "never"}}
-    result = run(FULL, "late,1,4,any,20,1.0,ads", **never)
+    result = run(FULL, "late,1,4,any,20,1.0,ads", **NEVER)
     assert times(result, "start_s")["late"] == 100
     assert result.summary["data_copies"] == 0
 
@@ -98,19 +98,14 @@ def test_without_replication_a_job_that_can_run_nowhere_is_refused(run: Run) -> 
         r"west, or let data move with data.replicate=on-demand$"
     )
     with pytest.raises(TraceError, match=words):
-        run("both,2,4,any,20,1.0,ads logs", data_options={"replicate": "never"})
+        run("both,2,4,any,20,1.0,ads logs", **NEVER)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "mast", "quota(fifo)"])
 def test_a_job_that_its_region_is_too_small_for_is_refused_at_once(run: Run, policy: str) -> None:
     """North has two GPUs."""
     with pytest.raises(TraceError, match=r"only north \(2 GPUs\) holds them and data.replicate=ne"):
-        run(
-            "late,1,4,any,20,1.0,small",
-            policy=policy,
-            data=DATA + "small,,1GB,north\n",
-            data_options={"replicate": "never"},
-        )
+        run("late,1,4,any,20,1.0,small", policy=policy, data=DATA + "small,,1GB,north\n", **NEVER)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "mast", "quota(fifo)"])
@@ -130,11 +125,10 @@ def test_a_job_is_refused_once_others_have_taken_the_room(run: Run) -> None:
 
 def test_a_job_as_large_as_all_regions_that_may_hold_its_tables_runs(run: Run) -> None:
     assert times(run("a,0,14,any,20,1.0,ads"), "start_s") == {"a": 10 + 10}
-    never = {"replicate": "never"}
     everywhere = DATA + "all,,1GB,east west north\n"
-    assert times(run("a,0,14,any,20,1.0,all", data=everywhere, data_options=never), "start_s")
+    assert times(run("a,0,14,any,20,1.0,all", data=everywhere, **NEVER), "start_s")
     with pytest.raises(TraceError, match=r"only east \(4 GPUs\) and north \(2 GPUs\) hold them"):
-        run("a,0,12,any,20,1.0,two", data=DATA + "two,,1GB,east north\n", data_options=never)
+        run("a,0,12,any,20,1.0,two", data=DATA + "two,,1GB,east north\n", **NEVER)
 
 
 INSISTS = """
@@ -156,17 +150,13 @@ def test_a_policy_that_insists_on_a_wrong_region_is_stopped_soon(run: Run, tmp_p
         r"Insists left job 'a' waiting 2,000 times .* reads 'ads', which east holds, and no data"
     )
     with pytest.raises(PolicyError, match=words):
-        run("a,0,1,any,20,1.0,ads", policy=f"{file}:Insists", data_options={"replicate": "never"})
+        run("a,0,1,any,20,1.0,ads", policy=f"{file}:Insists", **NEVER)
 
 
 def test_a_policy_that_waits_for_nothing_is_told_why_its_job_waits(run: Run) -> None:
     """Two GPUs fit north best, and FIFO looks at no table."""
     with pytest.raises(PolicyError, match=r"Classic left 1 jobs.*region north does not hold all"):
-        run(
-            "late,1,2,any,20,1.0,w",
-            data=DATA + "w,,1GB,west\n",
-            data_options={"replicate": "never"},
-        )
+        run("late,1,2,any,20,1.0,w", data=DATA + "w,,1GB,west\n", **NEVER)
 
 
 @pytest.mark.parametrize("policy", SELF_SUFFICIENT)
@@ -207,18 +197,14 @@ def test_names_change_nothing(run: Run) -> None:
         ("ads,,10GB,", r"data.csv:2: field 'regions': expected its home"),
         ("ads,,10GB", r"data.csv:2: 3 cells, expected 4"),
         ("a b,,10GB,east", r"data.csv:2: name 'a b': expected a name without blanks"),
+        ("table,sise,regions", r"data.csv:1: unknown or second column 'sise': did you"),
+        ("table,size", r"data.csv:1: column 'regions' is missing"),
     ],
 )
 def test_a_bad_data_file_is_refused_with_its_line(run: Run, rows: str, message: str) -> None:
+    header = "" if rows.startswith("table") else "table,partition,size,regions\n"
     with pytest.raises(TraceError, match=message):
-        run("a,0,1,any,1,1.0,", data=f"table,partition,size,regions\n{rows}\n")
-
-
-def test_a_bad_header_is_refused(run: Run) -> None:
-    with pytest.raises(TraceError, match=r"data.csv:1: unknown or second column 'sise': did you"):
-        run("a,0,1,any,1,1.0,", data="table,sise,regions\nads,1GB,east\n")
-    with pytest.raises(TraceError, match=r"data.csv:1: column 'regions' is missing"):
-        run("a,0,1,any,1,1.0,", data="table,size\nads,1GB\n")
+        run("a,0,1,any,1,1.0,", data=f"{header}{rows}\n")
 
 
 def test_a_job_that_reads_an_unknown_table_is_refused(run: Run) -> None:
@@ -230,7 +216,7 @@ def test_data_needs_regions_and_a_network_between_them(run: Run) -> None:
     without = "\n".join(x for x in CLUSTER.splitlines() if not x.startswith("wide_area")) + "\n"
     with pytest.raises(ConfigError, match="states no wide_area, so no data can move"):
         run("a,0,1,any,1,1.0,ads", cluster=without)
-    run("a,0,4,any,1,1.0,ads", cluster=without, data_options={"replicate": "never"})
+    run("a,0,4,any,1,1.0,ads", cluster=without, **NEVER)
     with pytest.raises(ConfigError, match="needs regions; give a cluster file"):
         run("a,0,1,any,1,1.0,ads", tree=[[4]], fabric="hgx-h100", without=("cluster",))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,59 +20,32 @@ def flow(source: int, target: int, wants: int | None = None) -> WideAreaFlow:
     return WideAreaFlow(parts, None if wants is None else Fraction(wants))
 
 
-def copy(size_gb: int, source: int, target: int, start: int = 0) -> Copy:
-    return Copy((0,), size_gb * GB, source, target, 0, start)
-
-
-def ends_s(copies: Copies) -> list[float]:
+@pytest.mark.parametrize(
+    ("begun", "ends_s"),
+    [
+        pytest.param([(0, 30, 0, 1)], [30], id="bytes over bandwidth"),
+        pytest.param([(0, 30, 0, 1), (0, 30, 0, 2)], [60, 60], id="two out of one region"),
+        pytest.param([(0, 30, 0, 1), (0, 30, 2, 1)], [60, 60], id="two into one region"),
+        pytest.param([(0, 30, 0, 1), (0, 30, 1, 0), (0, 30, 2, 3)], [30] * 3, id="other links"),
+        # They share until 20 s. Then the second has 20 GB left and the whole link.
+        pytest.param([(0, 10, 0, 1), (0, 30, 0, 1)], [20, 40], id="the rest goes to others"),
+        # At 10 s the first has 20 GB left. Both run at half speed until 50 s, with 10 GB left.
+        pytest.param([(0, 30, 0, 1), (10, 30, 0, 2)], [50, 60], id="one begins later"),
+        # At 20 s 20 GB and 10 GB are left, at half speed.
+        pytest.param([(0, 40, 0, 1), (20, 10, 0, 1)], [50, 40], id="between the same regions"),
+    ],
+)
+def test_copies_share_links_of_a_gigabyte_per_second_from_their_beginnings_on(
+    begun: list[tuple[int, int, int, int]], ends_s: list[float]
+) -> None:
+    """A copy is its beginning in seconds, its gigabytes, its source and its target."""
+    copies = Copies(Fraction(GB))
+    for at_s, size_gb, source, target in begun:
+        now = at_s * TICKS_PER_S
+        assert copies.advance(now) == []
+        copies.begin([Copy((0,), size_gb * GB, source, target, 0, now)], now)
     copies.advance(10**15)
-    return [0 if one.end is None else one.end / TICKS_PER_S for one in copies.made]
-
-
-def test_a_lone_copy_takes_bytes_over_bandwidth() -> None:
-    copies = Copies(Fraction(2 * GB))
-    copies.begin([copy(30, 0, 1)], 0)
-    assert ends_s(copies) == [15]
-
-
-def test_two_copies_out_of_or_into_one_region_halve_each_other() -> None:
-    for second in (copy(30, 0, 2), copy(30, 2, 1)):
-        copies = Copies(Fraction(GB))
-        copies.begin([copy(30, 0, 1), second], 0)
-        assert ends_s(copies) == [60, 60]
-
-
-def test_copies_on_different_links_and_directions_do_not_meet() -> None:
-    copies = Copies(Fraction(GB))
-    copies.begin([copy(30, 0, 1), copy(30, 1, 0), copy(30, 2, 3)], 0)
-    assert ends_s(copies) == [30, 30, 30]
-
-
-def test_what_a_finished_copy_leaves_goes_to_the_others() -> None:
-    """10 GB and 30 GB share until 20 s; then the second has 20 GB left and the whole link."""
-    copies = Copies(Fraction(GB))
-    copies.begin([copy(10, 0, 1), copy(30, 0, 1)], 0)
-    assert ends_s(copies) == [20, 40]
-
-
-def test_a_copy_that_begins_later_shares_from_then_on() -> None:
-    """At 10 s the first has 20 GB left. Both run at half speed: 50 s, and 10 GB more until 60."""
-    copies = Copies(Fraction(GB))
-    copies.begin([copy(30, 0, 1)], 0)
-    later = 10 * TICKS_PER_S
-    assert copies.advance(later) == []
-    copies.begin([copy(30, 0, 2, start=later)], later)
-    assert ends_s(copies) == [50, 60]
-
-
-def test_a_copy_joins_others_between_the_same_regions() -> None:
-    """At 20 s 20 GB and 10 GB are left, at half speed: the second ends at 40 s, the first at 50."""
-    copies = Copies(Fraction(GB))
-    copies.begin([copy(40, 0, 1)], 0)
-    later = 20 * TICKS_PER_S
-    assert copies.advance(later) == []
-    copies.begin([copy(10, 0, 1, start=later)], later)
-    assert ends_s(copies) == [50, 40]
+    assert [copy.end for copy in copies.made] == [end_s * TICKS_PER_S for end_s in ends_s]
 
 
 def test_max_min_gives_the_unbound_what_the_bound_leave() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from artist.network.models.max_min import max_min
 from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
-from artist.network.models.phase import fluid, iterations_s
+from artist.network.models.phase import fluid
 from artist.network.models.sending_flows import SendingFlows, fill
 from artist.network.models.simulation import Simulation, alone_s
 
@@ -62,25 +62,20 @@ def test_an_iteration_ends_with_its_slowest_flow_and_steps_follow_each_other() -
     assert alone_s(contention, 0) == pytest.approx(0.1 + 0.2 + 0.3 + 0.1, abs=TICK_S)
 
 
-def test_a_job_in_the_middle_of_its_iteration_goes_on_from_there() -> None:
-    # Its Up phase starts at .03 of its time alone. After .04 it has a third of its volume left.
-    pattern = line_rate(0.03, 0.015)
-    simulation = Simulation(on_one_link(Member(pattern, -0.04)))
-    simulation.run(lambda now: now.jobs[0].iterations == 2)
-    assert simulation.jobs[0].ends_s == pytest.approx([-0.04, 0.005, 0.05], abs=TICK_S)
-
-
-def test_a_job_that_starts_later_waits_for_its_offset() -> None:
-    simulation = Simulation(on_one_link(Member(line_rate(0.03, 0.015), 0.1)))
-    simulation.run(lambda now: now.jobs[0].iterations == 1)
-    assert simulation.jobs[0].ends_s == pytest.approx([0.1, 0.145], abs=TICK_S)
-
-
-def test_down_times_are_stretched_iteration_by_iteration() -> None:
-    member = Member(line_rate(0.03, 0.01), 0.0, (1.0, 2.0))
+@pytest.mark.parametrize(
+    ("member", "ends_s"),
+    [
+        # Its Up phase starts at .03 of its isolated time. After .04 a third of its volume is left.
+        (Member(line_rate(0.03, 0.015), -0.04), [-0.04, 0.005, 0.05]),
+        (Member(line_rate(0.03, 0.015), 0.1), [0.1, 0.145]),
+        (Member(line_rate(0.03, 0.01), 0.0, (1.0, 2.0)), [0.0, 0.04, 0.11, 0.15, 0.22]),
+    ],
+    ids=["in the middle of an iteration", "before its offset", "with stretched Down times"],
+)
+def test_a_job_goes_on_from_where_it_is(member: Member, ends_s: list[float]) -> None:
     simulation = Simulation(on_one_link(member))
-    simulation.run(lambda now: now.jobs[0].iterations == 4)
-    assert iterations_s(simulation.jobs[0]) == pytest.approx([0.04, 0.07, 0.04, 0.07], abs=TICK_S)
+    simulation.run(lambda now: now.jobs[0].iterations == len(ends_s) - 1)
+    assert simulation.jobs[0].ends_s == pytest.approx(ends_s, abs=TICK_S)
 
 
 @given(contentions())

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from pydantic import Field
@@ -161,26 +161,18 @@ class ContendedRates:
         """Ask `mean` about jobs in crowds until none moves; the handles of those that have."""
         shares: dict[int, float] = {}
         front = list(first)
-        known: dict[int, list[PlacedJob]] = {}
 
-        def sharers(placed: PlacedJob) -> list[PlacedJob]:
-            if placed.handle not in known:
-                handles = sorted(self._uplinks.sharers(placed))
-                known[placed.handle] = [self._placed[handle] for handle in handles]
-            return known[placed.handle]
+        @cache
+        def sharers(handle: int) -> list[PlacedJob]:
+            others = sorted(self._uplinks.sharers(self._placed[handle]))
+            return [self._placed[other] for other in others]
 
         for _ in range(self._crowds.most_rounds):
             asked = [self._placed[handle] for handle in front]
             moved = self._crowds.round(asked, sharers, shares)
             if not moved:
                 break
-            front = sorted(
-                {
-                    other.handle
-                    for handle in moved
-                    for other in (self._placed[handle], *sharers(self._placed[handle]))
-                }
-            )
+            front = sorted({other.handle for handle in moved for other in sharers(handle)})
         return [
             handle
             for handle in sorted(shares)

@@ -36,7 +36,7 @@ class ExpectedLinks:
         uplinks: Uplinks,
         placed: Mapping[int, PlacedJob],
         alone: Callable[[Job, Placement], Rate],
-        phases_count: bool = False,
+        phases_count: bool,
     ) -> None:
         self._uplinks, self._placed, self._alone = uplinks, placed, alone
         self.phases_count = phases_count
@@ -97,12 +97,9 @@ class ExpectedLinks:
         come = [self._entering(handle, *move) for handle, move in moves.items() if move]
         if not (gone or come or asked):
             return self._uplinks, self._placed
-        uplinks = self._uplinks.after(gone, [*come, *asked])
-        uplinks.changed(
-            {uplink for placed in (*gone, *come, *asked) for uplink in placed.gpus_in_a_part}
-        )
-        jobs = {**self._placed, **{placed.handle: placed for placed in (*come, *asked)}}
-        return uplinks, jobs
+        come += asked
+        jobs = {**self._placed, **{placed.handle: placed for placed in come}}
+        return self._uplinks.after(gone, come), jobs
 
     def _entering(self, handle: int, job: Job, placement: Placement) -> PlacedJob:
         alone = self._alone(job, placement)  # a run counts how often estimates are asked for
@@ -125,10 +122,10 @@ def _shares(
         return mean.shares([jobs[handle] for handle in joined], {}, 0)
     shares: dict[int, float] = {}
 
-    def neighbours(placed: PlacedJob) -> list[PlacedJob]:
-        return [jobs[handle] for handle in sorted(uplinks.sharers(placed))]
+    def sharers_of(handle: int) -> list[PlacedJob]:
+        return [jobs[other] for other in sorted(uplinks.sharers(jobs[handle]))]
 
-    mean.round([jobs[handle] for handle in sharers], neighbours, shares)
+    mean.round([jobs[handle] for handle in sharers], sharers_of, shares)
     return shares
 
 

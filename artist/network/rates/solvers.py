@@ -85,7 +85,7 @@ class Mean:
     def round(
         self,
         asked: Sequence[PlacedJob],
-        sharers: Callable[[PlacedJob], Sequence[PlacedJob]],
+        sharers: Callable[[int], Sequence[PlacedJob]],
         shares: dict[int, float],
     ) -> set[int]:
         """One round of the fixed point about some jobs: handles of those that move.
@@ -136,12 +136,12 @@ class Mean:
 
 
 def _near(
-    asked: Sequence[PlacedJob], sharers: Callable[[PlacedJob], Sequence[PlacedJob]]
+    asked: Sequence[PlacedJob], sharers: Callable[[int], Sequence[PlacedJob]]
 ) -> dict[int, PlacedJob]:
     """Some jobs, those that share an uplink with one, and those that share one with these."""
     near = {placed.handle: placed for placed in asked}
     for _ in range(2):
-        near |= {other.handle: other for placed in list(near.values()) for other in sharers(placed)}
+        near |= {other.handle: other for handle in list(near) for other in sharers(handle)}
     return near
 
 

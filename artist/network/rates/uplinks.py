@@ -97,6 +97,7 @@ class Uplinks:
             twin.leave(placed)
         for placed in come:
             twin.enter(placed)
+        twin.changed(touched)
         return twin
 
     def busy(self) -> dict[Uplink, float]:
