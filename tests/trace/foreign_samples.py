@@ -132,17 +132,10 @@ NATIVE = [
     "b,10.5,1,ResNet50,5,1.5,,,,,2",
 ]
 SIMPLE = ["job_id,submit_time,num_gpus,duration,vc", "a,0,2,2.5,blue", "b,1,1,0.2,red"]
-SENSETIME = [
-    {
-        "job_id": "7",
-        "user": "ann",
-        "model": "BERT",
-        "total_iterations": "10",
-        "time_per_iteration": "0.5",
-        "max_parallelism": "4",
-        "arrival_time": "60",
-    }
-]
+SENSETIME = {
+    "job_id": "7", "user": "ann", "model": "BERT", "total_iterations": "10",
+    "time_per_iteration": "0.5", "max_parallelism": "4", "arrival_time": "60",
+}  # fmt: skip
 
 
 def _lines(rows: list[str]) -> str:
@@ -152,7 +145,7 @@ def _lines(rows: list[str]) -> str:
 FILES = {
     "native": ("native.csv", _lines(NATIVE)),
     "simple": ("simple.csv", _lines(SIMPLE)),
-    "sensetime": ("sensetime.json", json.dumps(SENSETIME, indent=1)),
+    "sensetime": ("sensetime.json", json.dumps([SENSETIME], indent=1)),
     "helios": ("cluster_log.csv", _lines(HELIOS)),
     "philly": ("cluster_job_log", json.dumps(PHILLY, indent=1)),
     "pai": ("pai_task_table.csv", _lines(PAI)),
@@ -163,6 +156,17 @@ FILES = {
     "tiresias": ("60_job.csv", _lines(TIRESIAS)),
     "swf": ("log.swf", _lines(SWF)),
 }
+
+
+def put(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def sample(folder: Path, format_: str) -> Path:
+    """The sample file of a format, written to a folder."""
+    return put(folder, *FILES[format_])
 
 
 def assert_refused(path: Path, parts: Sequence[str]) -> None:

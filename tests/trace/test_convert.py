@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from foreign_samples import FILES, NATIVE, printed_and_peak_mib
+from foreign_samples import FILES, printed_and_peak_mib, sample
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -99,9 +99,7 @@ def test_swf_keeps_arrivals_demands_and_run_times(
 
 @pytest.mark.parametrize("format_", FILES)
 def test_every_format_becomes_native_and_stays(tmp_path: Path, format_: str) -> None:
-    name, text = FILES[format_]
-    (tmp_path / name).write_text(text)
-    trace = read_trace(tmp_path / name)
+    trace = read_trace(sample(tmp_path, format_))
     for to in ("t.csv", "t.parquet"):
         jobs = back(trace, tmp_path, to)
         assert [(j.id, j.arrival_s, j.iterations, j.compute_s) for j in jobs] == [
@@ -133,9 +131,8 @@ def test_a_format_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
 
 def test_losses_are_counted(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("\n".join(NATIVE))
-    lost = write_trace(read_trace(path), tmp_path / "t.swf")
+    trace = read_trace(sample(tmp_path, "native"))
+    lost = write_trace(trace, tmp_path / "t.swf")
     assert lost == (
         "ids (jobs are numbered): 2 jobs",
         "names of models (numbered): 2 jobs",
@@ -145,14 +142,12 @@ def test_losses_are_counted(tmp_path: Path) -> None:
         "restart_s: 1 jobs",
         "hints: 2 jobs",
     )
-    assert write_trace(read_trace(path), tmp_path / "u.csv") == ()
+    assert write_trace(trace, tmp_path / "u.csv") == ()
 
 
 def test_the_command_reports_what_it_did(tmp_path: Path) -> None:
-    name, text = FILES["helios"]
-    (tmp_path / name).write_text(text)
     out = tmp_path / "t.parquet"
-    arguments = ["convert", str(tmp_path / name), "--out", str(out), "--seed", "3"]
+    arguments = ["convert", str(sample(tmp_path, "helios")), "--out", str(out), "--seed", "3"]
     ran = CliRunner().invoke(app, [*arguments, "--model-rule", "mix", "--format", "json"])
     facts = json.loads(ran.stdout)
     assert (facts["from"], facts["to"], facts["jobs"]) == ("helios", "native", 2)

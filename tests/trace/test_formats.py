@@ -7,7 +7,7 @@ import string
 from pathlib import Path
 
 import pytest
-from foreign_samples import assert_refused
+from foreign_samples import SENSETIME, assert_refused
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -25,15 +25,6 @@ needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="the measured traces a
 
 NATIVE = "job_id,arrival_s,gpus,model,iterations,compute_s,user"
 SIMPLE = "job_id,submit_time,num_gpus,duration"
-SENSETIME = {
-    "job_id": "7",
-    "user": "ann",
-    "model": "BERT",
-    "total_iterations": "10",
-    "time_per_iteration": "0.5",
-    "max_parallelism": "4",
-    "arrival_time": "60",
-}
 
 
 def write(path: Path, *lines: str) -> Path:
@@ -60,25 +51,15 @@ def test_native_csv(tmp_path: Path) -> None:
     assert trace.place(1) == f"{path}:2"
 
 
-def test_jobs_may_have_a_tenant_and_a_priority(tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "t.csv",
-        NATIVE + ",tenant,priority",
-        "a,0,4,BERT,100,0.25,ann,ads,1",
-        "b,1,4,BERT,100,0.25,ann,,",
-    )
-    jobs = read_trace(path).jobs
-    assert [(job.tenant, job.priority) for job in jobs] == [("ads", 1), (None, None)]
-
-
-def test_jobs_may_name_tables_and_partitions_of_tables(tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "t.csv", NATIVE + ",tables", f"{OK},ads  user/2024-06-01", f"b{OK[1:]},"
-    )
-    first, second = read_trace(path).jobs
-    assert (first.tables, second.tables) == (("ads", "user/2024-06-01"), ())
-    write_csv([first, second], tmp_path / "again.csv")
-    assert read_trace(tmp_path / "again.csv").jobs == (first, second)
+def test_jobs_may_have_a_tenant_a_priority_and_tables_or_partitions_of_tables(
+    tmp_path: Path,
+) -> None:
+    header = f"{NATIVE},tenant,priority,tables"
+    path = write(tmp_path / "t.csv", header, f"{OK},ads,1,ads  user/2024-06-01", f"b{OK[1:]},,,")
+    assert [(job.tenant, job.priority, job.tables) for job in read_trace(path).jobs] == [
+        ("ads", 1, ("ads", "user/2024-06-01")),
+        (None, None, ()),
+    ]
 
 
 def test_a_file_of_jobs_without_tenants_has_no_such_columns(tmp_path: Path) -> None:
@@ -107,10 +88,8 @@ def test_simple_csv_with_iterations_and_model(tmp_path: Path) -> None:
 
 
 def test_sensetime_iterations_are_shared_by_the_gang_and_rounded_up(tmp_path: Path) -> None:
-    path = tmp_path / "t.json"
-    path.write_text(
-        json.dumps([SENSETIME, {**SENSETIME, "job_id": 8, "arrival_time": 5}], indent=1)
-    )
+    records = [SENSETIME, SENSETIME | {"job_id": 8, "arrival_time": 5}]
+    path = write(tmp_path / "t.json", json.dumps(records, indent=1))
     trace = read_trace(path)
     assert trace.format == "sensetime"
     assert trace.jobs == (
@@ -122,10 +101,7 @@ def test_sensetime_iterations_are_shared_by_the_gang_and_rounded_up(tmp_path: Pa
 
 
 def test_sensetime_start_time_serves_where_there_is_no_arrival_time(tmp_path: Path) -> None:
-    record = {**SENSETIME, "start_time": "3"}
-    del record["arrival_time"]
-    path = tmp_path / "t.txt"
-    path.write_text(json.dumps([record]))
+    path = write(tmp_path / "t.txt", sensetime(arrival_time=None, start_time="3"))
     assert read_trace(path).jobs[0].arrival_s == 3.0
 
 
@@ -182,17 +158,9 @@ BAD = [
     ("column-unnamed", [NATIVE + ",", OK + ",1"], ["t.csv:1", "no name"]),
     ("gpus-min", [NATIVE + ",gpus_min", OK + ",2"], ["t.csv:2", "'gpus_min'", "'2'", "at most"]),
     ("gpus-min-zero", [NATIVE + ",gpus_min", OK + ",0"], ["t.csv:2", "'gpus_min'", "'0'"]),
-    (
-        "gpus-max",
-        [NATIVE + ",gpus_max", "a,0,4,VGG,10,0.5,ann,3"],
-        ["t.csv:2", "'gpus_max'", "'3'", "at least"],
-    ),
+    ("gpus-max", [NATIVE + ",gpus_max", "a,0,4,VGG,10,0.5,ann,3"], ["t.csv:2", "'3'", "at least"]),
     ("restart", [NATIVE + ",restart_s", OK + ",-3"], ["t.csv:2", "'restart_s'", "'-3'"]),
-    (
-        "priority",
-        [NATIVE + ",priority", OK + ",8"],
-        ["t.csv:2", "'priority'", "'8'", "from 1 to 7"],
-    ),
+    ("priority", [NATIVE + ",priority", OK + ",8"], ["t.csv:2", "'priority'", "'8'", "1 to 7"]),
     ("tables", [NATIVE + ",tables", OK + ",ads ads"], ["t.csv:2", "'tables'", "each name once"]),
     ("zero-duration", [SIMPLE, "a,0,1,0"], ["t.csv:2", "'duration'", "'0'", "more than 0"]),
     ("negative-submit", [SIMPLE, "a,-5,1,9"], ["t.csv:2", "'submit_time'", "'-5'"]),
@@ -206,6 +174,13 @@ def test_bad_rows_are_named(tmp_path: Path, lines: list[str], parts: list[str]) 
     assert_refused(write(tmp_path / "t.csv", *lines), parts)
 
 
+def sensetime(**changed: object) -> str:
+    """A file with the sample job of this format, but for some fields; None leaves a field out."""
+    record = {name: x for name, x in (SENSETIME | changed).items() if x is not None}
+    return json.dumps([record])
+
+
+EMOJI = "\U0001f600"
 BAD_JSON = [
     ("truncated", '[\n {"job_id": "7",\n  "us', ["t.json:3: column", "not valid JSON"]),
     ("object", '{"jobs": []}', ["t.json:1", "dict", "list of jobs"]),
@@ -213,38 +188,18 @@ BAD_JSON = [
     ("empty-list", "[]", ["no jobs"]),
     ("nested", "[" * 100_000, ["t.json"]),
     ("huge-number", '[{"job_id": ' + "9" * 5000 + "}]", ["t.json", "not usable JSON"]),
-    ("no-gang", json.dumps([{**SENSETIME, "max_parallelism": None}]), ["t.json:1", "missing"]),
-    (
-        "zero-gang",
-        json.dumps([{**SENSETIME, "max_parallelism": "0"}]),
-        ["'max_parallelism'", "'0'"],
-    ),
-    ("bool", json.dumps([{**SENSETIME, "max_parallelism": True}]), ["'max_parallelism'", "True"]),
-    ("nan", json.dumps([{**SENSETIME, "time_per_iteration": float("nan")}]), ["nan"]),
-    ("list", json.dumps([{**SENSETIME, "arrival_time": [1]}]), ["'arrival_time'", "[1]"]),
-    (
-        "typo",
-        json.dumps(
-            [{("maxparallelism" if k == "max_parallelism" else k): v for k, v in SENSETIME.items()}]
-        ),
-        ["'max_parallelism'", "did you mean 'maxparallelism'"],
-    ),
-    (
-        "no-arrival",
-        json.dumps([{k: v for k, v in SENSETIME.items() if k != "arrival_time"}]),
-        ["'arrival_time'", "start_time"],
-    ),
-    (
-        "second-lacks-a-field",
-        json.dumps([SENSETIME]).replace("]", ',\n{"job_id": "9"}]'),
-        ["t.json:2", "missing"],
-    ),
+    ("null", sensetime().replace('"4"', "null"), ["t.json:1", "missing"]),
+    ("zero-gang", sensetime(max_parallelism="0"), ["'max_parallelism'", "'0'"]),
+    ("bool", sensetime(max_parallelism=True), ["'max_parallelism'", "True"]),
+    ("nan", sensetime(time_per_iteration=float("nan")), ["nan"]),
+    ("list", sensetime(arrival_time=[1]), ["'arrival_time'", "[1]"]),
+    ("typo", sensetime().replace("max_", "max"), ["'max_parallelism'", "mean 'maxparallelism'"]),
+    ("no-arrival", sensetime(arrival_time=None), ["'arrival_time'", "start_time"]),
+    ("second-lacks-a-field", sensetime()[:-1] + ',\n{"job_id": "9"}]', ["t.json:2", "missing"]),
     (
         "half-a-character",
-        json.dumps(
-            [{**SENSETIME, "user": "\U0001f600"}, {**SENSETIME, "job_id": "\ud83d"}], indent=0
-        ),
-        ["t.json:", "'\\ud83d' is half a character"],
+        json.dumps([SENSETIME | {"user": EMOJI}, SENSETIME | {"job_id": "\ud83d"}]),
+        ["t.json:1", "'\\ud83d' is half a character"],
     ),
 ]
 
@@ -258,42 +213,30 @@ def test_bad_json_is_named(tmp_path: Path, text: str, parts: list[str]) -> None:
 
 def test_json_may_write_characters_as_pairs_of_escapes(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
-    path.write_text(json.dumps([{**SENSETIME, "user": "\U0001f600"}], ensure_ascii=True))
-    assert read_trace(path).jobs[0].user == "\U0001f600"
+    path.write_text(sensetime(user=EMOJI))
+    assert read_trace(path).jobs[0].user == EMOJI
 
 
 def test_unreadable_files_are_named(tmp_path: Path) -> None:
-    empty = tmp_path / "empty.csv"
-    empty.touch()
-    binary = tmp_path / "binary.csv"
-    binary.write_bytes(NATIVE.encode() + b"\n\x89\xff")
-    wide = tmp_path / "utf16.csv"
-    wide.write_text(NATIVE, encoding="utf-16")
-    parquet = tmp_path / "broken.parquet"
-    parquet.write_bytes(b"PAR1 and no more")
-    for path, part in [
-        (tmp_path / "absent.csv", "No such file"),
-        (tmp_path, "Is a directory"),
-        (empty, "is empty"),
-        (binary, "binary.csv:2: byte 0x89"),
-        (wide, "not UTF-8"),
-        (parquet, "not readable Parquet"),
+    for name, content, part in [
+        ("empty.csv", b"", "is empty"),
+        ("binary.csv", NATIVE.encode() + b"\n\x89\xff", "binary.csv:2: byte 0x89"),
+        ("utf16.csv", NATIVE.encode("utf-16"), "not UTF-8"),
+        ("broken.parquet", b"PAR1 and no more", "not readable Parquet"),
     ]:
-        with pytest.raises(TraceError, match=part):
-            read_trace(path)
+        (tmp_path / name).write_bytes(content)
+        assert_refused(tmp_path / name, [part])
+    assert_refused(tmp_path / "absent.csv", ["No such file"])
+    assert_refused(tmp_path, ["Is a directory"])
 
 
 def test_a_bad_parquet_row_is_named_by_its_number(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     columns = {
-        "job_id": ["a", "b"],
-        "arrival_s": [0.0, None],
-        "gpus": [1, 2],
-        "model": ["VGG", "VGG"],
-        "iterations": [5, 6],
-        "compute_s": [0.5, 0.5],
-    }
+        "job_id": ["a", "b"], "arrival_s": [0.0, None], "gpus": [1, 2], "model": ["VGG", "VGG"],
+        "iterations": [5, 6], "compute_s": [0.5, 0.5],
+    }  # fmt: skip
     path = tmp_path / "t.parquet"
     parquet.write_table(pa.table(columns), path)
     with pytest.raises(TraceError, match=r"t\.parquet: row 2: field 'arrival_s' is missing"):
