@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from foreign_samples import put
 
 from artist.config import Scenario
 from artist.errors import ConfigError, TraceError
@@ -41,9 +42,7 @@ c,600,2,1800,resnet18
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    path = tmp_path / "jobs.csv"
-    path.write_text(OWN)
-    return path
+    return put(tmp_path, "jobs.csv", OWN)
 
 
 def read(path: Path, **given: Any) -> Trace:
@@ -52,9 +51,7 @@ def read(path: Path, **given: Any) -> Trace:
 
 
 def jobs(tmp_path: Path, text: str = SIMPLE) -> tuple[Job, ...]:
-    path = tmp_path / "plain.csv"
-    path.write_text(text)
-    return open_trace(str(path)).jobs
+    return open_trace(str(put(tmp_path, "plain.csv", text))).jobs
 
 
 def test_columns_units_and_models_give_the_jobs_of_the_plain_file(own: Path, tmp_path) -> None:
@@ -77,14 +74,14 @@ def test_either_name_of_a_column_will_do(own: Path, tmp_path: Path) -> None:
 
 
 def test_only_the_columns_with_other_names_need_a_pair(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(SIMPLE.replace("num_gpus", "cards").replace("submit_time", "arrival_s"))
+    path = put(
+        tmp_path, "t.csv", SIMPLE.replace("num_gpus", "cards").replace("submit_time", "arrival_s")
+    )
     assert read(path, columns={"gpus": "cards"}).jobs == jobs(tmp_path)
 
 
 def test_a_native_trace_and_hints(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("id,t,gpus,net,steps,step_ms,prio\na,5,4,vgg11,100,20,3\n")
+    path = put(tmp_path, "t.csv", "id,t,gpus,net,steps,step_ms,prio\na,5,4,vgg11,100,20,3\n")
     columns = {
         "job_id": "id", "arrival_s": "t", "model": "net", "iterations": "steps",
         "compute_s": "step_ms", "hint_prio": "prio",
@@ -111,9 +108,9 @@ def test_a_json_and_a_parquet_trace(tmp_path: Path, own: Path) -> None:
 def test_a_foreign_format_with_another_column(tmp_path: Path) -> None:
     head = "job_id,num_gpu,submit_time,iterations,model_name,duration\n"
     row = "a,4,60,100,vgg11,50\n"
-    plain, other = tmp_path / "plain.csv", tmp_path / "t.csv"
-    plain.write_text(head + row)
-    other.write_text(head.replace("num_gpu", "cards").replace("job_id", "name") + row)
+    plain = put(tmp_path, "plain.csv", head + row)
+    renamed = head.replace("num_gpu", "cards").replace("job_id", "name")
+    other = put(tmp_path, "t.csv", renamed + row)
     mapping_path(other).write_text("format: tiresias\ncolumns: {num_gpu: cards, job_id: name}\n")
     assert read(other).jobs == read(plain).jobs
     assert read(other).format == "tiresias"
@@ -129,11 +126,8 @@ def test_hours_are_exact() -> None:
 
 @pytest.mark.parametrize("zone", ["", "Z", "+02:00"])
 def test_dates_count_from_the_first(tmp_path: Path, zone: str) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(
-        "job_id,when,num_gpus,duration\n"
-        f"a,2020-06-09 00:00:30{zone},1,60\nb,2020-06-08 23:59:00{zone},1,60\n"
-    )
+    rows = f"a,2020-06-09 00:00:30{zone},1,60\nb,2020-06-08 23:59:00{zone},1,60\n"
+    path = put(tmp_path, "t.csv", f"job_id,when,num_gpus,duration\n{rows}")
     trace = read(path, columns={"arrival_s": "when"}, units={"arrival_s": "date"})
     assert [(job.id, job.arrival_s) for job in trace.jobs] == [("b", 0.0), ("a", 90.0)]
 
@@ -142,24 +136,17 @@ MIXED = "job_id,when,num_gpus,duration\na,2020-06-09 00:00:30Z,1,60\nb,2020-06-0
 
 
 def test_dates_with_and_without_a_zone_do_not_mix(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(MIXED)
+    path = put(tmp_path, "t.csv", MIXED)
     with pytest.raises(TraceError, match=r"t\.csv:3: field 'submit_time' \(column 'when'\) is '20"):
         read(path, columns={"arrival_s": "when"}, units={"arrival_s": "date"})
 
 
-def test_a_bad_cell_is_named_as_the_file_has_it(own: Path) -> None:
-    own.write_text(OWN.replace("1.1", "-1.1"))
-    with pytest.raises(TraceError) as caught:
-        read(own, columns=COLUMNS, units={"duration": "h"})
-    assert ":3: field 'duration' (column 'run_hours') is '-1.1' h, expected sec" in str(
-        caught.value
-    )
-    own.write_text(OWN.replace("1.1", "long"))
-    with pytest.raises(
-        TraceError, match=r":3: field 'duration' \(column 'run_hours'\) is 'long' h"
-    ):
-        read(own, columns=COLUMNS, units={"duration": "h"})
+@pytest.mark.parametrize("cell", ["-1.1", "long"])
+def test_a_bad_cell_is_named_as_the_file_has_it(own: Path, cell: str) -> None:
+    own.write_text(OWN.replace("1.1", cell))
+    field = r"field 'duration' \(column 'run_hours'\)"
+    with pytest.raises(TraceError, match=rf":3: {field} is '{cell}' h, expected sec"):
+        read(own, columns=COLUMNS, units=HOURS)
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -247,8 +234,7 @@ def test_flags_replace_single_entries_of_the_file(own: Path) -> None:
 
 def test_a_named_mapping_file_goes_before_the_one_beside_the_trace(own: Path, tmp_path) -> None:
     mapping_path(own).write_text("columns: {gpus: n_gpus}\n")
-    other = tmp_path / "other.yaml"
-    other.write_text("columns: {gpus: cards}\n")
+    other = put(tmp_path, "other.yaml", "columns: {gpus: cards}\n")
     mapping, place = mapping_for(own, str(other))
     assert (mapping.columns, place) == ({"gpus": "cards"}, str(other))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from foreign_samples import put
 
 from artist.trace.named import builtin, builtin_traces
 from artist.trace.read import read_trace
@@ -16,8 +17,7 @@ SIMPLE = "job_id,submit_time,num_gpus,duration,model\n"
 
 
 def warned(tmp_path: Path, text: str) -> list[str]:
-    path = tmp_path / "t.csv"
-    path.write_text(text)
+    path = put(tmp_path, "t.csv", text)
     return [text.removeprefix(str(tmp_path)) for text in warnings(read_trace(path))]
 
 
@@ -44,8 +44,7 @@ def test_a_step_far_from_the_catalogues_gives_a_warning(
 
 
 def test_validate_warns_of_them(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(f"{NATIVE}a,0,8,resnet50,100,50\n")
+    path = put(tmp_path, "t.csv", f"{NATIVE}a,0,8,resnet50,100,50\n")
     (text,) = cast(list[str], validate(read_trace(path))["warnings"])
     assert "steps of 50 s" in text
 
@@ -61,18 +60,16 @@ def test_an_invented_step_is_judged_more_mildly(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("duration", "words"),
     [
-        ("1e9", ["a.csv:2: job 'a' computes for 1e+09 s, longer than a year; check the units"]),
-        ("1e-7", ["a.csv:2: job 'a' computes for 1e-07 s, shorter than a millisecond; check the"]),
+        ("1e9", ["1e+09 s, longer than a year"]),
+        ("1e-7", ["1e-07 s, shorter than a millisecond"]),
         ("31536000", []),
         ("0.001", []),
     ],
 )
 def test_odd_lengths_give_warnings(tmp_path: Path, duration: str, words: list[str]) -> None:
-    lines = warned(tmp_path, f"{SIMPLE}a,0,8,{duration},\n")
-    assert len(lines) == len(words)
-    assert all(
-        word.replace("a.csv", "/t.csv") in line for word, line in zip(words, lines, strict=True)
-    )
+    assert warned(tmp_path, f"{SIMPLE}a,0,8,{duration},\n") == [
+        f"/t.csv:2: job 'a' computes for {length}; check the units" for length in words
+    ]
 
 
 @pytest.mark.parametrize("name", [entry.id for entry in builtin_traces])

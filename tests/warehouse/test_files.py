@@ -59,25 +59,13 @@ def written(tmp_path: Path) -> Callable[[Columns], Path]:
 
 
 WRONG: list[tuple[str, str, Any, str]] = [
-    (
-        "regions",
-        "supply_gpu_h",
-        [[1000.0], [0.0, 0.0], [1000.0]],
-        r"regions\.parquet: row 2: region 'west' has a supply of 0 GPU hours, .*; give it GPU",
-    ),
-    (
-        "tables",
-        "size_bytes",
-        [10**12, 10**15, 10**11, 10**10],
-        r"tables\.parquet: row 2: table 'user' has 1 PB, more than the storage of every region, at "
-        r"most 400 TB; split the table",
-    ),
-    (
-        "demand",
-        "tables",
-        [["ads"], ["usr"], ["logs"], ["news"]],
-        r"demand\.parquet: row 2: job 'two' reads table 'usr', which tables\.parquet does not have",
-    ),
+    ("regions", "supply_gpu_h", [[1000.0], [0.0, 0.0], [1000.0]],
+     r"regions\.parquet: row 2: region 'west' has a supply of 0 GPU hours, .*; give it GPU"),
+    ("tables", "size_bytes", [10**12, 10**15, 10**11, 10**10],
+     r"tables\.parquet: row 2: table 'user' has 1 PB, more than the storage of every region, at "
+     r"most 400 TB; split the table"),
+    ("demand", "tables", [["ads"], ["usr"], ["logs"], ["news"]],
+     r"demand\.parquet: row 2: job 'two' reads table 'usr', which tables\.parquet does not have"),
     ("demand", "tables", [["ads"], ["user"], [], ["news"]], r"row 3: job 'three' reads no table"),
     ("demand", "gpu_h", [1.0, -2.0, 1.0, 1.0], r"row 2: gpu_h is -2, expected hours"),
     ("demand", "priority", [1, 9, 1, 1], r"row 2: priority is 9, expected 1 to 7"),
@@ -85,7 +73,7 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("tables", "table", ["ads", "ads", "logs", "news"], r"row 2: table 'ads' comes again"),
     ("demand", "colour", ["x"] * 4, r"unknown or second column 'colour'"),
     ("demand", "kind", ["h100", "b200", "", ""], r"row 2: kind 'b200' is unknown"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("file", "column", "values", "message"), WRONG)
@@ -141,27 +129,24 @@ def test_the_plan_is_a_data_file_of_runs(
     assert run.summary["data_copies"] == 0
     assert run.summary["makespan_s"] == 60
     # One of the two tables left the overloaded region, and its job follows it without a copy.
-    assert {plan.instance.regions[home["ads"]], plan.instance.regions[home["user"]]} == {
-        "east",
-        "west",
-    }
+    assert {plan.instance.regions[home[table]] for table in ("ads", "user")} == {"east", "west"}
 
 
 def test_the_files_of_a_plan_agree(written: Callable[[Columns], Path], tmp_path: Path) -> None:
     plan = planned(written(tiny()), tmp_path / "plan")
-    with (tmp_path / "plan" / "moves.csv").open() as file:
-        moves = list(csv.DictReader(file))
+    moves, days, tables = (
+        list(csv.DictReader((tmp_path / "plan" / name).read_text().splitlines()))
+        for name in ("moves.csv", "days.csv", "tables.csv")
+    )
     assert [move["table"] for move in moves] == [
         plan.instance.tables[move.table] for move in plan.climb.moves
     ]
-    with (tmp_path / "plan" / "days.csv").open() as file:
-        days = [int(row["moved_bytes"]) for row in csv.DictReader(file)]
-    assert sum(days) == sum(int(move["size_bytes"]) for move in moves)
+    moved_bytes = sum(int(move["size_bytes"]) for move in moves)
+    assert sum(int(day["moved_bytes"]) for day in days) == moved_bytes
     facts = json.loads((tmp_path / "plan" / "plan.json").read_text())
     assert facts["objective_after"] == pytest.approx(sum(facts["terms_after"].values()))
-    with (tmp_path / "plan" / "tables.csv").open() as file:
-        held = {row["table"]: row["regions"].split() for row in csv.DictReader(file)}
-    assert {len(regions) >= 2 for regions in held.values()} == {True}  # disaster recovery
+    held = {row["table"]: row["regions"].split() for row in tables}
+    assert all(len(regions) >= 2 for regions in held.values())  # disaster recovery
     # `three` reads `ads` and wants a100, which the home of `ads` may lack.
     both = set(held["ads"]) & set(held["logs"])
     assert both & {"west", "north"}
