@@ -132,11 +132,9 @@ def test_dates_count_from_the_first(tmp_path: Path, zone: str) -> None:
     assert [(job.id, job.arrival_s) for job in trace.jobs] == [("b", 0.0), ("a", 90.0)]
 
 
-MIXED = "job_id,when,num_gpus,duration\na,2020-06-09 00:00:30Z,1,60\nb,2020-06-08 23:59:00,1,60\n"
-
-
 def test_dates_with_and_without_a_zone_do_not_mix(tmp_path: Path) -> None:
-    path = put(tmp_path, "t.csv", MIXED)
+    rows = "a,2020-06-09 00:00:30Z,1,60\nb,2020-06-08 23:59:00,1,60\n"
+    path = put(tmp_path, "t.csv", f"job_id,when,num_gpus,duration\n{rows}")
     with pytest.raises(TraceError, match=r"t\.csv:3: field 'submit_time' \(column 'when'\) is '20"):
         read(path, columns={"arrival_s": "when"}, units={"arrival_s": "date"})
 

@@ -16,7 +16,6 @@ from artist.errors import ConfigError, TraceError
 from artist.warehouse.files import write_plan, write_warehouse
 from artist.warehouse.plan import Plan, balance, place
 from artist.warehouse.read import read_warehouse
-from artist.warehouse.synthetic import synth_warehouse
 from artist.warehouse.warehouse_schema import PlanOptions, Replicas, Solver, Warehouse
 
 Columns = dict[str, dict[str, Any]]
@@ -163,20 +162,6 @@ def test_balance_is_demand_over_supply_by_region_and_kind(
     assert rows["urgent_over_supply_before"][east] == pytest.approx(1.7)
     # By region all kinds count, also those that it lacks: `three` wants an a100.
     assert plan.facts()["ratio_max_before"] == pytest.approx(1.8)
-
-
-@pytest.mark.slow
-def test_a_synthetic_warehouse_begins_like_v0_and_is_planned_like_v1(
-    written: Callable[[Columns], Path],
-) -> None:
-    instance = read_warehouse(written(synth_warehouse(6000, 10_000, 0)))
-    facts = place(instance, PlanOptions()).facts()
-    assert facts["ratio_max_before"] == pytest.approx(2.63, abs=1e-4)
-    assert facts["ratio_sd_before"] == pytest.approx(0.76, abs=1e-4)
-    assert facts["ratio_max_after"] <= 1.0
-    assert facts["ratio_sd_after"] <= 0.3
-    assert facts["collocation_after"] > facts["collocation_before"]
-    assert instance.supply.sum() == pytest.approx(10_000 * 168, rel=1e-6)
 
 
 def test_the_schema_has_the_columns_of_the_four_files(written: Callable[[Columns], Path]) -> None:
