@@ -67,8 +67,19 @@ class Climb:
     """High-priority demand over supply of the regions at the end of each day."""
     ended: str = "all days planned"
 
-    def end_day(self, state: State) -> None:
-        """Keep what a day came to."""
+    def end_day(self, day: int, state: State, start: Ints, gains: dict[int, float]) -> None:
+        """Record a day: what moved since its `start`, and the `gains` of tables that moved singly.
+
+        These come first, in the order of their moves.
+        """
+        moved = np.flatnonzero(state.home != start).tolist()
+        single = [table for table in gains if state.home[table] != start[table]]
+        size = state.instance.size
+        self.moves += [
+            Move(day, t, int(start[t]), int(state.home[t]), int(size[t]), gains.get(t))
+            for t in [*single, *sorted(set(moved).difference(single))]
+        ]
+        self.day_bytes.append(int(size[moved].sum()))
         self.day_cost.append(state.cost())
         self.day_ratios.append(state.ratios())
 
@@ -86,13 +97,10 @@ def climb(state: State, show: Show = show_nothing) -> Climb:
         gains = _pass(state, quota, clock, show)
         if not clock.is_over():
             _improve(state, quota, clock, before)
-        moved = np.flatnonzero(state.home != start)
-        if not len(moved):
+        if (state.home == start).all():
             done.ended = clock.reason or "no move gains"
             break
-        done.moves += _moves(day, state, start, moved, gains)
-        done.day_bytes.append(int(size[moved].sum()))
-        done.end_day(state)
+        done.end_day(day, state, start, gains)
         if clock.is_over():
             done.ended = clock.reason
             break
@@ -190,18 +198,6 @@ def _queue(gains: Floats) -> Ints:
     order = np.argsort(-gains, kind="stable")
     queue: Ints = order[: int((gains > 0).sum())]
     return queue
-
-
-def _moves(day: int, state: State, start: Ints, moved: Ints, gains: dict[int, float]) -> list[Move]:
-    """The day's moves in the order of the queue, and then those that moved with others."""
-    changed = set(moved.tolist())
-    single = [table for table in gains if table in changed]
-    together = sorted(changed.difference(single))
-    size = state.instance.size
-    return [
-        Move(day, t, int(start[t]), int(state.home[t]), int(size[t]), gains.get(t))
-        for t in [*single, *together]
-    ]
 
 
 MOST_JOBS = 200

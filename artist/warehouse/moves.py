@@ -49,6 +49,7 @@ def best_regions(state: State, tables: Ints, price: float = 0.0) -> tuple[Ints, 
 
 
 def _of_chunk(state: State, tables: Ints, price: float) -> tuple[Ints, Floats]:
+    """`best_regions` of a few tables, judged by arrays [tables, regions]."""
     x = state.instance
     home, size = state.home[tables], x.size[tables]
     readers = _readers(state, tables, home)
@@ -78,6 +79,7 @@ def _readers(state: State, tables: Ints, home: Ints) -> Readers:
 
 
 def _stored(state: State, home: Ints, size: Ints) -> Floats:
+    """[tables, R] change of (3)."""
     every = np.arange(len(state.used))
     cost = state.objective.stored
     now = cost(state.used, every)

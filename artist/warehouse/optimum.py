@@ -126,7 +126,7 @@ MOST_CELLS = 2_000_000
 KICKS = 40
 """Random starts. docs/data-placement.md gives the share of warehouses that end near the optimum."""
 PRICE = 10.0
-"""Of limits broken by their own size; the objective is around 1."""
+"""Of a limit exceeded by its own size; the objective is around 1."""
 
 
 def is_small(state: State) -> bool:
@@ -205,6 +205,7 @@ class _Judge:
         return priced
 
     def _judge(self, homes: Ints) -> tuple[Floats, Floats]:
+        """[N] the objective of placements [N, T], and how far they break limits."""
         state, x = self._state, self._state.instance
         objective, every = state.objective, np.arange(len(x.regions))
         lies = (homes[:, :, None] == every).astype(float).transpose(0, 2, 1)

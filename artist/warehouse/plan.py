@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from artist.warehouse.climb import Climb, Move, Show, climb, show_nothing
+from artist.warehouse.climb import Climb, Show, climb, show_nothing
 from artist.warehouse.instance import Bools, Floats, Instance, Ints
 from artist.warehouse.objective import Objective
 from artist.warehouse.optimum import solve
@@ -91,36 +91,26 @@ def place(
     state = State(Objective(instance, options), instance.home)
     before = _picture(state, Held(instance, state.home))
     if solver is Solver.HIGHS:
-        home = solve(state)
-        done = _at_once(instance, home)
-        state.set_homes(home)
-        done.end_day(state)
+        state.set_homes(solve(state))
+        done = Climb(ended="optimum")
+        done.end_day(1, state, instance.home, {})
     else:
         done = climb(state, show)
     held = add_replicas(state)
     return Plan(instance, options, before, _picture(state, held), done, held)
 
 
-def _at_once(instance: Instance, home: Ints) -> Climb:
-    """All moves of an optimum, on one day."""
-    moved = np.flatnonzero(home != instance.home).tolist()
-    moves = [
-        Move(1, t, int(instance.home[t]), int(home[t]), int(instance.size[t]), None) for t in moved
-    ]
-    return Climb(moves, [sum(move.size_bytes for move in moves)], ended="optimum")
-
-
 def _picture(state: State, held: Held) -> Picture:
-    x = state.instance
-    total = float(x.gpu_h[state.urgent].sum()) or 1.0
+    """The homes of a state, and what follows from them and from the replicas."""
+    collocated = state.instance.gpu_h[state.urgent & held.collocated()].sum()
     return Picture(
         home=state.home.copy(),
         terms=state.terms(),
         ratios=state.ratios(),
         demand=state.urgent_demand(),
         all_demand=state.demand.sum(axis=2),
-        at_home=state.at_home_gpu_h / total,
-        collocated=float(x.gpu_h[state.urgent & held.collocated()].sum()) / total,
+        at_home=state.at_home_gpu_h / state.urgent_gpu_h,
+        collocated=float(collocated) / state.urgent_gpu_h,
     )
 
 
@@ -155,10 +145,15 @@ class Held:
         self.free = instance.storage.copy()
         np.subtract.at(self.free, home, instance.size)
 
-    def add(self, table: int, region: int) -> None:
-        """A replica."""
-        self.bits[table] |= np.int64(1) << region
-        self.free[region] -= self.instance.size[table]
+    def add(self, tables: Ints, region: int) -> None:
+        """Give a region replicas of tables that it does not hold."""
+        self.bits[tables] |= np.int64(1) << region
+        self.free[region] -= self.instance.size[tables].sum()
+
+    def absent(self, tables: Ints, region: int) -> Ints:
+        """Those of the tables that a region does not hold."""
+        absent: Ints = tables[(self.bits[tables] >> region & 1) == 0]
+        return absent
 
     def mask(self) -> Bools:
         """[T, R] which regions hold a table."""
@@ -189,24 +184,25 @@ def add_replicas(state: State) -> Held:
 
 
 def _disaster_recovery(held: Held, home: Ints) -> None:
+    """A replica of every table outside its home, as long as a region has room (1)."""
     free = held.free.tolist()
     sizes, homes = held.instance.size.tolist(), home.tolist()
     chosen = []
     for size, own in zip(sizes, homes, strict=True):
         mine, free[own] = free[own], -1
-        room = max(free)
-        region = free.index(room)
+        region = free.index(max(free))
         free[own] = mine
-        if room >= size:
+        if region != own and free[region] >= size:
             free[region] -= size
-            chosen.append(region)
         else:
-            chosen.append(own)
+            region = own
+        chosen.append(region)
     held.bits |= np.int64(1) << np.array(chosen, np.int64)
     held.free = np.array(free, np.int64)
 
 
 def _needed(held: Held, state: State) -> None:
+    """Replicas for jobs that no region can run, each where most GPUs of its kind are (2)."""
     x = held.instance
     stuck = np.flatnonzero((x.kind >= 0) & ~held.collocated())
     order = np.lexsort((-x.gpu_h[stuck], ~state.urgent[stuck]))
@@ -215,14 +211,14 @@ def _needed(held: Held, state: State) -> None:
         for region in np.argsort(-x.supply[:, kind], kind="stable").tolist():
             if x.supply[region, kind] <= 0:
                 break
-            missing = tables[(held.bits[tables] >> region & 1) == 0]
+            missing = held.absent(tables, region)
             if x.size[missing].sum() <= held.free[region]:
-                for table in missing.tolist():
-                    held.add(table, region)
+                held.add(missing, region)
                 break
 
 
 def _hot(held: Held, share: float) -> None:
+    """Replicas of the tables that most jobs read, in a share of the free storage (3)."""
     x = held.instance
     budgets = held.free * share
     for kind in range(len(x.kinds)):
@@ -232,8 +228,6 @@ def _hot(held: Held, share: float) -> None:
         supply = x.supply.sum(axis=1)
         quota = (budgets * x.supply[:, kind] / np.where(supply > 0, supply, 1)).astype(np.int64)
         for region in range(len(x.regions)):
-            absent = hottest[(held.bits[hottest] >> region & 1) == 0]
+            absent = held.absent(hottest, region)
             total = np.cumsum(x.size[absent])
-            fit = absent[: int(np.searchsorted(total, quota[region], side="right"))]
-            held.bits[fit] |= np.int64(1) << region
-            held.free[region] -= x.size[fit].sum()
+            held.add(absent[: int(np.searchsorted(total, quota[region], side="right"))], region)

@@ -110,6 +110,7 @@ class State:
         self.home[table] = region
 
     def _count_jobs(self, jobs: Ints, sign: int) -> None:
+        """Add jobs to the sums of their regions, or take them out (`sign` -1)."""
         x = self.instance
         jobs = jobs[self.place[jobs] >= 0]
         place = self.place[jobs]
