@@ -64,6 +64,54 @@ def last_job_sentence(jobs: Table, makespan_s: float) -> str:
     )
 
 
+# -- results that no machine would give ----------------------------------------------
+
+MOST_MEASURED = 0.82
+"""The largest share of a step that communication took on measured machines: ResNet-18 at batch 32
+on two T4 machines, 5.7 times its step on one GPU (docs/fidelity.md)."""
+
+SPREAD_TOO_FAR = 10.0
+"""A job that runs more than this many times as long as isolated deserves a sentence: on measured
+machines no placement took more than 5.7 times as long as one GPU (docs/fidelity.md)."""
+
+
+def communication_warning(share: float) -> str:
+    """What to do about a share of communication that no machine has; empty if some machine has it.
+
+    `share` is the GPU time of communication over all GPU time that jobs held.
+    """
+    if share <= MOST_MEASURED:
+        return ""
+    return (
+        f"No measured machine communicates for {100 * share:.0f} % of its time (T4: at most "
+        f"{100 * MOST_MEASURED:.0f} %). Compare with a measured fabric (--fabric t4, --fabric "
+        "a100) and without the calibration (--calibration none)."
+    )
+
+
+def slowest_job_sentence(jobs: Table, placements: Table) -> str:
+    """Which job ran far longer than isolated, where, and what avoids it; empty if none did."""
+    ratios = np.asarray(jobs["run_s"]) / np.asarray(jobs["alone_s"])
+    slowest = int(np.argmax(ratios))
+    if not ratios[slowest] > SPREAD_TOO_FAR:
+        return ""
+    job = jobs["job_id"][slowest]
+    held_s = np.asarray(placements["end_s"]) - np.asarray(placements["start_s"])
+    by_level: dict[str, float] = {}
+    for name, level, each_s in zip(
+        placements["job_id"], placements["level"], held_s.tolist(), strict=True
+    ):
+        if name == job:
+            by_level[str(level)] = by_level.get(str(level), 0.0) + each_s
+    level = max(by_level, key=lambda name: by_level[name])
+    return (
+        f"Job {job} ({jobs['model'][slowest]}, {counted(int(jobs['gpus'][slowest]), 'GPU')}) ran "
+        f"{short(float(ratios[slowest]))} times as long as isolated, mostly spread over the level "
+        f"{level}. Policies that wait for GPUs closer together avoid that: dally, or the option "
+        "placement=consolidate-or-wait."
+    )
+
+
 # -- run times that the trace records ------------------------------------------------
 #
 # A recorded run time counts as compute time, and a run adds communication. Communication is a share

@@ -11,7 +11,13 @@ import pytest
 from artist.cli.comparison_text import print_comparison
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
-from artist.results.caveats import FREE_PREEMPTIONS, last_job_sentence, preempts_freely
+from artist.results.caveats import (
+    FREE_PREEMPTIONS,
+    communication_warning,
+    last_job_sentence,
+    preempts_freely,
+    slowest_job_sentence,
+)
 
 TINY = {"trace": "tiny-batch", "racks": 1, "machines_per_rack": 2, "backend": "none"}
 
@@ -132,6 +138,37 @@ def test_a_job_that_makes_most_of_the_makespan_is_named() -> None:
     )
     assert not last_job_sentence(jobs, 120.0)  # half is not most
     assert not last_job_sentence(jobs, 0.0)  # as a broken summary may say
+
+
+def test_a_job_that_is_spread_too_far_is_named_with_what_avoids_it() -> None:
+    """Job b needs 20 s in isolation; 190 of its 210 s it was spread over racks."""
+    jobs = {
+        "job_id": np.array(["a", "b"]),
+        "model": np.array(["vgg16", "resnet50"]),
+        "gpus": np.array([8, 4]),
+        "run_s": np.array([90.0, 210.0]),
+        "alone_s": np.array([90.0, 20.0]),
+    }
+    placements = {
+        "job_id": np.array(["b", "a", "b"]),
+        "level": np.array(["machine", "rack", "network"]),
+        "start_s": np.array([0.0, 0.0, 20.0]),
+        "end_s": np.array([20.0, 90.0, 210.0]),
+    }
+    sentence = slowest_job_sentence(jobs, placements)
+    assert sentence.startswith(
+        "Job b (resnet50, 4 GPUs) ran 10.5 times as long as isolated, mostly spread over the level "
+        "network."
+    )
+    assert "placement=consolidate-or-wait" in sentence
+    assert not slowest_job_sentence({**jobs, "alone_s": np.array([90.0, 21.0])}, placements)
+
+
+def test_more_communication_than_any_measured_machine_has_gets_a_warning() -> None:
+    assert not communication_warning(0.82)
+    assert communication_warning(0.95).startswith(
+        "No measured machine communicates for 95 % of its time (T4: at most "
+    )
 
 
 def test_the_table_of_a_run_leaves_out_what_cannot_differ(artist, tmp_path) -> None:

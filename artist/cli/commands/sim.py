@@ -64,7 +64,7 @@ def sim(
     """Simulate a job trace on a cluster under a scheduling policy."""
     chosen = options.scenario_of(context.params)
     from artist.errors import ConfigError
-    from artist.results.caveats import last_job_sentence
+    from artist.results.caveats import last_job_sentence, slowest_job_sentence
     from artist.results.run_directory import check_target, write_run
     from artist.run import simulate
 
@@ -112,6 +112,8 @@ def sim(
         _print_sentences(summary)
         if sentence := last_job_sentence(result.tables["jobs"], summary["makespan_s"]):
             print_text(sentence)
+        if sentence := slowest_job_sentence(result.tables["jobs"], result.tables["placements"]):
+            print_text(sentence)
         _print_other_fabric(chosen)
         for remark in remarks(chosen):
             print_text(remark)
@@ -128,15 +130,19 @@ def _store(scenario: Scenario, *, cache: bool) -> AbstractContextManager[Estimat
     return open_store()
 
 
+def communicating_share(summary: Mapping[str, Any]) -> float:
+    """The share of the GPU time that jobs held which communication took."""
+    return float(summary["gpu_communicating_share"] / summary["gpu_allocated_share"])
+
+
 def communication_sentence(summary: Mapping[str, Any]) -> str:
     """The share of the GPU time that jobs held which communication took.
 
     GPU time weighs a job by its GPUs; `comm_time_share` counts large and small jobs alike.
     """
-    share = summary["gpu_communicating_share"] / summary["gpu_allocated_share"]
     return (
-        f"Of the GPU time that jobs held, {100 * share:.1f} % is communication that computing "
-        "does not hide, inside machines and between them "
+        f"Of the GPU time that jobs held, {100 * communicating_share(summary):.1f} % is "
+        "communication that computing does not hide, inside machines and between them "
         "(gpu_communicating_share / gpu_allocated_share). It weighs jobs by their GPUs; "
         f"comm_time_share, {summary['comm_time_share']:.3f}, does not."
     )
@@ -144,9 +150,11 @@ def communication_sentence(summary: Mapping[str, Any]) -> str:
 
 def _print_sentences(summary: Mapping[str, Any]) -> None:
     """Say below the table what a newcomer looks for: what communication costs, and by which fit."""
-    from artist.results.caveats import FREE_PREEMPTIONS, preempts_freely
+    from artist.results.caveats import FREE_PREEMPTIONS, communication_warning, preempts_freely
 
     print_text(communication_sentence(summary))
+    if warning := communication_warning(communicating_share(summary)):
+        print_text(warning)
     if preempts_freely([summary]):
         print_text(FREE_PREEMPTIONS)
     bound_s, makespan_s = summary["makespan_bound_s"], summary["makespan_s"]
