@@ -16,6 +16,7 @@ from artist.cluster.fabric import Fabric, fabric_names, load_fabric
 from artist.errors import ConfigError
 from artist.estimates.calibration import Calibration, ModelCalibration
 from artist.estimates.query import LatencyBackend
+from artist.estimates.query_from_text import FABRIC_SETTINGS
 from artist.io.digests import sha256
 from artist.workload.astra_text import to_text
 from artist.workload.layers import Parallelism, Workload
@@ -118,6 +119,7 @@ def calibration_of(
         when=measured.when,
         fabric=fabric.name,
         backend=backend.source,
+        asked={key: getattr(fabric.system, key) for key in FABRIC_SETTINGS},
         artist_version=__version__,
         inputs=inputs,
         models={one.model: one.calibration for one in fitted},

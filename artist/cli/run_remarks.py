@@ -17,7 +17,24 @@ def remarks(scenario: Scenario) -> list[str]:
     Raises:
         ConfigError: the scenario names a fabric or an image that is not there.
     """
-    return [text for text in (_own_model(scenario), _other_machines(scenario)) if text]
+    remarks = (_own_model(scenario), _other_machines(scenario), _asked_otherwise(scenario))
+    return [text for text in remarks if text]
+
+
+def _asked_otherwise(scenario: Scenario) -> str:
+    """That the calibration was fitted with other settings of what ASTRA-sim is asked."""
+    from artist.run import asked_fabric, build_calibration, build_fabric, open_backend
+
+    fabric = build_fabric(scenario)
+    calibration = build_calibration(scenario, fabric)
+    if calibration is None:
+        return ""
+    from artist.calibrate.asked_otherwise import asked_otherwise, differences
+
+    asked = asked_fabric(scenario, fabric)
+    if not differences(calibration, asked):
+        return ""
+    return asked_otherwise(calibration, asked, open_backend("analytical"))
 
 
 def _own_model(scenario: Scenario) -> str:

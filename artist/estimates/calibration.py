@@ -89,6 +89,9 @@ class Calibration(Document):
     when: str = Field(default="", description="date of the measurement")
     fabric: str = Field(default="", description="the fabric that it was fitted on")
     backend: str = Field(default="", description="the source of the simulated shares")
+    asked: dict[str, str | float] = Field(
+        default_factory=dict, description="how ASTRA-sim was asked: settings of the fabric's system"
+    )
     artist_version: str = Field(default="", description="version that made the fit")
     inputs: dict[str, str] = Field(default_factory=dict, description="SHA-256 of each input")
     models: dict[str, ModelCalibration]

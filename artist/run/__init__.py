@@ -18,6 +18,7 @@ from artist.policies.own_file import in_a_sentence
 from artist.results.result import Result
 from artist.run.collect import collect, link_digests
 from artist.run.hardware import (
+    asked_fabric,
     build_calibration,
     build_cluster,
     build_fabric,
@@ -37,6 +38,7 @@ __all__ = [
     "OnQuestion",
     "OnTrace",
     "Prepared",
+    "asked_fabric",
     "build_calibration",
     "build_cluster",
     "build_data",

@@ -96,9 +96,19 @@ def build_latency(
     from artist.estimates.latency_service import LatencyService
 
     backend = open_backend(scenario.backend, scenario.fallback)
-    asked = with_system(fabric, _system(scenario))
     models = CalibratedModels(calibration)
-    return LatencyService(asked, backend, models.workload, store, models.constant_share)
+    return LatencyService(
+        asked_fabric(scenario, fabric), backend, models.workload, store, models.constant_share
+    )
+
+
+def asked_fabric(scenario: Scenario, fabric: Fabric) -> Fabric:
+    """The fabric with the scenario's settings of what ASTRA-sim is asked.
+
+    Raises:
+        ConfigError: a setting stands in two places.
+    """
+    return with_system(fabric, _system(scenario))
 
 
 def _system(scenario: Scenario) -> Mapping[str, Any]:

@@ -43,6 +43,10 @@ app = typer.Typer(
 )
 
 Fabric = Annotated[str, typer.Option(metavar="NAME|FILE", help="Fabric to simulate on.")]
+System = Annotated[
+    list[str] | None,
+    typer.Option("--system", metavar="K=V", help="How ASTRA-sim is asked: collectives=bucketed."),
+]
 Backend = Annotated[str, typer.Option(help="See: artist list backends.")]
 Name = Annotated[str | None, typer.Option(help="Name of the calibration to write.")]
 Overwrite = Annotated[
@@ -58,6 +62,7 @@ def models(
         Path | None, typer.Option(help="Measured shares, CSV (default: Dally's Table I).")
     ] = None,
     fabric: Fabric = DEFAULT_FABRIC,
+    system: System = None,
     backend: Backend = "analytical",
     name: Name = None,
     overwrite: Overwrite = False,
@@ -70,7 +75,9 @@ def models(
         raise ConfigError("give either --model NAME or --all")
     measurements = default_measurements() if measured is None else read_measurements(measured)
     names = measurements.models() if model is None else [model]
-    _fit_models(measurements, names, fabric, backend, name, format_, overwrite=overwrite)
+    _fit_models(
+        measurements, names, fabric, backend, name, format_, system=system, overwrite=overwrite
+    )
 
 
 @app.command()
@@ -79,6 +86,7 @@ def profile(
     model: Annotated[str | None, typer.Option(help="The model that was profiled: fit it.")] = None,
     placement: Annotated[str | None, typer.Option(help="GPUs of its run: 8 or 4,4.")] = None,
     fabric: Fabric = DEFAULT_FABRIC,
+    system: System = None,
     backend: Backend = "analytical",
     name: Name = None,
     overwrite: Overwrite = False,
@@ -93,7 +101,16 @@ def profile(
     steps = read_kineto(trace)
     if model is not None and placement is not None:
         measurements = from_trace(trace, steps.digest, model, placement, steps.share)
-        _fit_models(measurements, [model], fabric, backend, name, format_, overwrite=overwrite)
+        _fit_models(
+            measurements,
+            [model],
+            fabric,
+            backend,
+            name,
+            format_,
+            system=system,
+            overwrite=overwrite,
+        )
         return
     facts = {**asdict(steps), "comm_percent": 100 * steps.share}
     if format_ is Format.JSON:
@@ -225,16 +242,20 @@ def _fit_models(
     name: str | None,
     format_: Format,
     *,
+    system: list[str] | None,
     overwrite: bool,
 ) -> None:
     """Fit the models, write the calibration, print it and what is suspicious about it."""
     from artist.calibrate import fit_models
     from artist.calibrate.output_files import document_file, write_document
+    from artist.cluster.fabric import with_system
+    from artist.estimates.query_from_text import parse_system
     from artist.run import open_backend
 
     name = name or _default_name(measurements, names)
     target = document_file("calibrations", name, overwrite=overwrite)
     on_fabric = fit_models.fabric_for(measurements, fabric)
+    on_fabric = with_system(on_fabric, parse_system(system or []))
     by_backend = open_backend(backend)
     fitted = [fit_models.calibrate(one, measurements, on_fabric, by_backend) for one in names]
     document = fit_models.calibration_of(name, fitted, measurements, on_fabric, by_backend)

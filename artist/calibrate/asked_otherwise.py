@@ -1,0 +1,60 @@
+"""Whether a calibration is used with another way to ask ASTRA-sim than it was fitted with.
+
+A calibration makes one way to ask meet the measured shares. Asked in another way, the same scales
+miss them, by more than most policies differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from artist.calibrate.communication_shares import Scales, ShareModel
+from artist.cluster.fabric import Fabric
+from artist.errors import BackendError, ConfigError
+from artist.estimates.calibration import Calibration
+from artist.estimates.query import LatencyBackend
+from artist.estimates.query_from_text import FABRIC_SETTINGS
+from artist.workload.models import workload
+
+
+def differences(calibration: Calibration, fabric: Fabric) -> dict[str, tuple[object, object]]:
+    """Setting -> how it was when the calibration was fitted, and how it is on this fabric."""
+    now = {key: getattr(fabric.system, key) for key in FABRIC_SETTINGS}
+    return {
+        key: (was, now[key])
+        for key, was in calibration.asked.items()
+        if key in now and was != now[key]
+    }
+
+
+def asked_otherwise(calibration: Calibration, fabric: Fabric, backend: LatencyBackend) -> str:
+    """A sentence with the largest error on what was fitted; empty if ASTRA-sim is asked as then."""
+    changed = differences(calibration, fabric)
+    if not changed:
+        return ""
+    settings = ", ".join(f"{key}={now} instead of {was}" for key, (was, now) in changed.items())
+    text = f"Calibration {calibration.name} is used with {settings}"
+    missed = max(_missed(calibration, fabric, backend), default=None)
+    if missed is not None:
+        _, model, placement, simulated, measured = missed
+        text += (
+            f": {model} on {placement} communicates {100 * simulated:.3g} % of its compute time, "
+            f"where {100 * measured:.3g} % was fitted"
+        )
+    systems = " ".join(f"--system {key}={now}" for key, (_, now) in changed.items())
+    return f"{text}. Fit it again with artist calibrate --all --fabric {fabric.name} {systems}."
+
+
+def _missed(
+    calibration: Calibration, fabric: Fabric, backend: LatencyBackend
+) -> Iterator[tuple[float, str, str, float, float]]:
+    """For each fitted point: error, model, placement, simulated and measured share."""
+    for model, row in calibration.models.items():
+        for point in row.fit:
+            measured = point.measured_percent / 100
+            try:
+                shares = ShareModel(workload(model), point.placement, fabric, backend)
+                simulated = shares.simulated(Scales.of(row))
+            except (BackendError, ConfigError):  # the fabric has no such placement
+                continue
+            yield abs(simulated / measured - 1), model, point.placement, simulated, measured

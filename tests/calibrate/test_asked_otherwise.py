@@ -1,0 +1,59 @@
+"""Is it said when ASTRA-sim is asked in another way than the calibration was fitted with?"""
+
+from __future__ import annotations
+
+import pytest
+
+from artist.calibrate.asked_otherwise import asked_otherwise, differences
+from artist.cluster.fabric import load_fabric, with_system
+from artist.estimates.calibration import load_calibration
+from artist.run import open_backend
+
+DALLY = load_fabric("dally2025")
+BUCKETED = with_system(DALLY, {"collectives": "bucketed"})
+ONE_RING = with_system(BUCKETED, {"rings": "one"})
+BACKEND = open_backend("analytical")
+
+
+@pytest.mark.parametrize(
+    ("name", "fabric"),
+    [
+        ("dally2025-table1", DALLY),
+        ("dally2025-table1-bucketed", BUCKETED),
+        ("dally2025-table1-one-ring", ONE_RING),
+    ],
+)
+def test_each_shipped_calibration_says_nothing_about_its_own_way_to_ask(name, fabric) -> None:
+    calibration = load_calibration(name)
+    assert calibration is not None
+    assert differences(calibration, fabric) == {}
+    assert asked_otherwise(calibration, fabric, BACKEND) == ""
+
+
+def test_another_way_to_ask_is_named_with_its_largest_error_and_the_command_that_fits_again() -> (
+    None
+):
+    calibration = load_calibration("dally2025-table1")
+    assert calibration is not None
+    text = asked_otherwise(calibration, BUCKETED, BACKEND)
+    assert text.startswith(
+        "Calibration dally2025-table1 is used with collectives=bucketed instead of per-layer: "
+    )
+    assert " % of its compute time, where " in text
+    assert text.endswith(
+        "Fit it again with artist calibrate --all --fabric dally2025 --system collectives=bucketed."
+    )
+
+
+def test_a_calibration_that_does_not_say_how_it_was_fitted_says_nothing() -> None:
+    calibration = load_calibration("dally2025-table1")
+    assert calibration is not None
+    silent = calibration.model_copy(update={"asked": {}})
+    assert asked_otherwise(silent, BUCKETED, BACKEND) == ""
+
+
+def test_a_run_says_so_below_its_table(artist) -> None:
+    asked = ("sim", "--trace", "tiny-batch", "--racks", "2", "--set", "collectives=bucketed")
+    assert "is used with collectives=bucketed instead of per-layer" in artist(*asked).stdout
+    refitted = artist(*asked, "--calibration", "dally2025-table1-bucketed")
+    assert "instead of" not in refitted.stdout
