@@ -182,7 +182,7 @@ def _headerless(path: Path, data: bytes, layout: Layout) -> Table:
 
 
 def _check_first_line(path: Path, data: bytes, line: str, format_: ForeignFormat) -> None:
-    """Refuse a file whose first `line` fits no layout of a headerless format and is no header."""
+    """Refuse a file whose first `line` is neither a header nor a row of a headerless format."""
     if set(format_.required).issubset(name.strip() for name in line.split(",")):
         return
     delimiter = format_.layouts[0].delimiter

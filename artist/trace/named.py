@@ -78,7 +78,7 @@ def builtin(name: str, seed: int = 0) -> Trace:
 
 
 class Given(NamedTuple):
-    """What a user gives about the columns and models of a trace, beside its mapping file.
+    """What a user states about the columns and models of a trace, apart from its mapping file.
 
     `columns` are pairs, artist's column and the file's, or the name of a mapping file.
     """
@@ -159,24 +159,22 @@ def generated(*, seed: int, family: str) -> Trace:
 
 
 def drawn(*, seed: int, argument: str = "256:32:0.9") -> Trace:
-    """`synth:JOBS:GPUS:LOAD`: independent jobs for a cluster of so many GPUs, at this load.
+    """`synth:JOBS:GPUS:LOAD`: independent jobs for a cluster of that size, at this load.
 
     Raises:
         ConfigError: not three numbers, or some that no trace has.
     """
     from artist.trace.synthetic.generate import synth
 
-    parts = argument.split(":")
     try:
-        jobs, gpus, load = int(parts[0]), int(parts[1]), float(parts[2])
-        if len(parts) != 3:
-            raise ValueError
-    except (ValueError, IndexError):
+        jobs, gpus, load = argument.split(":")
+        numbers = int(jobs), float(load), int(gpus)
+    except ValueError:
         raise ConfigError(
             f"trace {shortened(f'{SYNTH}:{argument}')}: expected synth:JOBS:GPUS:LOAD, three "
             "numbers, e.g. synth:256:32:0.9"
         ) from None
-    return synth(jobs, load, gpus, seed)
+    return synth(*numbers, seed)
 
 
 def sample(*, seed: int, file: str) -> Trace:

@@ -107,10 +107,10 @@ def _with_models(trace: Trace, rules: Rules) -> Trace:
 def write_mapping(
     trace: Path, format_: str | None, given: Mapping[str, Any], *, overwrite: bool = False
 ) -> Path:
-    """Write `FILE.columns.yaml` beside a trace (`artist trace columns`), if that reads the trace.
+    """Write `FILE.columns.yaml` next to a trace (`artist trace columns`), if it reads the trace.
 
     `given` are the entries of the mapping (`native.mapping.TraceMapping`); `columns` may name a
-    mapping file, whose entries stay if they are not given anew. Returns the path.
+    mapping file, whose other entries stay. Returns the path.
 
     Raises:
         ConfigError: nothing given, a bad entry, or a file that is not to be overwritten.

@@ -230,7 +230,7 @@ def bring_together(state: State, quota: Quota) -> None:
 def move_groups(state: State, quota: Quota, price: float) -> None:
     """Move groups to their best regions while that gains.
 
-    `price`: what the share of high-priority GPU hours at home counts beside the objective.
+    `price` weighs the share of high-priority GPU hours at home against the objective.
     """
     x = state.instance
     used, cpu = state.used.copy(), state.cpu.copy()

@@ -67,7 +67,7 @@ def _table(run: Path, name: str) -> dict[str, list[Any]]:
     path = run / f"{name}.parquet"
     if not path.is_file():
         raise TraceError(
-            f"{run}: is no run with data (no {path.name}); simulate with --data FILE --out DIR"
+            f"{run}: is not a run with data (no {path.name}); simulate with --data FILE --out DIR"
         )
     return dict(read_parquet(path).to_pydict())
 

@@ -1,4 +1,4 @@
-"""The best region of each of many tables, all others left where they are.
+"""The best region of each of many tables, while all others stay where they are.
 
 A move of a table from a to b takes jobs out of a that then have too few tables there, and brings
 jobs to b that then have enough. Only these two regions change, so a chunk of tables is judged with
@@ -38,8 +38,8 @@ class Readers:
 def best_regions(state: State, tables: Ints, price: float = 0.0) -> tuple[Ints, Floats]:
     """The region of lowest cost that breaks no limit, and what going there gains.
 
-    `price` is what the share of high-priority GPU hours at home counts beside the objective. A
-    table that gains nothing anywhere has gain 0 and its own home. Ties go to the first region.
+    `price` weighs the share of high-priority GPU hours at home against the objective. A table that
+    gains nothing anywhere has gain 0 and its own home. Ties go to the first region.
     """
     chunks = [tables[i : i + CHUNK] for i in range(0, len(tables), CHUNK)]
     parts = [_of_chunk(state, chunk, price) for chunk in chunks]

@@ -68,7 +68,7 @@ class Objective:
         uneven = (self._weight * (demand * self._per_demand - share) ** 2).sum(axis=-1)
         supply = self.instance.supply[regions]
         excess = np.maximum(0.0, demand.sum(axis=-1) - supply)
-        # Where there are no GPUs of a kind, any demand overloads: infinitely.
+        # A region without GPUs of a kind is overloaded infinitely by any demand for them.
         none = np.where(excess > 0, np.inf, 0.0)
         over = np.divide(excess, supply, out=none, where=supply > 0)
         cost: Floats = self.options.w_gpu * (uneven / (1.0 + np.exp(-over))).sum(axis=-1)

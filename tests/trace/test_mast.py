@@ -14,8 +14,6 @@ from artist.cluster.tree import nested
 from artist.data.catalogue import load_catalogue
 from artist.data.store import Store
 from artist.errors import ConfigError
-from artist.trace.native.writer import write_csv
-from artist.trace.read import read_trace
 from artist.trace.synthetic.mast import PRIORITY_SHARES, MastWorkload, data_file, mast_synth
 
 SEEDS = (0, 1)
@@ -60,33 +58,12 @@ def test_priorities_have_the_published_shares(seed: int) -> None:
         assert abs(counts[priority] - JOBS * percent / total) <= 2
 
 
-def test_the_load_is_what_was_asked_for() -> None:
-    jobs = WORKLOADS[0].trace.jobs
-    demanded = sum(job.gpus * job.ideal_s for job in jobs) / jobs[-1].arrival_s / 100_000
-    assert demanded == pytest.approx(1.0, rel=0.05)
-
-
 def test_every_job_reads_two_partitions_and_a_partition_has_one_table_with_one_home() -> None:
     workload = WORKLOADS[0]
     names = [f"{x.table}/{x.name}" for x in workload.partitions]
     assert len(set(names)) == len(names)
     assert {len(set(job.tables)) for job in workload.trace.jobs} == {2}
     assert {name for job in workload.trace.jobs for name in job.tables} == set(names)
-
-
-def test_the_same_seed_draws_the_same_and_another_one_others() -> None:
-    assert mast_synth(50, 1.0, 1000, 7) == mast_synth(50, 1.0, 1000, 7)
-    assert mast_synth(50, 1.0, 1000, 7).trace != mast_synth(50, 1.0, 1000, 8).trace
-
-
-def test_no_job_asks_for_more_than_the_cluster_has() -> None:
-    assert max(job.gpus for job in mast_synth(500, 1.0, 20, 0).trace.jobs) == 16
-
-
-def test_a_trace_reads_back_as_it_was_drawn(tmp_path: Path) -> None:
-    workload = mast_synth(300, 1.0, 1000, 3)
-    write_csv(workload.trace.jobs, tmp_path / "t.csv")
-    assert read_trace(tmp_path / "t.csv").jobs == workload.trace.jobs
 
 
 def test_jobs_have_as_many_regions_to_run_in_as_at_meta(tmp_path: Path) -> None:
@@ -106,12 +83,3 @@ def test_tables_without_room_in_any_region_are_refused() -> None:
     small = replace(cluster, storage_bytes={"region": (10**9,) * 5})
     with pytest.raises(ConfigError, match="has no room in a region of cluster 'mast-5-regions'"):
         data_file(WORKLOADS[0], small)
-
-
-@pytest.mark.parametrize(
-    ("jobs", "load", "message"),
-    [(0, 1.0, "expected positive"), (10, 0.0, "expected positive"), (10, 1e-9, "raise the load")],
-)
-def test_numbers_that_make_no_trace_are_refused(jobs: int, load: float, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        mast_synth(jobs, load, 8, 0)

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,15 @@ from foreign_samples import printed_and_peak_mib
 from artist.errors import ConfigError
 from artist.trace.arrivals import with_arrivals
 from artist.trace.named import builtin, open_trace
+from artist.trace.native.choices import ArrivalKind
+from artist.trace.native.trace import Trace
+from artist.trace.native.writer import write_csv
 from artist.trace.read import read_trace
 from artist.trace.stats import QUANTILES, stats
+from artist.trace.synthetic.cassini import cassini
 from artist.trace.synthetic.families import BATCH, COMPUTE_S, WEEK, WorkloadFamily
 from artist.trace.synthetic.generate import synth, synth_jobs
+from artist.trace.synthetic.mast import mast_synth
 from artist.workload.models import canonical
 
 REAL = Path(__file__).parents[3] / "shared" / "traces"
@@ -122,6 +128,66 @@ def test_a_seed_gives_one_trace_and_another_seed_another() -> None:
         assert builtin(name, 7).digest != builtin(name, 8).digest
 
 
+DRAWN: dict[str, Callable[[int, float, int, int], Trace]] = {
+    "synth": synth,
+    "cassini": lambda jobs, load, gpus, seed: cassini(ArrivalKind.POISSON, jobs, gpus, seed, load),
+    "mast-synth": lambda *numbers: mast_synth(*numbers).trace,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "jobs", "load", "gpus"),
+    [
+        ("synth", 15_000, 3.0, 1),
+        ("synth", 15_000, 0.9, 8),
+        ("synth", 15_000, 0.9, 512),
+        ("cassini", 2_000, 0.9, 24),
+        ("mast-synth", 10_000, 1.0, 100_000),
+    ],
+)
+def test_jobs_make_the_load_that_was_asked_for(
+    name: str, jobs: int, load: float, gpus: int
+) -> None:
+    drawn = DRAWN[name](jobs, load, gpus, 11).jobs
+    assert len(drawn) == jobs
+    demand_gpu_s = sum(job.gpus * job.ideal_s for job in drawn)
+    assert demand_gpu_s / (gpus * drawn[-1].arrival_s) == pytest.approx(load, rel=0.05)
+
+
+@pytest.mark.parametrize(("name", "most"), [("synth", 16), ("cassini", 12), ("mast-synth", 16)])
+def test_no_job_is_larger_than_the_cluster(name: str, most: int) -> None:
+    assert max(job.gpus for job in DRAWN[name](500, 1.0, 20, 0).jobs) == most
+    assert {job.gpus for job in DRAWN[name](20, 1.0, 1, 0).jobs} == {1}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_drawn_trace_repeats_with_its_seed_and_reads_back(tmp_path: Path, name: str) -> None:
+    trace = DRAWN[name](50, 1.0, 1000, 7)
+    assert trace == DRAWN[name](50, 1.0, 1000, 7)
+    assert trace.digest != DRAWN[name](50, 1.0, 1000, 8).digest
+    write_csv(trace.jobs, tmp_path / "t.csv")
+    assert read_trace(tmp_path / "t.csv").jobs == trace.jobs
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize(
+    ("jobs", "load", "gpus", "part"),
+    [
+        (0, 1.0, 8, "--jobs 0"),
+        (5, 0.0, 8, "--load 0.0"),
+        (5, float("nan"), 8, "--load nan"),
+        (5, float("inf"), 8, "--load inf"),
+        (5, 1.0, 0, "--gpus 0"),
+        (50, 1e-12, 8, "raise the load"),
+    ],
+)
+def test_numbers_that_make_no_trace_are_refused(
+    name: str, jobs: int, load: float, gpus: int, part: str
+) -> None:
+    with pytest.raises(ConfigError, match=part):
+        DRAWN[name](jobs, load, gpus, 0)
+
+
 @pytest.mark.parametrize("hash_seed", ["0", "4242"])
 def test_traces_do_not_depend_on_the_process(hash_seed: str) -> None:
     code = (
@@ -140,16 +206,6 @@ def test_traces_do_not_depend_on_the_process(hash_seed: str) -> None:
     )
     here = [builtin(BATCH.id, 3).digest, builtin(WEEK.id, 3).digest, synth(50, 0.5, 32, 3).digest]
     assert done.stdout.split() == here
-
-
-@pytest.mark.parametrize("gpus", [1, 8, 512])
-def test_synth_offers_the_load_it_is_asked_for(gpus: int) -> None:
-    trace = synth(jobs=15_000, load=0.9 if gpus > 1 else 3.0, gpus=gpus, seed=11)
-    assert len(trace.jobs) == 15_000
-    assert max(job.gpus for job in trace.jobs) <= gpus
-    demand_gpu_s = sum(job.gpus * job.ideal_s for job in trace.jobs)
-    load = demand_gpu_s / (gpus * max(job.arrival_s for job in trace.jobs))
-    assert load == pytest.approx(0.9 if gpus > 1 else 3.0, rel=0.05)
 
 
 def test_synth_goes_on_across_its_blocks() -> None:
@@ -171,22 +227,6 @@ def test_a_million_jobs_are_written_in_little_memory(tmp_path: Path) -> None:
     assert printed_and_peak_mib(code, path)[1] < 200
     with path.open() as file:
         assert sum(1 for _ in file) == 1_000_001
-
-
-@pytest.mark.parametrize(
-    ("jobs", "load", "gpus", "part"),
-    [
-        (0, 1.0, 8, "--jobs 0"),
-        (5, 0.0, 8, "--load 0.0"),
-        (5, float("nan"), 8, "--load nan"),
-        (5, float("inf"), 8, "--load inf"),
-        (5, 1.0, 0, "--gpus 0"),
-        (10**6, 1e-6, 8, "raise the load"),
-    ],
-)
-def test_synth_refuses_what_it_cannot_do(jobs: int, load: float, gpus: int, part: str) -> None:
-    with pytest.raises(ConfigError, match=part):
-        synth(jobs, load, gpus, seed=0)
 
 
 def test_arrivals_can_be_kept_collapsed_or_drawn() -> None:

@@ -127,5 +127,5 @@ def test_the_next_run_reads_the_plan_with_its_partitions(run: Path, tmp_path: Pa
 def test_a_run_without_data_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "manifest.json").write_text("{}")
-    with pytest.raises(TraceError, match=r"is no run with data \(no data_use.parquet\)"):
+    with pytest.raises(TraceError, match=r"is not a run with data \(no data_use.parquet\)"):
         measured(tmp_path / "run", None)

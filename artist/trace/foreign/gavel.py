@@ -8,7 +8,7 @@ three versions, with 7, 9 and 10 columns and no header. Columns that are read:
 - scale_factor: number of GPUs (0 and 1 both mean one);
 - arrival_time, in seconds.
 
-There are no ids, so line numbers serve as ids, and no users.
+There are neither ids nor users. Line numbers serve as ids.
 
 Rule for the run time, which the format lacks: total_steps over the speed of the job type on so
 many V100s (`V100_STEPS_PER_S`). If that number of V100s was not measured, the speed is the one on
@@ -118,7 +118,7 @@ def _gpus(row: TraceRow) -> int:
 
 
 def _steps_per_s(job_type: str, gpus: int) -> float:
-    """Speed of a job type on so many V100s, all GPUs together; 0 if it was never measured."""
+    """Steps per second of a job type on `gpus` V100s together; 0 if it was never measured."""
     speeds = V100_STEPS_PER_S.get(job_type)
     if speeds is None:
         return 0.0

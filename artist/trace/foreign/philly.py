@@ -70,7 +70,7 @@ def _gpus(row: TraceRow, attempt: dict[str, Any]) -> int:
 
 
 def _time(row: TraceRow, attempt: dict[str, Any], name: str) -> float | None:
-    """A time of an attempt, in seconds since 1970; None where the log does not say."""
+    """A time of an attempt, in seconds since 1970; None where the log does not have it."""
     text = attempt.get(name)
     if text is None or text in ("", "None"):
         return None

@@ -25,7 +25,7 @@ def assemble_own(table: Table, format_: OwnFormat, digest: str) -> Trace:
     """The trace in a table of one of artist's own formats.
 
     Raises:
-        TraceError: there are no rows, or a row makes no job; names the first such row.
+        TraceError: the table has no rows, or a row is not a job; names the first such row.
     """
     if not len(table):
         raise TraceError(f"{table.path}: the trace has no jobs; give at least one row")

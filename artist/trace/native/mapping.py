@@ -4,7 +4,7 @@
     units: {duration: h}
     models: {ResNet-18 (batch size 32): resnet18}
 
-A mapping says where the columns of a format stand in a file, in which units its times are, and
+A mapping states which columns of a file are those of a format, in which units its times are, and
 which models its names mean. Without `format` the columns are those of artist's own formats:
 native if there is a `compute_s`, else simple. Either name of a column will do, `gpus` or
 `num_gpus`, `arrival_s` or `submit_time`.
@@ -15,7 +15,8 @@ file's own columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -111,9 +112,9 @@ def mapping_for(
 ) -> tuple[TraceMapping, str]:
     """The mapping of a trace file, and where it comes from, in words (empty: there is none).
 
-    It is that of the file `columns` if this is a name, else of the file beside the trace if there
-    is one. `columns` as pairs, and the `flags` (`units`, `models`, `model_rule`), replace single
-    entries of that file. A flag that is None was not given.
+    It is read from the file `columns` if that is a name, otherwise from the file next to the trace
+    if there is one. `columns` as pairs, and the `flags` (`units`, `models`, `model_rule`), replace
+    single entries of that file. A flag that is None was not given.
 
     Raises:
         ConfigError: unreadable file, unknown key or bad value; names file and line.
@@ -143,11 +144,8 @@ def renamed(table: Table, mapping: TraceMapping, place: str, targets: Sequence[s
         TraceError: the file has no such column.
     """
     for target, source in mapping.columns.items():
-        try:
+        with _entry(table, f"columns {target}={source} ({place})"):
             _check_pair(table, target, source, targets or _OWN, hints=not targets)
-        except ArtistError as cause:
-            where = f"{table.header_place()}: columns {target}={source} ({place})"
-            raise type(cause)(f"{where}: {cause}") from None
     same = {} if targets else SAME
     names = {source: same.get(target, target) for target, source in mapping.columns.items()}
     for name in table.columns:
@@ -171,25 +169,21 @@ def in_seconds(table: Table, mapping: TraceMapping, place: str) -> Table:
     """The table with its times in seconds.
 
     Raises:
-        ConfigError: a column of no times.
-        TraceError: the table lacks a column, or a cell is no date.
+        ConfigError: a column that does not hold times.
+        TraceError: the table lacks a column, or a cell is not a date.
     """
     for name, unit in mapping.units.items():
-        try:
+        with _entry(table, f"units {name}={unit} ({place})"):
             column = _time_column(table, name, unit)
-        except ArtistError as cause:
-            where = f"{table.header_place()}: units {name}={unit} ({place})"
-            raise type(cause)(f"{where}: {cause}") from None
         table = _in_seconds(table, column, unit)
     return table
 
 
 def check_units(table: Table, mapping: TraceMapping, place: str, *, dates: bool) -> None:
-    """Refuse a renamed table whose times seem to have other units than the mapping says.
+    """Refuse a renamed table whose times seem to have other units than the mapping states.
 
     Only columns without a given unit are judged: `duration=s` means that `run_hours` holds
-    seconds.
-    `dates`: the format reads a date only where its unit says so.
+    seconds. `dates`: the format reads dates only in columns of the unit `date`.
 
     Raises:
         TraceError: names the columns and the flag to add.
@@ -234,6 +228,15 @@ def in_words(mapping: TraceMapping, place: str, left_out: Sequence[str]) -> tupl
     if left_out:
         words.append(f"columns that are not read: {one_line(', '.join(left_out), most=400)}")
     return tuple(words)
+
+
+@contextmanager
+def _entry(table: Table, entry: str) -> Iterator[None]:
+    """Errors in the block are about this entry of a mapping; they name it and the file."""
+    try:
+        yield
+    except ArtistError as cause:
+        raise type(cause)(f"{table.header_place()}: {entry}: {cause}") from None
 
 
 def _check_pair(

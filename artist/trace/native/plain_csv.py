@@ -84,9 +84,9 @@ def _columns(data: bytes, header: list[str]) -> dict[str, Any] | None:
 
 
 def _header(line: bytes) -> list[str] | None:
-    """The names of the columns; None if there is one, or too many, or an odd one.
+    """The names of the columns, or None if the careful reader has to judge them.
 
-    Odd is an empty, repeated or padded name.
+    That is the case for a single column, for too many, and for empty, repeated or padded names.
     """
     try:
         names = line.decode().rstrip("\r").split(",")

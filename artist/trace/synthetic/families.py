@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The jobs that demand so many GPUs.
+    """The jobs of a family that demand this number of GPUs.
 
     `knots` are pairs of cumulative share (0 to 1) and ideal run time in seconds.
     """

@@ -109,7 +109,7 @@ def check_positive(jobs: int, gpus: int, load: float | None) -> None:
 def poisson_arrivals(
     rng: np.random.Generator, gpu_s: Sequence[float], load: float, gpus: int
 ) -> Floats:
-    """Poisson arrivals (s), the first at 0, for jobs of so many GPU-seconds at this load.
+    """Poisson arrivals (s), the first at 0, at which jobs of these GPU-seconds make this load.
 
     Raises:
         ConfigError: arrivals would exceed the engine's clock.

@@ -13,9 +13,9 @@ the quantile function, so that also a short trace has these quantiles.
 
 The paper leaves open, and this module chooses:
 
-- Run times are those until the next preemption in the paper; here a job ends after so long. None
+- The paper's run times last until the next preemption; here a job ends after this time. No job
   runs longer than 30 days. GPUs and run times are independent.
-- Sharing is no lognormal: one that has the P50 and P90 misses the P99 by half.
+- Sharing is not lognormal: a lognormal with the P50 and P90 misses the P99 by half.
 - 40 tenants; the k-th submits a share proportional to 1/k. Jobs read two partitions, mostly of
   their own tenant, and a table has four partitions.
 - A table lies in 1 to 5 regions with the shares `REGION_SHARES`, in an order of regions that the
@@ -188,8 +188,9 @@ def _partitions(
 ) -> tuple[tuple[Partition, ...], list[list[int]]]:
     """Partitions, and for each job which of them it reads.
 
-    The jobs lie in a deck, those of a tenant beside each other. A partition that k workloads share
-    is dealt to the next k jobs. Each pass through the deck gives every job one partition.
+    The jobs are a deck of cards, in which those of a tenant lie together. A partition that k
+    workloads share is dealt to the next k jobs. Each pass through the deck gives every job one
+    partition.
     """
     jobs = len(tenants)
     reads: list[list[int]] = [[] for _ in range(jobs)]
