@@ -206,7 +206,7 @@ def _facts(
     return {
         **{key: rows[0][key] for key in list(rows[0])[3:]},
         "contention": contention.value,
-        "source": answer.sources[0]
+        "source": answer.source
         + (", own uplinks" if answer.jobs[0].own_share < 1 else "")
         + f", contention {contention.value}",
         "calibration": calibration,

@@ -173,7 +173,8 @@ class CoLocation:
     """Iterations of co-located jobs, in their order, and the links that they share."""
 
     jobs: tuple[Shared, ...]
-    sources: tuple[str, ...]
+    source: str
+    """Where the estimates of the first job come from."""
     links: tuple[LinkBusyness, ...]
 
 
@@ -209,7 +210,7 @@ def co_locate(
     answers = shared(curved, model, eta=eta, fair_queued=fair_queued)
     return CoLocation(
         answers,
-        tuple(job.curve.source for job in curved),
+        curved[0].curve.source,
         _uses(fabric, [bytes_on_links(job.ways) for job in first], answers),
     )
 

@@ -153,14 +153,14 @@ def test_a_policy_that_insists_on_a_wrong_region_is_stopped_soon(run: Run, tmp_p
         run("a,0,1,any,20,1.0,ads", policy=f"{file}:Insists", **NEVER)
 
 
-def test_a_policy_that_waits_for_nothing_is_told_why_its_job_waits(run: Run) -> None:
+def test_a_policy_that_waits_for_nothing_learns_why_its_job_waits(run: Run) -> None:
     """Two GPUs fit north best, and FIFO looks at no table."""
     with pytest.raises(PolicyError, match=r"Classic left 1 jobs.*region north does not hold all"):
         run("late,1,2,any,20,1.0,w", data=DATA + "w,,1GB,west\n", **NEVER)
 
 
 @pytest.mark.parametrize("policy", SELF_SUFFICIENT)
-def test_every_policy_finishes_its_jobs_beside_their_data(run: Run, policy: str) -> None:
+def test_every_policy_finishes_its_jobs_with_their_data(run: Run, policy: str) -> None:
     tables = ("", "ads", "user", "logs", "ads logs")
     rows = [f"j{i},{i},{1 + i % 4},vgg11,{50 + 30 * i},1.0,{tables[i % 5]}" for i in range(12)]
     result = run(*rows, policy=policy)

@@ -46,7 +46,7 @@ def test_an_iteration_takes_at_least_as_long_as_its_bytes_on_the_link(
     assert any(source.endswith("+remote-data") for source in sources) == reads
 
 
-def test_gpus_beside_the_tables_read_nothing_from_elsewhere(run: Run) -> None:
+def test_gpus_in_the_region_of_the_tables_read_nothing_from_elsewhere(run: Run) -> None:
     """10 of 14 GPUs lie elsewhere: 10/14 of 2 GB leave east in an iteration, at a GB per second."""
     result = run("a,0,14,any,20,1.0,big", data=BIG, **SLOW)
     assert times(result, "finish_s")["a"] == pytest.approx(20 * 2 * 10 / 14)

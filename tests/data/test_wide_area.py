@@ -55,7 +55,7 @@ def test_max_min_gives_the_unbound_what_the_bound_leave() -> None:
     assert max_min(flows, Fraction(GB)) == [third, third, third, GB - third]
 
 
-def test_nobody_gets_more_than_it_wants() -> None:
+def test_no_flow_gets_more_than_it_wants() -> None:
     assert max_min([flow(0, 1, wants=GB // 5), flow(0, 2)], Fraction(GB)) == [GB // 5, 4 * GB // 5]
 
 
@@ -66,10 +66,10 @@ def test_nobody_gets_more_than_it_wants() -> None:
         max_size=12,
     )
 )
-def test_shares_are_lawful_and_nobody_could_get_more_without_a_loss(
+def test_shares_are_lawful_and_no_flow_could_get_more_without_a_loss(
     drawn: list[tuple[int, int, int | None]],
 ) -> None:
-    """Who does not get what it wants crosses a full link on which nobody has more (max-min)."""
+    """A flow that gets less than it wants crosses a full link on which none has more (max-min)."""
     flows, capacity = [flow(*one) for one in drawn], Fraction(100)
     rates = max_min(flows, capacity)
     on = {

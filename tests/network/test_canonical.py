@@ -54,7 +54,7 @@ def test_the_order_says_where_jobs_were() -> None:
         assert form.members[place].pattern.steps == contention.members[job].pattern.steps
 
 
-def test_links_that_hold_nobody_back_are_left_out() -> None:
+def test_links_that_hold_no_job_back_are_left_out() -> None:
     # Link 1 is crossed by one flow that is faster than it: it becomes the flow's cap. Link 2 can
     # carry all that two flows send.
     links = (SharedLink(1.0), SharedLink(0.25), SharedLink(5.0))

@@ -29,7 +29,7 @@ def job(comm: tuple[float, ...], busy: tuple[float, ...], volume_gib: float) -> 
 
 
 def test_without_overlap_the_first_round_is_the_answer() -> None:
-    # One second of computation, then one second at the link's rate: d + 2u beside an equal job.
+    # One second of computation, then one second at the link's rate: d + 2u with an equal job.
     equal = job((1.0, 2.0, 4.0), (1.0, 2.0, 4.0), 1.0)
     for answer in shared([equal, equal], fluid):
         assert answer.iteration_s == pytest.approx(3.0)
@@ -77,7 +77,7 @@ def test_a_job_that_shares_nothing_is_unchanged_to_the_byte() -> None:
 
 
 @pytest.mark.parametrize("model", [fluid, mean, PhaseModel()])
-def test_a_job_that_overfills_its_own_uplink_is_slower_even_alone(model: Model) -> None:
+def test_a_job_that_overfills_its_own_uplink_is_slower_even_in_isolation(model: Model) -> None:
     # A second of computation, then 2 GiB in a second, over a link of 1 GiB/s: two seconds.
     heavy = job((1.0, 2.0, 4.0), (1.0, 2.0, 4.0), 2.0)
     (alone,) = shared([heavy], model)
@@ -92,7 +92,7 @@ def test_a_job_that_overfills_its_own_uplink_is_slower_even_alone(model: Model) 
     assert shared([heavy, heavy], fluid)[0].iteration_s == pytest.approx(5.0)
 
 
-def test_a_link_that_is_slower_by_rounding_slows_nobody() -> None:
+def test_a_link_that_is_slower_by_rounding_slows_no_job() -> None:
     rounded = Way((Link("rack", 0, "up", 0.9995),), GIB, 1.0)
     exact = job((1.0, 2.0, 4.0), (1.0, 2.0, 4.0), 1.0)
     (alone,) = shared([CurvedJob((rounded,), exact.curve, 1.0)], fluid)

@@ -79,7 +79,7 @@ def test_a_job_goes_on_from_where_it_is(member: Member, ends_s: list[float]) -> 
 
 
 @given(contentions())
-def test_no_iteration_is_faster_than_alone(contention: Contention) -> None:
+def test_no_iteration_is_faster_than_in_isolation(contention: Contention) -> None:
     for slowed in fluid(contention):
         assert slowed.slowdown >= 1 - 1e-9
 

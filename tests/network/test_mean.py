@@ -81,7 +81,7 @@ def test_names_change_no_bit(contention: Contention, random: Random) -> None:
 
 
 @given(contentions())
-def test_nobody_gains_from_sharing(contention: Contention) -> None:
+def test_no_job_gains_from_sharing(contention: Contention) -> None:
     assert all(slowed.slowdown >= 1 for slowed in mean(contention))
 
 
@@ -141,7 +141,7 @@ def test_jobs_out_of_one_nic_do_not_queue_for_each_other(
 
 @settings(max_examples=60)
 @given(st.lists(contentions(), min_size=2, max_size=3))
-def test_what_stands_beside_a_network_changes_no_bit(several: list[Contention]) -> None:
+def test_networks_asked_together_change_no_bit_of_each_other(several: list[Contention]) -> None:
     asked = [parts(contention) for contention in several]
     for (these, up), rates in zip(asked, rates_of_several(asked, 0.25), strict=True):
         assert rates.tolist() == rates_in_states(these, up, 0.25).tolist()

@@ -28,8 +28,8 @@ def slowdowns(name: str, *models: str) -> list[tuple[float, str]]:
     return [(row.iteration_s / row.alone_iteration_s, row.source) for row in first]
 
 
-def test_the_throughput_is_the_least_beside_any_other_job(tmp_path: Path) -> None:
-    # vgg11 beside itself 1.2, beside bert-large 1.5; bert-large beside vgg11 1.0.
+def test_the_throughput_is_the_least_with_any_co_located_job(tmp_path: Path) -> None:
+    # vgg11 with itself 1.2, with bert-large 1.5; bert-large with vgg11 1.0.
     name = table(
         tmp_path,
         "model,beside,slowdown\nvgg11,vgg11,1.2\nvgg11,bert-large,1.5\nbert-large,vgg11,1\n",
@@ -65,13 +65,13 @@ def test_a_pair_that_occurs_must_be_there(tmp_path: Path) -> None:
         ("model,beside,slowdown\na,b,1\na,b,2\n", ":3: a beside b is 2, but 1 above"),
     ],
 )
-def test_a_bad_table_is_told_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+def test_a_bad_table_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(TraceError) as caught:
         rates(table(tmp_path, text), network())
     assert said in str(caught.value)
 
 
-def test_a_table_without_a_file_is_told() -> None:
+def test_a_table_without_a_file_is_refused() -> None:
     for name, said in (("table", "write table:FILE"), ("table:/nowhere.csv", "/nowhere.csv")):
         with pytest.raises(ArtistError, match=said):
             rates(name, network())

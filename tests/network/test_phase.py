@@ -48,7 +48,7 @@ def test_contentions_that_differ_in_names_are_simulated_once() -> None:
     one, other = Member(line_rate(0.7, 0.3)), Member(line_rate(0.5, 0.2), 0.3)
     first = ask(on_one_link(one, other))
     assert ask(on_one_link(other, one)) == first[::-1]
-    # A link that nobody crosses, and an offset within the same 64th, make no difference either.
+    # A link that no job crosses, and an offset within the same 64th, make no difference either.
     near = Member(line_rate(0.5, 0.2), 0.3004)
     links = (SharedLink(LINE), SharedLink(LINE / 9))
     assert ask(Contention(links, (one, near))) == first
@@ -69,12 +69,12 @@ def test_what_was_used_last_is_kept_and_what_is_forgotten_has_the_same_answer() 
     assert ask.simulated == 4
 
 
-def test_offsets_are_rounded_to_parts_of_an_iteration_alone() -> None:
+def test_offsets_are_rounded_to_parts_of_an_isolated_iteration() -> None:
     contention = on_one_link(Member(line_rate(0.6, 0.04), 0.126), Member(line_rate(0.6, 0.04)))
     assert [x.offset_s for x in quantised(contention, 64).members] == pytest.approx([0.13, 0.0])
 
 
-def test_a_job_that_shares_nothing_takes_what_it_takes_alone() -> None:
+def test_a_job_that_shares_nothing_takes_what_it_takes_in_isolation() -> None:
     contention = Contention(
         (SharedLink(LINE), SharedLink(LINE)),
         (
@@ -115,7 +115,7 @@ def test_weights_have_the_spread_that_was_asked_for_and_their_own_streams() -> N
     assert logs.std() == pytest.approx(0.15, rel=0.05)
     assert logs.mean() == pytest.approx(0.0, abs=0.01)
     assert np.abs(np.corrcoef(logs) - np.eye(4)).max() < 0.1
-    # Whoever asks first gets the same numbers.
+    # The order of questions does not matter.
     again = lognormal(contention, PhaseSettings(sigma=0.15))
     assert again(3, 1999) == drawn[3][1999]
     other = lognormal(contention, PhaseSettings(sigma=0.15, seed=1))

@@ -1,4 +1,4 @@
-"""Do runs slow jobs down that share links: by how much, whom, and from when to when?"""
+"""Do runs slow jobs down that share links: which jobs, by how much, and from when to when?"""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def test_two_jobs_slow_each_other_down_while_both_run() -> None:
     on_network = network()
     rows = run(jobs, [LEFT, RIGHT], rates("mean", on_network), on_network)
     expected = shared(on_rack_uplinks(jobs, [LEFT, RIGHT]), mean, eta=0.976)
-    (short,), (beside, after) = intervals(rows, 0), intervals(rows, 1)
-    for row, answer in ((short, expected[0]), (beside, expected[1])):
+    (short,), (slowed, after) = intervals(rows, 0), intervals(rows, 1)
+    for row, answer in ((short, expected[0]), (slowed, expected[1])):
         assert row.iteration_s == pytest.approx(answer.iteration_s, rel=1e-3)
         assert row.iteration_s > 1.05 * row.alone_iteration_s
         assert row.alone_iteration_s == answer.alone_s
         assert row.source == "analytical+mean"
-    assert beside.end == short.end
+    assert slowed.end == short.end
     assert after.iteration_s == after.alone_iteration_s
     assert after.source == "analytical"
 
@@ -97,7 +97,7 @@ def test_a_fluid_keeps_an_offset_at_which_jobs_do_not_meet() -> None:
     assert {row.source for row in rows.placements} == {"analytical+fluid"}
 
 
-def test_time_of_a_slowed_job_is_mapped_to_time_alone() -> None:
+def test_time_of_a_slowed_job_is_mapped_to_isolated_time() -> None:
     # A second Down and a second Up alone; at half the bandwidth two seconds Up.
     curved = CurvedJob((), curve((1.0, 0.5), (1.0, 2.0), (1.0, 2.0)), 1.0)
     assert alone_s(curved, 1.0, 0.25) == 0.5
@@ -109,7 +109,7 @@ def test_time_of_a_slowed_job_is_mapped_to_time_alone() -> None:
 
 @every_model
 def test_a_job_that_shares_nothing_is_unchanged_to_the_byte(model: str) -> None:
-    # Two machines of one rack each, and a job in one machine; nobody meets on an uplink.
+    # Two machines of one rack each, and a job in one machine; no jobs meet on an uplink.
     jobs = [job("a"), job("b"), job("c", gpus=4, arrival_s=3.0)]
     placed = [{0: 8, 1: 8}, {2: 8, 3: 8}, {4: 4}]
     on_network = network()
@@ -118,14 +118,14 @@ def test_a_job_that_shares_nothing_is_unchanged_to_the_byte(model: str) -> None:
 
 
 @every_model
-def test_an_uplink_that_carries_everything_slows_nobody(model: str) -> None:
+def test_an_uplink_that_carries_everything_slows_no_job(model: str) -> None:
     on_network = network(rack_uplinks=32)
     jobs = [job("a"), job("b")]
     rows = run(jobs, [LEFT, RIGHT], rates(model, on_network), on_network)
     assert rows == run(jobs, [LEFT, RIGHT], on_network.alone, on_network)
 
 
-def test_none_is_the_rate_function_of_jobs_alone() -> None:
+def test_none_is_the_rate_function_of_isolated_jobs() -> None:
     on_network = network()
     assert type(rates("none", on_network)) is AloneRates
 
@@ -147,7 +147,7 @@ def test_no_job_sends_more_than_the_bound_by_which_links_are_left_out(model, mac
 
 
 class Counting:
-    """A solver that keeps whom it was asked about."""
+    """A solver that keeps the jobs that it was asked about."""
 
     def __init__(self, inner: object) -> None:
         self.inner = inner
@@ -183,7 +183,7 @@ def test_a_small_move_is_not_passed_on() -> None:
     class Fixed(Counting):
         def shares(self, jobs, running, now):
             self.asked.append([placed.handle for placed in jobs])
-            # From the second question on everybody would move by far less than MOVED.
+            # From the second question on every job would move by far less than MOVED.
             less = 1e-6 * MOVED * (len(self.asked) > 1)
             return {placed.handle: 0.7 - less for placed in jobs}
 
@@ -333,7 +333,7 @@ def test_an_unknown_option_or_argument_is_refused() -> None:
 
 
 @every_model
-def test_a_job_that_overfills_its_own_uplinks_is_slowed_by_them_alone(model: str) -> None:
+def test_a_job_that_overfills_its_own_uplinks_is_slowed_by_nothing_else(model: str) -> None:
     one, on_network = job("one"), network(rack_uplinks=1)
     (row,) = intervals(run([one], [LEFT], rates(model, on_network), on_network), 0)
     asked = {"mean": mean, "phase": PhaseModel(), "fluid": PhaseModel(FLUID)}[model]

@@ -1,4 +1,4 @@
-"""Do jobs that take turns keep them, at which pace, and what is lost if nobody keeps them?"""
+"""Do jobs that take turns keep them, at which pace, and what is lost if they do not?"""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_job_that_is_ahead_waits_for_the_latest() -> None:
     assert turns.corrections == [0, 1, 0]
 
 
-def test_turns_without_jitter_are_as_fast_as_alone() -> None:
+def test_turns_without_jitter_are_as_fast_as_in_isolation() -> None:
     for slowed in settled(two_vgg16(0.05), EXACT):
         assert slowed.slowdown == pytest.approx(1.0, abs=1e-9)
         assert slowed.corrections_per_min == 0.0
@@ -59,7 +59,7 @@ def test_corrections_are_a_few_a_minute_at_half_a_percent() -> None:
 
 
 def test_a_correction_acts_before_the_job_sends() -> None:
-    # Three jobs leave 3 % of the circle free. Whoever sends too early meets the one before it,
+    # Three jobs leave 3 % of the circle free. A job that sends too early meets the one before it,
     # which is then late in turn: corrections an iteration later do not end (1.08, 40 a minute).
     up_s = 0.097
     jobs = tuple(member(0.3, up_s, index * 0.1) for index in range(3))

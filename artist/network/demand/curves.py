@@ -157,7 +157,7 @@ class Curves:
         """What an iteration sends at the whole bandwidth. One query serves all `contended`.
 
         Raises:
-            BackendError: the backend cannot answer, or tells no traffic.
+            BackendError: the backend cannot answer, or reports no traffic.
         """
         key = (model, shape, contended)
         if key not in self._sent:
@@ -177,8 +177,8 @@ class Curves:
     def _traffic(self, model: str, dims: tuple[Dimension, ...], first: Estimate) -> Traffic:
         if first.bytes_per_dimension is None or first.profile is None:
             raise BackendError(
-                f"backend {first.source} tells no traffic, so nobody knows what jobs send on links "
-                "that they share; take --backend analytical, or --contention none"
+                f"backend {first.source} reports no traffic, so what jobs send on shared links "
+                "is not known; take --backend analytical, or --contention none"
             )
         system = query(self._workload(model), dims, self._fabric).system
         return Traffic(dims, system.all_reduce, first.bytes_per_dimension)
@@ -187,7 +187,7 @@ class Curves:
         """The curve of a model on a shape, over the share of the levels named `contended`.
 
         Raises:
-            BackendError: the backend cannot answer, or tells no traffic.
+            BackendError: the backend cannot answer, or reports no traffic.
         """
         key = (model, shape, contended)
         if key not in self._known:

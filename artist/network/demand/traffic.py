@@ -128,8 +128,8 @@ class Traffic:
             if algorithm.flat:
                 raise ConfigError(
                     f"collectives {', '.join(self.algorithms)}: what an algorithm over all "
-                    "dimensions sends beside others on single ones is not known; give all levels "
-                    "one of them"
+                    "dimensions sends together with others on single ones is not known; give all "
+                    "levels one of them"
                 )
             yield algorithm, dimension.npus, stride, sent, dimension.level
             stride *= dimension.npus

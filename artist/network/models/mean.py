@@ -128,6 +128,11 @@ class _Sharers(NamedTuple):
     flows: FlowsOfJobs
     """Those of the jobs in their order, then the others; each of these has an owner of its own."""
 
+    @property
+    def own_flows(self) -> int:
+        """Number of flows of the jobs."""
+        return sum(len(job.flows) for job in self.jobs)
+
 
 @cache
 def _states(jobs: int) -> Bools:
@@ -139,28 +144,21 @@ def _states(jobs: int) -> Bools:
 
 def _speeds(every: Sequence[_Sharers], two_bottleneck_weight: float) -> list[Floats]:
     """Of each chain, shape (states, jobs): of a job's isolated speed; its slowest flow counts."""
-    states = {count: _states(count) for count in {len(sharers.jobs) for sharers in every}}
     asked = []
     for sharers in every:
-        up, background = states[len(sharers.jobs)], _always(sharers)
-        always = np.ones((len(up), background), dtype=bool)
+        up = _states(len(sharers.jobs))
+        always = np.ones((len(up), len(sharers.flows.caps) - sharers.own_flows), dtype=bool)
         asked.append((sharers.flows, np.concatenate((up, always), axis=1)))
     speeds = []
     for sharers, rates in zip(every, rates_of_several(asked, two_bottleneck_weight), strict=True):
-        of_chain = np.where(states[len(sharers.jobs)], 1.0, 0.0)
-        own = len(sharers.flows.caps) - _always(sharers)
-        if own:
+        of_chain = np.where(_states(len(sharers.jobs)), 1.0, 0.0)
+        if own := sharers.own_flows:
             of_flows = rates[:, :own] / sharers.flows.caps[:own]
             owners, firsts = np.unique(sharers.flows.owners[:own], return_index=True)
             slowest = np.minimum.reduceat(of_flows, firsts, axis=1)
             of_chain[:, owners] = np.minimum(of_chain[:, owners], slowest)
         speeds.append(of_chain)
     return speeds
-
-
-def _always(sharers: _Sharers) -> int:
-    """Number of flows that always send."""
-    return len(sharers.flows.caps) - sum(len(job.flows) for job in sharers.jobs)
 
 
 def _chances(every: Sequence[Sequence[SendingJob]], speeds: Sequence[Floats]) -> Floats:

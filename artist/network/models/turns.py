@@ -1,7 +1,7 @@
 """Jobs that take turns to send: who has drifted ahead of the others, and how long it waits.
 
-A job's lateness is when its Up phase starts, less when it should have started. Nobody can make up
-for lost time, so in a group the latest job counts, and the others wait for it: a job that is ahead
+A job's lateness is when its Up phase starts, less when it should have started. No job makes up for
+lost time, so in a group the latest job counts, and the others wait for it: a job that is ahead
 by more than its slack sends that much later (CASSINI, section 5.7: a correction where an Up phase
 starts more than 5 % of the iteration off). Relative phases stay, whatever the pace of the group.
 """
