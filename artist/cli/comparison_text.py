@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from artist.cli.output import print_table, print_text
 from artist.results.caveats import FREE_PREEMPTIONS
 from artist.results.terms.chief_metrics import IN_WORDS
-from artist.results.terms.number_text import percent, short
+from artist.results.terms.number_text import listed, percent, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,8 +71,8 @@ def _print_table(comparison: Comparison) -> None:
 
 def _print_family(comparison: Comparison) -> None:
     """Say which comparisons of the table are judged together, and if it matters."""
+    from artist.report.verdict_sentences import family_words
     from artist.results.statistics.holm import undecided_together
-    from artist.results.statistics.verdict_words import family_words
 
     if not comparison.family and any(map(comparison.exact, comparison.metrics)):
         return
@@ -90,7 +90,7 @@ def _print_family(comparison: Comparison) -> None:
 def _print_best(comparison: Comparison) -> None:
     """Print which variants are best on each metric, and what that is worth."""
 
-    from artist.results.statistics.verdict_words import best_sentence, family_words
+    from artist.report.verdict_sentences import best_sentence, family_words
     from artist.results.terms.glossary import unit_after
 
     best_variants = comparison.best_variants()
@@ -116,7 +116,7 @@ def _print_best(comparison: Comparison) -> None:
 def _print_words(comparison: Comparison, metrics: Sequence[str]) -> None:
     """Print a sentence per metric and verdict, and the lower bound of the makespan."""
 
-    from artist.results.statistics.verdict_words import sentences
+    from artist.report.verdict_sentences import sentences
 
     baseline = comparison.variants[0]
     for metric in metrics:
@@ -226,8 +226,8 @@ def _signed(value: float) -> str:
 
 
 def _verdict(compared: ComparedValues, kind: str, equivalence: float) -> str:
+    from artist.report.verdict_sentences import what_would_decide
     from artist.results.statistics.compare_values import TOO_FEW, sure_but_within
-    from artist.results.statistics.verdict_words import what_would_decide
 
     if sure_but_within(compared, equivalence):
         return f"{compared.verdict}; by less than {100 * equivalence:g} %"
@@ -303,7 +303,6 @@ def _oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
     if comparison.setting != "policy":
         return ""
     from artist.policies.run_times import KNOWS, knows_run_times
-    from artist.results.statistics.verdict_words import listed
 
     oracles = [policy for policy in comparison.variants if knows_run_times(policy)]
     best = [one for one in oracles if any(one in each.policies for each in best_variants)]

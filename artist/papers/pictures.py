@@ -23,7 +23,7 @@ from artist.report.page import figures
 from artist.report.paper_figures import STYLE, WIDTH_IN
 from artist.report.quantities import time_unit
 from artist.report.reader import read_runs
-from artist.results.statistics.verdict_words import metric_name
+from artist.report.verdict_sentences import metric_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

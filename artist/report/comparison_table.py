@@ -16,6 +16,7 @@ import numpy as np
 
 from artist.report.grouping import Setting
 from artist.report.quantities import DisplayUnit
+from artist.report.verdict_sentences import what_would_decide
 from artist.results.statistics.compare_values import (
     EQUIVALENCE,
     IDENTICAL,
@@ -26,7 +27,6 @@ from artist.results.statistics.compare_values import (
     sure_but_within,
 )
 from artist.results.statistics.holm import Pair, compare_together, judged_together
-from artist.results.statistics.verdict_words import what_would_decide
 from artist.results.terms.chief_metrics import OF_A_REPORT
 from artist.results.terms.glossary import METRICS, Term
 from artist.results.terms.number_text import plain

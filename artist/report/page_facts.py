@@ -15,7 +15,7 @@ from artist.report.comparison_table import Cell, Table, compare_setting, family,
 from artist.report.grouping import Setting, Study, fabric_changes
 from artist.report.quantities import in_words, metric_unit
 from artist.report.reader import RecordedRun
-from artist.results.statistics.verdict_words import family_words
+from artist.report.verdict_sentences import family_words
 from artist.results.terms.chief_metrics import NAMES
 from artist.results.terms.glossary import Term
 from artist.results.terms.number_text import plain

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.io.templates import environment
-from artist.results.statistics.verdict_words import listed
-from artist.results.terms.number_text import counted, percent, plain, short
+from artist.results.terms.number_text import counted, listed, percent, plain, short
 from artist.units import size_text
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from artist.report.packing import alone_column, slowdowns, waited_by_cause
 from artist.report.quantities import Quantity, in_words
 from artist.report.reader import RecordedRun
 from artist.report.templating import section
+from artist.report.verdict_sentences import best_sentence, family_words
 from artist.results.caveats import is_most_of_the_makespan, times_as_long
 from artist.results.statistics.best_policy import Best, Measured, bests
 from artist.results.statistics.compare_values import LEAST_REPLICATES, MORE, NO_DIFFERENCE, TOO_FEW
-from artist.results.statistics.verdict_words import best_sentence, family_words, listed
 from artist.results.terms.chief_metrics import HEADLINES
-from artist.results.terms.number_text import short
+from artist.results.terms.number_text import listed, short
 
 if TYPE_CHECKING:
     from markupsafe import Markup

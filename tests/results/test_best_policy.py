@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from artist.report.verdict_sentences import best_sentence, family_words, what_would_decide
 from artist.results.statistics.best_policy import Measured, bests
 from artist.results.statistics.compare_values import ComparedValues, compare_values
 from artist.results.statistics.holm import (
@@ -15,7 +16,6 @@ from artist.results.statistics.holm import (
     judged_together,
     undecided_together,
 )
-from artist.results.statistics.verdict_words import best_sentence, family_words, what_would_decide
 
 FAST = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]
 SLOW = [20.0, 22.4, 23.5, 26.3, 27.7, 30.6]

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 import artist
 from artist.config import Scenario
 from artist.errors import ConfigError
+from artist.report.verdict_sentences import what_would_decide
 from artist.results.statistics import students_t
 from artist.results.statistics.compare_values import ComparedValues, compare_values, mean_interval
 from artist.results.statistics.holm import holm
 from artist.results.statistics.students_t import t_probability, t_quantile
-from artist.results.statistics.verdict_words import what_would_decide
 from artist.results.terms.chief_metrics import COMPARED
 from artist.run import simulate
 

@@ -1,7 +1,8 @@
 """Which policy is best on which metric, and whether that may be noise.
 
 The best policy is picked from the data. So all pairs of policies are compared, on all metrics and
-in all settings, and the verdicts hold together (Holm). `verdict_words.py` makes sentences of them.
+in all settings, and the verdicts hold together (Holm).
+`artist.report.verdict_sentences` makes sentences of them.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def plain(value: float) -> str:
     """A number as the tables show it, e.g. `1,234` or `0.125`."""
@@ -23,3 +25,9 @@ def percent(share: float) -> str:
 def counted(count: int, noun: str) -> str:
     """`1 run`, `1,200 runs`. `noun` is one whose plural ends in s."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names as a part of a sentence: `a, b and c`."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -3,9 +3,9 @@
     tiresias finishes jobs 12 % sooner than dally on average (JCT mean; 8 to 16 %, 5 replicates)
     las and srtf cannot be told apart from dally (JCT mean; 5 replicates)
 
-Only `less` and `more` give a sentence about better or worse. A difference that is sure and within
-the equivalence says both: `sooner, but by less than 2 %`. Percentages and intervals are those of
-the ratio, so they agree with the table of a comparison.
+Only `less` and `more` give a sentence about better or worse. If a difference is sure and within
+the equivalence, the sentence gives both facts: `sooner, but by less than 2 %`. Percentages and
+intervals are those of the ratio, so they agree with the table of a comparison.
 
 `best_sentence` names the best policy of a metric and what the verdicts of all pairs say of it.
 """
@@ -13,7 +13,7 @@ the ratio, so they agree with the table of a comparison.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -29,48 +29,16 @@ from artist.results.statistics.compare_values import (
     TOO_FEW,
     UNDECIDED,
     ComparedValues,
+    Verdict,
     sure_but_within,
 )
 from artist.results.terms.chief_metrics import HEADLINES
 from artist.results.terms.glossary import unit_after
-from artist.results.terms.number_text import counted, percent, short
-
-_PHRASES = {
-    "makespan_s": ("finishes all jobs {by} sooner than {baseline}", "later"),
-    "jct_mean_s": ("finishes jobs {by} sooner than {baseline} on average", "later"),
-    "queue_delay_mean_s": ("keeps jobs waiting {by} shorter than {baseline} on average", "longer"),
-    "comm_time_mean_s": ("spends {by} less time on communication than {baseline}", "more"),
-}
-"""Metric -> what less of it means, and the word that takes the place of the comparative."""
-_COMPARATIVE = {"makespan_s": "sooner", "jct_mean_s": "sooner", "queue_delay_mean_s": "shorter",
-                "comm_time_mean_s": "less"}  # fmt: skip
-
-_MORE_IS_BETTER = frozenset({"gpu_computing_share", "jain_index"})
-_NEITHER = ("placements_", "gpu_allocated_share", "gpu_communicating_share", "latency_")
-"""Metrics of which neither less nor more is good for its own sake."""
-
-_WORDS = {"jct": "JCT", "gpu ": "GPU ", "comm ": "communication ", " p9": " P9", " p5": " P5"}
-"""Parts of a metric's name, and what they are in a sentence."""
-
-_COUNTED = ("preemptions", "migrations", "placements_")
-"""Metrics of which there are fewer, not less."""
-
-_LEAST_TOLD = 0.0005
-"""A share that is smaller is no number of percent that anybody reads."""
-
-_NAMES = {
-    "makespan_s": "makespan",
-    "jct_mean_s": "JCT mean",
-    "jct_p50_s": "JCT median",
-    "queue_delay_mean_s": "queueing delay",
-    "queue_delay_p95_s": "queueing delay P95",
-    "queue_delay_p99_s": "queueing delay P99",
-    "comm_time_mean_s": "communication",
-}
+from artist.results.terms.number_text import counted, listed, percent, short
 
 
 class Side(StrEnum):
-    """What a sentence says of its policy."""
+    """What a sentence claims of its policy."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -81,12 +49,73 @@ class Side(StrEnum):
     OPEN = "open"
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """One sentence about one metric of one or several policies, without a full stop."""
+# -- templates -----------------------------------------------------------------------
 
-    side: Side
-    text: str
+_SURE = "{policy} {difference} ({metric}; {low} to {high}, {replicates})"
+_SURE_BUT_WITHIN = (
+    "{policy} {difference}, but by less than {within} ({metric}; {low} to {high}, {replicates})"
+)
+_EXACT = "on this trace {policy} {difference} ({metric}; the same under all permutations)"
+_NOT_SURE = {
+    IDENTICAL: (Side.EQUAL, "{policies} {are} identical to {baseline} ({metric}; {replicates})"),
+    NO_DIFFERENCE: (
+        Side.EQUAL,
+        "{policies} {differ} from {baseline} by less than {within} ({metric}; {replicates})",
+    ),
+    TOO_FEW: (
+        Side.OPEN,
+        "nothing is said of {policies} against {baseline}: a verdict needs {least} independent "
+        "replicates ({metric}; {replicates})",
+    ),
+    UNDECIDED: (
+        Side.OPEN, "{policies} cannot be told apart from {baseline} ({metric}; {replicates})"
+    ),
+}  # fmt: skip
+"""Verdict -> what the sentence claims of all policies that got it, and the sentence."""
+
+_DIFFERENCES = {
+    "makespan_s": (
+        "finishes all jobs {by} sooner than {baseline}",
+        "finishes all jobs {by} later than {baseline}",
+    ),
+    "jct_mean_s": (
+        "finishes jobs {by} sooner than {baseline} on average",
+        "finishes jobs {by} later than {baseline} on average",
+    ),
+    "queue_delay_mean_s": (
+        "keeps jobs waiting {by} shorter than {baseline} on average",
+        "keeps jobs waiting {by} longer than {baseline} on average",
+    ),
+    "comm_time_mean_s": (
+        "spends {by} less time on communication than {baseline}",
+        "spends {by} more time on communication than {baseline}",
+    ),
+}
+"""Metric -> what less of it means, and what more of it means."""
+_OF_AMOUNTS = ("has {by} less {metric} than {baseline}", "has {by} more {metric} than {baseline}")
+_OF_COUNTS = ("has {by} fewer {metric} than {baseline}", "has {by} more {metric} than {baseline}")
+_COUNTED = ("preemptions", "migrations", "placements_")
+"""Metrics of which there are fewer, not less."""
+_NEXT_TO_NONE = "is within {by} of {baseline}"
+
+_MORE_IS_BETTER = frozenset({"gpu_computing_share", "jain_index"})
+_NEITHER = ("placements_", "gpu_allocated_share", "gpu_communicating_share", "latency_")
+"""Metrics of which neither less nor more is good for its own sake."""
+
+_LEAST_TOLD = 0.0005
+"""A smaller share has no percentage that a reader could use."""
+
+_NAMES = {
+    "makespan_s": "makespan",
+    "jct_mean_s": "JCT mean",
+    "jct_p50_s": "JCT median",
+    "queue_delay_mean_s": "queueing delay",
+    "queue_delay_p95_s": "queueing delay P95",
+    "queue_delay_p99_s": "queueing delay P99",
+    "comm_time_mean_s": "communication",
+}
+_WORDS = {"jct": "JCT", "gpu ": "GPU ", "comm ": "communication ", " p9": " P9", " p5": " P5"}
+"""Parts of a metric's name, and what they are in a sentence."""
 
 
 def metric_name(metric: str) -> str:
@@ -99,31 +128,61 @@ def metric_name(metric: str) -> str:
     return words
 
 
+# -- against a baseline --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence about one metric of one or several policies, without a full stop."""
+
+    side: Side
+    text: str
+
+
 def sentences(
     metric: str,
     baseline: str,
     compared: Mapping[str, ComparedValues],
     equivalence: float = EQUIVALENCE,
     exact: Collection[str] = (),
-) -> list[Sentence]:
+) -> Iterator[Sentence]:
     """What the comparisons of some policies with the baseline say of a metric.
 
     Policies with less of the metric come first, then those with more, each with its own sentence.
     Then come those of which no permutation changes the difference, `exact`. Those of any other
     verdict share a sentence.
     """
-    sure = [policy for policy in compared if compared[policy].verdict in (LESS, MORE)]
-    sure.sort(key=lambda policy: _size(compared[policy]))
-    told = [_sure(metric, policy, baseline, compared[policy], equivalence) for policy in sure]
-    told += [_exact(metric, policy, baseline, compared[policy]) for policy in exact]
-    others: dict[str, list[str]] = {}
+    common = {"metric": metric_name(metric), "baseline": baseline, "within": _share(equivalence)}
+    sure = [policy for policy, one in compared.items() if one.verdict in (LESS, MORE)]
+    for policy in sorted(sure, key=lambda policy: _size(compared[policy])):
+        one = compared[policy]
+        by, *ends = _amounts(metric, one)
+        form = _SURE_BUT_WITHIN if sure_but_within(one, equivalence) else _SURE
+        text = form.format(
+            **common, policy=policy, difference=_difference(metric, by, baseline, one),
+            low=ends[0], high=ends[1], replicates=counted(one.replicates, "replicate"),
+        )  # fmt: skip
+        yield Sentence(side(metric, one.verdict), text)
+    for policy in exact:
+        by, *_ = _amounts(metric, compared[policy])
+        difference = _difference(metric, by, baseline, compared[policy])
+        if _is_next_to_none(compared[policy]):
+            difference = _NEXT_TO_NONE.format(by=_share(_LEAST_TOLD), baseline=baseline)
+        yield Sentence(Side.EXACT, _EXACT.format(**common, policy=policy, difference=difference))
+    others: dict[Verdict, list[str]] = {}
     for policy, one in compared.items():
         if policy not in sure and policy not in exact:
             others.setdefault(one.verdict, []).append(policy)
     for verdict, policies in others.items():
+        claim, form = _NOT_SURE[verdict]
+        several = len(policies) > 1
         count = min(compared[policy].replicates for policy in policies)
-        told.append(_unsure(metric, verdict, policies, baseline, count, equivalence))
-    return told
+        text = form.format(
+            **common, policies=listed(policies), are="are" if several else "is",
+            differ="differ" if several else "differs", least=LEAST_REPLICATES,
+            replicates=counted(count, "replicate"),
+        )  # fmt: skip
+        yield Sentence(claim, text)
 
 
 def side(metric: str, verdict: str) -> Side:
@@ -137,77 +196,32 @@ def _size(compared: ComparedValues) -> float:
     return compared.difference if math.isnan(compared.ratio) else compared.ratio - 1
 
 
-def _sure(
-    metric: str, policy: str, baseline: str, compared: ComparedValues, equivalence: float
-) -> Sentence:
-    by, interval = _amounts(metric, compared)
-    said = _said(metric, by, baseline, more=compared.verdict == MORE)
-    if sure_but_within(compared, equivalence):
-        said += f", but by less than {100 * equivalence:g} %"
-    note = f"{metric_name(metric)}; {interval}, {counted(compared.replicates, 'replicate')}"
-    return Sentence(side(metric, compared.verdict), f"{policy} {said} ({note})")
+def _is_next_to_none(compared: ComparedValues) -> bool:
+    return not math.isnan(compared.ratio) and abs(compared.ratio - 1) < _LEAST_TOLD
 
 
-def _said(metric: str, by: str, baseline: str, *, more: bool) -> str:
-    form, opposite = _PHRASES.get(metric, ("has {by} less {name} than {baseline}", "more"))
-    if more:
-        form = form.replace(_COMPARATIVE.get(metric, "less"), opposite)
-    elif metric.startswith(_COUNTED):
-        form = form.replace("less", "fewer")
-    return form.format(by=by, baseline=baseline, name=metric_name(metric))
+def _difference(metric: str, by: str, baseline: str, compared: ComparedValues) -> str:
+    """What a policy does more or less than the baseline, as the rest of a sentence."""
+    usual = _OF_COUNTS if metric.startswith(_COUNTED) else _OF_AMOUNTS
+    less, more = _DIFFERENCES.get(metric, usual)
+    form = more if _size(compared) > 0 else less
+    return form.format(by=by, baseline=baseline, metric=metric_name(metric))
 
 
-def _exact(metric: str, policy: str, baseline: str, compared: ComparedValues) -> Sentence:
-    """A difference of which is known that it is none of the order, on one trace only."""
-    note = f"({metric_name(metric)}; the same under all permutations)"
-    if abs(_size(compared)) < _LEAST_TOLD and not math.isnan(compared.ratio):
-        text = f"on this trace {policy} is within {percent(_LEAST_TOLD)} % of {baseline}"
-        return Sentence(Side.EXACT, f"{text} {note}")
-    by, _ = _amounts(metric, compared)
-    said = _said(metric, by, baseline, more=_size(compared) > 0)
-    return Sentence(Side.EXACT, f"on this trace {policy} {said} {note}")
-
-
-def _amounts(metric: str, compared: ComparedValues) -> tuple[str, str]:
+def _amounts(metric: str, compared: ComparedValues) -> tuple[str, str, str]:
     """The difference and its interval without signs: the smaller end first."""
     if math.isnan(compared.ratio):
         unit = unit_after(metric)
         middle, *ends = (abs(x) for x in (compared.difference, compared.low, compared.high))
         low, high = (short(end) for end in sorted(ends))
-        return f"{short(middle)}{unit}", f"{low} to {high}{unit}"
+        return f"{short(middle)}{unit}", low, f"{high}{unit}"
     middle, *ends = (abs(x - 1) for x in (compared.ratio, compared.low, compared.high))
     low, high = (percent(end) for end in sorted(ends))
-    return f"{percent(middle)} %", f"{low} to {high} %"
+    return f"{percent(middle)} %", low, f"{high} %"
 
 
-def _unsure(
-    metric: str,
-    verdict: str,
-    policies: Sequence[str],
-    baseline: str,
-    count: int,
-    equivalence: float,
-) -> Sentence:
-    named = listed(policies)
-    note = f"({metric_name(metric)}; {counted(count, 'replicate')})"
-    several = len(policies) > 1
-    if verdict == IDENTICAL:
-        be = "are" if several else "is"
-        return Sentence(Side.EQUAL, f"{named} {be} identical to {baseline} {note}")
-    if verdict == NO_DIFFERENCE:
-        differ = "differ" if several else "differs"
-        less = f"by less than {100 * equivalence:g} %"
-        return Sentence(Side.EQUAL, f"{named} {differ} from {baseline} {less} {note}")
-    if verdict == TOO_FEW:
-        why = f"a verdict needs {LEAST_REPLICATES} independent replicates"
-        return Sentence(Side.OPEN, f"nothing is said of {named} against {baseline}: {why} {note}")
-    return Sentence(Side.OPEN, f"{named} cannot be told apart from {baseline} {note}")
-
-
-def listed(names: Sequence[str]) -> str:
-    """The names as a part of a sentence: `a, b and c`."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+def _share(share: float) -> str:
+    return f"{100 * share:g} %"
 
 
 # -- the best policy -----------------------------------------------------------------
@@ -234,11 +248,11 @@ def _certainty(best: Best, equivalence: float) -> Iterator[str]:
     """What the verdicts of the pairs say, as parts of a sentence."""
     if surely := best.with_verdict(MORE):
         near = [policy for policy in surely if sure_but_within(best.others[policy], equivalence)]
-        by = f", but by less than {100 * equivalence:g} %" if near else ""
+        by = f", but by less than {_share(equivalence)}" if near else ""
         than = f" than {listed(near)}" if near and len(near) < len(surely) else ""
         yield f"surely lower than {'all others' if best.surely else listed(surely)}{by}{than}"
     if equal := best.with_verdict(NO_DIFFERENCE):
-        yield f"no difference beyond {100 * equivalence:g} % from {listed(equal)}"
+        yield f"no difference beyond {_share(equivalence)} from {listed(equal)}"
     # `less` beside a lower mean: geometric and arithmetic means rank the two differently.
     if open_ := best.with_verdict(UNDECIDED, LESS):
         # Each needs a number of its own; the pair that is decided first is the one to say.

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from artist.results.statistics.best_policy import Best, Measured, bests
-from artist.results.statistics.compare_values import ComparedValues, compare_values, sure_but_within
-from artist.results.statistics.verdict_words import (
+from artist.report.verdict_sentences import (
     Side,
     best_sentence,
     metric_name,
     sentences,
     side,
 )
+from artist.results.statistics.best_policy import Best, Measured, bests
+from artist.results.statistics.compare_values import ComparedValues, compare_values, sure_but_within
 from artist.results.terms.chief_metrics import (
     COMPARED,
     HEADLINES,
