@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -215,25 +216,26 @@ class _File:
         lengths = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         return starts_of(lengths), values.flatten()
 
+    def lists_by_row(self, column: str) -> list[list[Any]]:
+        """The list of each row."""
+        starts, items = self.lists(column)
+        values = items.to_pylist()
+        return [values[start:end] for start, end in pairwise(starts.tolist())]
+
 
 def _supply(file: _File) -> tuple[tuple[str, ...], Floats]:
     """The kinds of GPUs in the order of the rows, and [R, K] hours."""
-    starts, kinds = file.lists("kinds")
-    other, hours = file.lists("supply_gpu_h")
-    names = kinds.to_pylist()
-    amounts = hours.to_pylist()
-    known = tuple(dict.fromkeys(names))
+    kinds, hours = file.lists_by_row("kinds"), file.lists_by_row("supply_gpu_h")
+    known = tuple(dict.fromkeys(chain.from_iterable(kinds)))
     supply = np.zeros((file.rows, len(known)))
-    for row in range(file.rows):
-        first, last = int(starts[row]), int(starts[row + 1])
-        if last - first != other[row + 1] - other[row]:
+    for row, (names, amounts) in enumerate(zip(kinds, hours, strict=True)):
+        if len(names) != len(amounts):
             raise file.error(
                 row,
-                f"has {last - first} kinds and {other[row + 1] - other[row]} of supply_gpu_h, "
-                "expected as many; correct the lists",
+                f"has {len(names)} kinds and {len(amounts)} of supply_gpu_h, expected as many; "
+                "correct the lists",
             )
-        mine = amounts[int(other[row]) : int(other[row + 1])]
-        for name, amount in zip(names[first:last], mine, strict=True):
+        for name, amount in zip(names, amounts, strict=True):
             if not isinstance(amount, int | float) or not 0 <= amount < 1e15:
                 raise file.error(row, f"supply_gpu_h is {amount!r}, expected hours; correct it")
             supply[row, known.index(name)] += amount
