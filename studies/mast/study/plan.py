@@ -15,10 +15,14 @@ class Regime(NamedTuple):
     """GPUs of a cluster, priorities, load, and the sum of quotas over the GPUs."""
 
     cluster_gpus: int
-
     mix: str
     load: float
     quotas: float
+
+    @property
+    def name(self) -> str:
+        """The heading of its tables."""
+        return f"{self.mix}, load {self.load:g}, clusters of {self.cluster_gpus}"
 
 
 REGIMES = (
