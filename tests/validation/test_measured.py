@@ -92,6 +92,27 @@ def test_out_is_the_input_with_a_column(tmp_path: Path, capsys: pytest.CaptureFi
     assert "5 rows, 3 without prediction" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_a_picture_comes_with_tables_of_configurations_and_of_numbers_from_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    placements = {"1": 0.2, "2": 0.21, "4": 0.22, "1,1": 0.6, "2,2": 0.8, "2,2,2": 0.7}
+    rows = [
+        f'{hardware},{task},32,"{placement}",{step_s},0'
+        for hardware in ("t4", "a100")
+        for task in ("resnet50", "bert")
+        for placement, step_s in placements.items()
+    ]
+    picture = tmp_path / "measured.svg"
+    steps, out = written(tmp_path, *rows), tmp_path / "out.csv"
+    assert main(["--steps", str(steps), "--out", str(out), "--picture", str(picture)]) == 0
+    assert picture.is_file()
+    printed = capsys.readouterr().out
+    assert "| t4 | `one`, `bucketed` | " in printed
+    assert "| a100 | fitted to bert | " in printed
+    assert "| t4 | data sheet, shares of the other kinds | " in printed
+
+
 def test_a_folder_of_fabrics_comes_before_the_shipped_ones(tmp_path: Path) -> None:
     rows = ("fast,resnet50,32,1,0.2,0", 'fast,resnet50,32,"4,4",0.2,0')
     steps = read_steps(written(tmp_path, *rows))

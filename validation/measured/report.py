@@ -74,11 +74,11 @@ def choices_table(outcomes: Mapping[str, Sequence[Prediction]]) -> str:
                 [x for x in predictions if (x.step.hardware, x.step.task) == (kind, task)]
                 for task in tasks
             ]
-            errors = (" / ".join(_errors(errors(group))[1:]) for group in by_task)
+            cells = (" / ".join(_errors(errors(group))[1:]) for group in by_task)
             ratios = filter(None, map(uneven_ratios, by_task))
             near = min((ratio.near for ratio in ratios), default=math.nan)
             taus = ", ".join(f"{order(group).tau:.2f}" for group in by_task)
-            rows.append([kind, choice, *errors, f"{100 * near:.0f} %", taus])
+            rows.append([kind, choice, *cells, f"{100 * near:.0f} %", taus])
     tasks = sorted({x.step.task for each in outcomes.values() for x in each})
     header = ["hardware", "asked", *tasks, "uneven near even", "Kendall's tau"]
     return markdown_table(header, rows)
