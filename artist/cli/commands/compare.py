@@ -16,7 +16,10 @@ from artist.cli.run_remarks import ABOUT, remarks
 from artist.cli.world import world
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from artist.config import Scenario
+    from artist.experiments.comparison.comparison_result import Comparison
 
 
 def compare(
@@ -33,6 +36,12 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="SETTING=A,B,...", help="Compare values of one setting; keys as in --set."
+        ),
+    ] = None,
+    across: Annotated[
+        str | None,
+        typer.Option(
+            metavar="fabrics|A,B,...", help="Repeat in other worlds: fabrics, or files of settings."
         ),
     ] = None,
     metrics: Annotated[
@@ -106,21 +115,25 @@ def compare(
     check_metrics(asked)
     if unasked and not quiet:
         note(f"comparing all {len(names)} policies that need no training: {', '.join(names)}")
+    compare_one = partial(
+        run,
+        policies=names,
+        vary=varied,
+        seeds=seeds,
+        permutations=permutations,
+        metrics=asked,
+        equivalence=options.share_of("--equivalence", equivalence),
+        until=None if until is None else options.share_of("--until", until),
+        budget=BUDGET if budget is None else budget,
+        workers=workers or cores(),
+        on_trace=partial(trace_options.say_what_was_read, quiet=quiet),
+    )
     with bar_of_runs(quiet=quiet) as bar, counting(bar) as show:
-        comparison = run(
-            chosen,
-            names,
-            vary=varied,
-            seeds=seeds,
-            permutations=permutations,
-            metrics=asked,
-            equivalence=options.share_of("--equivalence", equivalence),
-            until=None if until is None else options.share_of("--until", until),
-            budget=BUDGET if budget is None else budget,
-            workers=workers or cores(),
-            on_done=show if quiet else forecast(show, workers or cores()),
-            on_trace=partial(trace_options.say_what_was_read, quiet=quiet),
-        )
+        on_done = show if quiet else forecast(show, workers or cores())
+        if across is not None:
+            _compare_across(chosen, _listed(across), compare_one, on_done, output, format_)
+            return
+        comparison = compare_one(chosen, on_done=on_done)
     if output is not None:
         write_table(comparison_rows(comparison), output)
     if format_ is Format.JSON:
@@ -136,6 +149,39 @@ def compare(
         if comparison.setting not in ABOUT:
             for remark in remarks(chosen):
                 print_text(remark)
+
+
+def _compare_across(
+    scenario: Scenario,
+    names: list[str],
+    compare_one: Callable[..., Comparison],
+    on_done: Callable[[int, int], None],
+    output: Path | None,
+    format_: Format,
+) -> None:
+    """Make the comparison in each world, and print where its verdicts hold."""
+    from artist.cli.across_text import across_json, print_across
+    from artist.experiments.comparison.across import compare_across, worlds_of
+    from artist.experiments.comparison.rows import comparison_rows
+    from artist.results.table_files import write_table
+
+    worlds = worlds_of(scenario, names)
+    comparisons = compare_across(
+        worlds, lambda one, count: compare_one(one, on_done=count), on_done
+    )
+    if output is not None:
+        rows = [
+            {"world": world, **row}
+            for world, comparison in comparisons.items()
+            for row in comparison_rows(comparison)
+        ]
+        write_table(rows, output)
+    if format_ is Format.JSON:
+        print_json(across_json(comparisons))
+        return
+    for one in worlds:
+        print_heading(f"{one.label}: {world(one.scenario)}")
+    print_across(comparisons)
 
 
 def _varied(texts: list[str]) -> dict[str, list[Any]]:

@@ -1,0 +1,138 @@
+"""The same comparison in several worlds: where does a verdict hold?
+
+A **world** is the scenario on another fabric, or with the settings of a file. Each world compares
+the same variants on the same replicates. A verdict holds everywhere if every world gives it. If two
+variants do not differ, that is said in at most 5 % of cases, since each world alone says so no more
+often. Between worlds nothing is corrected: among many worlds, single ones may be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from artist.cluster.fabric import fabric_names
+from artist.config import Scenario, load_scenario
+from artist.errors import ConfigError
+from artist.experiments.comparison.comparison_result import Comparison
+from artist.results.statistics.compare_values import Verdict, sure_but_within
+
+FABRICS = "fabrics"
+"""The value of `--across` that means every fabric of `artist list fabrics`."""
+
+
+class World(NamedTuple):
+    """A scenario of the comparison, and what tables call it."""
+
+    label: str
+    scenario: Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """In which worlds a variant has less or more of a metric than the baseline."""
+
+    metric: str
+    variant: str
+    verdicts: Mapping[str, Verdict]
+    """World -> verdict against the baseline."""
+
+    def worlds(self, verdict: Verdict) -> list[str]:
+        """The worlds that give a verdict."""
+        return [world for world, given in self.verdicts.items() if given == verdict]
+
+    @property
+    def holds_everywhere(self) -> bool:
+        """Whether every world says `less`, or every world says `more`."""
+        return set(self.verdicts.values()) in ({Verdict.LESS}, {Verdict.MORE})
+
+    @property
+    def flips(self) -> bool:
+        """Whether one world says `less` and another one `more`."""
+        return {Verdict.LESS, Verdict.MORE} <= set(self.verdicts.values())
+
+
+def worlds_of(scenario: Scenario, names: Sequence[str]) -> list[World]:
+    """The scenario in each world: `fabrics`, names of fabrics, or files of settings.
+
+    A file of settings is a scenario file (YAML): its settings replace those of the scenario.
+
+    Raises:
+        ConfigError: fewer than two worlds, one of them twice, an unknown fabric or a bad file.
+    """
+    wanted = [each for name in names for each in (fabric_names() if name == FABRICS else [name])]
+    if len(wanted) < 2 or len(set(wanted)) != len(wanted):
+        raise ConfigError(
+            f"--across {','.join(names)}: give at least two different worlds, fabrics or files of "
+            "settings; or fabrics for all of artist list fabrics"
+        )
+    return [_world(scenario, name) for name in wanted]
+
+
+def _world(scenario: Scenario, name: str) -> World:
+    if name in fabric_names():
+        return World(name, scenario.model_copy(update={"fabric": name}))
+    path = Path(name)
+    if not path.is_file():
+        raise ConfigError(
+            f"--across {name!r}: neither a fabric ({', '.join(fabric_names())}) nor a file"
+        )
+    own = load_scenario(path, {}, []).model_dump(exclude_unset=True)
+    base = scenario.model_dump(exclude_unset=True)
+    return World(path.stem, load_scenario(None, base | own, []))
+
+
+def compare_across(
+    worlds: Sequence[World],
+    compare: Callable[[Scenario, Callable[[int, int], None]], Comparison],
+    on_done: Callable[[int, int], None],
+) -> dict[str, Comparison]:
+    """World -> comparison. `compare` makes the comparison of one scenario.
+
+    `on_done(done, all)` is called after each run, with numbers of runs in all worlds.
+    """
+    comparisons: dict[str, Comparison] = {}
+    before = 0
+    for world in worlds:
+        comparison = compare(world.scenario, partial(_count, on_done, before, len(worlds)))
+        comparisons[world.label] = comparison
+        before += len(comparison.variants) * len(comparison.replicates)
+    return comparisons
+
+
+def _count(
+    on_done: Callable[[int, int], None], before: int, worlds: int, done: int, total: int
+) -> None:
+    on_done(before + done, total * worlds)
+
+
+def domains(comparisons: Mapping[str, Comparison]) -> list[Domain]:
+    """One for each metric and variant except the baseline, in the order of the table."""
+    first = next(iter(comparisons.values()))
+    return [
+        Domain(
+            metric,
+            variant,
+            {world: _verdict(one, metric, variant) for world, one in comparisons.items()},
+        )
+        for metric in first.metrics
+        for variant in first.variants[1:]
+    ]
+
+
+def _verdict(comparison: Comparison, metric: str, variant: str) -> Verdict:
+    """The verdict of a world. A sure difference within the equivalence margin counts as none.
+
+    A difference that no order changes is known on this trace.
+    """
+    compared = comparison.differences[variant][metric]
+    if sure_but_within(compared, comparison.equivalence):
+        return Verdict.NO_DIFFERENCE
+    if variant not in comparison.exact(metric):
+        return compared.verdict
+    if abs(compared.ratio - 1) <= comparison.equivalence:
+        return Verdict.NO_DIFFERENCE
+    return Verdict.LESS if compared.difference < 0 else Verdict.MORE
