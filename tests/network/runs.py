@@ -55,14 +55,16 @@ def job(name: str, model: str = "vgg11", arrival_s: float = 0.0, **fields: Any) 
 def run(
     jobs: Sequence[Job],
     placed: Sequence[Mapping[int, int]],
-    of_run: RateFunction,
-    on_network: NetworkOfRun,
+    contention: str | RateFunction,
+    on_network: NetworkOfRun | None = None,
 ) -> Rows:
     """Each job starts on its machines when it arrives."""
+    here = on_network or network()
+    of_run = rates(contention, here) if isinstance(contention, str) else contention
     answers: dict[float, list[Start]] = {}
     for handle, (one, machines) in enumerate(zip(jobs, placed, strict=True)):
         answers.setdefault(one.arrival_s, []).append(Start(handle, on(machines)))
-    return simulator(on_network.tree, jobs, of_run).run(Script(answers))
+    return simulator(here.tree, jobs, of_run).run(Script(answers))
 
 
 def without_source(row: PlacementRow) -> PlacementRow:

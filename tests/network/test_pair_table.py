@@ -20,10 +20,9 @@ def table(folder: Path, text: str) -> str:
 
 
 def slowdowns(name: str, *models: str) -> list[tuple[float, str]]:
-    on_network = network()
     jobs = [job(f"job-{i}", model, gpus=8) for i, model in enumerate(models)]
     placed = (LEFT, RIGHT, THIRD)[: len(models)]
-    rows = run(jobs, placed, rates(name, on_network), on_network)
+    rows = run(jobs, placed, name)
     first = [intervals(rows, handle)[0] for handle in range(len(models))]
     return [(row.iteration_s / row.alone_iteration_s, row.source) for row in first]
 

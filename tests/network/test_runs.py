@@ -56,8 +56,7 @@ def on_rack_uplinks(
 def test_two_jobs_slow_each_other_down_while_both_run() -> None:
     # The short one ends first; from then on the long one is as fast as alone.
     jobs = [job("short", iterations=100), job("long", iterations=1000)]
-    on_network = network()
-    rows = run(jobs, [LEFT, RIGHT], rates("mean", on_network), on_network)
+    rows = run(jobs, [LEFT, RIGHT], "mean")
     expected = shared(on_rack_uplinks(jobs, [LEFT, RIGHT]), mean, eta=0.976)
     (short,), (slowed, after) = intervals(rows, 0), intervals(rows, 1)
     for row, answer in ((short, expected[0]), (slowed, expected[1])):
@@ -76,7 +75,7 @@ def test_phases_count_from_where_a_job_is_in_its_iteration() -> None:
     on_network = network()
     alone = on_network.alone.alone(first, on(LEFT)).iteration_s
     late = job("late", arrival_s=round(7 * alone + alone / 3, 9), iterations=1000)
-    rows = run([first, late], [LEFT, RIGHT], rates("phase", on_network), on_network)
+    rows = run([first, late], [LEFT, RIGHT], "phase", on_network)
     one, two = on_rack_uplinks([first, late], [LEFT, RIGHT])
     into = CurvedJob(one.ways, one.curve, one.compute_s, offset_s=-alone / 3)
     expected = shared([into, two], PhaseModel(), eta=0.976)
@@ -90,10 +89,10 @@ def test_a_fluid_keeps_an_offset_at_which_jobs_do_not_meet() -> None:
     on_network = network()
     alone = on_network.alone.alone(first, on(LEFT)).iteration_s
     late = job("late", arrival_s=round(3.5 * alone, 9), compute_s=2.0, model="resnet50")
-    rows = run([first, late], [LEFT, RIGHT], rates("fluid", on_network), on_network)
+    rows = run([first, late], [LEFT, RIGHT], "fluid", on_network)
     assert {row.source for row in rows.placements} == {"analytical"}
     together_at_once = [first, job("other", compute_s=2.0, model="resnet50")]
-    rows = run(together_at_once, [LEFT, RIGHT], rates("fluid", on_network), on_network)
+    rows = run(together_at_once, [LEFT, RIGHT], "fluid", on_network)
     assert {row.source for row in rows.placements} == {"analytical+fluid"}
 
 
@@ -112,17 +111,16 @@ def test_a_job_that_shares_nothing_is_unchanged_to_the_byte(model: str) -> None:
     # Two machines of one rack each, and a job in one machine; no jobs meet on an uplink.
     jobs = [job("a"), job("b"), job("c", gpus=4, arrival_s=3.0)]
     placed = [{0: 8, 1: 8}, {2: 8, 3: 8}, {4: 4}]
-    on_network = network()
-    rows = run(jobs, placed, rates(model, on_network), on_network)
-    assert rows == run(jobs, placed, on_network.alone, on_network)
+    rows = run(jobs, placed, model)
+    assert rows == run(jobs, placed, "none")
 
 
 @every_model
 def test_an_uplink_that_carries_everything_slows_no_job(model: str) -> None:
     on_network = network(rack_uplinks=32)
     jobs = [job("a"), job("b")]
-    rows = run(jobs, [LEFT, RIGHT], rates(model, on_network), on_network)
-    assert rows == run(jobs, [LEFT, RIGHT], on_network.alone, on_network)
+    rows = run(jobs, [LEFT, RIGHT], model, on_network)
+    assert rows == run(jobs, [LEFT, RIGHT], "none", on_network)
 
 
 def test_none_is_the_rate_function_of_isolated_jobs() -> None:
@@ -213,10 +211,10 @@ def test_too_many_joined_jobs_are_left_to_mean_and_the_source_says_so() -> None:
     # A chain: each job shares a rack with the next one.
     jobs = [job(f"job-{index}") for index in range(count)]
     placed = [{2 * index: 8, 2 * index + 3: 8} for index in range(count)]
-    rows = run(jobs, placed, rates("phase", on_network), on_network)
+    rows = run(jobs, placed, "phase", on_network)
     sources = {row.source for row in rows.placements}
     assert "analytical+mean" in sources
-    few = run(jobs[:4], placed[:4], rates("phase", on_network), on_network)
+    few = run(jobs[:4], placed[:4], "phase", on_network)
     assert {row.source for row in few.placements} <= {"analytical", "analytical+phase"}
 
 
@@ -224,7 +222,7 @@ def test_crowds_of_a_run_answer_as_mean_does() -> None:
     count = MOST_TOGETHER + 2
     jobs, placed = crowd(count)
     on_network = network(rack_uplinks=4)
-    rows = run(jobs, placed, rates("mean", on_network), on_network)
+    rows = run(jobs, placed, "mean", on_network)
     expected: Sequence[Shared] = shared(on_rack_uplinks(jobs, placed, 4), mean, eta=0.976)
     for handle, answer in enumerate(expected):
         first = intervals(rows, handle)[0]
@@ -335,7 +333,7 @@ def test_an_unknown_option_or_argument_is_refused() -> None:
 @every_model
 def test_a_job_that_overfills_its_own_uplinks_is_slowed_by_nothing_else(model: str) -> None:
     one, on_network = job("one"), network(rack_uplinks=1)
-    (row,) = intervals(run([one], [LEFT], rates(model, on_network), on_network), 0)
+    (row,) = intervals(run([one], [LEFT], model, on_network), 0)
     asked = {"mean": mean, "phase": PhaseModel(), "fluid": PhaseModel(FLUID)}[model]
     (expected,) = shared(on_rack_uplinks([one], [LEFT], uplinks=1), asked, eta=0.976)
     assert expected.own_share < 0.5
@@ -346,7 +344,7 @@ def test_a_job_that_overfills_its_own_uplinks_is_slowed_by_nothing_else(model: s
 @every_model
 def test_others_cost_a_job_more_than_its_own_uplinks(model: str) -> None:
     jobs, on_network = [job("one"), job("two")], network(rack_uplinks=1)
-    rows = run(jobs, [LEFT, RIGHT], rates(model, on_network), on_network)
-    alone = run(jobs[:1], [LEFT], rates(model, on_network), on_network)
+    rows = run(jobs, [LEFT, RIGHT], model, on_network)
+    alone = run(jobs[:1], [LEFT], model, on_network)
     (own,) = intervals(alone, 0)
     assert intervals(rows, 0)[0].iteration_s > 1.3 * own.iteration_s
