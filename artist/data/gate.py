@@ -58,7 +58,7 @@ class DataOptions(Options):
 
 
 MOST_IDLE = 2_000
-"""So often may a policy that is woken leave jobs on data waiting on an empty cluster."""
+"""How often a policy that is woken may leave jobs with tables waiting on an empty cluster."""
 
 
 class DataGate(WrapperPolicy):
@@ -236,7 +236,7 @@ class DataGate(WrapperPolicy):
         return one_line(f"region {names} does not hold all of its tables", most=150)
 
     def _check_idle(self, decisions: Sequence[Decision], view: ClusterView) -> None:
-        """Stop a policy that for ever leaves jobs waiting, although nothing is in their way.
+        """Stop a policy that keeps leaving jobs waiting, although nothing is in their way.
 
         Raises:
             PolicyError: it did so `MOST_IDLE` times in a row; names a job, its tables and regions.

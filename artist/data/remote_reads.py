@@ -25,7 +25,7 @@ from artist.units import Tick
 from artist.workload.job import Job
 
 SLOWED = 1e-9
-"""Rounding of shares slows no job: a share that is smaller by less is what the job wants."""
+"""Rounding slows no job: a share that falls short by less than this part counts as enough."""
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class _Reader:
         return WideAreaFlow(self.parts, Fraction(self.iteration_bytes / self.inside.iteration_s))
 
     def rate(self, share: Fraction) -> Rate:
-        """The rate of the job if it reads so many bytes per second."""
+        """The rate of the job if it reads `share` bytes per second."""
         wants = self.flow.wants
         assert wants is not None
         if share >= wants * (1 - Fraction(SLOWED)):

@@ -91,7 +91,7 @@ class _Pair:
 
     @property
     def flow(self) -> WideAreaFlow:
-        """One copy, on links where there are as many alike: its rate counts so often."""
+        """One copy. Its rate counts once for each copy of the pair: all have the same rate."""
         count = Fraction(len(self.under_way))
         return WideAreaFlow({(self.source, False): count, (self.target, True): count})
 

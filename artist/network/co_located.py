@@ -3,7 +3,7 @@
 A model sees jobs that are Down and Up. What overlaps with computation makes an iteration longer by
 less than the Up phase, and a curve says by how much. With B the Up time among co-located jobs,
 
-    share phi      busy(phi) = B: so long does the query take to send at that share
+    share phi      busy(phi) = B: at that share the query sends for this time
     iteration      iteration(phi), the same query's
     Down time      iteration(phi) - B, for the model's next round
 

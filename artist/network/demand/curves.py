@@ -1,13 +1,13 @@
 """What an iteration takes at a share of the bandwidth of some levels: the same query, asked again.
 
-A model of contention decides shares. What a share means is for the backend to say, because much of
-the time that a dimension is busy is latency, and much of it hides behind computation:
+A model of contention decides shares. The backend says what a share means, because much of the time
+that a dimension is busy is latency, and much of it hides behind computation:
 
     comm ratio at share phi   of the query with the bandwidth of these dimensions times phi
     busy ratio at share phi   the time in which any of these dimensions is busy, over compute time
 
-Both are asked at geometrically spaced shares. Between them they are linear in 1 / phi, as the time
-of bytes is. At share 1 it is the estimate itself.
+Both are asked at geometrically spaced shares. Between these shares they are linear in 1 / phi, as
+the time of bytes is. At share 1 the curve is the estimate itself.
 
 What a data-parallel job does on a link of its own: Down, then Up, in every iteration.
 
@@ -88,7 +88,7 @@ class Curve:
         return self._at(self._busy_ratios, share)
 
     def share_at(self, busy_ratio: float) -> float:
-        """The share at which a contended dimension is busy for so long; 1 if it is even at 1."""
+        """The share at which a contended dimension is busy this long; 1 if it always is."""
         self._ask_first(1)
         busy = self._busy_ratios
         while busy[-1] < busy_ratio and len(busy) < len(self.shares):
@@ -283,7 +283,7 @@ class DownAndUp:
 def down_and_up(
     workload: Workload, workers: int, link_gib_per_s: float, backend: LatencyBackend
 ) -> DownAndUp:
-    """Down and Up of a workload on so many workers over a link.
+    """Down and Up of a workload on a number of workers over a link.
 
     Raises:
         BackendError: the backend cannot answer.

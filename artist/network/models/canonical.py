@@ -38,7 +38,7 @@ class Canonical(NamedTuple):
     alike: tuple[int, ...]
 
     def in_place(self, answers: Sequence[Slowed]) -> tuple[Slowed, ...]:
-        """Answers about the jobs of the form, for those of the original.
+        """Put answers about the jobs of the form into the order of the original jobs.
 
         Jobs that are alike get the mean of their answers, so names do not matter.
         """

@@ -121,6 +121,11 @@ def sending_job(contention: Contention, index: int) -> SendingJob:
     return SendingJob(down_s, busy_s, flows)
 
 
+def _flows(links: Sequence[SharedLink], jobs: Sequence[SendingJob]) -> FlowsOfJobs:
+    owners = [index for index, job in enumerate(jobs) for _ in job.flows]
+    return FlowsOfJobs.of(links, [flow for job in jobs for flow in job.flows], owners)
+
+
 class _Sharers(NamedTuple):
     """Some jobs of one chain, and flows around them that always send."""
 
@@ -206,10 +211,7 @@ class Chain:
         jobs: Sequence[SendingJob],
         two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT,
     ) -> None:
-        flows = [flow for job in jobs for flow in job.flows]
-        owners = [index for index, job in enumerate(jobs) for _ in job.flows]
-        these = FlowsOfJobs.of(links, flows, owners)
-        self._speeds = _speeds([_Sharers(jobs, these)], two_bottleneck_weight)
+        self._speeds = _speeds([_Sharers(jobs, _flows(links, jobs))], two_bottleneck_weight)
 
     def periods_s(self, jobs: Sequence[SendingJob]) -> Floats:
         """Iterations in seconds of jobs with the flows of these, and any Down and Up times."""
@@ -254,14 +256,12 @@ class Crowds:
         self._jobs = jobs
         self._two_bottleneck_weight = two_bottleneck_weight
         self._near = _Neighbours(jobs)
-        owners = [index for index, job in enumerate(jobs) for _ in job.flows]
-        flows = [flow for job in jobs for flow in job.flows]
-        self._flows = FlowsOfJobs.of(links, flows, owners)
+        self._flows = _flows(links, jobs)
         ends = np.cumsum([0, *(len(job.flows) for job in jobs)])
         self._flows_of = [np.arange(first, last) for first, last in pairwise(ends.tolist())]
 
     def periods_s(self, before_s: Sequence[float], indices: Iterable[int]) -> list[float]:
-        """One round: new iterations of some jobs, from those of all before it."""
+        """One round: new iterations of some jobs, from the earlier iterations of all."""
         sends = [job.busy_s / before for job, before in zip(self._jobs, before_s, strict=True)]
         mean_rates = self._flows.caps * np.array(sends)[self._flows.owners]
         periods_s = list(before_s)
@@ -284,7 +284,7 @@ class Crowds:
         return [known[key] for key in keys]
 
     def _crowd(self, index: int, sends: Sequence[float], mean_rates: Floats) -> _Sharers:
-        """The job and those of its chain, and the flows around them at their mean rates.
+        """The job and the others in its chain, and the flows around them at their mean rates.
 
         `sends` holds each job's mean rate over its isolated rate while Up, and `mean_rates` the
         mean rate of each flow.

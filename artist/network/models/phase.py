@@ -1,6 +1,6 @@
 """`fluid` and `phase`: what an iteration takes for jobs that share links, by event simulation.
 
-    fluid   exact max-min sharing. The offset of two equal jobs stays for ever
+    fluid   exact max-min sharing. The offset of two equal jobs never changes
     phase   the same with two corrections that packets need: a weight drawn for each flow and
             iteration, and a smaller one for a flow held back by two full links. Equal jobs drift
             into step, and an exact interleaving breaks up

@@ -3,7 +3,7 @@
 The states are copies of the network side by side, so that one call of `max_min` serves all. Copies
 touch no link of each other, so the other copies change no bit of a copy's rates.
 
-The rule for two bottlenecks is that of `sending_flows`, for all states at once. The two modules
+The rule for two bottlenecks is the one in `sending_flows`, for all states at once. The two modules
 stay apart: their sums have different orders, so their rates differ in the last bits, and arrays
 take five times as long for the few flows of an instant. A test compares them.
 """
@@ -87,14 +87,16 @@ class FlowsOfJobs:
     def chosen(self, flows: Ints, caps: Floats, owners: Ints) -> FlowsOfJobs:
         """Some of the flows, with other caps and owners, and only those links that they cross."""
         lengths = self.lengths[flows]
-        entries = _entries(np.cumsum(self.lengths) - self.lengths, lengths, flows)
+        entries = _entries(self.lengths, flows)
         crossed, paths = np.unique(self.paths[entries], return_inverse=True)
         links, weights = self.links.chosen(crossed), self.weights[flows]
         return FlowsOfJobs(links, paths, lengths, self.sources[entries], caps, weights, owners)
 
 
-def _entries(starts: Ints, lengths: Ints, flows: Ints) -> Ints:
-    """Positions in `paths` of the links of some flows; `lengths` are those of these flows."""
+def _entries(every_length: Ints, flows: Ints) -> Ints:
+    """Positions in `paths` of the links of some flows."""
+    starts = np.cumsum(every_length) - every_length
+    lengths = every_length[flows]
     ends = np.cumsum(lengths)
     count = int(ends[-1]) if len(ends) else 0
     entries: Ints = np.arange(count) + np.repeat(starts[flows] - (ends - lengths), lengths)
@@ -164,8 +166,7 @@ class _Copies:
         capacities = these.links.capacities
         usable = np.where(self._queued, capacities * these.links.etas, capacities)
         lengths = these.lengths[self._flow]
-        entries = _entries(np.cumsum(these.lengths) - these.lengths, lengths, self._flow)
-        self._link_of_entry = these.paths[entries]
+        self._link_of_entry = these.paths[_entries(these.lengths, self._flow)]
         self._state_of_entry = np.repeat(self._state, lengths)
         self.network = Network(
             usable.ravel(),

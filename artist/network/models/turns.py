@@ -27,7 +27,7 @@ ITERATIONS_IN_TURN = 1024
 
 
 def iterations_in_turn(jobs: int, least: int) -> int:
-    """How many iterations to simulate of so many jobs of which some take turns."""
+    """How many iterations of each job to simulate, where some of the jobs take turns."""
     return max(min(ITERATIONS_IN_TURN // jobs, MOST_IN_TURN), least)
 
 

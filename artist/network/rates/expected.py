@@ -1,8 +1,8 @@
 """What jobs would lose on links if they were there: for policies, before they decide.
 
 Phases of jobs that have not started are not known, so `mean` answers, whatever model rates the run.
-What a job loses counts from its iteration without others on the same links. So a job that overfills
-its own uplinks is not slowed by other jobs, and a lone job never loses anything.
+A loss counts from the job's iteration without others on the same links. So what a job loses to its
+own uplinks is not charged to other jobs, and a lone job never loses anything.
 
 Up to `MOST_TOGETHER` joined jobs have one chain. Among more, only the job and its sharers are asked
 once, while all others keep their shares: one round of the fixed point of `solvers`.
@@ -54,7 +54,7 @@ class ExpectedLinks:
         return {**self.__dict__, "_known": {}}
 
     def forget(self) -> None:
-        """Jobs have come or gone: answers of before do not hold any more."""
+        """Jobs have come or gone, so earlier answers no longer hold."""
         self._known.clear()
 
     def busy(self, moves: Moves) -> Mapping[Uplink, float]:

@@ -39,7 +39,7 @@ class TurnsOfRun:
         self._now: dict[int, tuple[Tick, float]] = {}
 
     def takes(self, handle: int, now: Tick, corrections_per_min: float) -> None:
-        """From now on a job takes turns, with so many corrections."""
+        """From now on a job takes turns, with this many corrections a minute."""
         if self._now.get(handle, (now, None))[1] != corrections_per_min:
             self.ends(handle, now)
             self._now[handle] = now, corrections_per_min

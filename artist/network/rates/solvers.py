@@ -172,7 +172,7 @@ class Phases:
     ) -> Mapping[int, float]:
         """Shares of joined jobs from now on."""
         uplinks, since = self._uplinks, _common_start(jobs)
-        # Numbers of groups grow for ever; equal answers must have equal ones.
+        # Groups are numbered throughout a run. Equal questions must have equal numbers.
         groups: dict[int, int] = {}
         curved = [
             replace(
