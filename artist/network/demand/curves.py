@@ -88,7 +88,7 @@ class Curve:
         return self._at(self._busy_ratios, share)
 
     def share_at(self, busy_ratio: float) -> float:
-        """The share at which a contended dimension is busy this long; 1 if it always is."""
+        """The share at which a contended dimension is busy this long, at most 1."""
         self._ask_first(1)
         busy = self._busy_ratios
         while busy[-1] < busy_ratio and len(busy) < len(self.shares):
