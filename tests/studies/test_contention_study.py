@@ -13,7 +13,7 @@ from artist.results.statistics.compare_values import (
     ComparedValues,
     compare_values,
 )
-from studies.contention.study import judging, observations, wording
+from studies.contention.study import judging, observations
 
 
 def test_every_planned_run_has_one_row() -> None:
@@ -53,13 +53,10 @@ def rows_of(gandiva_at_4: float) -> list[dict[str, str]]:
 
 def test_a_pair_that_contention_reverses_is_told() -> None:
     one = judging.Judged(rows_of(2.0))
-    assert [(x.ratio, x.first, x.other, x.kind) for x in one.changes()] == [
-        (4, "fifo", "gandiva", "surely reversed")
-    ]
-    assert wording.reversals(one) == (
-        "On 4:1 racks, gandiva, surely ahead of fifo without contention, is surely behind it"
-        " (mean JCT)."
-    )
+    (change,) = one.changes()
+    assert (change.ratio, change.ahead, change.behind) == (4, "gandiva", "fifo")
+    assert change.kind == "surely reversed"
+    assert one.reversals() == {("jct_mean_s", 4): [change]}
     cost = one.costs["jct_mean_s", 4, "gandiva"]
     assert cost.verdict == MORE
     assert cost.ratio == pytest.approx(2.025, abs=1e-3)
@@ -68,7 +65,7 @@ def test_a_pair_that_contention_reverses_is_told() -> None:
 def test_no_change_is_told_where_contention_costs_too_little() -> None:
     one = judging.Judged(rows_of(1.1))
     assert one.changes() == []
-    assert wording.reversals(one) == "No pair of policies is surely reversed."
+    assert one.reversals() == {}
 
 
 def test_runs_without_contention_that_differ_between_fabrics_are_refused() -> None:

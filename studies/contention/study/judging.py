@@ -51,6 +51,16 @@ class Change:
     move: ComparedValues
     kind: str
 
+    @property
+    def ahead(self) -> str:
+        """The policy that has less without contention."""
+        return self.other if self.before.ratio < 1 else self.first
+
+    @property
+    def behind(self) -> str:
+        """The policy that has more without contention."""
+        return self.first if self.before.ratio < 1 else self.other
+
 
 class Judged:
     """All comparisons of one experiment."""
@@ -117,6 +127,14 @@ class Judged:
                             Change(metric, ratio, first, other, before, after, move, kind)
                         )
         return changes
+
+    def reversals(self) -> dict[tuple[str, int], list[Change]]:
+        """The pairs that are surely reversed, by metric and fabric."""
+        sure: dict[tuple[str, int], list[Change]] = {}
+        for change in self.changes():
+            if change.kind == SURE:
+                sure.setdefault((change.metric, change.ratio), []).append(change)
+        return sure
 
     def families(self) -> tuple[int, int, int]:
         """How many comparisons of costs, orders and moves are judged together."""
