@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import Format, print_json, print_table, print_text
-from artist.cli.query_options import workload_of
+from artist.cli.query_options import PlacedQuestion, workload_of
 from artist.errors import ConfigError, shortened
 
 if TYPE_CHECKING:
-    from artist.cluster.fabric import Fabric
     from artist.cluster.tree import ClusterTree
-    from artist.estimates.calibration import CalibratedModels
     from artist.network.co_located import CoLocation, JobAtPlace, LinkBusyness
     from artist.network.models.canonical import Model
     from artist.workload.layers import Workload
@@ -58,20 +56,7 @@ class CoLocatedJobs:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """The job that asks: options of `artist latency`."""
-
-    model: str | None
-    workload: Path | None
-    placement: str
-    fabric: Fabric
-    models: CalibratedModels
-    system: Sequence[str]
-    backend: str
-
-
-def answer_beside(asks: Asker, neighbours: CoLocatedJobs, format_: Format) -> None:
+def answer_beside(asks: PlacedQuestion, neighbours: CoLocatedJobs, format_: Format) -> None:
     """Print what a job loses.
 
     Raises:
@@ -89,17 +74,31 @@ def answer_beside(asks: Asker, neighbours: CoLocatedJobs, format_: Format) -> No
     fabric = with_system(asks.fabric, parse_system(list(asks.system)))
     sizes = {name: size for name, size in neighbours.sizes.items() if size is not None}
     tree = build_cluster(Scenario(fabric=fabric.name, **sizes), fabric)  # type: ignore[arg-type]
-    workloads = _Workloads(asks.models)
-    own = workloads.name(asks.model, asks.workload)
+    workloads: dict[str, Workload] = {}
+    constant_shares: dict[str, float] = {}
+
+    def name_of(model: str | None, file: Path | None) -> str:
+        """The name of a workload of the catalogue or from a file, which is read here."""
+        workload = workload_of(model, file, asks.models)
+        name = model if model is not None else str(file)
+        workloads[name] = workload
+        # A calibration does not scale workloads from files.
+        constant_shares[name] = 0.0 if model is None else asks.models.constant_share(model)
+        return name
+
+    own = name_of(asks.model, asks.workload)
     room = Room(tree, fabric.gpus_per_socket)
-    jobs = [JobAtPlace(own, room.take(asks.placement))]
+    jobs = [JobAtPlace(own, room.take(asks.placements[0]))]
     offset_s = _seconds(neighbours.offset)
     for text in neighbours.texts:
         named, placement = _neighbour(text)
-        name = workloads.name(*named)
+        name = name_of(*named)
         jobs.append(JobAtPlace(name, room.take(placement), len(jobs) * offset_s))
     curves = Curves(
-        fabric, open_backend(asks.backend), workloads.of, constant_share_of=workloads.constant_share
+        fabric,
+        open_backend(asks.backend),
+        workloads.__getitem__,
+        constant_share_of=constant_shares.__getitem__,
     )
     answer = co_locate(tree, fabric, jobs, curves, *_model(neighbours.contention))
     facts = _facts(tree, jobs, answer, neighbours.contention, asks.models.name)
@@ -107,31 +106,6 @@ def answer_beside(asks: Asker, neighbours: CoLocatedJobs, format_: Format) -> No
         print_json(facts)
     else:
         _print(facts)
-
-
-class _Workloads:
-    """Workloads of the catalogue by name, and workloads from files by path."""
-
-    def __init__(self, models: CalibratedModels) -> None:
-        self._models = models
-        self._files: dict[str, Path] = {}
-
-    def name(self, model: str | None, file: Path | None) -> str:
-        """A name by which `of` finds the workload; it is read here, so mistakes show early."""
-        workload_of(model, file, self._models)
-        if file is not None:
-            self._files[str(file)] = file
-        return model if model is not None else str(file)
-
-    def of(self, name: str) -> Workload:
-        """The workload of a name."""
-        if name in self._files:
-            return workload_of(None, self._files[name], self._models)
-        return workload_of(name, None, self._models)
-
-    def constant_share(self, name: str) -> float:
-        """The constant share of the calibration; 0 for a workload from a file."""
-        return 0.0 if name in self._files else self._models.constant_share(name)
 
 
 def _neighbour(text: str) -> tuple[tuple[str | None, Path | None], str]:

@@ -13,19 +13,11 @@ from artist.results.terms.chief_metrics import IN_WORDS
 from artist.results.terms.number_text import listed, percent, short
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from artist.experiments.comparison.comparison_result import Comparison
-    from artist.results.statistics.compare_values import ComparedValues
-
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from artist.experiments.comparison.comparison_result import Comparison
     from artist.results.statistics.best_policy import Best
+    from artist.results.statistics.compare_values import ComparedValues
 
 
 def print_comparison(comparison: Comparison, in_words: Sequence[str] = IN_WORDS) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import note, print_csv, print_json, print_table, print_text
-from artist.cli.query_options import fitted_before, uncalibrated, workload_of
+from artist.cli.query_options import PlacedQuestion, fitted_before, uncalibrated, workload_of
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
     from artist.cluster.fabric import Fabric
-    from artist.estimates.calibration import CalibratedModels
     from artist.estimates.query import Estimate, LatencyQuery
     from artist.estimates.query_from_text import Question
     from artist.estimates.sensitivity import Point, SettingSweep
@@ -28,21 +27,6 @@ class SweepFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked at each value: options of `artist latency`."""
-
-    model: str | None
-    workload: Path | None
-    placements: Sequence[str]
-    fabric: Fabric
-    changes: str
-    """The fabric's changes by `--set`, in words."""
-    models: CalibratedModels
-    system: Sequence[str]
-    backend: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +57,7 @@ class NetworkSweep:
                 "--sweep needs --placement, such as 8/8: bare dimensions have no fabric"
             )
 
-    def run(self, asked: Asked) -> None:
+    def run(self, asked: PlacedQuestion) -> None:
         """Ask, print and draw.
 
         Raises:
@@ -96,7 +80,7 @@ class NetworkSweep:
             note(f"wrote {self.plot}")
 
     def _print(
-        self, sweep: SettingSweep, points: Sequence[Point], asked: Asked, workload: str
+        self, sweep: SettingSweep, points: Sequence[Point], asked: PlacedQuestion, workload: str
     ) -> None:
         """Print the points as a table with sentences, as CSV or as JSON."""
 
@@ -129,7 +113,7 @@ class NetworkSweep:
             print_text(sentence)
 
 
-def _points(sweep: SettingSweep, asked: Asked, workload: Workload) -> list[Point]:
+def _points(sweep: SettingSweep, asked: PlacedQuestion, workload: Workload) -> list[Point]:
     """The estimates over the range, on each placement."""
 
     from artist.estimates.cache import open_store
@@ -148,20 +132,19 @@ def _points(sweep: SettingSweep, asked: Asked, workload: Workload) -> list[Point
         return sweep_fabric(sweep, asked.fabric, asked.placements, ask)
 
 
-def _completed(asked: Asked, query: LatencyQuery, answer: Estimate) -> Estimate:
+def _completed(asked: PlacedQuestion, query: LatencyQuery, answer: Estimate) -> Estimate:
     return answer if asked.model is None else asked.models.complete(asked.model, query, answer)
 
 
 def _row(sweep: SettingSweep, point: Point) -> dict[str, Any]:
     """A point for programs: plain numbers, seconds."""
     setting, _, unit = sweep.setting.partition(", ")
-    own = asdict(point)
     return {
-        "placement": own.pop("placement"),
+        "placement": point.placement,
         "setting": setting,
-        "value": own.pop("value"),
+        "value": point.value,
         "unit": unit,
-        "present": own.pop("present"),
+        "present": point.present,
         "iteration_s": point.iteration_s,
         "compute_s": point.compute_s,
         "comm_s": point.comm_s,

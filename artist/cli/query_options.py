@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +42,21 @@ Systems = Annotated[
     list[str] | None,
     typer.Option("--system", metavar="K=V", help="System setting (--set system.K=V)."),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedQuestion:
+    """A question about placements on a fabric: options of `artist latency`."""
+
+    model: str | None
+    workload: Path | None
+    placements: Sequence[str]
+    fabric: Fabric
+    changes: str
+    """The fabric's changes by `--set`, in words."""
+    models: CalibratedModels
+    system: Sequence[str]
+    backend: str
 
 
 def fabric_of(name: str, sets: Sequence[str] | None, *, placed: bool) -> tuple[Fabric | None, str]:

@@ -43,3 +43,65 @@ def busiest_model(jobs: Table) -> str:
     by_model = np.bincount(model, weights=gpu_s)
     most = int(np.argmax(by_model))
     return f"{names[most]} makes {100 * by_model[most] / total_gpu_s:.0f} % of the communication"
+
+
+ABOUT = ("fabric", "backend", "gpus_per_machine", "tree", "cluster")
+"""The settings that remarks are about. A comparison that varies one has no remark for all runs."""
+
+
+def remarks(scenario: Scenario) -> list[str]:
+    """What a reader of the results should know about a scenario; mostly nothing.
+
+    Raises:
+        ConfigError: the scenario names a fabric or an image that is not there.
+    """
+    remarks = (_own_model(scenario), _other_machines(scenario), _asked_otherwise(scenario))
+    return [text for text in remarks if text]
+
+
+def _asked_otherwise(scenario: Scenario) -> str:
+    """That the calibration was fitted with other settings of what ASTRA-sim is asked."""
+    from artist.run import asked_fabric, build_calibration, build_fabric, open_backend
+
+    fabric = build_fabric(scenario)
+    calibration = build_calibration(scenario, fabric)
+    if calibration is None:
+        return ""
+    from artist.calibrate.asked_otherwise import asked_otherwise, differences
+
+    asked = asked_fabric(scenario, fabric)
+    if not differences(calibration, asked):
+        return ""
+    return asked_otherwise(calibration, asked, open_backend("analytical"))
+
+
+def _own_model(scenario: Scenario) -> str:
+    """That a container holds artist itself, if it does."""
+    for backend in (scenario.backend, scenario.fallback or ""):
+        kind, _, image = backend.partition(":")
+        if kind != "astra-docker":
+            continue
+        from artist.astra.programs.images import DEFAULT_IMAGE, OWN_MODEL, load_image
+
+        if load_image(image or DEFAULT_IMAGE).is_artist:
+            return f"Backend {backend} is {OWN_MODEL}: the answers are those of analytical."
+    return ""
+
+
+def _other_machines(scenario: Scenario) -> str:
+    """That machines of the cluster are of another size than those that the fabric describes."""
+    from artist.run import build_cluster, build_fabric
+
+    fabric, gpus = build_fabric(scenario), scenario.gpus_per_machine
+    if fabric.machine is None:
+        return ""
+    if scenario.tree is not None or scenario.cluster is not None:
+        tree = build_cluster(scenario, fabric)
+        gpus = tree.largest(tree.machine)
+    if gpus == fabric.machine.gpus:
+        return ""
+    return (
+        f"Fabric {fabric.name} describes machines of {fabric.machine.gpus} GPUs, but this cluster "
+        f"has machines of {gpus}; their links are taken as they are (gpus_per_machine changes the "
+        "cluster)."
+    )

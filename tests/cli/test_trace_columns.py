@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from artist.cli.trace_options import say_what_was_read
+from artist.cli.options import say_what_was_read
 from artist.trace.named import Given, open_trace
 
 OWN = """\

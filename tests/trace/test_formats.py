@@ -11,7 +11,7 @@ from foreign_samples import SENSETIME, assert_refused
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from artist.cli.trace_options import pairs_of
+from artist.cli.options import pairs_of
 from artist.errors import ConfigError, TraceError
 from artist.trace.detect import FORMATS, closest
 from artist.trace.named import Given, open_trace

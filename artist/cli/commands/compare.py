@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from artist.cli import options, trace_options
+from artist.cli import options
 from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.query_options import fitted_before
-from artist.cli.run_remarks import ABOUT, remarks
-from artist.cli.world import world
+from artist.cli.world import ABOUT, remarks, world
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,10 +69,10 @@ def compare(
     gpus_per_machine: options.GpusPerMachine = None,
     cluster: options.ClusterName = None,
     trace: options.TraceName = None,
-    columns: trace_options.Columns = None,
-    units: trace_options.Units = None,
-    models: trace_options.Models = None,
-    model_rule: trace_options.ModelRule = None,
+    columns: options.Columns = None,
+    units: options.Units = None,
+    models: options.Models = None,
+    model_rule: options.ModelRule = None,
     arrivals: options.Arrivals = None,
     jobs: options.Jobs = None,
     fabric: options.FabricName = None,
@@ -126,7 +125,7 @@ def compare(
         until=None if until is None else options.share_of("--until", until),
         budget=BUDGET if budget is None else budget,
         workers=workers or cores(),
-        on_trace=partial(trace_options.say_what_was_read, quiet=quiet),
+        on_trace=partial(options.say_what_was_read, quiet=quiet),
     )
     with bar_of_runs(quiet=quiet) as bar, counting(bar) as show:
         on_done = show if quiet else forecast(show, workers or cores())

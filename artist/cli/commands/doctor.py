@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_json, print_table
@@ -21,8 +22,8 @@ def doctor(format_: FormatOption = Format.TABLE) -> None:
         ("cache of estimates", _cache),
         ("Docker engine", _engine),
     ]
-    checks += [(f"fabric {name}", _fabric(name)) for name in fabric_names()]
-    checks += [(f"image {name}", _image(name)) for name in load_images()]
+    checks += [(f"fabric {name}", partial(_fabric, name)) for name in fabric_names()]
+    checks += [(f"image {name}", partial(_image, name)) for name in load_images()]
     rows = [_try(name, check) for name, check in checks]
     if format_ is Format.JSON:
         print_json([dict(zip(("check", "ok", "detail"), row, strict=True)) for row in rows])
@@ -62,15 +63,12 @@ def _cache() -> str:
         return f"{facts['entries']} entries in {facts['folder']}"
 
 
-def _fabric(name: str) -> Callable[[], str]:
-    def check() -> str:
-        from artist.cluster.fabric import load_fabric
-        from artist.cluster.links import oversubscription_text
+def _fabric(name: str) -> str:
+    from artist.cluster.fabric import load_fabric
+    from artist.cluster.links import oversubscription_text
 
-        ratios = oversubscription_text(load_fabric(name))
-        return f"oversubscription {ratios}" if ratios else "states no uplinks"
-
-    return check
+    ratios = oversubscription_text(load_fabric(name))
+    return f"oversubscription {ratios}" if ratios else "states no uplinks"
 
 
 def _engine() -> str:
@@ -79,13 +77,10 @@ def _engine() -> str:
     return f"version {DockerEngine().version()}"
 
 
-def _image(name: str) -> Callable[[], str]:
-    def check() -> str:
-        from artist.astra.programs.docker_client import DockerEngine
-        from artist.astra.programs.images import OWN_MODEL, load_image
+def _image(name: str) -> str:
+    from artist.astra.programs.docker_client import DockerEngine
+    from artist.astra.programs.images import OWN_MODEL, load_image
 
-        entry = load_image(name)
-        image_id = DockerEngine().image_id(entry)
-        return f"{image_id}: {OWN_MODEL}" if entry.is_artist else image_id
-
-    return check
+    entry = load_image(name)
+    image_id = DockerEngine().image_id(entry)
+    return f"{image_id}: {OWN_MODEL}" if entry.is_artist else image_id

@@ -10,8 +10,8 @@ import typer
 
 from artist.cli import options
 from artist.cli import query_options as query
-from artist.cli.co_located_jobs import Asker, CoLocatedJobs, ContentionModel, answer_beside
-from artist.cli.latency_sweep import Asked, NetworkSweep, SweepFormat
+from artist.cli.co_located_jobs import CoLocatedJobs, ContentionModel, answer_beside
+from artist.cli.latency_sweep import NetworkSweep, SweepFormat
 from artist.cli.options import OverwriteFiles
 from artist.cli.output import Format, note, print_facts, print_text
 from artist.errors import ConfigError
@@ -82,14 +82,15 @@ def latency(
     models = query.models_of(workload, on_fabric, calibration)
     chosen = NetworkSweep(sweep, points, plot, format_, overwrite)
     chosen.check(len(placements))
-    if sweep is not None and on_fabric is not None:
-        asks = Asked(model, workload, placements, on_fabric, changes, models, system or [], backend)
-        chosen.run(asks)
-        return
-    if neighbours.texts and one is not None and on_fabric is not None:
-        job = Asker(model, workload, one, on_fabric, models, system or [], backend)
-        answer_beside(job, neighbours, Format(format_))
-        _say_calibration(format_, model, on_fabric, changes, models)
+    if on_fabric is not None and (sweep is not None or neighbours.texts):
+        question = query.PlacedQuestion(
+            model, workload, placements, on_fabric, changes, models, system or [], backend
+        )
+        if sweep is not None:
+            chosen.run(question)
+        else:
+            answer_beside(question, neighbours, Format(format_))
+            _say_calibration(format_, model, on_fabric, changes, models)
         return
     from artist.run import open_backend
 

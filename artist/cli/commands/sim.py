@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from artist.cli import options, trace_options
+from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_heading, print_text
 from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
-from artist.cli.run_remarks import remarks
-from artist.cli.world import busiest_model, world
+from artist.cli.world import busiest_model, remarks, world
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -37,10 +36,10 @@ def sim(
     gpus_per_machine: options.GpusPerMachine = None,
     cluster: options.ClusterName = None,
     trace: options.TraceName = None,
-    columns: trace_options.Columns = None,
-    units: trace_options.Units = None,
-    models: trace_options.Models = None,
-    model_rule: trace_options.ModelRule = None,
+    columns: options.Columns = None,
+    units: options.Units = None,
+    models: options.Models = None,
+    model_rule: options.ModelRule = None,
     arrivals: options.Arrivals = None,
     jobs: options.Jobs = None,
     fabric: options.FabricName = None,
@@ -78,7 +77,7 @@ def sim(
     def say_what_was_read(trace: Trace) -> None:
         nonlocal recorded
         recorded = trace.recorded
-        trace_options.say_what_was_read(trace, quiet=quiet)
+        options.say_what_was_read(trace, quiet=quiet)
 
     try:
         with watch, _store(chosen, cache=cache) as store:

@@ -14,7 +14,6 @@ from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs
-from artist.cli.trace_options import say_what_was_read
 
 if TYPE_CHECKING:
     from artist.experiments.experiment import Experiment
@@ -72,7 +71,7 @@ def sweep(
                 resume=resume,
                 overwrite=overwrite,
                 on_done=on_done,
-                on_trace=partial(say_what_was_read, quiet=quiet),
+                on_trace=partial(options.say_what_was_read, quiet=quiet),
                 engine=on_ray if engine is Engine.RAY else locally,
             )
     except Interrupted as interrupted:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from artist.cli import trace_options
-from artist.cli.options import FormatOption
+from artist.cli import options
 from artist.cli.output import Format, note, print_facts
 from artist.errors import ConfigError
 from artist.trace.native.choices import ArrivalKind, Fractional, Rules, Shape
@@ -42,13 +41,13 @@ def validate(
     source: Source,
     from_: From = None,
     seed: Seed = 0,
-    columns: trace_options.Columns = None,
-    units: trace_options.Units = None,
-    models: trace_options.Models = None,
-    model_rule: trace_options.ModelRule = None,
+    columns: options.Columns = None,
+    units: options.Units = None,
+    models: options.Models = None,
+    model_rule: options.ModelRule = None,
     fractional: Parts = Fractional.ERROR,
     job_table: JobTable = None,
-    format_: FormatOption = Format.TABLE,
+    format_: options.FormatOption = Format.TABLE,
 ) -> None:
     """Read a trace; the first problem is an error with file and line."""
     from artist.trace.stats import validate
@@ -63,13 +62,13 @@ def stats(
     source: Source,
     from_: From = None,
     seed: Seed = 0,
-    columns: trace_options.Columns = None,
-    units: trace_options.Units = None,
-    models: trace_options.Models = None,
-    model_rule: trace_options.ModelRule = None,
+    columns: options.Columns = None,
+    units: options.Units = None,
+    models: options.Models = None,
+    model_rule: options.ModelRule = None,
     fractional: Parts = Fractional.ERROR,
     job_table: JobTable = None,
-    format_: FormatOption = Format.TABLE,
+    format_: options.FormatOption = Format.TABLE,
 ) -> None:
     """Describe a trace: counts, GPU-hours, ideal run times, what was filled in or dropped."""
     from artist.trace.stats import stats
@@ -90,14 +89,14 @@ def convert(
         typer.Option(metavar="FORMAT", help="native, simple or swf (default: by the file's name)."),
     ] = None,
     seed: Seed = 0,
-    columns: trace_options.Columns = None,
-    units: trace_options.Units = None,
-    models: trace_options.Models = None,
-    model_rule: trace_options.ModelRule = None,
+    columns: options.Columns = None,
+    units: options.Units = None,
+    models: options.Models = None,
+    model_rule: options.ModelRule = None,
     fractional: Parts = Fractional.ERROR,
     job_table: JobTable = None,
     overwrite: Overwrite = False,
-    format_: FormatOption = Format.TABLE,
+    format_: options.FormatOption = Format.TABLE,
 ) -> None:
     """Write a trace in another format; reports what was filled in, dropped and lost."""
     from artist.io.writing import check_new_file
@@ -125,10 +124,10 @@ def columns(
     context: typer.Context,
     source: Annotated[Path, typer.Argument(metavar="FILE", help="A trace in columns of its own.")],
     from_: From = None,
-    columns: trace_options.Columns = None,
-    units: trace_options.Units = None,
-    models: trace_options.Models = None,
-    model_rule: trace_options.ModelRule = None,
+    columns: options.Columns = None,
+    units: options.Units = None,
+    models: options.Models = None,
+    model_rule: options.ModelRule = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing mapping file.")
     ] = False,
@@ -136,7 +135,7 @@ def columns(
     """Write the mapping that the flags give to FILE.columns.yaml, which is then read with FILE."""
     from artist.trace.read import write_mapping
 
-    given = trace_options.given_of(context.params)
+    given = options.given_of(context.params)
     path = write_mapping(source, from_, given, overwrite=overwrite)
     trace = _open({"source": str(source), "from_": None}, Rules())
     _print_facts(str(path), {"jobs": len(trace.jobs), "mapped": list(trace.mapped)}, Format.TABLE)
@@ -266,11 +265,11 @@ def _open(parameters: Mapping[str, Any], rules: Rules) -> Trace:
     """The trace that a command's parameters name. Notes what was drawn at random."""
     from artist.trace.named import Given, open_trace
 
-    given = Given(**trace_options.given_of(parameters))
+    given = Given(**options.given_of(parameters))
     source, format_ = parameters["source"], parameters["from_"]
     trace = open_trace(source, rules.seed, format_=format_, rules=rules, given=given)
     # stdout has the rest.
-    trace_options.say_what_was_read(trace, quiet=True)
+    options.say_what_was_read(trace, quiet=True)
     return trace
 
 
