@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 
-from artist.calibrate.measured_steps import Step
+from artist.calibrate.measured_steps import MeasuredStep
 from artist.calibrate.step_prediction import mean_log_error, predict
 from artist.cluster.fabric import Fabric, with_system
 from artist.cluster.placement_shape import parse_signature
@@ -106,7 +106,9 @@ class MachineFit:
         return replace(self.numbers, **kept).on(fabric)
 
 
-def fit_machine(steps: Iterable[Step], fabric: Fabric, backend: LatencyBackend) -> MachineFit:
+def fit_machine(
+    steps: Iterable[MeasuredStep], fabric: Fabric, backend: LatencyBackend
+) -> MachineFit:
     """The numbers that fit the steps on several GPUs best.
 
     Raises:
@@ -130,7 +132,9 @@ def fit_machine(steps: Iterable[Step], fabric: Fabric, backend: LatencyBackend) 
     return _told(best, loss)
 
 
-def _distinct(steps: Sequence[Step], fabric: Fabric) -> tuple[list[Step], list[int]]:
+def _distinct(
+    steps: Sequence[MeasuredStep], fabric: Fabric
+) -> tuple[list[MeasuredStep], list[int]]:
     """The steps of which ASTRA-sim is asked different things, and which of them serves each step.
 
     Shapes of the same dimensions have the same answer. No two numbers of `probe` are alike, so
@@ -138,7 +142,7 @@ def _distinct(steps: Sequence[Step], fabric: Fabric) -> tuple[list[Step], list[i
     """
     probe = MachineNumbers(1.1, 2.3, 0.7).on(fabric)
     first: dict[object, int] = {}
-    asked: list[Step] = []
+    asked: list[MeasuredStep] = []
     of_step = []
     for step in steps:
         shape = parse_signature(step.placement, probe.level_names, probe.gpus_per_socket)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artist.calibrate.measured_steps import Step
+from artist.calibrate.measured_steps import MeasuredStep
 from artist.cluster.fabric import Fabric
 from artist.cluster.placement_shape import parse_signature
 from artist.estimates.calibration import ModelCalibration
@@ -30,19 +30,21 @@ class StepErrors(NamedTuple):
     p90: float
 
     @classmethod
-    def of(cls, steps: Sequence[Step], predicted_s: Sequence[float]) -> StepErrors:
+    def of(cls, steps: Sequence[MeasuredStep], predicted_s: Sequence[float]) -> StepErrors:
         """The errors of predicted steps, at least one."""
         pairs = zip(steps, predicted_s, strict=True)
         errors = [abs(value / step.step_s - 1) for step, value in pairs]
         return cls(len(errors), float(np.median(errors)), float(np.quantile(errors, 0.9)))
 
 
-def predict(steps: Sequence[Step], fabric: Fabric, backend: LatencyBackend) -> list[float | None]:
+def predict(
+    steps: Sequence[MeasuredStep], fabric: Fabric, backend: LatencyBackend
+) -> list[float | None]:
     """Seconds per step; None where the catalogue lacks the task, or the file its compute time."""
     by_name = {_name(step): step for step in steps if step.is_predictable}
     service = LatencyService(fabric, backend, lambda name: _scaled(by_name[name]))
 
-    def one(step: Step) -> float | None:
+    def one(step: MeasuredStep) -> float | None:
         if step.compute_s is None or not step.is_predictable:
             return None
         shape = parse_signature(step.placement, fabric.level_names, fabric.gpus_per_socket)
@@ -52,18 +54,18 @@ def predict(steps: Sequence[Step], fabric: Fabric, backend: LatencyBackend) -> l
 
 
 def errors_by_task(
-    steps: Sequence[Step], fabric: Fabric, backend: LatencyBackend
+    steps: Sequence[MeasuredStep], fabric: Fabric, backend: LatencyBackend
 ) -> dict[str, StepErrors]:
     """The errors of each task's steps on several GPUs, for tasks that can be predicted."""
     several = [step for step in steps if step.gpus > 1]
-    rows: dict[str, list[tuple[Step, float]]] = {}
+    rows: dict[str, list[tuple[MeasuredStep, float]]] = {}
     for step, predicted_s in zip(several, predict(several, fabric, backend), strict=True):
         if predicted_s is not None:
             rows.setdefault(step.task, []).append((step, predicted_s))
     return {task: StepErrors.of(*zip(*pairs, strict=True)) for task, pairs in rows.items()}
 
 
-def mean_log_error(steps: Sequence[Step], predicted_s: Sequence[float | None]) -> float:
+def mean_log_error(steps: Sequence[MeasuredStep], predicted_s: Sequence[float | None]) -> float:
     """Mean |log(predicted / measured)| of the rows that have a prediction."""
     errors = [
         abs(math.log(value / step.step_s))
@@ -73,12 +75,12 @@ def mean_log_error(steps: Sequence[Step], predicted_s: Sequence[float | None]) -
     return sum(errors) / len(errors)
 
 
-def _name(step: Step) -> str:
+def _name(step: MeasuredStep) -> str:
     return f"{step.model}:{step.compute_s!r}"
 
 
 @cache
-def _scaled(step: Step) -> Workload:
+def _scaled(step: MeasuredStep) -> Workload:
     """The model's iteration with the step's compute time on one GPU."""
     assert step.model is not None
     assert step.compute_s is not None

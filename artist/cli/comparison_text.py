@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from artist.results.statistics.compare_values import ComparedValues
 
 
+LEVEL = 0.95
+METHOD = "Student's t of paired log ratios (differences where a value is 0), Holm over the family"
+
+
 def print_comparison(comparison: Comparison, in_words: Sequence[str] = IN_WORDS) -> None:
     """Print the table, the best policies, sentences about the metrics `in_words`, the parts."""
     _print_table(comparison)
@@ -230,8 +234,19 @@ def _verdict(compared: ComparedValues, kind: str, equivalence: float) -> str:
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
     """The comparison as JSON can say it: numbers that are not finite are null."""
+    from artist.results.statistics.holm import adjusted_p_values
+
+    keys = [
+        (variant, metric) for variant in comparison.differences for metric in comparison.metrics
+    ]
+    every = [comparison.differences[variant][metric] for variant, metric in keys]
+    adjusted = dict(zip(keys, adjusted_p_values(every), strict=True))
     return {
         "setting": comparison.setting,
+        "method": METHOD,
+        "level": LEVEL,
+        "design": comparison.design,
+        "equivalence": comparison.equivalence,
         "variants": list(comparison.variants),
         "replicates": [{"seed": s, "permutation": p} for s, p in comparison.replicates],
         "until": comparison.until,
@@ -240,7 +255,12 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "judged_together": comparison.family,
         "values": {policy: dict(metrics) for policy, metrics in comparison.values.items()},
         "differences": {
-            policy: [{"metric": metric} | _finite(asdict(one)) for metric, one in metrics.items()]
+            policy: [
+                {"metric": metric}
+                | _finite(asdict(one))
+                | {"adjusted_p_value": adjusted[policy, metric]}
+                for metric, one in metrics.items()
+            ]
             for policy, metrics in comparison.differences.items()
         },
         "jct_mean_parts_s": {policy: dict(parts) for policy, parts in comparison.parts.items()},

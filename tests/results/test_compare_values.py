@@ -15,8 +15,13 @@ from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.report.verdict_sentences import what_would_decide
 from artist.results.statistics import students_t
-from artist.results.statistics.compare_values import ComparedValues, compare_values, mean_interval
-from artist.results.statistics.holm import holm
+from artist.results.statistics.compare_values import (
+    ComparedValues,
+    Verdict,
+    compare_values,
+    mean_interval,
+)
+from artist.results.statistics.holm import adjusted_p_values, holm
 from artist.results.statistics.students_t import t_probability, t_quantile
 from artist.results.terms.chief_metrics import COMPARED
 from artist.run import simulate
@@ -287,3 +292,26 @@ def test_sums_that_differ_by_rounding_are_identical() -> None:
     compared = compare_values(baseline, [0.3, 1.0, 2.0, 3.0, 4.0])
     assert compared.verdict == "identical"
     assert (compared.ratio, compared.difference, compared.low, compared.high) == (1, 0, 1, 1)
+
+
+def test_adjusted_p_values_are_holms() -> None:
+    """Three tests: .01 x 3, then .02 x 2, then .03, which may not fall below the one before."""
+    made = [
+        ComparedValues(1.1, 1.0, 1.0, 1.2, verdict, 5, p_value, None)
+        for verdict, p_value in (
+            (Verdict.MORE, 0.03),
+            (Verdict.IDENTICAL, 1.0),
+            (Verdict.LESS, 0.01),
+            (Verdict.MORE, 0.02),
+        )
+    ]
+    assert adjusted_p_values(made) == pytest.approx([0.04, 1.0, 0.03, 0.04])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_what_holm_lets_pass_has_an_adjusted_p_value_within_the_level(
+    p_values: list[float],
+) -> None:
+    made = [ComparedValues(2.0, 1.0, 1.5, 2.5, Verdict.MORE, 9, p, None) for p in p_values]
+    passing = [one.verdict == Verdict.MORE for one in holm(made)]
+    assert passing == [p <= 1 - 0.95 for p in adjusted_p_values(made)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from artist.calibrate.measured_steps import Step, read_steps
+from artist.calibrate.measured_steps import MeasuredStep, read_steps
 from artist.cluster.fabric import load_fabric
 from artist.errors import ArtistError
 from validation.measured.__main__ import TASKS, as_measured, main, predicted
@@ -24,8 +24,10 @@ def written(folder: Path, *rows: str) -> Path:
     return path
 
 
-def step(placement: str, step_s: float = 1.0, task: str = "resnet50", batch: int = 32) -> Step:
-    return Step(2, "t4", task, batch, placement, step_s)
+def step(
+    placement: str, step_s: float = 1.0, task: str = "resnet50", batch: int = 32
+) -> MeasuredStep:
+    return MeasuredStep(2, "t4", task, batch, placement, step_s)
 
 
 # -- the fabric and the measures of accuracy ------------------------------------------

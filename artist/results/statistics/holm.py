@@ -80,6 +80,20 @@ def holm(
     return corrected
 
 
+def adjusted_p_values(compared: Sequence[ComparedValues]) -> list[float]:
+    """Holm's adjusted p-values: `less` and `more` are those of at most 1 - level.
+
+    1 for comparisons that no test judges.
+    """
+    adjusted = [1.0] * len(compared)
+    judged = [index for index, one in enumerate(compared) if one.verdict not in UNTESTED]
+    largest = 0.0
+    for rank, index in enumerate(sorted(judged, key=lambda index: compared[index].p_value)):
+        largest = max(largest, min(1.0, (len(judged) - rank) * compared[index].p_value))
+        adjusted[index] = largest
+    return adjusted
+
+
 def undecided_together(compared: ComparedValues) -> bool:
     """Whether a comparison is undecided only since it is judged together with others.
 
