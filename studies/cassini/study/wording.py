@@ -1,12 +1,9 @@
-"""The page: tables and sentences from the rows, put into `page.md.j2`, which holds the other words.
-
-Every number of a run comes from the rows. The template asks for it by name.
-"""
+"""The values of the page, all from the rows. `page.md.j2` has the words and the tables."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from artist.policies.cassini.job_circle import Circle
@@ -78,13 +75,18 @@ def page_text(rows: Sequence[Row]) -> str:
     return rendered(
         HERE,
         runs=f"{len(rows):,}",
-        figures=lambda: figures(one),
-        cells=lambda: cells(one),
-        table_2=lambda: table_2(links),
-        hosts=lambda: hosts(one),
-        settings=lambda: settings(one),
-        jitter=lambda: jitter(links),
-        joint=lambda: joint(JOINT.read()),
+        table=table,
+        gains_of_figures=list(gains_of_figures(one)),
+        solved={"2": arithmetic.solved(arithmetic.FIG_2), "5": arithmetic.solved(arithmetic.FIG_5)},
+        agrees=agrees,
+        walks={"below": arithmetic.corrections(JITTER), "above": arithmetic.corrections(0.006)},
+        farthest_deg=arithmetic.farthest_angle_deg(),
+        cells=cells(one),
+        table_2=table_2(links),
+        hosts=hosts(one),
+        settings=settings(one),
+        jitter=jitter(links),
+        joint=joint(JOINT.read()),
         stretch=lambda arrivals, cluster, workload=MATCHED: (
             f"{one.mean((workload, arrivals, cluster), 'themis', HOST, 'stretch_mean'):.3f}"
         ),
@@ -106,7 +108,7 @@ def page_text(rows: Sequence[Row]) -> str:
         pairs={name: _pairs(circles) for name, circles in alone.items()},
         choices=lambda *cell: f"{one.mean(cell, 'themis', CASSINI, 'choices'):.1f}",
         seeds=lambda host: len(one.cell(HOSTS_CELL, host, CASSINI)),
-        corrections={number: f"{x:.1f}" for number, x in corrections().items()},
+        corrections=corrections(),
         host_slowed=lambda host: share(one.mean(HOSTS_CELL, host, HOST, "slowed_share")),
         said=lambda *cell: verdict(
             one.themis[(*cell, "stretch_mean")], GAINS["stretch_mean"]
@@ -118,54 +120,24 @@ def page_text(rows: Sequence[Row]) -> str:
     )
 
 
-def figures(one: Judged) -> str:
-    """The paper's figures: what it says, what we see, and the verdict."""
-    fig_2, fig_5 = arithmetic.solved(arithmetic.FIG_2), arithmetic.solved(arithmetic.FIG_5)
-    lines = [
-        [
-            "2",
-            "score 1, 120 ms",
-            _shift(fig_2),
-            _holds(fig_2.score, fig_2.shifts_s[1], 0.120, 0.05),
-        ],
-        ["5", "score 1, 10 ms", _shift(fig_5), _holds(fig_5.score, fig_5.shifts_s[1], 0.010, 0.01)],
-    ]
-    for figure, (workloads, arrivals, cluster, mean, p99) in FIGURES.items():
+def gains_of_figures(one: Judged) -> Iterator[list[str]]:
+    """The paper's gains of mean and P99 by figure, ours, and the verdict."""
+    for figure, (workloads, arrivals, cluster, *paper) in FIGURES.items():
         for workload in workloads:
             cell = (workload, arrivals, cluster)
             if cell not in THEMIS_CELLS:
                 continue
-            for metric, paper in (("mean_s", mean), ("p99_s", p99)):
+            for metric, name, theirs in zip(
+                ("mean_s", "p99_s"), ("mean", "P99"), paper, strict=True
+            ):
                 gain = one.themis[(*cell, metric)]
-                name = "mean" if metric == "mean_s" else "P99"
-                lines.append(
-                    [f"{figure}, {workload}", f"{name} {paper:.1f} x", f"{interval(gain)}",
-                     verdict(gain, GAINS[metric])]
-                )  # fmt: skip
+                said = verdict(gain, GAINS[metric])
+                yield [f"{figure}, {workload}", f"{name} {theirs:.1f} x", interval(gain), said]
         if figure == "11":
             near = one.ideal[CATALOGUE, arrivals, cluster]
             holds = near.high < 1 + NEAR_IDEAL
-            lines.append(["11", "CASSINI as Ideal", f"{interval(near)} x Ideal's mean",
-                          "holds" if holds else "noise"])  # fmt: skip
-    below = arithmetic.corrections(JITTER)
-    above = arithmetic.corrections(0.006)
-    far = arithmetic.farthest_angle_deg()
-    lines += [
-        ["13, 14, 19", "27 to 33 times fewer ECN marks",
-         "a run records neither marks nor excess bytes; see Table 2", "-"],
-        ["11 to 14", "Pollux", "not asked: artist has no Pollux yet", "-"],
-        ["15", "Table 2's snapshots on a link", "below", "below"],
-        ["17", "under 2 corrections a minute",
-         f"random walks: {_listed(below)} at .5 % jitter, {_listed(above)} at .6 %",
-         "holds" if max(below) < 2.1 < max(above) else "**opposite**"],
-        *(["17", f"snapshot {number}, under 2 a minute",
-           f"on a link at .5 %: {corrected:.1f} of each job",
-           "holds" if corrected < 2 else "**opposite**"]
-          for number, corrected in corrections().items()),
-        ["18", "5 degrees lose nothing", f"shifts within {far:.1f} degrees of those at 1",
-         "holds" if far <= 5 else "**opposite**"],
-    ]  # fmt: skip
-    return table(("figure", "the paper", "here", "verdict"), lines, left=3)
+            text = f"{interval(near)} x Ideal's mean"
+            yield ["11", "CASSINI as Ideal", text, "holds" if holds else "noise"]
 
 
 def corrections() -> dict[int, float]:
@@ -178,7 +150,7 @@ def corrections() -> dict[int, float]:
     }
 
 
-def cells(one: Judged) -> str:
+def cells(one: Judged) -> list[list[str]]:
     """Themis in every cell."""
     lines = []
     for cell in THEMIS_CELLS:
@@ -197,12 +169,10 @@ def cells(one: Judged) -> str:
                 verdict(gains[2], GAINS["stretch_mean"]),
             ]
         )
-    columns = ("jobs", "arrivals", "cluster", "slowed", "stretch", "with CASSINI", "corrections",
-               "gain, mean", "gain, P99", "gain, stretch", "verdict")  # fmt: skip
-    return table(columns, lines, left=3)
+    return lines
 
 
-def table_2(links: dict[tuple[int, str, float], ComparedValues]) -> str:
+def table_2(links: dict[tuple[int, str, float], ComparedValues]) -> list[list[str]]:
     """The snapshots of Table 2 on one link."""
     lines = []
     for number, (jobs, cassini_ms, themis_ms) in TABLE_2.items():
@@ -223,9 +193,7 @@ def table_2(links: dict[tuple[int, str, float], ComparedValues]) -> str:
                 _sign(paper, gain),
             ]
         )
-    columns = ("snapshot", "score", "ours best, at its shifts", "verdict", "at random", "excess",
-               "its gain", "ours, `first`", "ours, `centre`", "verdict")  # fmt: skip
-    return table(columns, lines)
+    return lines
 
 
 def _score_verdict(number: int, best: float) -> str:
@@ -249,7 +217,7 @@ def _sign(paper: float, gain: ComparedValues) -> str:
     return said
 
 
-def hosts(one: Judged) -> str:
+def hosts(one: Judged) -> list[list[str]]:
     """CASSINI around every host."""
     lines = []
     for host in ("themis", *HOSTS, RANDOM):
@@ -276,15 +244,12 @@ def hosts(one: Judged) -> str:
                 verdict(one.hosts[host, "stretch_mean"], GAINS["stretch_mean"]),
             ]
         )
-    columns = ("host", "seeds", "slowed", "stretch", "choices", "score", "other placement",
-               "full links", "loops", "corrections", "gain, stretch", "gain, P99", "gain, JCT",
-               "verdict")  # fmt: skip
-    return table(columns, lines)
+    return lines
 
 
-def settings(one: Judged) -> str:
+def settings(one: Judged) -> list[list[str]]:
     """Themis with CASSINI under other settings."""
-    lines = [
+    return [
         [
             setting or "default (jitter .5 %, first, snapped)",
             str(one.ended(setting)),
@@ -297,12 +262,9 @@ def settings(one: Judged) -> str:
         for setting in ("", *SETTINGS)
         if one.ended(setting)
     ]
-    columns = ("setting", "runs", "corrections", "gain, stretch", "gain, P99 of stretch",
-               "gain, mean")  # fmt: skip
-    return table(columns, lines)
 
 
-def jitter(links: dict[tuple[int, str, float], ComparedValues]) -> str:
+def jitter(links: dict[tuple[int, str, float], ComparedValues]) -> list[list[str]]:
     """Gains on one link over jitter, `first` and `centre`."""
     rows = LINKS.read()
     lines = []
@@ -319,12 +281,10 @@ def jitter(links: dict[tuple[int, str, float], ComparedValues]) -> str:
             f"{links[s, variant, x].ratio:.2f}" for s in (1, 2, 3, 4) for variant in (FIRST, CENTRE)
         ]
         lines.append([f"{100 * x:g} %", *gains, *(f"{n:.1f}" for n in corrected)])
-    columns = ("jitter", *(f"{s} {v}" for s in (1, 2, 3, 4) for v in (FIRST, CENTRE)),
-               "corrections/min, 1", "3")  # fmt: skip
-    return table(columns, lines)
+    return lines
 
 
-def joint(rows: Sequence[Row]) -> str:
+def joint(rows: Sequence[Row]) -> list[list[str]]:
     """The algorithms against the search, by the number of jobs and by loops."""
     groups = {
         "every score 1": [x for x in rows if float(x["score"]) > 1 - 1e-9],
@@ -344,9 +304,7 @@ def joint(rows: Sequence[Row]) -> str:
         lines.append(
             [name, str(len(some)), *(f"{x:.3f}" for x in means), share(max(lost)), str(worse)]
         )
-    columns = ("components", "cases", "random offsets", "Algorithms 1 and 2", "`centre`",
-               "`centre`, gain .03", "joint search", "most lost", "worse than random")  # fmt: skip
-    return table(columns, lines)
+    return lines
 
 
 def joint_means(rows: Sequence[Row]) -> dict[str, str]:
@@ -411,13 +369,6 @@ def share(value: float) -> str:
     return f"{100 * value:.0f} %" if value >= 0.0995 or value < 0.0005 else f"{100 * value:.1f} %"
 
 
-def _shift(solution: Solution) -> str:
-    return f"score {solution.score:.2f}, {1e3 * solution.shifts_s[1]:.1f} ms"
-
-
-def _holds(score: float, shift_s: float, paper_s: float, within: float) -> str:
-    return "holds" if score > 0.999 and abs(shift_s / paper_s - 1) < within else "**opposite**"
-
-
-def _listed(values: Iterable[float]) -> str:
-    return ", ".join(f"{x:.1f}" for x in values)
+def agrees(solution: Solution, paper_s: float, within: float) -> bool:
+    """Whether the score is 1, and the second job's time-shift about that of the paper."""
+    return solution.score > 0.999 and abs(solution.shifts_s[1] / paper_s - 1) < within
