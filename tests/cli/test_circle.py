@@ -77,13 +77,6 @@ def test_the_plot(artist, tmp_path: Path) -> None:
     assert drawn == (tmp_path / "two.svg").read_bytes()
 
 
-def test_explain(artist) -> None:
-    assert "perimeter" in artist("explain", "circle").stdout
-    assert "1 - mean over angles" in artist("explain", "compatibility", "score").stdout
-    assert "Theorem 1" in artist("explain", "affinity-graph").stdout
-    assert "delayed" in artist("explain", "time-shift").stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

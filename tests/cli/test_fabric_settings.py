@@ -18,6 +18,7 @@ from artist.report.grouping import group
 from artist.report.page import page
 from artist.report.reader import read_runs
 
+HGX_H100 = Path(library.__file__).parents[1] / "astra_configs" / "fabrics" / "hgx-h100.yaml"
 SLOW = "fabric.network.bandwidth=1Gbit/s"
 ARRIVAL = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
 JOB = ARRIVAL + "a,0,16,bert-large,100,0.1\n"  # on racks of 8 GPUs it must cross the network
@@ -286,17 +287,11 @@ def test_oversubscription_is_shown_wherever_fabrics_are(artist) -> None:
 def test_a_fabric_that_contradicts_itself_is_told_by_doctor(artist, tmp_path: Path) -> None:
     folder = tmp_path / "astra_configs" / "fabrics"
     folder.mkdir(parents=True)
-    shipped = Path(library.__file__).parents[1] / "astra_configs" / "fabrics" / "hgx-h100.yaml"
-    text = shipped.read_text().replace("rate_gib_per_s: 50", "rate_gib_per_s: 5", 1)
+    text = HGX_H100.read_text().replace("rate_gib_per_s: 50", "rate_gib_per_s: 5", 1)
     (folder / "mine.yaml").write_text(text)
     checks = {row["check"]: row for row in json.loads(artist("doctor", "--format", "json").stdout)}
     assert not checks["fabric mine"]["ok"]
     assert "carries 40 GiB/s, but level rack grants one flow 50" in checks["fabric mine"]["detail"]
-
-
-@pytest.mark.parametrize("word", ["oversubscription", "uplink"])
-def test_words_of_uplinks_are_explained(artist, word: str) -> None:
-    assert "uplink" in artist("explain", word).stdout
 
 
 SIZES = {"cassini-testbed": (6, 4, 1), "leaf-spine": (2, 8, 8)}
@@ -331,8 +326,7 @@ def test_an_outer_level_with_more_bandwidth_is_told_with_its_source(artist) -> N
 
 
 def test_a_shared_card_is_explained(artist, tmp_path: Path) -> None:
-    text = Path(library.__file__).parents[1] / "astra_configs" / "fabrics" / "hgx-h100.yaml"
-    shared = text.read_text().replace(
+    shared = HGX_H100.read_text().replace(
         "bandwidth_gib_per_s: 50", "bandwidth: 100Gbit/s\n    shared_by: machine", 1
     )
     (tmp_path / "mine.yaml").write_text(shared)

@@ -46,6 +46,13 @@ def test_h_is_help(path: tuple[str, ...]) -> None:
         (["undecided"], "no sign that two policies are equal"),
         (["exposed"], "while the GPUs of a job wait for it"),
         (["family"], "(Holm)"),
+        (["jct"], "finish_s - arrival_s"),
+        (["oversubscription"], "uplink"),
+        (["uplink"], "uplink"),
+        (["circle"], "perimeter"),
+        (["compatibility", "score"], "1 - mean over angles"),
+        (["affinity-graph"], "Theorem 1"),
+        (["time-shift"], "delayed"),
     ],
 )
 def test_topics_of_help(words: list[str], meant: str) -> None:

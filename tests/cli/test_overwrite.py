@@ -61,8 +61,8 @@ WRITES = {
 LONG = {"reproduce --out", "report --figures"}
 # These write nothing, or only what is nobody's: the cache.
 READERS = frozenset({"why", "list", "doctor", "explain", "schema", "astra", "cache"})
-# Tested below, or with what they need (tests/rl, test_place_data.py): two need torch, one a
-# warehouse, and one would replace somebody's own program.
+# Tested below, in test_policy.py, or with what they need (tests/rl, test_place_data.py): two need
+# torch, one a warehouse, and one would replace a program of the user.
 OTHERS = frozenset({"measure", "place-data", "policy", "train"})
 
 
@@ -113,14 +113,6 @@ def test_a_measurement_is_not_measured_over_another(artist, tmp_path: Path) -> N
     assert "m: holds layers.csv already" in done.stderr
     assert "--overwrite" in done.stderr
     assert (tmp_path / "m" / "layers.csv").read_text() == "mine"
-
-
-def test_a_program_of_the_user_is_never_replaced(artist, tmp_path: Path) -> None:
-    assert artist("policy", "new", "mine").returncode == 0
-    (tmp_path / "mine.py").write_text("# hours of work\n")
-    done = artist("policy", "new", "mine")
-    assert done.returncode == 2
-    assert (tmp_path / "mine.py").read_text() == "# hours of work\n"
 
 
 def test_every_command_that_can_write_has_the_option() -> None:

@@ -15,9 +15,12 @@ from artist.report.comparison_table import Cell
 from artist.results.statistics.compare_values import ComparedValues
 
 
-def test_square_brackets_are_text_and_no_markup(capsys) -> None:
-    print_table("runs[1]", ("loss[bold]",), [("las[2].csv",), ("[red]fifo",)])
+@pytest.mark.parametrize("terminal", [False, True])
+def test_square_brackets_are_text_and_no_markup(terminal: bool, capsys, monkeypatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+    print_table("runs[1]", ("loss[bold]", "policy"), [("las[2].csv", "[red]fifo")])
     shown = capsys.readouterr().out
+    assert ("─" in shown, "\t" in shown) == (terminal, not terminal)
     for text in ("runs[1]", "loss[bold]", "las[2].csv", "[red]fifo"):
         assert text in shown
 
@@ -31,16 +34,6 @@ def test_a_redirected_table_is_not_padded(capsys) -> None:
         "# two  runs\nname\tlong heading\na\t1,234\nb c d\t2\n"
         "# one\nkey\tvalue\nlonger key\tx, 0.500\n"
     )
-
-
-def test_a_terminal_gets_a_drawn_table(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    print_table("runs[1]", ("loss[bold]", "policy"), [("las[2].csv", "[red]fifo")])
-    shown = capsys.readouterr().out
-    assert "─" in shown
-    assert "\t" not in shown
-    for text in ("runs[1]", "loss[bold]", "las[2].csv", "[red]fifo"):
-        assert text in shown
 
 
 @pytest.mark.parametrize(

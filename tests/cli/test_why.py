@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,12 +49,11 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def damaged(tmp_path: Path) -> Callable[..., Path]:
+def damaged(tiny: Path, tmp_path: Path) -> Callable[..., Path]:
     """A copy of a run, one table of which is written anew."""
 
     def damage(name: str, change: Callable[[pd.DataFrame], object]) -> Path:
-        folder = tmp_path / "damaged"
-        library.simulate(library.Scenario(**TINY), cache=False).save(folder)  # type: ignore[arg-type]
+        folder = shutil.copytree(tiny, tmp_path / "damaged")
         frame = pd.read_parquet(folder / f"{name}.parquet")
         pq.write_table(
             pa.Table.from_pandas(change(frame), preserve_index=False), folder / f"{name}.parquet"
@@ -159,11 +159,7 @@ def test_an_unknown_job_is_told_its_nearest_name(artist, tiny: Path) -> None:
 
 
 def test_a_run_of_an_earlier_version_says_what_to_do(artist, tiny: Path, tmp_path: Path) -> None:
-    old = tmp_path / "old"
-    old.mkdir()
-    for path in tiny.iterdir():
-        if path.name != "waits.parquet":
-            (old / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(tiny, tmp_path / "old", ignore=shutil.ignore_patterns("waits.parquet"))
     for arguments in (("why", "old"), ("why", "old", "18")):
         ran = artist(*arguments)
         assert ran.returncode == 3

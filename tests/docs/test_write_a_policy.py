@@ -24,14 +24,17 @@ def test_the_commands_of_the_how_to_work_and_write_what_it_shows(tmp_path: Path)
     commands = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)[0].splitlines()
     assert [command.split()[1] for command in commands] == ["policy", "policy", "sim", "compare"]
     for command in [*(line.split() for line in commands), ["pytest", "-q", "test_patience.py"]]:
-        ran = subprocess.run(
-            [sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+        run_module(command, tmp_path)
     for name, code in python_files():
         if name != "shortest.py":
             assert (tmp_path / name).read_text() == code
+
+
+def run_module(command: list[str], folder: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", *command], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def python_files() -> list[tuple[str, str]]:
@@ -46,11 +49,7 @@ def test_the_second_example_works_as_typed_and_is_sjf(tmp_path: Path, monkeypatc
     commands = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)[1].splitlines()
     assert [command.split()[1] for command in commands] == ["policy", "sim"]
     for command in commands:
-        ran = subprocess.run(
-            [sys.executable, "-m", *command.split()], cwd=tmp_path, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+        run_module(command.split(), tmp_path)
     monkeypatch.chdir(tmp_path)
     ours, theirs = (
         artist.simulate(
