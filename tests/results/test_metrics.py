@@ -15,24 +15,34 @@ from artist.network.rates.isolated import AloneRates
 from artist.policies.classic import Classic, ClassicOptions
 from artist.results.isolated_run_time import isolated_seconds
 from artist.results.metrics import job_table, summarise, timeline_table, weighted_percentile
+from artist.results.terms.chief_metrics import PARTS
 from artist.workload.job import Job
 
 TREE = nested(("machine", "rack", "network"), [[2, 2]])
+RATES = AloneRates(TREE, lambda _, shape: Estimate(200 if depth(shape) else 100, 100, "hand"))
+"""Across machines communication doubles an iteration."""
+
+WIDE_AND_THIN = (Job("wide", 0, 4, "m", 5, 1.0), Job("thin", 1, 1, "m", 4, 1.0))
+"""wide: 4 GPUs across machines, 5 iterations of 1 s doubled: 0-10. thin: 1 GPU, waits 1-10, 4
+iterations of 1 s: 10-14."""
 
 
 def run(*jobs: Job, **options: object):
     policy = Classic(ClassicOptions(**options))
-    # Across machines communication doubles an iteration.
-    rates = AloneRates(TREE, lambda _, shape: Estimate(200 if depth(shape) else 100, 100, "hand"))
-    rows = Simulator(TREE, jobs, rates, lease=policy.lease, check=True).run(policy)
+    rows = Simulator(TREE, jobs, RATES, lease=policy.lease, check=True).run(policy)
     table = job_table(rows)
     return rows, table, summarise(rows, TREE, table, timeline_table(rows, TREE), len(jobs))
 
 
+def preempted() -> dict[str, object]:
+    """The summary of a run in which a short job preempts a long one."""
+    long = Job("long", 0, 4, "m", 10, 0.5, restart_s=3.0)
+    short = Job("short", 2.5, 4, "m", 1, 0.5)
+    return run(long, short, order="remaining", preemption="at-once")[2]
+
+
 def test_two_jobs_by_hand() -> None:
-    # wide: 4 GPUs across machines, 5 iterations of 1 s doubled: 0-10. thin: 1 GPU, waits 1-10,
-    # 4 iterations of 1 s: 10-14.
-    rows, table, summary = run(Job("wide", 0, 4, "m", 5, 1.0), Job("thin", 1, 1, "m", 4, 1.0))
+    rows, table, summary = run(*WIDE_AND_THIN)
     assert summary["makespan_s"] == 14
     assert summary["jct_mean_s"] == (10 + 13) / 2
     assert summary["queue_delay_mean_s"] == 9 / 2
@@ -59,12 +69,7 @@ def test_two_jobs_by_hand() -> None:
 def test_a_preemption_costs_what_it_loses_and_waits() -> None:
     # long is preempted at 2.5: half an iteration lost on 4 GPUs; it restarts at 3.5 and stands
     # still for 3 s on them.
-    summary = run(
-        Job("long", 0, 4, "m", 10, 0.5, restart_s=3.0),
-        Job("short", 2.5, 4, "m", 1, 0.5),
-        order="remaining",
-        preemption="at-once",
-    )[2]
+    summary = preempted()
     assert summary["preemptions"] == 1
     assert summary["preemption_cost_gpu_s"] == 4 * (0.5 + 3)
     # An iteration takes 1 s, half of it computing. long: 0-2.5, half an iteration lost; short:
@@ -92,13 +97,11 @@ def test_weighted_percentile_counts_weights() -> None:
 
 def test_fairness_against_a_run_alone_has_communication() -> None:
     # wide alone: 5 iterations of 2 s across machines; thin alone: 4 of 1 s. They took 10 and 13 s.
-    jobs = [Job("wide", 0, 4, "m", 5, 1.0), Job("thin", 1, 1, "m", 4, 1.0)]
-    rates = AloneRates(TREE, lambda _, shape: Estimate(200 if depth(shape) else 100, 100, "hand"))
-    rows = run(*jobs)[0]
-    table = job_table(rows, isolated_seconds(jobs, TREE, rates.alone))
+    rows = run(*WIDE_AND_THIN)[0]
+    table = job_table(rows, isolated_seconds(WIDE_AND_THIN, TREE, RATES.alone))
     assert table["alone_s"].tolist() == [10, 4]
     assert table["finish_time_fairness_alone"].tolist() == [1, 13 / 4]
-    summary = summarise(rows, TREE, table, timeline_table(rows, TREE), len(jobs))
+    summary = summarise(rows, TREE, table, timeline_table(rows, TREE), 2)
     assert summary["finish_time_fairness_alone_mean"] == (1 + 13 / 4) / 2
     assert summary["finish_time_fairness_alone_max"] == 13 / 4
 
@@ -107,9 +110,8 @@ def test_a_backend_that_lacks_a_placement_leaves_the_column_out() -> None:
     def lacks(*_: object) -> Rate:
         raise BackendError("not recorded")
 
-    jobs = [Job("wide", 0, 4, "m", 5, 1.0)]
-    assert isolated_seconds(jobs, TREE, lacks) is None
-    _, table, summary = run(*jobs)
+    assert isolated_seconds(WIDE_AND_THIN, TREE, lacks) is None
+    _, table, summary = run(*WIDE_AND_THIN)
     assert "alone_s" not in table
     assert "finish_time_fairness_alone_mean" not in summary
 
@@ -117,29 +119,18 @@ def test_a_backend_that_lacks_a_placement_leaves_the_column_out() -> None:
 def test_the_parts_of_a_mean_jct_add_up() -> None:
     # long: 2.5 s of progress of which half an iteration, 0.5 s, is lost; 1 s waiting; 3 s stalled;
     # 8 s: kept 10 s, half of it computing. short: 1 s of progress.
-    summary = run(
-        Job("long", 0, 4, "m", 10, 0.5, restart_s=3.0),
-        Job("short", 2.5, 4, "m", 1, 0.5),
-        order="remaining",
-        preemption="at-once",
-    )[2]
+    summary = preempted()
     assert summary["queue_delay_mean_s"] == 1 / 2
     assert summary["comm_kept_mean_s"] == pytest.approx((5 + 0.5) / 2)
     assert summary["compute_kept_mean_s"] == pytest.approx((5 + 0.5) / 2)
     assert summary["preemption_time_mean_s"] == (3 + 0.5) / 2
-    parts = (
-        "queue_delay_mean_s",
-        "comm_kept_mean_s",
-        "compute_kept_mean_s",
-        "preemption_time_mean_s",
-    )
-    assert sum(summary[part] for part in parts) == pytest.approx(summary["jct_mean_s"])
+    assert sum(summary[part] for part in PARTS.values()) == pytest.approx(summary["jct_mean_s"])
     # Where lost work is not told apart, it counts as computing and communication.
     assert summary["comm_time_mean_s"] > summary["comm_kept_mean_s"]
 
 
 def test_the_bound_stands_beside_the_makespan() -> None:
-    summary = run(Job("wide", 0, 4, "m", 5, 1.0), Job("thin", 1, 1, "m", 4, 1.0))[2]
+    summary = run(*WIDE_AND_THIN)[2]
     # 24 GPU-seconds on 4 GPUs; thin could end at 5.
     assert summary["makespan_bound_s"] == 6
     assert list(summary).index("makespan_bound_s") == list(summary).index("makespan_s") + 1

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from study_scripts import import_study, run_study
 
 from artist.results.statistics.compare_values import compare_values
 
@@ -20,15 +22,22 @@ TABLES = STUDY / "tables.md"
 
 
 def reproduction(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_study(SCRIPT, *arguments)
+    """What `python studies/dally-paper/reproduction ARGUMENTS...` prints."""
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), *arguments], cwd=ROOT, capture_output=True, text=True
+    )
 
 
 @pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
-    """The scripts by name."""
-    return import_study(
-        SCRIPT, ("records", "evidence", "formatting", "claims", "sources", "verdicts"), monkeypatch
-    )
+def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
+    """The scripts by name. They are no package, so they are forgotten after the test."""
+    monkeypatch.syspath_prepend(str(SCRIPT))
+    before = set(sys.modules)
+    names = ("records", "evidence", "formatting", "claims", "sources", "verdicts")
+    yield {name: importlib.import_module(name) for name in names}
+    for path in SCRIPT.glob("*.py"):
+        if path.stem not in before:
+            sys.modules.pop(path.stem, None)
 
 
 def test_the_pages_say_what_the_runs_say() -> None:

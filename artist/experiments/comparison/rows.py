@@ -26,9 +26,9 @@ def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
     rows = []
     for metric in comparison.values[baseline]:
         for variant in comparison.variants:
-            row = _row(
-                comparison, variant, metric, _unit(metric), comparison.values[variant][metric]
-            )
+            term = glossary.find(metric)
+            values = comparison.values[variant][metric]
+            row = _row(comparison, variant, metric, term.unit if term else "", values)
             rows.append({**row, **_against(comparison, variant, metric)})
     for variant in comparison.variants:
         differences = comparison.differences_of_parts(variant)
@@ -41,21 +41,17 @@ def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
     return rows
 
 
-def _unit(metric: str) -> str:
-    term = glossary.find(metric)
-    return term.unit if term else ""
-
-
 def _row(
     comparison: Comparison, variant: str, metric: str, unit: str, values: tuple[float, ...]
 ) -> dict[str, Any]:
-    spread = {"median": median(values), "min": min(values), "max": max(values)}
     return {
         "metric": metric,
         "unit": unit,
         comparison.setting: variant,
         "mean": fmean(values),
-        **{name: float(value) for name, value in spread.items()},
+        "median": float(median(values)),
+        "min": float(min(values)),
+        "max": float(max(values)),
     }
 
 
