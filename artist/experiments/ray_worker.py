@@ -158,7 +158,7 @@ class InputFiles:
         return f"{kind}{colon}{self._file(argument)}" if kind == "table" else name
 
     def _trace(self, scenario: Scenario) -> str:
-        """Copy a trace and, into the same folder, the mapping file that stands beside it."""
+        """Copy a trace and, into the same folder, the mapping file that lies next to it."""
         copy: str = self._file(scenario.trace)
         mapping = mapping_path(scenario.trace)
         if copy != scenario.trace and is_file(mapping):

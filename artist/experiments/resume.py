@@ -65,7 +65,7 @@ def _of_same_scenario(candidates: Sequence[Run], folder: Path) -> Run | None:
 
 
 def _scenario(manifest: Path) -> Mapping[str, Any] | None:
-    """The scenario that a run's manifest names; None if it is damaged: then it is nobody's."""
+    """The scenario that a run's manifest names; None if the manifest is damaged."""
     try:
         scenario = json.loads(read_text(manifest))["scenario"]
     except (ConfigError, KeyError, TypeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What the GPUs that jobs hold do: compute, communicate, stand still, or work in vain.
+"""What the GPUs that jobs hold do: compute, communicate, stand still, or do work that is lost.
 
     held = computing + communicating + stalled + lost
 
@@ -131,7 +131,7 @@ def _steps(ticks: Ticks, begin: Ticks, end: Ticks, units: Ticks) -> npt.NDArray[
 
 
 def lost_ticks(rows: Rows) -> list[Tick]:
-    """The ticks at the end of each interval in which the job worked in vain.
+    """The ticks at the end of each interval whose work was lost.
 
     Lost work may have begun before the job was held or got another rate, in an earlier interval of
     the same stay: an iteration, or all since the last checkpoint before a failure.

@@ -36,7 +36,7 @@ class _Speed(NamedTuple):
     mean: float
     """Over its iterations."""
     alone: float
-    """While it communicates and nobody else does."""
+    """While it communicates and no other job does."""
 
 
 class _Interval:

@@ -229,7 +229,7 @@ def _bound_s(rows: Rows, tree: ClusterTree, constant_share: Callable[[str], floa
 
 
 def _kept(rows: Rows) -> Mapping[str, float]:
-    """What a mean JCT consists of beside waiting: kept communication and computing, and the rest.
+    """What a mean JCT consists of besides waiting: kept communication and computing, and the rest.
 
     Lost work is a cost of preemptions, whatever the GPUs did in it.
     """

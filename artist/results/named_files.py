@@ -1,4 +1,4 @@
-"""The files that a scenario names beside trace, fabric and calibration, and their digests.
+"""The files that a scenario names besides trace, fabric and calibration, and their digests.
 
 These are the mapping of a trace's columns, the recorded tables of backends, tables of slowdowns
 (`--contention table:FILE`), cluster and data files, models of failures, policies in files
@@ -32,7 +32,7 @@ _RECORDED = "recorded:"
 def file_digests(scenario: Scenario) -> Mapping[str, str]:
     """SHA-256 of each file, by the setting that names it.
 
-    A name without a file has no digest: whoever needs the file says that it is missing.
+    A name without a file has no digest. The code that opens the file reports that it is missing.
 
     Raises:
         TraceError: a file cannot be read.
@@ -83,7 +83,7 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _failure_file(name: str) -> str:
-    """The file of a failure model; its name if there is none, which whoever needs it will say."""
+    """The file of a failure model; its name if no file is found."""
     return str(document_path("failures", name) or name)
 
 

@@ -33,7 +33,7 @@ MANIFEST = "manifest.json"
 def check_target(out: Path, *, overwrite: bool = False) -> None:
     """Refuse a target that may not or cannot be written, before the simulation begins.
 
-    What a killed process left half-written beside it is removed first.
+    What a killed process left half-written next to it is removed first.
 
     Raises:
         ConfigError: the path holds something else, or a run that is not to be overwritten, or its

@@ -243,7 +243,7 @@ class Runs:
         }
 
     def with_parts(self, comparison: Comparison) -> Comparison:
-        """The comparison with what its runs tell beside the metrics."""
+        """The comparison with what its runs report besides the metrics."""
         replicates = comparison.replicates
         parts = {
             label: {part: self._column(label, name, replicates) for part, name in PARTS.items()}

@@ -5,10 +5,10 @@ The **half-width** of an interval says how far its ends are from its middle:
     of a ratio       sqrt(high / low) - 1: 0.02 if the ends are the middle x 1.02 and / 1.02
     of a difference  (high - low) / 2 / the larger of the two policies' means
 
-`next_count` looks at half-widths and at nothing else. That matters. Whoever adds replicates until a
-difference shows up finds one in the end, also where there is none. For normal values the mean and
-the standard deviation of a sample are independent (Geary, JRSS Supplement, 1936). So a rule that
-sees the deviation alone moves no mean: ratios stay without bias.
+`next_count` looks at half-widths and at nothing else. That matters. If one adds replicates until a
+difference shows up, one is found in the end, even where there is none. For normal values the mean
+and the standard deviation of a sample are independent (Geary, JRSS Supplement, 1936). So a rule
+that sees the deviation alone moves no mean: ratios stay without bias.
 
 The level is moved a little. The rule stops rather where the deviation is too small by chance, and
 then the interval is too short (Starr, Annals of Mathematical Statistics, 1966). Three things keep

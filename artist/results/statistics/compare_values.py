@@ -56,7 +56,7 @@ LEAST_REPLICATES = 5
 """With fewer, Student's interval is so wide and so dependent on normality that it says nothing."""
 
 MOST_REPLICATES = 10_000
-"""No number beyond it is named: nobody would run so many."""
+"""A larger number is never given: it would be too many runs."""
 
 EQUIVALENCE = 0.02
 """Policies that differ by less than this share are called equal: an operator would not notice."""

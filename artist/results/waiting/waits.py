@@ -12,9 +12,9 @@ could have given them to the job that waits. GPUs out of service are never free.
 | cause | holds if |
 | --- | --- |
 | `policy` | the policy told a reason (`artist.contract.Wait`) |
-| `left-free` | for some time as many GPUs stayed free as the job can run on: the policy left them |
-| `order` | so many were free at some instant only, and other jobs got them |
-| `gpus` | never were so many free |
+| `left-free` | for some time enough GPUs stayed free for the job to run: the policy left them |
+| `order` | enough GPUs were free, but only for an instant, and other jobs got them |
+| `gpus` | that many GPUs were never free at once |
 
 A job that loses its GPUs to others waits because of the `order`, since its own GPUs are free at
 that instant.
@@ -49,7 +49,7 @@ class _Free(NamedTuple):
     most: Whole
     """Most at any instant, counting GPUs that change hands."""
     left_for: Whole
-    """For how many ticks as many stayed free as the job can run on."""
+    """For how many ticks at least as many stayed free as the job needs to run."""
 
 
 def wait_table(inputs: WaitInputs) -> Table:
