@@ -1,4 +1,4 @@
-"""`artist latency --beside`: what does this job lose beside those?"""
+"""`artist latency --beside`: what a job loses to co-located jobs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ContentionModel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CoLocatedJobs:
-    """The options of `--beside`: who, how shares are computed, on which cluster, how far apart."""
+    """The options of `--beside`: the other jobs, the contention, the cluster, the offset."""
 
     texts: Sequence[str]
     contention: ContentionModel
@@ -209,12 +209,13 @@ def _print(facts: Mapping[str, Any]) -> None:
     print_table(title, list(rows[0]), [list(row.values()) for row in rows])
     if own_share < 1:
         print_text(
-            f"Alone, too, its own uplinks carry only {own_share:.1%} of the bandwidth that its "
-            "levels grant it."
+            f"In isolation, too, its own uplinks carry only {own_share:.1%} of the bandwidth "
+            "that its levels grant it."
         )
     if not facts["links"]:
         print_text(
-            "It shares no link with them, so it loses nothing. Its iteration is the one alone."
+            "It shares no link with them, so it loses nothing. Its iteration takes as long as "
+            "in isolation."
         )
         return
     links = [dict(link) for link in facts["links"]]

@@ -66,7 +66,7 @@ def _print_table(comparison: Comparison) -> None:
 
 
 def _print_family(comparison: Comparison) -> None:
-    """Say which comparisons of the table are judged together, and if it matters."""
+    """Print which comparisons of the table are judged together, and whether that matters."""
     from artist.report.verdict_sentences import family_words
     from artist.results.statistics.holm import undecided_together
 
@@ -233,7 +233,7 @@ def _verdict(compared: ComparedValues, kind: str, equivalence: float) -> str:
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as JSON can say it: numbers that are not finite are null."""
+    """The comparison for JSON: numbers that are not finite are null."""
     from artist.results.statistics.holm import adjusted_p_values
 
     keys = [
@@ -269,7 +269,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def _finite(record: dict[str, Any]) -> dict[str, Any]:
-    """The record without what JSON cannot say: NaN and infinity become null."""
+    """The record for JSON, which has no NaN and no infinity: both become null."""
     return {
         key: None if isinstance(value, float) and not isfinite(value) else value
         for key, value in record.items()
@@ -285,13 +285,13 @@ def notes_on_the_best(comparison: Comparison, best_variants: Sequence[Best]) -> 
 
 
 _MOST_PROPOSED = 1000
-"""Replicates that nobody is sent to run."""
+"""A suggestion never asks for more replicates than this."""
 
 
 def _what_would_decide(comparison: Comparison, best_variants: Sequence[Best]) -> str:
-    """What to add to the command to ask again among the best and what they are undecided against.
+    """The options that would decide between the best variants and their open competitors.
 
-    The number is that of the pair that needs most, so it is more than most pairs need.
+    The number of replicates is that of the pair that needs most.
     """
     from artist.results.statistics.compare_values import LESS, UNDECIDED
 
@@ -311,7 +311,7 @@ def _what_would_decide(comparison: Comparison, best_variants: Sequence[Best]) ->
 
 
 def _oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
-    """Say which of the best policies know what no scheduler knows, and which is best without it."""
+    """Name the best policies that know run times, and the best policy that does not."""
     if comparison.setting != "policy":
         return ""
     from artist.policies.run_times import KNOWS, knows_run_times
@@ -331,7 +331,7 @@ def _oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
 
 
 def _of_which_traces(comparison: Comparison) -> Iterator[str]:
-    """For which traces the verdicts hold, where it is one trace and a way out is known."""
+    """Sentences on whether the verdicts hold for this trace only, and how to ask about others."""
     if any(map(comparison.exact, comparison.metrics)):
         yield (
             "Exact: the same under all permutations, so it is no effect of the order. It holds for "

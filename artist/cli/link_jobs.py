@@ -1,4 +1,4 @@
-"""The jobs and the link of `artist circle`, and what is said of them."""
+"""The jobs and the link of `artist circle`, and the facts that the command prints."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def link_of(text: str) -> float:
     """The capacity of a link in Gbit/s, from a number with a unit.
 
     Raises:
-        ConfigError: no bandwidth above 0.
+        ConfigError: not a bandwidth above 0.
     """
     number = quantity(text, BANDWIDTH_UNITS)
     if number is None or not number[1] or number[0] <= 0:
@@ -160,9 +160,9 @@ def _of_models(
     opened = open_backend(backend)
     jobs = []
     for model, workers in models:
-        alone = down_and_up(workload(model), workers, capacity_gbps * _GBIT, opened)
-        gbps = alone.bytes_per_s * 8 / 1e9
-        circle = Circle.down_then_up(alone.iteration_s, alone.up_s, gbps)
+        isolated = down_and_up(workload(model), workers, capacity_gbps * _GBIT, opened)
+        gbps = isolated.bytes_per_s * 8 / 1e9
+        circle = Circle.down_then_up(isolated.iteration_s, isolated.up_s, gbps)
         jobs.append(LinkJob(f"{canonical(model)}:{workers}", circle))
     return jobs
 

@@ -126,7 +126,7 @@ def given_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a scenario that these options of a command give.
 
     Raises:
-        ConfigError: no pairs.
+        ConfigError: a value is not a list of pairs.
     """
     given: dict[str, Any] = {}
     for name in ("columns", "units", "models"):
@@ -145,7 +145,7 @@ def pairs_of(name: str, texts: Sequence[str]) -> dict[str, str]:
     the settings of a model, as in `VGG=vgg11@gpu=A100,batch=64`.
 
     Raises:
-        ConfigError: no pairs, or a name given twice.
+        ConfigError: not a list of pairs, or a name is given twice.
     """
     from artist.errors import ConfigError, shortened
 
@@ -161,9 +161,9 @@ def pairs_of(name: str, texts: Sequence[str]) -> dict[str, str]:
 
 
 def say_what_was_read(trace: Trace, *, quiet: bool = False) -> None:
-    """Say how the reader changed a trace, on stderr and before anything is simulated.
+    """Report how the reader changed a trace, on stderr and before anything is simulated.
 
-    Models that were drawn at random are told with `quiet` too: they are data, and nobody gave them.
+    Models drawn at random are reported with `quiet` too: they are data that the user did not give.
     """
     if trace.mapped and not quiet:
         note(f"trace {trace.name}: {'; '.join(trace.mapped)}")

@@ -120,9 +120,9 @@ def bar_of_runs(*, quiet: bool, what: str = "runs") -> Iterator[Callable[[int, i
 
 @contextmanager
 def counting(show: Callable[[int, int], None]) -> Iterator[Callable[[int, int], None]]:
-    """A function `show(done, total)` that counts too, so that an interruption says how far it is.
+    """A function `show(done, total)` that also counts, for the message of an interruption.
 
-    For commands that keep nothing of runs that are done.
+    For commands that keep nothing of finished runs.
     """
     latest = (0, 0)
 
@@ -144,8 +144,8 @@ def counting(show: Callable[[int, int], None]) -> Iterator[Callable[[int, int], 
 def forecast(show: Callable[[int, int], None], workers: int) -> Callable[[int, int], None]:
     """A function `show(done, total)` that also says, once, how long all runs will take.
 
-    It is judged by the first runs, two of each worker, so it is rough where later runs are of
-    another kind.
+    The estimate extrapolates the first runs, two of each worker. It is rough where later runs are
+    of another kind.
     """
     begun = time.monotonic()
     told = False

@@ -86,7 +86,7 @@ def fabric_of(name: str, sets: Sequence[str] | None, *, placed: bool) -> tuple[F
 
 
 def fitted_before(calibration: Calibration | None, fabric: Fabric | None, changes: str) -> str:
-    """A sentence that a calibration was fitted to other links; empty where it need not be said.
+    """A sentence that a calibration was fitted to other links; empty if it was not.
 
     `fabric` is the one that is used, None for bare dimensions; `changes` are its changes in words.
     A calibration that does not name its fabric says nothing about it.
@@ -107,7 +107,7 @@ def fitted_before(calibration: Calibration | None, fabric: Fabric | None, change
 
 
 def uncalibrated(model: str | None, calibration: str, fabric: Fabric | None) -> str:
-    """A sentence that runs are calibrated here and this answer is not; empty if that is not so."""
+    """A sentence that runs on the fabric are calibrated and this answer is not; else empty."""
     if model is None or calibration != "none" or fabric is None or fabric.calibration is None:
         return ""
     return (
@@ -117,7 +117,7 @@ def uncalibrated(model: str | None, calibration: str, fabric: Fabric | None) -> 
 
 
 def models_of(workload: Path | None, fabric: Fabric | None, calibration: str) -> CalibratedModels:
-    """The models as `--calibration` has them; `auto` is the calibration of a placement's fabric.
+    """The models with the calibration of `--calibration`; `auto` takes that of the fabric.
 
     `fabric` is None if there is no placement.
 

@@ -1,7 +1,7 @@
-"""stdout and stderr that fail in order: when nobody reads them, and when they cannot show a text.
+"""Make stdout and stderr fail cleanly: without a reader, or without a way to show a character.
 
-The reader of stdout may end before we do (`artist sim | head -1`). That is no error, and the
-command ends at once. rich and Typer would each make an exit code of their own of it.
+The reader of stdout may end before we do (`artist sim | head -1`). That is not an error,
+so the command ends at once with exit code 0. rich and Typer would each choose another exit code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 
 class ReaderGone(BaseException):
-    """Nobody reads stdout any more.
+    """The reader of stdout has ended.
 
     It is not an `Exception`, so no handler of errors in a library catches it.
     """
@@ -46,7 +46,7 @@ class _Results(_Stream):
 
 
 class _Notes(_Stream):
-    """stderr. What nobody reads is dropped, and the command goes on."""
+    """stderr. Without a reader, its text is dropped and the command goes on."""
 
     def write(self, text: str) -> int:
         with contextlib.suppress(BrokenPipeError):
@@ -68,7 +68,7 @@ def make_streams_safe() -> None:
 
 
 def forget_stdout() -> None:
-    """Send what is still unwritten nowhere, so that the flush at exit does not fail again."""
+    """Discard unwritten output, so that the flush at exit does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -33,9 +33,9 @@ from s to s took s what why, where
 many stayed free, but the policy's order or rule of placement left them unused; \
 18 other jobs got GPUs meanwhile, none from further back in the trace; most GPU time was held by \
 jobs 4, 10, 12, 13, 15
-4,579 50,097 45,518 runs on 4 4, tier machine, 1.000 x its time alone; it finished
-It finished at 50,097.347 s, 50,097.347 s after its arrival, 1.101 x the 45,518.421 s that it \
-would take alone.
+4,579 50,097 45,518 runs on 4 4, tier machine, 1.000 x its isolated time; it finished
+It finished at 50,097.347 s, 50,097.347 s after its arrival, 1.101 x the 45,518.421 s of its \
+isolated run.
 It waited 4,578.925 s (9.1 %) and ran 45,518.421 s (90.9 %); of this run time 0.000 s was exposed \
 communication and 0.000 s stood still; 0.000 s of work was lost.
 """

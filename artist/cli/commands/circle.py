@@ -61,8 +61,8 @@ def circle(
     print_table(
         "jobs on the link", tuple(rows[0]), [[_cell(x) for x in row.values()] for row in rows]
     )
-    told = ("link_gbps", "period_ms", "score", "score_at_random")
-    print_facts("their circle", {key: facts[key] for key in told})
+    chief = ("link_gbps", "period_ms", "score", "score_at_random")
+    print_facts("their circle", {key: facts[key] for key in chief})
 
 
 def _cell(value: Any) -> Any:

@@ -69,7 +69,7 @@ def _read(warehouse: Path, run: Path | None, keep: Path | None, *, overwrite: bo
     """The warehouse, with the demand of a run if there is one.
 
     Raises:
-        ConfigError: two runs, or nothing was measured that could be kept.
+        ConfigError: two runs are given, or nothing was measured that could be kept.
     """
     from artist.errors import ConfigError
     from artist.io.writing import check_folder
@@ -97,7 +97,7 @@ def _options(sets: list[str]) -> Any:
     """The options that `--set` gives.
 
     Raises:
-        ConfigError: no pair, an unknown name or a value out of range.
+        ConfigError: not KEY=VALUE, an unknown name or a value out of range.
     """
     from artist.errors import ConfigError, shortened
     from artist.io.documents import validate

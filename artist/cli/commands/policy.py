@@ -1,4 +1,4 @@
-"""`artist policy`: begins a policy of one's own, and checks it against the contract."""
+"""`artist policy`: writes a first policy of the user, and checks policies against the contract."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ app = typer.Typer(name="policy", help="Write and check a policy of your own.", n
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _PACKAGES = frozenset({"artist", "numpy", "pydantic", "pytest"})
-"""What a policy and its test import; a file of such a name would hide it."""
+"""Packages that a policy and its test import; a file of the same name would hide them."""
 
 
 @app.command()
@@ -73,7 +73,7 @@ def _class_name(name: str) -> str:
     """`my_policy` gives `MyPolicy`.
 
     Raises:
-        ConfigError: no name for a file of Python, or one that would hide a module.
+        ConfigError: not a name for a Python file, or one that would hide a module.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name.startswith("test_"):
         raise ConfigError(

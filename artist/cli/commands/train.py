@@ -74,14 +74,14 @@ def train(
     )
     chosen = load_scenario(scenario, {}, of_scenario)
     check_training_folder(out, resume=resume, overwrite=overwrite)
-    told = _TrainingReport(quiet=quiet)
+    progress = _TrainingReport(quiet=quiet)
     try:
         with bar_of_runs(quiet=quiet, what="steps") as show:
 
             def on_update(done: int, total: int) -> None:
                 raise_if_lost()
                 show(min(done, total), total)
-                told(done, total)
+                progress(done, total)
 
             trained = run(
                 chosen,
@@ -94,7 +94,7 @@ def train(
             )
     except Interrupted as interrupted:
         kept = (out / CHECKPOINT).exists()
-        interrupted.how_far = f"with {told.done:,} of {steps:,} steps done" + (
+        interrupted.how_far = f"with {progress.done:,} of {steps:,} steps done" + (
             f"; add --resume to go on from the last checkpoint in {out}"
             if kept
             else "; nothing was written"
@@ -117,7 +117,7 @@ def train(
 
 
 class _TrainingReport:
-    """Says how far a training is, every tenth of it, where no bar does."""
+    """Reports the progress of a training after each tenth of it, where there is no bar."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.done = 0
@@ -132,10 +132,10 @@ class _TrainingReport:
 
 
 def _by_group(sets: Sequence[str]) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """The assignments of `task.KEY` and `ppo.KEY`; the others, which are the scenario's.
+    """The assignments of `task.KEY` and `ppo.KEY`, and the others, which belong to the scenario.
 
     Raises:
-        ConfigError: an assignment of ours whose value is no YAML.
+        ConfigError: the value of such an assignment is not valid YAML.
     """
     from artist.io.safe_yaml import parse_yaml
 

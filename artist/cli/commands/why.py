@@ -84,7 +84,7 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
 
 
 def _in_all(wait: dict[str, Any]) -> str:
-    """What the job of a wait waited in all, and in how many waits where there are several."""
+    """How long the job of a wait waited in all, and in how many waits if there are several."""
     number = f" in {wait['waits']} waits" if wait["waits"] > 1 else ""
     return f"{wait['queue_delay_s']:,.0f}{number}"
 
@@ -102,7 +102,7 @@ def _print_story(story: dict[str, Any]) -> None:
 
 
 def _wait_line(wait: dict[str, Any]) -> tuple[Any, ...]:
-    """A wait of one job as a line of its story: when, how long, why, and who was served."""
+    """A wait as a line of the job's story: when, how long, why, and which jobs were served."""
 
     from artist.results.waiting.job_story import cause_words, ended_words
 
@@ -122,7 +122,7 @@ def _stay_line(stay: dict[str, Any]) -> tuple[Any, ...]:
     from artist.results.waiting.job_story import ended_words
 
     slowdown = stay["slowdown"]
-    speed = "" if slowdown is None else f", {slowdown:.3f} x its time alone"
+    speed = "" if slowdown is None else f", {slowdown:.3f} x its isolated time"
     where = f"{stay['signature']}, tier {stay['level']}{speed}; {ended_words(stay['ended'])}"
     length_s = stay["end_s"] - stay["start_s"]
     return stay["start_s"], stay["end_s"], length_s, f"runs on {stay['gpus']}", where
@@ -131,10 +131,10 @@ def _stay_line(stay: dict[str, Any]) -> tuple[Any, ...]:
 def _totals(story: dict[str, Any]) -> list[str]:
     """Sentences about the job as a whole: where its time went."""
     jct_s = story["jct_s"]
-    alone = (
+    compared = (
         ""
         if story["slowdown"] is None
-        else f", {story['slowdown']:.3f} x the {story['alone_s']:,.3f} s that it would take alone"
+        else f", {story['slowdown']:.3f} x the {story['alone_s']:,.3f} s of its isolated run"
     )
     parts = [("waited", "queue_delay_s"), ("ran", "run_s")]
     spent = " and ".join(
@@ -142,7 +142,7 @@ def _totals(story: dict[str, Any]) -> list[str]:
         for word, key in parts
     )
     return [
-        f"It finished at {story['finish_s']:,.3f} s, {jct_s:,.3f} s after its arrival{alone}.",
+        f"It finished at {story['finish_s']:,.3f} s, {jct_s:,.3f} s after its arrival{compared}.",
         f"It {spent}; of this run time {story['comm_s']:,.3f} s was exposed communication and "
         f"{story['stalled_s']:,.3f} s stood still; {story['lost_s']:,.3f} s of work was lost.",
     ]
