@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 
-from artist.calibrate.measured_steps import MeasuredStep
+from artist.calibrate.measured_steps import PlacedStep
 from artist.calibrate.step_prediction import mean_log_error, predict
 from artist.cluster.fabric import Fabric, with_system
 from artist.cluster.placement_shape import parse_signature
@@ -28,7 +28,7 @@ BANDWIDTHS_GIB_PER_S = tuple(2.0**power for power in range(-8, 13))
 
 TOLERANCE = 1e-3
 """Steps do not tell numbers apart whose mean |log error| differs by less: they are noisier by far.
-Of such shares 1 is taken, of such bandwidths the smallest."""
+Of such shares 1 is taken; of such bandwidths the smallest one is a bound."""
 
 FINEST = 1.01
 """The last steps of the search change a number by 1 %."""
@@ -106,9 +106,7 @@ class MachineFit:
         return replace(self.numbers, **kept).on(fabric)
 
 
-def fit_machine(
-    steps: Iterable[MeasuredStep], fabric: Fabric, backend: LatencyBackend
-) -> MachineFit:
+def fit_machine(steps: Iterable[PlacedStep], fabric: Fabric, backend: LatencyBackend) -> MachineFit:
     """The numbers that fit the steps on several GPUs best.
 
     Raises:
@@ -132,9 +130,7 @@ def fit_machine(
     return _told(best, loss)
 
 
-def _distinct(
-    steps: Sequence[MeasuredStep], fabric: Fabric
-) -> tuple[list[MeasuredStep], list[int]]:
+def _distinct(steps: Sequence[PlacedStep], fabric: Fabric) -> tuple[list[PlacedStep], list[int]]:
     """The steps of which ASTRA-sim is asked different things, and which of them serves each step.
 
     Shapes of the same dimensions have the same answer. No two numbers of `probe` are alike, so
@@ -142,7 +138,7 @@ def _distinct(
     """
     probe = MachineNumbers(1.1, 2.3, 0.7).on(fabric)
     first: dict[object, int] = {}
-    asked: list[MeasuredStep] = []
+    asked: list[PlacedStep] = []
     of_step = []
     for step in steps:
         shape = parse_signature(step.placement, probe.level_names, probe.gpus_per_socket)

@@ -34,7 +34,7 @@ Work = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredStep:
+class PlacedStep:
     """One row. `model` is the catalogue's name of the task; None if the catalogue lacks it.
 
     `compute_s` is the time of the step on one GPU; None if the file has no such row.
@@ -75,7 +75,7 @@ class MeasuredStep:
         return self.hardware, self.task, self.batch
 
 
-def read_steps(path: Path, models: Mapping[str, str] | None = None) -> list[MeasuredStep]:
+def read_steps(path: Path, models: Mapping[str, str] | None = None) -> list[PlacedStep]:
     """The rows of a file, in its order. `models` are tasks that the catalogue knows by other names.
 
     Raises:
@@ -94,7 +94,7 @@ def read_steps(path: Path, models: Mapping[str, str] | None = None) -> list[Meas
     ]
 
 
-def steps_of(steps: Sequence[MeasuredStep], hardware: str | None, where: str) -> list[MeasuredStep]:
+def steps_of(steps: Sequence[PlacedStep], hardware: str | None, where: str) -> list[PlacedStep]:
     """The steps of one kind of hardware; None: of the only one.
 
     Raises:
@@ -108,7 +108,7 @@ def steps_of(steps: Sequence[MeasuredStep], hardware: str | None, where: str) ->
     return [step for step in steps if step.hardware == hardware]
 
 
-def _compute_times(rows: Iterable[MeasuredStep]) -> Mapping[Work, float]:
+def _compute_times(rows: Iterable[PlacedStep]) -> Mapping[Work, float]:
     """The step on one GPU of each work: the median of its rows, free of disturbances.
 
     A disturbance only ever makes a step longer, and a larger batch takes longer too. So a step
@@ -132,7 +132,7 @@ def _rising(medians: Mapping[Work, float]) -> Iterator[tuple[Work, float]]:
         yield (hardware, name, batch), least
 
 
-def _model(row: MeasuredStep, models: Mapping[str, str]) -> str | None:
+def _model(row: PlacedStep, models: Mapping[str, str]) -> str | None:
     try:
         return canonical(f"{models.get(row.task.lower(), row.task)}@batch={row.batch}")
     except UnknownNameError:
@@ -141,7 +141,7 @@ def _model(row: MeasuredStep, models: Mapping[str, str]) -> str | None:
 
 def _step(
     path: Path, line: int, hardware: str, task: str, batch: str, placement: str, step_s: str
-) -> MeasuredStep:
+) -> PlacedStep:
     """A row, its cells in the order of `COLUMNS`."""
     hardware, placement = hardware.strip(), placement.strip()
     step = as_float(step_s)
@@ -153,4 +153,4 @@ def _step(
         )
     if not hardware or "/" in hardware:
         raise TraceError(f"{path}:{line}: hardware {hardware!r}; give a name such as t4")
-    return MeasuredStep(line, hardware, task.strip(), int(batch), placement, step)
+    return PlacedStep(line, hardware, task.strip(), int(batch), placement, step)

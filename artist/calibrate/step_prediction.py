@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artist.calibrate.measured_steps import MeasuredStep
+from artist.calibrate.measured_steps import PlacedStep
 from artist.cluster.fabric import Fabric
 from artist.cluster.placement_shape import parse_signature
 from artist.estimates.calibration import ModelCalibration
@@ -30,7 +30,7 @@ class StepErrors(NamedTuple):
     p90: float
 
     @classmethod
-    def of(cls, steps: Sequence[MeasuredStep], predicted_s: Sequence[float]) -> StepErrors:
+    def of(cls, steps: Sequence[PlacedStep], predicted_s: Sequence[float]) -> StepErrors:
         """The errors of predicted steps, at least one."""
         pairs = zip(steps, predicted_s, strict=True)
         errors = [abs(value / step.step_s - 1) for step, value in pairs]
@@ -38,13 +38,13 @@ class StepErrors(NamedTuple):
 
 
 def predict(
-    steps: Sequence[MeasuredStep], fabric: Fabric, backend: LatencyBackend
+    steps: Sequence[PlacedStep], fabric: Fabric, backend: LatencyBackend
 ) -> list[float | None]:
     """Seconds per step; None where the catalogue lacks the task, or the file its compute time."""
     by_name = {_name(step): step for step in steps if step.is_predictable}
     service = LatencyService(fabric, backend, lambda name: _scaled(by_name[name]))
 
-    def one(step: MeasuredStep) -> float | None:
+    def one(step: PlacedStep) -> float | None:
         if step.compute_s is None or not step.is_predictable:
             return None
         shape = parse_signature(step.placement, fabric.level_names, fabric.gpus_per_socket)
@@ -54,18 +54,18 @@ def predict(
 
 
 def errors_by_task(
-    steps: Sequence[MeasuredStep], fabric: Fabric, backend: LatencyBackend
+    steps: Sequence[PlacedStep], fabric: Fabric, backend: LatencyBackend
 ) -> dict[str, StepErrors]:
     """The errors of each task's steps on several GPUs, for tasks that can be predicted."""
     several = [step for step in steps if step.gpus > 1]
-    rows: dict[str, list[tuple[MeasuredStep, float]]] = {}
+    rows: dict[str, list[tuple[PlacedStep, float]]] = {}
     for step, predicted_s in zip(several, predict(several, fabric, backend), strict=True):
         if predicted_s is not None:
             rows.setdefault(step.task, []).append((step, predicted_s))
     return {task: StepErrors.of(*zip(*pairs, strict=True)) for task, pairs in rows.items()}
 
 
-def mean_log_error(steps: Sequence[MeasuredStep], predicted_s: Sequence[float | None]) -> float:
+def mean_log_error(steps: Sequence[PlacedStep], predicted_s: Sequence[float | None]) -> float:
     """Mean |log(predicted / measured)| of the rows that have a prediction."""
     errors = [
         abs(math.log(value / step.step_s))
@@ -75,12 +75,12 @@ def mean_log_error(steps: Sequence[MeasuredStep], predicted_s: Sequence[float | 
     return sum(errors) / len(errors)
 
 
-def _name(step: MeasuredStep) -> str:
+def _name(step: PlacedStep) -> str:
     return f"{step.model}:{step.compute_s!r}"
 
 
 @cache
-def _scaled(step: MeasuredStep) -> Workload:
+def _scaled(step: PlacedStep) -> Workload:
     """The model's iteration with the step's compute time on one GPU."""
     assert step.model is not None
     assert step.compute_s is not None

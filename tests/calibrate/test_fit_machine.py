@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from artist.calibrate.fit_machine import MachineNumbers, fit_machine
-from artist.calibrate.measured_steps import MeasuredStep, read_steps
+from artist.calibrate.measured_steps import PlacedStep, read_steps
 from artist.calibrate.step_prediction import predict
 from artist.cluster.fabric import load_fabric
 from artist.errors import TraceError
@@ -30,12 +30,10 @@ def written(folder: Path, *rows: str) -> Path:
     return path
 
 
-def made_steps(numbers: MachineNumbers) -> list[MeasuredStep]:
+def made_steps(numbers: MachineNumbers) -> list[PlacedStep]:
     """Steps of ResNet-50 that a machine with these numbers would take."""
     plain = [
-        MeasuredStep(
-            2, "t4", "resnet50", batch, placement, 1.0, f"resnet50@batch={batch}", compute_s
-        )
+        PlacedStep(2, "t4", "resnet50", batch, placement, 1.0, f"resnet50@batch={batch}", compute_s)
         for batch, compute_s in ((4, 0.02), (32, 0.2))
         for placement in PLACEMENTS
     ]
@@ -93,7 +91,7 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
 
 def test_a_step_is_compute_plus_what_astra_sim_adds() -> None:
     fabric = load_fabric("t4")
-    step = MeasuredStep(2, "t4", "resnet50", 32, "4,3,1", 1.0, "resnet50@batch=32", 0.2)
+    step = PlacedStep(2, "t4", "resnet50", 32, "4,3,1", 1.0, "resnet50@batch=32", 0.2)
     (value,) = predict([step], fabric, ANALYTICAL)
     plain = workload("resnet50")
     scaled = ModelCalibration(compute_scale=0.2e9 / single_gpu_ns(plain)).apply(plain)
@@ -104,8 +102,8 @@ def test_a_step_is_compute_plus_what_astra_sim_adds() -> None:
 
 
 def test_what_the_catalogue_or_the_file_lacks_has_no_prediction() -> None:
-    unknown = MeasuredStep(2, "t4", "deepspeech2", 32, "4,4", 1.0, None, 0.2)
-    unmeasured = MeasuredStep(2, "t4", "resnet50", 32, "4,4", 1.0, "resnet50", None)
+    unknown = PlacedStep(2, "t4", "deepspeech2", 32, "4,4", 1.0, None, 0.2)
+    unmeasured = PlacedStep(2, "t4", "resnet50", 32, "4,4", 1.0, "resnet50", None)
     assert predict([unknown, unmeasured], load_fabric("t4"), ANALYTICAL) == [None, None]
 
 
@@ -157,6 +155,6 @@ def test_steps_without_communication_only_bound_the_bandwidths() -> None:
 
 
 def test_without_a_step_to_fit_the_error_says_what_is_needed() -> None:
-    alone = MeasuredStep(2, "t4", "resnet50", 32, "1", 0.2, "resnet50@batch=32", 0.2)
+    alone = PlacedStep(2, "t4", "resnet50", 32, "1", 0.2, "resnet50@batch=32", 0.2)
     with pytest.raises(TraceError, match="no step on two or more GPUs can be fitted: each needs"):
         fit_machine([alone], load_fabric("t4"), ANALYTICAL)

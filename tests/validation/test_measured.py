@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from artist.calibrate.measured_steps import MeasuredStep, read_steps
+from artist.calibrate.measured_steps import PlacedStep, read_steps
 from artist.cluster.fabric import load_fabric
 from artist.errors import ArtistError
 from validation.measured.__main__ import TASKS, as_measured, main, predicted
@@ -26,8 +26,8 @@ def written(folder: Path, *rows: str) -> Path:
 
 def step(
     placement: str, step_s: float = 1.0, task: str = "resnet50", batch: int = 32
-) -> MeasuredStep:
-    return MeasuredStep(2, "t4", task, batch, placement, step_s)
+) -> PlacedStep:
+    return PlacedStep(2, "t4", task, batch, placement, step_s)
 
 
 # -- the fabric and the measures of accuracy ------------------------------------------

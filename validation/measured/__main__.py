@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import mean
 
 from artist.calibrate.fit_machine import MachineFit, MachineNumbers, fit_machine
-from artist.calibrate.measured_steps import MeasuredStep, read_steps
+from artist.calibrate.measured_steps import PlacedStep, read_steps
 from artist.calibrate.step_prediction import predict
 from artist.cluster.fabric import Fabric, fabric_names, load_fabric, with_system
 from artist.errors import ArtistError, ConfigError
@@ -51,7 +51,7 @@ CHOICES: Sequence[Mapping[str, str]] = (
 class Outcome:
     """Predictions of all rows, in their order, and the fit of each kind of machine."""
 
-    steps: list[MeasuredStep]
+    steps: list[PlacedStep]
     predicted_s: list[float | None]
     fitted: dict[str, MachineFit]
 
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def predicted(
-    steps: list[MeasuredStep],
+    steps: list[PlacedStep],
     fabrics: Path | None,
     system: Mapping[str, str] = AS_SHIPPED,
     task: str = FITTED_TASK,
@@ -135,7 +135,7 @@ def write_steps(path: Path, out: Path, predicted_s: Sequence[float | None]) -> N
     write_whole(out, text.getvalue())
 
 
-def _by_choice(steps: list[MeasuredStep], fabrics: Path | None) -> dict[str, list[Prediction]]:
+def _by_choice(steps: list[PlacedStep], fabrics: Path | None) -> dict[str, list[Prediction]]:
     """Predictions for each way to ask ASTRA-sim, each with numbers fitted for it."""
     compute_only = [
         Prediction(step, step.compute_s)

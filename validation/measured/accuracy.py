@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from artist.calibrate.measured_steps import MeasuredStep
+from artist.calibrate.measured_steps import PlacedStep
 from artist.calibrate.step_prediction import StepErrors
 
 NEAR = (0.85, 1.15)
@@ -20,7 +20,7 @@ NEAR = (0.85, 1.15)
 class Prediction:
     """A row of several GPUs, measured and predicted."""
 
-    step: MeasuredStep
+    step: PlacedStep
     predicted_s: float
 
 
@@ -119,5 +119,5 @@ def _comparable(predictions: Sequence[Prediction]) -> Iterator[tuple[Prediction,
         yield from combinations(rows, 2)
 
 
-def _alike(step: MeasuredStep) -> tuple[str, str, int, int, int]:
+def _alike(step: PlacedStep) -> tuple[str, str, int, int, int]:
     return step.hardware, step.task, step.batch, step.machines, step.gpus
