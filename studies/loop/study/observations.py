@@ -26,6 +26,7 @@ from artist.warehouse.plan import Held, Plan, place
 from artist.warehouse.read import read_warehouse
 from artist.warehouse.state import State
 from artist.warehouse.warehouse_schema import PlanOptions, Replicas, Solver
+from artist.workload.tenants import Tenant
 from studies.common.rows import RowsFile, Runs
 from studies.loop.study.plan import Planned, planned
 from studies.loop.study.week import HOUR_S, WEEK_H, known, tenants, world, write_cluster, write_week
@@ -75,8 +76,8 @@ def _plan(run: Planned, folder: Path, quotas: Mapping[str, int]) -> tuple[Plan, 
     if run.plan != "loop":
         return {"V0": v0, "V1": v1, "V2": v2}[run.plan], v0
     _simulate(run, folder, 1, v2, quotas).save(folder / "run")
-    again = read_warehouse(warehouse, measured(folder / "run", warehouse))
-    return place(again, _options(Replicas.ALL)), v2
+    as_measured = read_warehouse(warehouse, measured(folder / "run", warehouse))
+    return place(as_measured, _options(Replicas.ALL)), v2
 
 
 @lru_cache(maxsize=1)
@@ -110,7 +111,7 @@ def _simulate(
             data=str(out / "tables.csv"),
             trace=str(folder / f"week{week}.csv"),
             policy=run.policy,
-            tenants=dict(quotas),
+            tenants={name: Tenant(quota=quota) for name, quota in quotas.items()},
             backend="none",
             seed=run.seed,
         )
@@ -172,7 +173,7 @@ def _allocated(result: Result) -> float:
     time_s, held = np.array(timeline["time_s"]), np.array(timeline["gpus_held"], float)
     used = np.concatenate([[0.0], np.cumsum(held[:-1] * np.diff(time_s))])
     edges = [FILL_H * HOUR_S, WEEK_H * HOUR_S]
-    gpu_s = (edges[1] - edges[0]) * result.summary["gpus"]
+    gpu_s = (edges[1] - edges[0]) * float(result.summary["gpus"])
     return float(np.diff(np.interp(edges, time_s, used))[0]) / gpu_s
 
 
