@@ -13,23 +13,12 @@ from artist.cluster.fabric import Fabric
 from artist.errors import BackendError, ConfigError
 from artist.estimates.calibration import Calibration
 from artist.estimates.query import LatencyBackend
-from artist.estimates.query_from_text import FABRIC_SETTINGS
 from artist.workload.models import workload
-
-
-def differences(calibration: Calibration, fabric: Fabric) -> dict[str, tuple[object, object]]:
-    """Setting -> how it was when the calibration was fitted, and how it is on this fabric."""
-    now = {key: getattr(fabric.system, key) for key in FABRIC_SETTINGS}
-    return {
-        key: (was, now[key])
-        for key, was in calibration.asked.items()
-        if key in now and was != now[key]
-    }
 
 
 def asked_otherwise(calibration: Calibration, fabric: Fabric, backend: LatencyBackend) -> str:
     """A sentence with the largest error on what was fitted; empty if ASTRA-sim is asked as then."""
-    changed = differences(calibration, fabric)
+    changed = calibration.asked_otherwise(fabric.system)
     if not changed:
         return ""
     settings = ", ".join(f"{key}={now} instead of {was}" for key, (was, now) in changed.items())

@@ -9,6 +9,7 @@ from typing import Any
 from artist.cli.comparison_text import as_json
 from artist.cli.output import print_table, print_text
 from artist.experiments.comparison.across import Domain, domains
+from artist.experiments.comparison.assumptions import AS_GIVEN, Effect, effects
 from artist.experiments.comparison.comparison_result import Comparison
 from artist.results.statistics.compare_values import Verdict
 from artist.results.terms.number_text import counted
@@ -62,6 +63,71 @@ def across_json(comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
             for one in domains(comparisons)
         ],
     }
+
+
+def print_assumptions(comparisons: Mapping[str, Comparison]) -> None:
+    """Print how far each assumption moves each difference, the largest first, and what flips."""
+    first = comparisons[AS_GIVEN]
+    found = effects(comparisons)
+    rows = [
+        (
+            one.domain.metric,
+            one.domain.variant,
+            one.assumption,
+            _cell(_ratio(first, one.domain), one.given),
+            _cell(_ratio(comparisons[one.assumption], one.domain), one.there),
+            _effect_words(one),
+        )
+        for one in found
+    ]
+    print_table(
+        f"one assumption changed at a time: {first.design}, paired",
+        ("metric", first.setting, "assumption", AS_GIVEN, "changed", "verdict"),
+        rows,
+    )
+    for domain in domains(comparisons):
+        print_text(_what_decides(domain, [one for one in found if one.domain == domain]))
+
+
+def assumptions_json(comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
+    """All comparisons, and the effects in the order of the table."""
+    return {
+        "worlds": {world: as_json(each) for world, each in comparisons.items()},
+        "effects": [
+            {
+                "metric": one.domain.metric,
+                "variant": one.domain.variant,
+                "assumption": one.assumption,
+                "given": str(one.given),
+                "there": str(one.there),
+                "shift": None if isnan(one.shift) else one.shift,
+                "flips": one.flips,
+            }
+            for one in effects(comparisons)
+        ],
+    }
+
+
+def _what_decides(domain: Domain, found: list[Effect]) -> str:
+    """What decides a difference, as a sentence."""
+    deciding = [
+        f"{one.assumption} ({_effect_words(one)})" for one in found if one.given != one.there
+    ]
+    what = f"{domain.metric} of {domain.variant}"
+    if not deciding:
+        return f"No assumption changes the verdict on {what}."
+    return f"What decides {what}: {', '.join(deciding)}."
+
+
+def _effect_words(effect: Effect) -> str:
+    if effect.given == effect.there:
+        return "stays"
+    there = _WORDS.get(effect.there, str(effect.there))
+    return f"flips: {there}" if effect.flips else f"becomes {there}"
+
+
+def _ratio(comparison: Comparison, domain: Domain) -> float:
+    return comparison.differences[domain.variant][domain.metric].ratio
 
 
 def domain_words(domain: Domain) -> str:

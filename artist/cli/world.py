@@ -67,11 +67,11 @@ def _asked_otherwise(scenario: Scenario) -> str:
     calibration = build_calibration(scenario, fabric)
     if calibration is None:
         return ""
-    from artist.calibrate.asked_otherwise import asked_otherwise, differences
-
     asked = asked_fabric(scenario, fabric)
-    if not differences(calibration, asked):
+    if not calibration.asked_otherwise(asked.system):
         return ""
+    from artist.calibrate.asked_otherwise import asked_otherwise
+
     return asked_otherwise(calibration, asked, open_backend("analytical"))
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from artist.cluster.fabric import Fabric
+from artist.cluster.fabric import Fabric, FabricSystem
 from artist.errors import ConfigError
 from artist.estimates.query import Estimate, LatencyQuery
 from artist.io.documents import Document, NonNegative, Positive, load_yaml
@@ -100,6 +100,11 @@ class Calibration(Document):
     def origin_words(self) -> str:
         """Its name and what it was fitted to, for people."""
         return f"{self.name} ({'measured' if self.kind == 'measured' else 'a table of a paper'})"
+
+    def asked_otherwise(self, system: FabricSystem) -> dict[str, tuple[object, object]]:
+        """Setting -> how ASTRA-sim was asked for the fit, and how these settings ask it."""
+        now = {key: getattr(system, key, was) for key, was in self.asked.items()}
+        return {key: (was, now[key]) for key, was in self.asked.items() if was != now[key]}
 
     def row(self, model: str) -> ModelCalibration | None:
         """The row of a model, by its canonical name; None if there is none.
@@ -202,6 +207,17 @@ def choose_calibration(setting: str, fabric: Fabric) -> Calibration | None:
             f"fabric {fabric.name!r} names a calibration that is not there: {cause}; correct the "
             "fabric's line 'calibration', or give --calibration none"
         ) from cause
+
+
+def fitted_as_asked(fabric: Fabric) -> str | None:
+    """The first calibration that was fitted on this fabric, asked as its settings ask."""
+    for name in calibration_names():
+        calibration = load_calibration(name)
+        if calibration is None or not calibration.asked or calibration.fabric != fabric.name:
+            continue
+        if not calibration.asked_otherwise(fabric.system):
+            return name
+    return None
 
 
 def load_calibration(name: str) -> Calibration | None:

@@ -17,3 +17,18 @@ def test_the_command_gives_each_world_what_a_comparison_there_gives(artist, tmp_
     assert table.startswith("# t4: fabric t4, measured")
     assert "\nmetric\tpolicy\tt4\tdally2025\twhere\n" in table
     assert (tmp_path / "worlds.csv").read_text().startswith("world,metric,unit,policy")
+
+
+def test_assumptions_are_changed_one_at_a_time_and_ranked(artist) -> None:
+    asked = ("compare", "--trace", "tiny-batch", "--racks", "2", "--policies", "fifo,las")
+    printed = artist(*asked, "--assumptions", "--metrics", "makespan_s")
+    assert printed.returncode == 0, printed.stderr
+    assert printed.stderr.startswith("8 worlds: as given, collectives=bucketed, ")
+    assert "\nmetric\tpolicy\tassumption\tas given\tchanged\tverdict\n" in printed.stdout
+    assert "makespan_s of las" in printed.stdout.splitlines()[-1]
+    found = json.loads(artist(*asked, "--assumptions", "--format", "json").stdout)
+    shifts = [one["shift"] for one in found["effects"] if one["metric"] == "makespan_s"]
+    assert shifts == sorted(shifts, reverse=True)
+    both = artist(*asked, "--assumptions", "--across", "t4,a100")
+    assert both.returncode == 2
+    assert "--across and --assumptions: one question at a time" in both.stderr

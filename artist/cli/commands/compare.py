@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from artist.config import Scenario
+    from artist.experiments.comparison.across import World
     from artist.experiments.comparison.comparison_result import Comparison
 
 
@@ -43,6 +44,9 @@ def compare(
             metavar="fabrics|A,B,...", help="Repeat in other worlds: fabrics, or files of settings."
         ),
     ] = None,
+    assumptions: Annotated[
+        bool, typer.Option("--assumptions", help="Repeat with one assumption changed at a time.")
+    ] = False,
     metrics: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="See: artist list metrics.")
     ] = None,
@@ -129,8 +133,9 @@ def compare(
     )
     with bar_of_runs(quiet=quiet) as bar, counting(bar) as show:
         on_done = show if quiet else forecast(show, workers or cores())
-        if across is not None:
-            _compare_across(chosen, _listed(across), compare_one, on_done, output, format_)
+        if across is not None or assumptions:
+            worlds = _worlds(chosen, across, assumptions=assumptions)
+            _compare_across(worlds, compare_one, on_done, output, format_, assumptions=assumptions)
             return
         comparison = compare_one(chosen, on_done=on_done)
     if output is not None:
@@ -150,37 +155,55 @@ def compare(
                 print_text(remark)
 
 
+def _worlds(scenario: Scenario, across: str | None, *, assumptions: bool) -> list[World]:
+    """The worlds of `--across` or `--assumptions`."""
+    from artist.errors import ConfigError
+    from artist.experiments.comparison.across import worlds_of
+    from artist.experiments.comparison.assumptions import assumptions_of
+
+    if across is None:
+        return assumptions_of(scenario)
+    if assumptions:
+        raise ConfigError("--across and --assumptions: one question at a time; leave one out")
+    return worlds_of(scenario, _listed(across))
+
+
 def _compare_across(
-    scenario: Scenario,
-    names: list[str],
+    worlds: list[World],
     compare_one: Callable[..., Comparison],
     on_done: Callable[[int, int], None],
     output: Path | None,
     format_: Format,
+    *,
+    assumptions: bool,
 ) -> None:
-    """Make the comparison in each world, and print where its verdicts hold."""
-    from artist.cli.across_text import across_json, print_across
-    from artist.experiments.comparison.across import compare_across, worlds_of
+    """Make the comparison in each world, and print where its verdicts hold, or what decides."""
+    from artist.cli import across_text
+    from artist.experiments.comparison.across import compare_across
     from artist.experiments.comparison.rows import comparison_rows
     from artist.results.table_files import write_table
 
-    worlds = worlds_of(scenario, names)
+    note(f"{len(worlds)} worlds: {', '.join(one.label for one in worlds)}")
     comparisons = compare_across(
         worlds, lambda one, count: compare_one(one, on_done=count), on_done
     )
     if output is not None:
         rows = [
-            {"world": world, **row}
-            for world, comparison in comparisons.items()
+            {"world": label, **row}
+            for label, comparison in comparisons.items()
             for row in comparison_rows(comparison)
         ]
         write_table(rows, output)
     if format_ is Format.JSON:
-        print_json(across_json(comparisons))
-        return
-    for one in worlds:
-        print_heading(f"{one.label}: {world(one.scenario)}")
-    print_across(comparisons)
+        as_json = across_text.assumptions_json if assumptions else across_text.across_json
+        print_json(as_json(comparisons))
+    elif assumptions:
+        print_heading(world(worlds[0].scenario))
+        across_text.print_assumptions(comparisons)
+    else:
+        for one in worlds:
+            print_heading(f"{one.label}: {world(one.scenario)}")
+        across_text.print_across(comparisons)
 
 
 def _varied(texts: list[str]) -> dict[str, list[Any]]:

@@ -1,0 +1,91 @@
+"""Does each world change one assumption, and are effects ranked by how far they move?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from artist.config import Scenario
+from artist.experiments.comparison.assumptions import AS_GIVEN, assumptions_of, effects
+from artist.experiments.comparison.comparison_result import Comparison, compared
+from artist.results.statistics.compare_values import Verdict
+from artist.run import asked_fabric, build_fabric
+
+BASE = Scenario(policy="las", racks=2, trace="tiny-batch")
+
+
+def changed(scenario: Scenario) -> dict[str, dict[str, object]]:
+    """Label of each assumption -> the settings that differ from the scenario as given."""
+    given, *others = assumptions_of(scenario)
+    assert given == (AS_GIVEN, scenario)
+    plain = scenario.model_dump()
+    return {
+        label: {key: value for key, value in one.model_dump().items() if value != plain.get(key)}
+        for label, one in others
+    }
+
+
+def test_each_world_changes_one_assumption() -> None:
+    worlds = changed(BASE)
+    assert worlds["calibration=none"] == {"calibration": "none"}
+    assert worlds["contention=mean"] == {"contention": "mean"}
+    assert worlds["restart_s=30"] == {"restart_s": 30.0}
+    assert worlds["failures=meta-rsc"] == {"failures": "meta-rsc"}
+    assert worlds["rings=one"] == {"system": {"rings": "one"}}
+    bucketed = {"system": {"collectives": "bucketed"}, "calibration": "dally2025-table1-bucketed"}
+    assert worlds["collectives=bucketed, dally2025-table1-bucketed"] == bucketed
+
+
+def test_a_choice_of_the_scenario_is_replaced_wherever_it_stands() -> None:
+    chosen = BASE.model_copy(update={"collectives": "bucketed", "restart_s": 5.0})
+    worlds = dict(assumptions_of(chosen))
+    asked = {
+        label: asked_fabric(one, build_fabric(one)).system.collectives
+        for label, one in worlds.items()
+        if label.startswith(("collectives", "uneven", "rings"))
+    }
+    assert set(asked.values()) == {"per-layer", "bucketed"}
+    assert asked["collectives=per-layer, dally2025-table1"] == "per-layer"
+    assert worlds["restart_s=0"].restart_s == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "absent", "present"),
+    [
+        ({"backend": "none"}, "calibration=none", "restart_s=30"),
+        ({"fabric": "t4"}, "uneven=flat", "rings=per-level"),
+        ({"fabric": "t4"}, "calibration=none", "contention=mean"),
+        ({}, "another draw", "failures=meta-rsc"),
+        ({"arrivals": "poisson:100"}, "none", "load +20%"),
+        ({"arrivals": "poisson:100"}, "none", "another draw"),
+    ],
+)
+def test_what_a_scenario_does_not_assume_is_left_out(
+    settings: dict[str, object], absent: str, present: str
+) -> None:
+    worlds = changed(Scenario.model_validate({**BASE.model_dump(exclude_unset=True), **settings}))
+    assert absent not in worlds
+    assert present in worlds
+
+
+def test_the_load_goes_up_and_down_by_a_fifth() -> None:
+    worlds = changed(BASE.model_copy(update={"arrivals": "poisson:100"}))
+    assert worlds["load +20%"] == {"arrivals": "poisson:120"}
+    assert worlds["load -20%"] == {"arrivals": "poisson:80"}
+
+
+def made(factor: float) -> Comparison:
+    """Variant b has `factor` times as much as a, with little noise."""
+    baseline = 100 + np.arange(8.0)
+    noise = np.array([1.0, 1.01] * 4)
+    values = {"a": {"m": tuple(baseline)}, "b": {"m": tuple(baseline * factor * noise)}}
+    replicates = tuple((0, order) for order in range(8))
+    return compared("policy", values, replicates, 0.02, None)
+
+
+def test_the_assumption_that_moves_a_ratio_most_comes_first_and_flips_are_named() -> None:
+    worlds = {AS_GIVEN: made(1.2), "little": made(1.25), "much": made(0.6)}
+    first, second = effects(worlds)
+    assert (first.assumption, first.flips, first.there) == ("much", True, Verdict.LESS)
+    assert first.shift == pytest.approx(np.log(2))
+    assert (second.assumption, second.flips, second.there) == ("little", False, Verdict.MORE)
