@@ -87,6 +87,7 @@ def _print_best(comparison: Comparison) -> None:
     """Print which variants are best on each metric, and what that is worth."""
 
     from artist.report.verdict_sentences import best_sentence, family_words
+    from artist.results.statistics.compare_values import MORE
     from artist.results.terms.glossary import unit_after
 
     best_variants = comparison.best_variants()
@@ -100,6 +101,12 @@ def _print_best(comparison: Comparison) -> None:
     told = ""
     if family or not any(best.exactly for best in best_variants):
         told = f"{family_words(family, 'all pairs, on the metrics of the sentences above')} "
+    if any(best.with_verdict(MORE) for best in best_variants):
+        over = "draws of the trace" if comparison.kind == "seeds" else "orders on this trace"
+        print_text(
+            f"Surely means: over {over}, in this world; --across fabrics and --assumptions ask "
+            "about others."
+        )
     if any(best.others for best in best_variants):
         print_text(
             f"These are means. {told}The verdicts below are those of the table, against "
