@@ -23,7 +23,7 @@ import typer
 from typer.core import TyperCommand
 
 from artist import __version__
-from artist.cli.interruption import Interrupted, listen
+from artist.cli.interruption import Interrupted, listen, raise_if_lost
 from artist.cli.streams import ReaderGone, forget_stdout, make_streams_safe
 from artist.errors import ArtistError, ConfigError, did_you_mean, shortened
 from artist.garbage_collector import search_rarely
@@ -176,6 +176,9 @@ def main() -> None:
     try:
         try:
             application(asked or COMMANDS)()
+        except Exception:
+            raise_if_lost()  # pydantic wraps the exception of a signal in one of its own
+            raise
         finally:
             sys.stdout.flush()  # at exit it would be too late to report a full disk
     except ArtistError as error:

@@ -236,3 +236,23 @@ def test_a_marker_that_is_not_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "out" / "experiment.json").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match=r"experiment.json:1: not UTF-8"):
         sweep(TINY, tmp_path / "out", [], workers=1, resume=True)
+
+
+WRAPPED = """
+import artist.cli.main as command
+from artist.cli.interruption import Interrupted, _interrupt
+
+def wrapped():
+    try:
+        _interrupt(15, None)
+    except Interrupted as interrupted:
+        raise ValueError("Error calling function") from interrupted
+
+command.application = lambda names: wrapped
+command.main()
+"""
+
+
+def test_a_signal_whose_exception_a_library_wraps_ends_the_command_in_order() -> None:
+    ended = subprocess.run([sys.executable, "-c", WRAPPED], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (128 + signal.SIGTERM, "artist: interrupted\n")
