@@ -35,7 +35,7 @@ class FailuresOfRun:
         return NoticeGate(policy) if announced else policy
 
     def hazard(self, placement: Placement) -> float:
-        """FailuresOfRun per second that hit a job on these GPUs."""
+        """Failures per second that hit a job on these GPUs."""
         return 0.0 if self.units is None else self.units.hazard(placement)
 
     def checkpoints(self, job: Job, placement: Placement) -> Checkpoint:

@@ -20,9 +20,7 @@ from pydantic import Field, model_validator
 from artist.cluster.tree import MACHINE
 from artist.errors import ConfigError
 from artist.failures.checkpoints import CheckpointOptions
-from artist.io.digests import sha256
 from artist.io.documents import Document, Duration, NonNegative, line_in, load_yaml
-from artist.io.reading import read_bytes
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
 
@@ -193,13 +191,3 @@ def _check_overlaps(file: FailureFile) -> None:
                 "join the two outages or move one"
             )
         last[key] = one
-
-
-def failure_digest(name: str) -> str:
-    """The digest of the file.
-
-    Raises:
-        ConfigError: as `failure_file`.
-        TraceError: it cannot be read.
-    """
-    return sha256(read_bytes(failure_file(name)))

@@ -93,10 +93,10 @@ class PlaceTask(AgentTask):
         return job
 
     def _join(self, contest: Contest) -> None:
-        """Nobody is preempted."""
+        """No job is preempted."""
 
     def _end(self, contest: Contest) -> None:
-        """Nobody is left."""
+        """No job is left."""
 
     @cached_property
     def _least_free(self) -> npt.NDArray[np.int32]:

@@ -1,7 +1,7 @@
 """`learned`, `rl-base`, `rl-hybrid`: a trained network decides. It needs numpy only.
 
-The network sees and does what the manifest of its weights says (`options.py`). Each action is the
-allowed one with the largest logit, so a run has no chance in it.
+The network sees and does what the manifest of its weights says (`task_options.py`). Each action is
+the allowed one with the largest logit, so a run has no chance in it.
 
 `rl-base` and `rl-hybrid` ship with artist (`shipped/`, each with a model card). They differ as in
 Ryu and Eo, section IV. RL-base waits where its network answers none. RL-Hybrid then follows a
