@@ -23,7 +23,7 @@ def test_assumptions_are_changed_one_at_a_time_and_ranked(artist) -> None:
     asked = ("compare", "--trace", "tiny-batch", "--racks", "2", "--policies", "fifo,las")
     printed = artist(*asked, "--assumptions", "--metrics", "makespan_s")
     assert printed.returncode == 0, printed.stderr
-    assert printed.stderr.startswith("8 worlds: as given, collectives=bucketed, ")
+    assert printed.stderr.startswith("80 runs in 8 worlds: as given, collectives=bucketed, ")
     assert "\nmetric\tpolicy\tassumption\tas given\tchanged\tverdict\n" in printed.stdout
     assert "makespan_s of las" in printed.stdout.splitlines()[-1]
     found = json.loads(artist(*asked, "--assumptions", "--format", "json").stdout)

@@ -135,6 +135,11 @@ def compare(
         on_done = show if quiet else forecast(show, workers or cores())
         if across is not None or assumptions:
             worlds = _worlds(chosen, across, assumptions=assumptions)
+            variants = len(next(iter(varied.values()), names))
+            runs = len(worlds) * variants * seeds * permutations
+            least = "" if until is None else "at least "
+            listed = ", ".join(one.label for one in worlds)
+            note(f"{least}{runs:,} runs in {len(worlds)} worlds: {listed}")
             _compare_across(worlds, compare_one, on_done, output, format_, assumptions=assumptions)
             return
         comparison = compare_one(chosen, on_done=on_done)
@@ -183,7 +188,6 @@ def _compare_across(
     from artist.experiments.comparison.rows import comparison_rows
     from artist.results.table_files import write_table
 
-    note(f"{len(worlds)} worlds: {', '.join(one.label for one in worlds)}")
     comparisons = compare_across(
         worlds, lambda one, count: compare_one(one, on_done=count), on_done
     )
