@@ -125,7 +125,7 @@ class FabricLevel(WithUnits):
         "bandwidth, as they share a machine's network card",
     )
     pair_share: Positive = Field(
-        default=1.0, le=1, description="share of the bandwidth if a job spans two children alone"
+        default=1.0, le=1, description="share of the bandwidth if a job spans two machines alone"
     )
     uplink: Uplink | None = None
     source: str = Field(description="where the numbers come from")

@@ -128,6 +128,14 @@ def is_regular(shape: Shape) -> bool:
     return all(part == shape[0] for part in shape) and is_regular(shape[0])
 
 
+def unit_counts(shape: Shape) -> list[int]:
+    """Units of each level that hold the shape, innermost first, up to the one that holds all."""
+    if isinstance(shape, int):
+        return [1]
+    inside = zip(*(unit_counts(part) for part in shape), strict=True)
+    return [*map(sum, inside), 1]
+
+
 def regular_around(shape: Shape) -> Shape:
     """The smallest regular shape that holds this one.
 

@@ -48,6 +48,7 @@ from artist.cluster.placement_shape import (
     is_regular,
     regular_around,
     regular_inside,
+    unit_counts,
 )
 from artist.estimates.query import Dimension, SystemSettings, Topology
 
@@ -85,14 +86,20 @@ def dimensions(shape: Shape, fabric: Fabric) -> tuple[Dimension, ...]:
     """ASTRA-sim's dimensions for a shape on a fabric; empty for a single GPU."""
     stated = level_sizes(shape)
     sizes = merged(stated, fabric)
-    two = not isinstance(shape, int) and len(shape) == 2 and sizes[-1] == stated[-1]
-    pair = depth(shape) if two else None
+    pair = depth(shape) if _spans_two(shape, fabric) and sizes[-1] == stated[-1] else None
     if fabric.system.rings == "one" and sizes:
         sizes = ((sizes[-1][0], gpus_of(shape)),)
     return tuple(
         _dimension(fabric.levels[level], size, _granted(level, sizes, fabric, level == pair))
         for level, size in sizes
     )
+
+
+def _spans_two(shape: Shape, fabric: Fabric) -> bool:
+    """Whether a placement spans just two machines, or two units inside one."""
+    if isinstance(shape, int):
+        return False
+    return unit_counts(shape)[min(fabric.level_names.index("machine"), depth(shape) - 1)] == 2
 
 
 def merged(sizes: Sequence[tuple[int, int]], fabric: Fabric) -> tuple[tuple[int, int], ...]:
@@ -119,7 +126,7 @@ def _alike(inner: int, outer: int, fabric: Fabric) -> bool:
 
 
 def _granted(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric, pair: bool) -> float:
-    """The bandwidth per GPU of a level, GiB/s. `pair`: it joins just two children of the level."""
+    """The bandwidth per GPU of a level, GiB/s. `pair`: it joins just two machines."""
     stated = fabric.levels[level]
     share = stated.pair_share if pair else 1.0
     bandwidth = stated.bandwidth_gib_per_s * share / _sharers(level, sizes, fabric)
