@@ -125,7 +125,9 @@ class FabricLevel(WithUnits):
         "bandwidth, as they share a machine's network card",
     )
     pair_share: Positive = Field(
-        default=1.0, le=1, description="share of the bandwidth if a job spans two machines alone"
+        default=1.0,
+        le=1,
+        description="share of the bandwidth if a job spans two machines, or two parts of one, alone",
     )
     uplink: Uplink | None = None
     source: str = Field(description="where the numbers come from")

@@ -96,7 +96,7 @@ def dimensions(shape: Shape, fabric: Fabric) -> tuple[Dimension, ...]:
 
 
 def _spans_two(shape: Shape, fabric: Fabric) -> bool:
-    """Whether a placement spans just two machines, or two units inside one."""
+    """Whether a placement spans just two machines, or two parts of one."""
     if isinstance(shape, int):
         return False
     return unit_counts(shape)[min(fabric.level_names.index("machine"), depth(shape) - 1)] == 2
@@ -126,7 +126,7 @@ def _alike(inner: int, outer: int, fabric: Fabric) -> bool:
 
 
 def _granted(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric, pair: bool) -> float:
-    """The bandwidth per GPU of a level, GiB/s. `pair`: it joins just two machines."""
+    """The bandwidth per GPU of a level, GiB/s. `pair`: the job spans just two units."""
     stated = fabric.levels[level]
     share = stated.pair_share if pair else 1.0
     bandwidth = stated.bandwidth_gib_per_s * share / _sharers(level, sizes, fabric)

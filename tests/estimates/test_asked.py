@@ -133,9 +133,12 @@ def test_two_machines_alone_reach_a_share_of_the_bandwidth() -> None:
     assert (outer.level, outer.npus, outer.bandwidth_gib_per_s) == ("rack", 2, pair_gib_per_s)
 
 
-def test_two_racks_of_several_machines_reach_all_of_it() -> None:
-    (ring,) = dimensions(parse_signature("4,4/4", T4.level_names), T4)
-    assert ring.bandwidth_gib_per_s == T4.levels[2].bandwidth_gib_per_s
+@pytest.mark.parametrize(("placement", "share"), [("4/4", T4.levels[2].pair_share), ("4,4/4", 1)])
+def test_two_racks_reach_all_of_it_unless_they_hold_one_machine_each(
+    placement: str, share: float
+) -> None:
+    (ring,) = dimensions(parse_signature(placement, T4.level_names), T4)
+    assert ring.bandwidth_gib_per_s == T4.levels[2].bandwidth_gib_per_s * share
 
 
 # -- no cliffs -----------------------------------------------------------------------
