@@ -127,7 +127,7 @@ class FabricLevel(WithUnits):
     pair_share: Positive = Field(
         default=1.0,
         le=1,
-        description="share of the bandwidth if a job spans two machines, or two parts of one, alone",
+        description="share of the bandwidth for a job on just two machines, or parts of one",
     )
     uplink: Uplink | None = None
     source: str = Field(description="where the numbers come from")
