@@ -16,6 +16,7 @@ Each part has a file; all names can be imported from here.
 
 from artist.contract.decisions import (
     LONGEST_REASON,
+    WAIT_CAUSES,
     Decision,
     Hold,
     Migrate,
@@ -23,6 +24,7 @@ from artist.contract.decisions import (
     Start,
     Turn,
     Wait,
+    WaitCause,
     Wake,
 )
 from artist.contract.links import (
@@ -65,10 +67,10 @@ from artist.contract.views import (
 
 __all__ = [
     "CORE_TABLES", "LONGEST_REASON", "NOBODY_ON_NOTICE", "NO_CHECKPOINT", "NO_SHARED_LINKS",
-    "BasePolicy", "Checkpoint", "CheckpointRule", "ClusterView", "DataView", "Decision",
-    "EventSource", "Hold", "JobView", "LinkPattern", "LinksNow", "Migrate", "Moves",
+    "WAIT_CAUSES", "BasePolicy", "Checkpoint", "CheckpointRule", "ClusterView", "DataView",
+    "Decision", "EventSource", "Hold", "JobView", "LinkPattern", "LinksNow", "Migrate", "Moves",
     "NoSharedLinks", "Notice", "Options", "Outage", "OutsideEvent", "PatternsUnknown", "Policy",
     "Preempt", "Rate", "RateFunction", "Restore", "SharedLinks", "Slowdowns", "Start", "Turn",
-    "UpPhase", "Uplink", "Wait", "Wake", "WhatIf", "Withdraw", "WrapperPolicy",
+    "UpPhase", "Uplink", "Wait", "WaitCause", "Wake", "WhatIf", "Withdraw", "WrapperPolicy",
     "nothing_to_try", "policy_name",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from artist.cluster.placement import Placement
 from artist.units import Tick
@@ -87,17 +87,30 @@ class Wake:
 LONGEST_REASON = 200
 """Characters of a reason. There may be one reason per job and question."""
 
+WaitCause: TypeAlias = Literal[
+    "timer", "consolidation", "links", "quota", "data", "notice", "policy"
+]
+"""What keeps a job from GPUs that it could have: a delay timer; GPUs that lie too far apart; what
+it or others would lose on shared links; a quota; tables that are elsewhere; GPUs that are about to
+leave service; anything else."""
+
+WAIT_CAUSES: tuple[WaitCause, ...] = get_args(WaitCause)
+
 
 @dataclass(frozen=True, slots=True)
 class Wait:
     """Say why a job waits, in at most `LONGEST_REASON` characters. It changes nothing else.
 
-    The job must wait once the answer is applied. The reason stands until the policy gives another
-    or the job gets GPUs. Repeating a reason writes no row, but is slow: remember what you gave.
+    The job must wait once the answer is applied. The reason stands until the policy gives another,
+    the job gets GPUs, or `until`. An empty one takes the last one back. Give a `cause` where a job
+    could have had GPUs at this question: without the cause it would start. Repeating a reason
+    writes no row, but is slow: remember what you gave.
     """
 
     handle: int
     reason: str
+    cause: WaitCause = "policy"
+    until: Tick | None = None
 
 
 Decision: TypeAlias = Start | Preempt | Migrate | Hold | Wake | Wait

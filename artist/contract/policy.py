@@ -12,8 +12,8 @@ from artist.io.documents import Document
 from artist.units import Tick
 
 CORE_TABLES = (
-    "jobs", "placements", "timeline", "waits", "links", "turns", "outages", "failure_sizes",
-    "tenants", "tenant_use", "priorities",
+    "jobs", "placements", "timeline", "waits", "wait_causes", "links", "turns", "outages",
+    "failure_sizes", "tenants", "tenant_use", "priorities",
 )  # fmt: skip
 """The tables that a run itself may have; no policy may give tables of these names."""
 

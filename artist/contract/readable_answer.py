@@ -12,6 +12,7 @@ from typing import Any
 from artist.cluster.placement import placement_flaw
 from artist.contract import (
     LONGEST_REASON,
+    WAIT_CAUSES,
     Decision,
     Hold,
     Migrate,
@@ -67,10 +68,20 @@ def _check_words(decision: Any, kind: type, name: Callable[[int], str]) -> None:
     """Check reasons, and the ticks of a hold."""
     reason = decision.reason
     if issubclass(kind, Wait):
-        if type(reason) is not str or not 0 < len(reason) <= LONGEST_REASON:
+        if type(reason) is not str or len(reason) > LONGEST_REASON:
             raise PolicyError(
-                f"{name(decision.handle)} waits because of {shortened(reason)}, expected 1 to "
+                f"{name(decision.handle)} waits because of {shortened(reason)}, expected at most "
                 f"{LONGEST_REASON} characters"
+            )
+        if type(decision.cause) is not str or decision.cause not in WAIT_CAUSES:
+            raise PolicyError(
+                f"{name(decision.handle)} waits with cause {shortened(decision.cause)}, expected "
+                f"one of {', '.join(WAIT_CAUSES)}"
+            )
+        if decision.until is not None and type(decision.until) is not int:
+            raise PolicyError(
+                f"{name(decision.handle)} waits until {shortened(decision.until)}, expected a "
+                "whole number of ticks, or None"
             )
     elif not isinstance(reason, str):
         raise PolicyError(f"{name(decision.handle)}: reason {shortened(reason)}, expected text")

@@ -33,7 +33,7 @@ class CheckedAnswer:
         self.placed: list[tuple[JobState, Placement]] = []
         self.holds: list[tuple[JobState, Hold]] = []
         self.wakes: list[Tick] = []
-        self.wait_reasons: list[tuple[JobState, str]] = []
+        self.wait_reasons: list[tuple[JobState, Wait]] = []
         self.reasons: dict[int, str] = {}
 
 
@@ -128,7 +128,7 @@ def _check_waits(waits: Sequence[Wait], answer: CheckedAnswer, holdings: Holding
         state = preempted.get(wait.handle) or holdings.waiting_job(wait.handle)
         if wait.handle in placed:
             raise PolicyError(f"{holdings.name(wait.handle)} starts and is told to wait")
-        answer.wait_reasons.append((state, wait.reason))
+        answer.wait_reasons.append((state, wait))
 
 
 def exchange(free: FreeGpus, answer: CheckedAnswer) -> None:

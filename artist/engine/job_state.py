@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from artist.cluster.placement import Placement
-from artist.contract import NO_CHECKPOINT, Hold, Rate, Turn
+from artist.contract import NO_CHECKPOINT, Hold, Rate, Turn, Wait
 from artist.engine.events import FINISH, LEASE_END, RATE_END, EventQueue
 from artist.engine.progress import Progress
 from artist.engine.rows import FAILED, HELD, RE_RATED, EndReason, JobRow, PlacementRow
@@ -19,7 +19,7 @@ class JobState:
     - `epoch` counts how often its events were scheduled. Events of an older epoch are stale.
     - `gpus` is how many GPUs it holds; `finish` is when its last iteration ends at its rate.
     - `interval_start` is when the interval of constant rate began, `started` when the stay did.
-    - `wait_reason` is why it waits, in the policy's words; empty if the policy gave no reason.
+    - `told` is why it waits, as the policy said last; None if it said nothing.
     - `checkpoint` says when it writes its state, `checkpoint_s` what that adds to an iteration.
     - `failures_in_a_row` counts the failures that stopped it since it last saved any work.
     - `productive_from` is when a restart or a hold ends. Time before it counts as stalled.
@@ -29,8 +29,7 @@ class JobState:
         "_gpu_ticks", "_run_ticks", "_saved", "arrival", "checkpoint", "checkpoint_s", "entered",
         "epoch", "failures", "failures_in_a_row", "finish", "first_start", "former_placement",
         "gpus", "handle", "interval_start", "job", "lease_due", "migrations", "placement",
-        "preemptions", "productive_from", "progress", "rate", "started", "tier", "turn",
-        "wait_reason",
+        "preemptions", "productive_from", "progress", "rate", "started", "tier", "told", "turn",
     )  # fmt: skip
 
     def __init__(self, job: Job, handle: int, arrival: Tick) -> None:
@@ -48,7 +47,7 @@ class JobState:
         self.former_placement: Placement | None = None
         self.gpus = 0
         self.tier = -1
-        self.wait_reason = ""
+        self.told: Wait | None = None
         self.turn: Turn | None = None
         self.rate: Rate | None = None
         self.epoch = 0
@@ -87,7 +86,7 @@ class JobState:
     def place(self, placement: Placement, tier: int, now: Tick, restart: Tick) -> None:
         """Take GPUs and stand still for `restart` ticks."""
         self.placement = placement
-        self.wait_reason = ""
+        self.told = None
         self.gpus = placement.gpus
         self.tier = tier
         self.started = self.interval_start = now

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from artist.cluster.placement import Placement
-from artist.contract import Outage
+from artist.contract import Outage, WaitCause
 from artist.units import Tick
 from artist.workload.job import Job
 
@@ -95,11 +95,14 @@ class JobRow(NamedTuple):
 
 
 class WaitRow(NamedTuple):
-    """Why a job waits from `tick` on, in the policy's words."""
+    """Why a job waits from `tick` on, in the policy's words; empty if it no longer says why."""
 
     tick: Tick
     handle: int
     reason: str
+    cause: WaitCause = "policy"
+    until: Tick | None = None
+    """When the reason no longer holds; None for as long as the job waits."""
 
 
 class WithdrawnRow(NamedTuple):

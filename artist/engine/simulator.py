@@ -36,6 +36,7 @@ from artist.contract import (
     Policy,
     RateFunction,
     Restore,
+    Wait,
     Withdraw,
     policy_name,
 )
@@ -146,7 +147,8 @@ class Simulator:
         if self.jobs_waiting:
             state = next(iter(self._holdings.waiting.values()))
             first = state.job
-            reason = f"; it waits as {state.wait_reason}" if state.wait_reason else ""
+            told = state.told
+            reason = f"; it waits as {told.reason}" if told is not None and told.reason else ""
             raise PolicyError(
                 f"{name} left {self.jobs_waiting} jobs waiting with nothing to wait for (the first "
                 f"is job {first.id!r}, {first.gpus} GPUs, {self._holdings.free.total} free{reason})"
@@ -429,8 +431,8 @@ class Simulator:
             self._place(state, placement)
         for state, hold in answer.holds:
             self._hold(state, hold)
-        for state, words in answer.wait_reasons:
-            self._tell(state, words)
+        for state, wait in answer.wait_reasons:
+            self._tell(state, wait)
         if self._holdings.on_notice:
             gone = [*answer.preempted, *answer.moved]
             self._keep_out(*(state.former_placement for state in gone))
@@ -469,11 +471,13 @@ class Simulator:
         self._holdings.waiting[state.handle] = state
         self._entered.append(state)
 
-    def _tell(self, state: JobState, words: str) -> None:
+    def _tell(self, state: JobState, wait: Wait) -> None:
         """Write down why a job waits, unless that is the reason on record."""
-        if words != state.wait_reason:
-            state.wait_reason = words
-            self.rows.wait_reasons.append(WaitRow(self.now, state.handle, words))
+        if wait != state.told and (wait.reason or state.told is not None):
+            state.told = wait
+            self.rows.wait_reasons.append(
+                WaitRow(self.now, state.handle, wait.reason, wait.cause, wait.until)
+            )
 
     def _hold(self, state: JobState, hold: Hold) -> None:
         """Let a running job stand still, with its GPUs, until a tick; the phase is kept."""

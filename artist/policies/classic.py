@@ -48,6 +48,7 @@ from artist.policies.shared.contest import Contest, run_contest
 from artist.policies.shared.packing import best_level
 from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import ORDERS, LastRanked, Rank, RankedQueue, behind, gpus_held
+from artist.policies.shared.refusals import Refusals, far_apart
 from artist.policies.shared.sharing import Sharing
 from artist.units import Tick, ticks
 
@@ -63,6 +64,7 @@ class Classic(BasePolicy):
         self.lease = ticks(options.lease_s) if options.preemption == "lease" else None
         self._placer = placer(options.placement)
         self._queue = RankedQueue()
+        self._refusals = Refusals(self._queue) if self._placer.consolidates else None
         # `LastRanked` needs ranks that never rise while a job runs. Attained service rises.
         never_rises = options.preemption == "at-once" and options.order != "service"
         self._last = LastRanked() if never_rises else None
@@ -75,7 +77,10 @@ class Classic(BasePolicy):
             for job in view.entered:  # a failure may have taken work from it: its rank rose
                 self._last.forget(job.handle)
         for job in view.entered:
-            self._queue.add(job, self._rank(job, view.now))
+            rank = self._rank(job, view.now)
+            self._queue.add(job, rank)
+            if self._refusals is not None:
+                self._refusals.entered(job.job.gpus, rank, job.handle)
         if not self._queue:
             return ()
         at_once = self.options.preemption == "at-once"
@@ -96,7 +101,7 @@ class Classic(BasePolicy):
             self._queue,
             contestable,
             # Strict: a job that does not fit must come forward, so that it blocks those behind it.
-            lambda gpus: strict or self._placer.possible(contest.pool, gpus),
+            lambda gpus: strict or self._possible(contest.pool, gpus),
             strict=strict,
         )
         if self._last is not None:
@@ -104,7 +109,10 @@ class Classic(BasePolicy):
                 if isinstance(decision, Start):
                     job = view.waiting[decision.handle]
                     self._last.add(job.handle, self._rank(job, view.now))
-        return decisions
+        waits = sharing.waits() if sharing.refused else []
+        if self._refusals is not None and (refused := self._refusals.refused(contest, view.now)):
+            waits += self._refusals.waits(refused, partial(far_apart, view, sharing))
+        return [*decisions, *waits] if waits else decisions
 
     def _start_without_contest(self, contest: Contest, sharing: Sharing) -> None:
         """First start the jobs that the free GPUs serve as well as any GPUs could.
@@ -159,6 +167,13 @@ class Classic(BasePolicy):
         if first is None:
             return False
         return any(first < (self._rank(job, now), job.handle) for job in ended)
+
+    def _possible(self, free: FreeGpus, gpus: int) -> bool:
+        """Whether a job of so many GPUs may get them."""
+        possible = self._placer.possible(free, gpus)
+        if not possible and self._refusals is not None and free.total >= gpus:
+            self._refusals.drops(gpus)
+        return possible
 
     def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
         placement = self._placer.place(free, job.job.gpus, sharing.busy)

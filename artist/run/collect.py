@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -95,7 +95,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     return Result(
         scenario=scenario,
         summary=summary,
-        tables=LazyTables(tables, {"waits": partial(_waits, inputs)}),
+        tables=LazyTables(tables, _wait_tables(inputs)),
         inputs={
             "trace": trace.digest,
             **_link_digests(prepared.fabric, calibration),
@@ -129,11 +129,22 @@ def _tables_of_parts(prepared: Prepared, *, links: bool) -> dict[str, Table]:
     return tables
 
 
+def _wait_tables(inputs: WaitInputs) -> Mapping[str, Callable[[], Table]]:
+    """Why jobs waited, and seconds per cause if the policy told any. Computed when asked for."""
+    tables = {"waits": partial(_waits, inputs)}
+    return tables | {"wait_causes": partial(_causes, inputs)} if inputs.reasons else tables
+
+
 def _waits(inputs: WaitInputs) -> Table:
-    """Why jobs waited. Only runs that are asked for it load it."""
     from artist.results.waiting.waits import wait_table
 
     return wait_table(inputs)
+
+
+def _causes(inputs: WaitInputs) -> Table:
+    from artist.results.waiting.waits import cause_table
+
+    return cause_table(inputs)
 
 
 def link_digests(scenario: Scenario) -> Mapping[str, str]:

@@ -78,7 +78,7 @@ def test_free_gpus_are_those_of_the_pool_beyond_those_of_jobs_yet_to_come(
     to_come = list(contestable)
     for job in coming:
         decided = len(contest.decisions)
-        served = contest.offer(job)
+        served = contest.offer((), job)
         total = contest.free_total  # before anything else is read, which settles the last claim
         if job in to_come:
             to_come.remove(job)
@@ -106,5 +106,5 @@ def test_no_job_loses_its_gpus_to_single_gpu_jobs_while_free_gpus_are_left(
     contest = Contest(free, contestable, place, free_first=free_first)
     queued = [job for job in coming if job.placement is None]
     for job in [*queued[: free.total], *contestable]:
-        assert contest.offer(job)
+        assert contest.offer((), job)
     assert not [one for one in contest.decisions if isinstance(one, (Preempt, Migrate))]

@@ -65,6 +65,7 @@ from artist.policies.shared.contest import Contest, run_contest
 from artist.policies.shared.packing import best_level, pack_in_level
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held
 from artist.policies.shared.ratios import ZERO, ExactKey, exact_key
+from artist.policies.shared.refusals import Refusals
 from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
 from artist.units import Tick, exact_ticks, seconds_text, ticks
 
@@ -101,11 +102,9 @@ class Dally(BasePolicy):
         self.lease = ticks(options.lease_s)
         self._timers = DelayTimers(options)
         self._queue = RankedQueue()
+        self._refusals = Refusals(self._queue)
         # Per GPU demand: when its waiting jobs entered the queue, and their handles, in this order.
         self._entered: dict[int, list[tuple[Tick, int]]] = {}
-        # Per GPU demand: the last reason given: the job, when it entered, when it accepts GPUs.
-        # Repeating a reason at every question would be slow.
-        self._reasons: dict[int, tuple[int, Tick, Tick]] = {}
         self._now: Tick = 0
         # Of the last answer: the free GPUs it left, and when a waiting job accepts some of them.
         self._free = 0
@@ -118,7 +117,9 @@ class Dally(BasePolicy):
         if self._offers_anew(view):
             self._timers.tune(view.now)
         for job in view.entered:
-            self._queue.add(job, (*sensitivity(job, view.now), job.entered))
+            rank = *sensitivity(job, view.now), job.entered
+            self._queue.add(job, rank)
+            self._refusals.entered(job.job.gpus, rank, job.handle)
             insort(self._entered.setdefault(job.job.gpus, []), (job.entered, job.handle))
         if not self._queue and not view.lease_ended:
             return ()
@@ -138,6 +139,9 @@ class Dally(BasePolicy):
             contestable,
             lambda gpus: self._possible(contest.pool, gpus),
         )
+        waits = sharing.waits() if sharing.refused else []
+        if refused := self._refusals.refused(contest, view.now):
+            waits += self._refusals.waits(refused, partial(self._holding_out, contest, sharing))
         accepted = []
         longest = {}
         for decision in decisions:
@@ -148,13 +152,13 @@ class Dally(BasePolicy):
             elif isinstance(decision, Migrate):
                 accepted.append((decision.placement, 0))
             elif isinstance(decision, Preempt):
-                longest[view.running[decision.handle].job.gpus] = (view.now, decision.handle)
+                longest[view.running[decision.handle].job.gpus] = view.now
         # Jobs that waited before have waited longer than those that were preempted just now.
-        longest |= {gpus: entered[0] for gpus, entered in self._entered.items()}
+        longest |= {gpus: entered[0][0] for gpus, entered in self._entered.items()}
         wakes = self._next_wake(contest, longest)
         for placement, waited in accepted:
             self._timers.record(view.cluster, placement, waited)
-        return [*decisions, *wakes]
+        return [*decisions, *waits, *wakes]
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """Whether a job waits, or one of these jobs could have a better placement at all."""
@@ -224,7 +228,10 @@ class Dally(BasePolicy):
         if free.total < gpus:
             return False
         wait = self._wait_for_room(free, gpus)
-        return wait is not None and self._now - self._entered[gpus][0][0] >= wait
+        if wait is not None and self._now - self._entered[gpus][0][0] >= wait:
+            return True
+        self._refusals.drops(gpus)
+        return False
 
     def _wait_for_room(self, free: FreeGpus, gpus: int) -> Tick | None:
         """How long a job waits until it accepts the innermost level with room.
@@ -258,39 +265,48 @@ class Dally(BasePolicy):
         freed = view.free.total != self._free
         return arrived or due or freed or bool(view.finished or view.lease_ended)
 
-    def _next_wake(
-        self, contest: Contest, longest: Mapping[int, tuple[Tick, int]]
-    ) -> list[Decision]:
+    def _next_wake(self, contest: Contest, longest: Mapping[int, Tick]) -> list[Decision]:
         """A wake-up for the tick at which the first waiting job accepts free GPUs.
 
-        `longest` holds per GPU demand the job with the longest wait: when it entered the queue, and
-        its handle. There is no wake-up if there is no such tick, or if one is due before it anyway.
-        Of the jobs that do not accept free GPUs yet, the policy tells why they wait.
+        `longest` says per GPU demand when the job with the longest wait entered the queue. There is
+        no wake-up if there is no such tick, or if one is due before it anyway.
         """
-        answer: list[Decision] = []
         self._expiry = None
         self._free = contest.free_total
-        for gpus, (entered, handle) in longest.items():
+        for gpus, entered in longest.items():
             wait = self._wait_for_room(contest.free, gpus) if gpus <= self._free else None
             if wait is None or entered + wait <= self._now:
                 continue
             expiry = entered + wait
             if self._expiry is None or expiry < self._expiry:
                 self._expiry = expiry
-            if self._reasons.get(gpus) != (handle, entered, expiry):
-                self._reasons[gpus] = handle, entered, expiry
-                answer.append(Wait(handle, _holding_out(contest.free, gpus, expiry)))
-        if self._expiry is not None and not self._now < self._wake <= self._expiry:
-            self._wake = self._expiry
-            answer.append(Wake(self._wake))
-        return answer
+        if self._expiry is None or self._now < self._wake <= self._expiry:
+            return []
+        self._wake = self._expiry
+        return [Wake(self._wake)]
 
+    # -- why jobs wait ---------------------------------------------------------------
 
-def _holding_out(free: FreeGpus, gpus: int, expiry: Tick) -> str:
-    """Why a job waits although GPUs are free, until its delay timers expire."""
-    levels = range(free.tree.machine, len(free.tree.levels))
-    room = next(level for level in levels if free.fits_one(level, gpus))
-    return (
-        f"the closest {gpus} free GPUs spanned the {free.tree.levels[room].name} level, which its "
-        f"delay timers accept from {seconds_text(expiry)} on"
-    )
+    def _holding_out(self, contest: Contest, sharing: Sharing, job: JobView) -> Wait | None:
+        """Why a job waits that did not accept GPUs; None if that is not because of its timers.
+
+        If enough GPUs are still free, it waits for the level where they are. Else it is not known
+        any more where they were, but they were further out than all levels that it accepts.
+        """
+        tree, gpus = contest.free.tree, job.job.gpus
+        entered = self._now if job.placement else job.entered
+        names = [level.name for level in tree.levels[tree.machine :]]
+        opens = self._timers.opens_after(tree, gpus)
+        shut = [at for at, wait in enumerate(opens) if wait is None or entered + wait > self._now]
+        if not shut or job.handle in sharing.refused:
+            return None
+        where = f"spanned more than one {names[shut[0] - 1]}"
+        if gpus <= contest.free_total:
+            room = next(at for at in shut if contest.free.fits_one(tree.machine + at, gpus))
+            where, shut = f"spanned the {names[room]} level", [room]
+        wait = opens[shut[0]]
+        if wait is None:
+            return Wait(job.handle, f"the closest {gpus} free GPUs {where}", "consolidation")
+        until = entered + wait
+        words = f"which its delay timers accept from {seconds_text(until)} on"
+        return Wait(job.handle, f"the closest {gpus} free GPUs {where}, {words}", "timer", until)

@@ -91,6 +91,7 @@ from artist.policies.shared.clock import PeriodClock
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import RankedQueue, by_rank
+from artist.policies.shared.refusals import Refusals, far_apart
 from artist.policies.shared.sharing import Sharing
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
@@ -109,6 +110,8 @@ class Gandiva(BasePolicy):
         self._affinity = Affinity(draws)
         self._placer = None if options.placement == "affinity" else placer(options.placement)
         self._queue = RankedQueue()
+        consolidates = self._placer is not None and self._placer.consolidates
+        self._refusals = Refusals(self._queue) if consolidates else None
         # Per running job: when it started, and its iterations when it got its present GPUs.
         self._since: dict[int, Tick] = {}
         self._done_before: dict[int, int] = {}
@@ -121,9 +124,12 @@ class Gandiva(BasePolicy):
             del self._since[handle], self._done_before[handle]
             self._affinity.forget(handle)
         for job in view.entered:
-            self._queue.add(job, (job.entered,))
+            rank = (job.entered,)
+            self._queue.add(job, rank)
+            if self._refusals is not None:
+                self._refusals.entered(job.job.gpus, rank, job.handle)
         slice_ends = view.now == self._slice_end
-        decisions = list(self._serve(view, slice_ends)) if self._queue else []
+        decisions, waits = self._serve(view, slice_ends) if self._queue else ([], [])
         if self.options.migrate and (view.finished or slice_ends):
             migration = Consolidation(view, decisions, self._affinity)
             decisions += migration.closer()
@@ -134,10 +140,13 @@ class Gandiva(BasePolicy):
                 self._done_before[decision.handle] = job.iterations_done(view.now)
             if isinstance(decision, Start):
                 self._since[decision.handle] = view.now
-        return [*decisions, *self._next_slice_end(view.now, decisions)]
+        return [*decisions, *waits, *self._next_slice_end(view.now, decisions)]
 
-    def _serve(self, view: ClusterView, slice_ends: bool) -> Sequence[Decision]:
-        """Let waiting jobs come forward; at the end of a slice, running jobs after them."""
+    def _serve(self, view: ClusterView, slice_ends: bool) -> tuple[list[Decision], list[Decision]]:
+        """Let waiting jobs come forward; at the end of a slice, running jobs after them.
+
+        Returns the decisions, and why jobs wait although enough GPUs were free for them.
+        """
         contestable = [
             job
             for handle, job in (view.running.items() if slice_ends else ())
@@ -149,23 +158,30 @@ class Gandiva(BasePolicy):
         waiting = self._queue.walk(lambda gpus: self._room(contest, gpus))
         running = [((view.now, -self._since[job.handle]), job) for job in contestable]
         order = heapq.merge(waiting, sorted(running, key=by_rank), key=by_rank)
-        for _, job in order if running else waiting:
+        for rank, job in order if running else waiting:
             before = len(contest.decisions)
             self._affinity.comes_forward()
-            contest.offer(job)
+            contest.offer(rank, job)
             for decision in contest.decisions[before:]:
                 if isinstance(decision, Start | Migrate):
                     self._affinity.placed(job, decision.placement, contest.pool)
         for decision in contest.decisions:
             if isinstance(decision, Start):
                 self._queue.remove(decision.handle)
-        return contest.decisions
+        waits = sharing.waits()
+        if self._refusals is not None:
+            refused = self._refusals.refused(contest, view.now)
+            waits += self._refusals.waits(refused, partial(far_apart, view, sharing))
+        return list(contest.decisions), waits
 
     def _room(self, contest: Contest, gpus: int) -> bool:
         """Whether a job of so many GPUs may get them."""
-        if self._placer is not None:
-            return self._placer.possible(contest.pool, gpus)
-        return contest.pool.total >= gpus
+        if self._placer is None:
+            return contest.pool.total >= gpus
+        possible = self._placer.possible(contest.pool, gpus)
+        if not possible and self._refusals is not None and contest.pool.total >= gpus:
+            self._refusals.drops(gpus)
+        return possible
 
     def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
         if self._placer is not None:

@@ -104,15 +104,15 @@ class ScheduleTask(AgentTask):
     def _pick(self, action: int) -> JobView:
         rank, job = self.candidates[action]
         while self._to_come and by_rank(self._to_come[-1]) < (rank, job.handle):
-            self.contest.offer(self._to_come.pop()[1])
-        if self.contest.offer(job):
+            self.contest.offer(*self._to_come.pop())
+        if self.contest.offer(rank, job):
             self._queue.remove(job.handle)
         return job
 
     def _end(self, contest: Contest) -> None:
         if self._to_come and not contest.leaves_all:
-            for _, job in reversed(self._to_come):
-                contest.offer(job)
+            for rank, job in reversed(self._to_come):
+                contest.offer(rank, job)
         self._to_come = []
         if self._last is not None:
             view = self.view

@@ -59,7 +59,9 @@ class Contest:
         "_pool",
         "_reserved",
         "_unclaimed",
+        "claims",
         "decisions",
+        "refused",
     )
 
     def __init__(
@@ -72,6 +74,10 @@ class Contest:
         free_first: bool = False,
     ) -> None:
         self.decisions: list[Decision] = []
+        # Jobs that came forward and got no GPUs although enough were left (`refusals.py`).
+        self.refused: list[JobView] = []
+        # Jobs that came forward and have GPUs, with their ranks.
+        self.claims: list[tuple[Rank, JobView]] = []
         self._free_first = free_first
         self._place = place
         self._improve = improve
@@ -122,15 +128,35 @@ class Contest:
             self._settle(self._unclaimed)
         return self._pool
 
-    def offer(self, job: JobView) -> bool:
+    def offer(self, rank: Rank, job: JobView) -> bool:
         """A job comes forward. Returns whether it has GPUs afterwards."""
         if job.placement is None:
             placement = self._best(job, self._place)
-            if placement is None:
-                return False
-            self.start(job, placement)
-            return True
-        return self._offer_running(job, job.placement)
+            served = placement is not None
+            if placement is not None:
+                self.start(job, placement)
+        else:
+            served = self._offer_running(job, job.placement)
+        if served:
+            self.claims.append((rank, job))
+        elif self._pool.total >= job.job.gpus:  # the search for GPUs has settled all claims
+            self.refused.append(job)
+        return served
+
+    def ran_out(self, gpus: int) -> tuple[Rank, int] | None:
+        """Rank and handle of the job after which fewer GPUs were left; None if as many still are.
+
+        Before all jobs if there never were as many.
+        """
+        unclaimed = self._unclaimed
+        left = self._pool.total - (unclaimed.gpus if unclaimed is not None else 0)
+        if left >= gpus:
+            return None
+        for rank, job in reversed(self.claims):
+            left += job.job.gpus
+            if left >= gpus:
+                return rank, job.handle
+        return (), -1
 
     @property
     def leaves_all(self) -> bool:
@@ -246,15 +272,15 @@ def run_contest(
     to_come = sorted(contestable, key=by_rank, reverse=True)
     for rank, job in queue.walk(possible):
         while to_come and by_rank(to_come[-1]) < (rank, job.handle):
-            served = contest.offer(to_come.pop()[1])
+            served = contest.offer(*to_come.pop())
             blocked = blocked or (strict and not served)
         if blocked:
             break
-        served = contest.offer(job)
+        served = contest.offer(rank, job)
         if strict and not served:
             break
-    for _, job in reversed(to_come):
-        contest.offer(job)
+    for rank, job in reversed(to_come):
+        contest.offer(rank, job)
     # The walk above does not allow removals, so they come after it.
     for decision in contest.decisions[before:]:
         if isinstance(decision, Start):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
@@ -22,6 +22,9 @@ PlacerName: TypeAlias = Literal["any", "pack", "consolidate-or-wait", "least-con
 
 class Placer(ABC):
     """A rule from free GPUs to a placement."""
+
+    consolidates: ClassVar = False
+    """Whether a job may wait although enough GPUs are free, since they lie too far apart."""
 
     @abstractmethod
     def possible(self, free: FreeGpus, gpus: int) -> bool:
@@ -133,6 +136,8 @@ class LeastContendedPlacer(PackPlacer):
 
 class ConsolidatePlacer(Placer):
     """Inside one unit of the innermost level that would have room if it were empty; else wait."""
+
+    consolidates = True
 
     def possible(self, free: FreeGpus, gpus: int) -> bool:
         """Some unit of that level has room."""

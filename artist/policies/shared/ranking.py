@@ -52,6 +52,19 @@ class RankedQueue:
         if not group:
             del self._groups[gpus]
 
+    def entry(self, handle: int) -> tuple[Rank, int] | None:
+        """Rank and handle of a job; None if it is not in the queue."""
+        rank = self._ranks.get(handle)
+        return None if rank is None else (rank, handle)
+
+    def holds(self, entry: tuple[Rank, int]) -> bool:
+        """Whether a job is in the queue, and has not entered it anew since it had this rank."""
+        return self._ranks.get(entry[1]) is entry[0]
+
+    def job(self, handle: int) -> JobView:
+        """A job of the queue."""
+        return self._views[handle]
+
     def first(self, gpus: int) -> tuple[Rank, int] | None:
         """Rank and handle of the first job that wants at most so many GPUs; None if none does."""
         first = None

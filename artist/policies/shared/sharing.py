@@ -31,12 +31,16 @@ from artist.contract import (
     Slowdowns,
     Start,
     Uplink,
+    Wait,
 )
 from artist.policies.shared.packing import pack_in_level
 from artist.workload.job import Job
 
 Busy: TypeAlias = Callable[[], Mapping[Uplink, float]]
 """How busy uplinks are at this moment of an answer (`SharedLinks.busy`)."""
+
+
+_TOO_MUCH = "on the GPUs that it would have got, it or a co-located job would have lost more than"
 
 
 class Sharing:
@@ -51,6 +55,8 @@ class Sharing:
         self._read = 0
         self._moved: dict[int, tuple[Job, Placement] | None] = {}
         self._busy: Mapping[Uplink, float] | None = None
+        # Handles of jobs that found GPUs on which one would lose too much.
+        self.refused: dict[int, None] = {}
 
     def busy(self) -> Mapping[Uplink, float]:
         """How busy uplinks are after the decisions so far."""
@@ -78,8 +84,22 @@ class Sharing:
     def permitted(self, handle: int, placement: Placement | None) -> Placement | None:
         """The placement if `permits` says so, else None."""
         if placement is None or not self.permits(handle, placement):
+            if placement is not None:
+                self.refused[handle] = None
             return None
         return placement
+
+    def waits(self) -> list[Decision]:
+        """Why jobs wait that were not permitted to start, once all decisions are made."""
+        if not self.refused:
+            return []
+        decided = {x.handle for x in self.decisions if isinstance(x, Start | Migrate)}
+        lost = {x.handle for x in self.decisions if isinstance(x, Preempt)}
+        return [
+            Wait(handle, f"{_TOO_MUCH} {self._most_slowdown:g} of its speed", "links")
+            for handle in self.refused
+            if handle not in decided and (handle in self._view.waiting or handle in lost)
+        ]
 
     def move(self, handle: int, placement: Placement | None) -> None:
         """A job gets other GPUs, or loses those that it has."""

@@ -70,6 +70,7 @@ from artist.contract import (
 from artist.policies.options import ThemisOptions
 from artist.policies.shared.clock import PeriodClock
 from artist.policies.shared.placers import placer
+from artist.policies.shared.refusals import one_unit
 from artist.policies.shared.sharing import Sharing
 from artist.policies.themis.auction import auction
 from artist.policies.themis.fairness import FinishTimes
@@ -109,12 +110,12 @@ class Themis(BasePolicy):
                 self._elastic[job.handle] = job
         offered = self._offered(view) if view.now == self._wake else []
         counts = self._hand_out(view, offered)
-        decisions = self._placed(view, offered, counts) if counts else []
+        decisions, waits = self._placed(view, offered, counts) if counts else ([], [])
         for decision in decisions:
             if isinstance(decision, Start | Migrate):
                 job = view.waiting.get(decision.handle) or view.running[decision.handle]
                 self._done_at_start[decision.handle] = job.iterations_done(view.now)
-        return [*decisions, *self._next_period(view, decisions)]
+        return [*decisions, *waits, *self._next_period(view, decisions)]
 
     # -- the auction -----------------------------------------------------------------
 
@@ -147,8 +148,11 @@ class Themis(BasePolicy):
 
     def _placed(
         self, view: ClusterView, offered: Sequence[JobView], counts: Mapping[int, int]
-    ) -> list[Decision]:
-        """The decisions that give each job its number of GPUs. Offered jobs without one get 0."""
+    ) -> tuple[list[Decision], list[Decision]]:
+        """The decisions that give each job its number of GPUs. Offered jobs without one get 0.
+
+        And why jobs wait that won GPUs, but where no placement was to be had.
+        """
         wanted = {job.handle: 0 for job in offered} | dict(counts)
         placements = self._placer.joint(view, wanted)
         decisions: list[Decision] = []
@@ -160,10 +164,14 @@ class Themis(BasePolicy):
                 decisions.append(Migrate(job.handle, placement))
         sharing = Sharing(view, self.options.most_slowdown)
         sharing.decisions = decisions
+        waits: list[Decision] = []
         for handle in view.waiting:
-            if handle in placements and sharing.permits(handle, placements[handle]):
-                decisions.append(Start(handle, placements[handle]))
-        return decisions
+            placement = sharing.permitted(handle, placements.get(handle))
+            if placement is not None:
+                decisions.append(Start(handle, placement))
+            elif handle not in placements and counts.get(handle):
+                waits.append(one_unit(view.cluster, handle, counts[handle]))
+        return decisions, waits + sharing.waits()
 
     # -- leases ----------------------------------------------------------------------
 

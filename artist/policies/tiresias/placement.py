@@ -47,6 +47,8 @@ class FewestMachines(Placer):
       Among such units, the job gets the one with the fewest free GPUs; the first among equals.
     """
 
+    consolidates = True
+
     def possible(self, free: FreeGpus, gpus: int) -> bool:
         """Some unit of that level has room."""
         return free.fits_one(best_level(free.tree, gpus), gpus)

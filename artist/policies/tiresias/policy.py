@@ -63,12 +63,13 @@ from typing import ClassVar
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wake
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wait, Wake
 from artist.errors import ConfigError
 from artist.policies.options import TiresiasOptions
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.placers import AnyPlacer, Placer, placer
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, by_rank, gpus_held
+from artist.policies.shared.refusals import TOO_FAR_APART, Refusals, far_apart
 from artist.policies.shared.sharing import Sharing
 from artist.policies.tiresias.placement import FewestMachines, skew
 from artist.policies.tiresias.queues import GittinsIndex, ServiceQueues, read_services
@@ -87,6 +88,7 @@ class Tiresias(BasePolicy):
         # By whether the jobs are skewed. Skewed jobs need other GPUs than unskewed jobs of the same
         # size. With a queue for each, a walk can drop one kind and go on with the other.
         self._waiting = {True: RankedQueue(), False: RankedQueue()}
+        self._refusals = {skewed: Refusals(queue) for skewed, queue in self._waiting.items()}
         self._wake: Tick = 0
         chosen = None if options.placement == "skew" else placer(options.placement)
         self._placers: dict[bool, Placer] = {
@@ -100,14 +102,15 @@ class Tiresias(BasePolicy):
             self._ranks.forget(handle)
         for job in view.entered:
             self._ranks.entered(job, view.now)
-            self._waiting[self._skewed(job)].add(job, self._rank(job, view.now))
+            self._add(job, view.now)
         for job in self._ranks.promote(view.now):
-            queue = self._waiting[self._skewed(job)]
-            queue.remove(job.handle)
-            queue.add(job, self._rank(job, view.now))
+            self._waiting[self._skewed(job)].remove(job.handle)
+            self._add(job, view.now)
         if not any(self._waiting.values()):
             return ()
-        decisions = self._serve(view)
+        sharing = Sharing(view, self.options.most_slowdown)
+        contest = self._serve(view, sharing)
+        decisions = contest.decisions
         for decision in decisions:
             if isinstance(decision, Start):
                 job = view.waiting[decision.handle]
@@ -116,7 +119,8 @@ class Tiresias(BasePolicy):
             elif isinstance(decision, Preempt):
                 # Its wait begins now, although the next question is the first to name it.
                 self._ranks.entered(view.running[decision.handle], view.now)
-        return [*decisions, *self._next_wake(view.now)]
+        waits = self._waits(view, contest, sharing)
+        return [*decisions, *waits, *self._next_wake(view.now)]
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """Whether a waiting job could displace one of these jobs.
@@ -149,39 +153,71 @@ class Tiresias(BasePolicy):
         first = min((key for key in firsts if key is not None), default=None)
         return behind(first, ended, lambda job: self._rank(job, now))
 
-    def _serve(self, view: ClusterView) -> Sequence[Decision]:
+    def _add(self, job: JobView, now: Tick) -> None:
+        """A job enters the queue of its kind."""
+        skewed, rank = self._skewed(job), self._rank(job, now)
+        self._waiting[skewed].add(job, rank)
+        if self._placers[skewed].consolidates:
+            self._refusals[skewed].entered(job.job.gpus, rank, job.handle)
+
+    def _waits(self, view: ClusterView, contest: Contest, sharing: Sharing) -> list[Decision]:
+        """Why jobs wait although enough GPUs were free for them."""
+        waits = sharing.waits()
+        for skewed, rule in self._placers.items():
+            if rule.consolidates:
+                refusals = self._refusals[skewed]
+                refused = refusals.refused(contest, view.now)
+                reason = partial(self._far_apart, view, sharing, skewed)
+                waits += refusals.waits(refused, reason)
+        return waits
+
+    def _far_apart(
+        self, view: ClusterView, sharing: Sharing, skewed: bool, job: JobView
+    ) -> Wait | None:
+        """Why a job waits that the placer of skewed jobs, or of the others, refused."""
+        if self._skewed(job) != skewed:
+            return None
+        wait = far_apart(view, sharing, job)
+        if wait is None or self.options.placement != "skew":
+            return wait
+        words = f"{TOO_FAR_APART} as few machines as in an empty cluster"
+        return Wait(job.handle, words, "consolidation")
+
+    def _serve(self, view: ClusterView, sharing: Sharing) -> Contest:
         """Hold a contest between waiting jobs and jobs whose lease has ended."""
         contestable = self._contestable(view.lease_ended, view.free, view.now)
         contested = [job for _, job in contestable]
-        sharing = Sharing(view, self.options.most_slowdown)
         contest = Contest(view.free, contested, partial(self._place, sharing), free_first=True)
         sharing.decisions = contest.decisions
         # (Skewed, GPUs) of waiting jobs that got no placement in this round.
         full: set[tuple[bool, int]] = set()
 
         def possible(skewed: bool, gpus: int) -> bool:
-            fits = self._placers[skewed].possible(contest.pool, gpus)
-            return fits and (skewed, gpus) not in full
+            rule = self._placers[skewed]
+            if rule.possible(contest.pool, gpus) and (skewed, gpus) not in full:
+                return True
+            if rule.consolidates and contest.pool.total >= gpus:
+                self._refusals[skewed].drops(gpus)
+            return False
 
-        for job in self._ranked(contestable, possible):
-            served = contest.offer(job)
+        for rank, job in self._ranked(contestable, possible):
+            served = contest.offer(rank, job)
             # The pool only shrinks during a round. So the next such job would fail as well, unless
             # this one waits because of what it would lose on links.
             if not served and job.placement is None and self.options.most_slowdown is None:
                 full.add((self._skewed(job), job.job.gpus))
-        return contest.decisions
+        return contest
 
     def _ranked(
         self, contestable: list[tuple[Rank, JobView]], possible: Callable[[bool, int], bool]
-    ) -> Iterator[JobView]:
-        """Waiting and contestable jobs in rank order."""
+    ) -> Iterator[tuple[Rank, JobView]]:
+        """Waiting and contestable jobs with their ranks, in rank order."""
         # `skewed=skewed` binds the value of this turn of the loop, not the last one.
         walks = [
             queue.walk(lambda gpus, skewed=skewed: possible(skewed, gpus))  # type: ignore[misc]
             for skewed, queue in self._waiting.items()
         ]
-        for _, job in heapq.merge(*walks, sorted(contestable, key=by_rank), key=by_rank):
-            yield job
+        yield from heapq.merge(*walks, sorted(contestable, key=by_rank), key=by_rank)
 
     def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
         rule = self._placers[self._skewed(job)]

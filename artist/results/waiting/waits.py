@@ -11,24 +11,33 @@ could have given them to the job that waits. GPUs out of service are never free.
 
 | cause | holds if |
 | --- | --- |
-| `policy` | the policy told a reason (`artist.contract.Wait`) |
+| any | the policy told a reason (`artist.contract.Wait`), and most of the wait is due to this |
 | `left-free` | for some time enough GPUs stayed free for the job to run: the policy left them |
 | `order` | enough GPUs were free, but only for an instant, and other jobs got them |
 | `gpus` | that many GPUs were never free at once |
 
 A job that loses its GPUs to others waits because of the `order`, since its own GPUs are free at
 that instant.
+
+**Seconds per cause** (`cause_table`). A reason counts from the tick at which it was told until it
+lapses, another one is told, or the wait ends. What remains of the wait are stretches without a
+reason. In each of them the time in which enough GPUs stayed free is `left-free`; the rest is
+`order` if enough GPUs were free at some instant of the stretch, else `gpus`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from artist.contract import WAIT_CAUSES
+from artist.engine.rows import WaitRow
 from artist.results.metrics import seconds_column
 from artist.results.statistics.sorted_values import rising
 from artist.results.terms.columns import Table, typed
@@ -36,11 +45,20 @@ from artist.results.waiting.stays import Stays, WaitInputs, Whole
 from artist.results.waiting.wait_neighbours import WaitNeighbours, Waits, neighbours
 from artist.units import Tick, seconds_text
 
-POLICY, LEFT_FREE, ORDER, GPUS = "policy", "left-free", "order", "gpus"
-CAUSES = (POLICY, LEFT_FREE, ORDER, GPUS)
+LEFT_FREE, ORDER, GPUS = "left-free", "order", "gpus"
+CAUSES = (*WAIT_CAUSES, LEFT_FREE, ORDER, GPUS)
 
 ARRIVED = "arrived"
 """How a wait began, if the job did not lose GPUs."""
+
+
+class _Told(NamedTuple):
+    """What a policy told of one wait: of each cause for how many ticks, and its last words."""
+
+    ticks: Mapping[str, Tick]
+    words: Mapping[str, str]
+    untold: Sequence[tuple[Tick, Tick]]
+    """The stretches of the wait without a reason."""
 
 
 class _Free(NamedTuple):
@@ -57,11 +75,12 @@ def wait_table(inputs: WaitInputs) -> Table:
     waits, before = _waits(inputs)
     free = _free(inputs, waits)
     around = neighbours(inputs.stays, waits)
-    told = _given_reasons(inputs, waits)
+    told = _told(inputs, waits)
     names = np.array(inputs.jobs, dtype=object)
     least = inputs.least[waits.handle]
     cause = np.select([free.left_for > 0, free.most >= least], [LEFT_FREE, ORDER], GPUS).tolist()
-    cause = [POLICY if words else word for word, words in zip(cause, told, strict=True)]
+    for index, causes in _spent(inputs, waits, told).items():
+        cause[index] = causes.most_common(1)[0][0]
     ended = inputs.stays.ended
     columns: Table = {
         "job_id": names[waits.handle].tolist(),
@@ -79,6 +98,42 @@ def wait_table(inputs: WaitInputs) -> Table:
         "overtakers": around.overtaken,
     }
     return typed("waits", columns)
+
+
+def cause_table(inputs: WaitInputs) -> Table:
+    """Seconds per cause of the waits of which the policy told a reason, the longest cause first."""
+    waits, _ = _waits(inputs)
+    told = _told(inputs, waits)
+    rows = [
+        (index, cause, length, told[index].words.get(cause, ""))
+        for index, causes in _spent(inputs, waits, told).items()
+        for cause, length in causes.most_common()
+        if length
+    ]
+    at = np.array([row[0] for row in rows], dtype=np.int64)
+    columns: Table = {
+        "job_id": [inputs.jobs[handle] for handle in waits.handle[at].tolist()],
+        "start_s": seconds_column(waits.begin[at]),
+        "cause": [row[1] for row in rows],
+        "cause_s": seconds_column(np.array([row[2] for row in rows], dtype=np.int64)),
+        "reason": [row[3] for row in rows],
+    }
+    return typed("wait_causes", columns)
+
+
+def _spent(inputs: WaitInputs, waits: Waits, told: Mapping[int, _Told]) -> dict[int, Counter[str]]:
+    """Ticks per cause of the waits of which the policy told a reason, by index of the wait."""
+    pieces = [(index, *piece) for index, reasons in told.items() for piece in reasons.untold]
+    owner, begin, end = np.array(pieces, dtype=np.int64).reshape(-1, 3).T
+    untold = Waits(waits.handle[owner], begin, end)
+    free = _free(inputs, untold)
+    rest = np.where(free.most >= inputs.least[untold.handle], ORDER, GPUS).tolist()
+    spent = {index: Counter(reasons.ticks) for index, reasons in told.items()}
+    figures = (column.tolist() for column in (owner, end - begin, free.left_for))
+    for index, length, left_for, cause in zip(*figures, rest, strict=True):
+        spent[index][LEFT_FREE] += left_for
+        spent[index][cause] += length - left_for
+    return spent
 
 
 def _named(handles: Sequence[Sequence[int]], jobs: Sequence[str]) -> list[list[str]]:
@@ -101,7 +156,7 @@ def _waits(inputs: WaitInputs) -> tuple[Waits, Whole]:
 
 def _free(inputs: WaitInputs, waits: Waits) -> _Free:
     stays, service = inputs.stays, inputs.withdrawn
-    ticks = rising(stays.start, stays.end, waits.begin, service[:, 0])
+    ticks = rising(stays.start, stays.end, waits.begin, waits.end, service[:, 0])
     steady, changing = _over_time(inputs, ticks)
     low, high = np.searchsorted(ticks, waits.begin), np.searchsorted(ticks, waits.end)
     most = _largest_between(np.maximum(steady, changing), low, high)
@@ -160,42 +215,72 @@ def _largest_between(values: Whole, low: npt.NDArray[np.intp], high: npt.NDArray
 # -- words ---------------------------------------------------------------------------
 
 
-def _given_reasons(inputs: WaitInputs, waits: Waits) -> list[str]:
-    """What the policy told last during each wait; empty if nothing."""
-    by_job: dict[int, list[tuple[Tick, str]]] = {}
-    for tick, handle, reason in inputs.reasons:
-        by_job.setdefault(handle, []).append((tick, reason))
+def _told(inputs: WaitInputs, waits: Waits) -> dict[int, _Told]:
+    """What the policy told of each wait, by index; only waits of which it told something."""
+    by_job: dict[int, list[WaitRow]] = {}
+    for row in inputs.reasons:
+        by_job.setdefault(row.handle, []).append(row)
+    told: dict[int, _Told] = {}
     if not by_job:
-        return [""] * len(waits.handle)
-    told = []
-    for handle, begin, end in zip(*(column.tolist() for column in waits), strict=True):
+        return told
+    for index, wait in enumerate(zip(*(column.tolist() for column in waits), strict=True)):
+        handle, begin, end = wait
         rows = by_job.get(handle, [])
-        last = bisect_left(rows, (end,)) - 1
-        told.append(rows[last][1] if last >= 0 and rows[last][0] >= begin else "")
+        first = bisect_left(rows, begin, key=_tick)
+        rows = rows[first : bisect_left(rows, end, lo=first, key=_tick)]
+        reasons = _stretches(rows, begin, end)
+        if reasons.ticks:
+            told[index] = reasons
     return told
+
+
+_tick = attrgetter("tick")
+
+
+def _stretches(rows: Sequence[WaitRow], begin: Tick, end: Tick) -> _Told:
+    """The stretches of one wait with a reason, by cause, and those without."""
+    ticks: dict[str, Tick] = {}
+    words: dict[str, str] = {}
+    untold: list[tuple[Tick, Tick]] = []
+    told_until = begin
+    ends = [*(row.tick for row in rows), end][1:]
+    for row, until in zip(rows, ends, strict=True):
+        if row.until is not None:
+            until = min(until, row.until)
+        if not row.reason or until <= row.tick:
+            continue
+        if told_until < row.tick:
+            untold.append((told_until, row.tick))
+        ticks[row.cause] = ticks.get(row.cause, 0) + until - row.tick
+        words[row.cause] = row.reason
+        told_until = until
+    if told_until < end:
+        untold.append((told_until, end))
+    return _Told(ticks, words, untold)
 
 
 def _reasons(
     causes: Sequence[str],
-    told: Sequence[str],
+    told: Mapping[int, _Told],
     inputs: WaitInputs,
     waits: Waits,
     free: _Free,
     around: WaitNeighbours,
 ) -> list[str]:
     return [
-        _reason(cause, words, _Figures(*figures))
-        for cause, words, *figures in zip(
-            causes,
-            told,
-            inputs.wanted[waits.handle].tolist(),
-            inputs.least[waits.handle].tolist(),
-            free.most.tolist(),
-            free.left_for.tolist(),
-            (waits.end - waits.begin).tolist(),
-            around.served,
-            around.overtaken,
-            strict=True,
+        _reason(cause, told.get(index), _Figures(*figures))
+        for index, (cause, *figures) in enumerate(
+            zip(
+                causes,
+                inputs.wanted[waits.handle].tolist(),
+                inputs.least[waits.handle].tolist(),
+                free.most.tolist(),
+                free.left_for.tolist(),
+                (waits.end - waits.begin).tolist(),
+                around.served,
+                around.overtaken,
+                strict=True,
+            )
         )
     ]
 
@@ -212,11 +297,13 @@ class _Figures(NamedTuple):
     overtaken: int
 
 
-def _reason(cause: str, told: str, wait: _Figures) -> str:
+def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
     least = f" (at least {wait.least})" if wait.least < wait.gpus else ""
     wanted, free = f"it wanted {wait.gpus}{least}", _most_free(wait.most_free)
-    if cause == POLICY:
-        return f"{told}; {wanted}, and {free}"
+    if told is not None and cause in told.ticks:
+        return f"{_told_text(told, wait.length)}; {wanted}, and {free}"
+    if told is not None:
+        return f"{_reason(cause, None, wait)}; besides, {_told_text(told, wait.length)}"
     if cause == GPUS:
         return f"{free}, and {wanted}"
     meanwhile = _meanwhile(wait.served, wait.overtaken)
@@ -227,6 +314,15 @@ def _reason(cause: str, told: str, wait: _Figures) -> str:
     return (
         f"{wanted}, and for {some} as many stayed free, but the "
         f"policy's order or rule of placement left them unused; {meanwhile}"
+    )
+
+
+def _told_text(told: _Told, length: Tick) -> str:
+    """The policy's words, with the part of the wait for which they hold if they do not always."""
+    return ", and ".join(
+        told.words[cause]
+        + f" (for {seconds_text(ticks)} of {seconds_text(length)})" * (ticks < length)
+        for cause, ticks in told.ticks.items()
     )
 
 

@@ -1,0 +1,133 @@
+"""Which waiting jobs a rule of the policy kept from GPUs, so that it can say why they wait.
+
+At its turn in a contest a job is *refused* if enough GPUs are left for it, and it gets none: a
+delay timer, or the wish for GPUs that lie close together, keeps it waiting. Without that rule it
+would start. A job whose turn comes when too few GPUs are left is not refused.
+
+A walk drops all waiting jobs of a GPU demand at once (`RankedQueue.walk`), so refused jobs need not
+come forward one by one. A policy names such demands (`drops`), and here their jobs are found. Each
+is named once per wait, and again when what was said of it lapses. So a question costs little more
+than the rows that it writes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, insort
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from artist.cluster.tree import ClusterTree
+from artist.contract import ClusterView, Decision, JobView, Wait
+from artist.policies.shared.contest import Contest
+from artist.policies.shared.packing import best_level
+from artist.policies.shared.ranking import Rank, RankedQueue
+from artist.policies.shared.sharing import Sharing
+from artist.units import Tick
+
+Reason: TypeAlias = Callable[[JobView], "Wait | None"]
+"""Why a job waits that was refused; None if no rule of the policy refused it."""
+
+TOO_FAR_APART = "enough GPUs were free, but it waits until enough of them lie in"
+
+_Entry: TypeAlias = tuple[Rank, int]
+
+# From so many jobs of one demand on, those are forgotten that have left the queue.
+_MOST_NEW = 100
+
+
+class Refusals:
+    """What was said of the waiting jobs of one queue."""
+
+    __slots__ = ("_dropped", "_lapses", "_new", "_queue", "_told", "_untold")
+
+    def __init__(self, queue: RankedQueue) -> None:
+        self._queue = queue
+        # GPU demands that this contest has dropped although enough GPUs were left.
+        self._dropped: dict[int, None] = {}
+        # Per GPU demand: jobs of which nothing was said. New ones are sorted in when that is asked.
+        self._new: dict[int, list[_Entry]] = {}
+        self._untold: dict[int, list[_Entry]] = {}
+        # Handle -> until when its reason holds, None for the whole wait; and a heap of these ticks.
+        self._told: dict[int, Tick | None] = {}
+        self._lapses: list[tuple[Tick, int]] = []
+
+    def entered(self, gpus: int, rank: Rank, handle: int) -> None:
+        """A job of so many GPUs entered the queue."""
+        if self._told:
+            self._told.pop(handle, None)
+        new = self._new.get(gpus)
+        if new is None:
+            new = self._new[gpus] = []
+        new.append((rank, handle))
+        if len(new) > _MOST_NEW and len(new) > 2 * len(self._queue):
+            self._new[gpus] = [entry for entry in new if self._queue.holds(entry)]
+
+    def drops(self, gpus: int) -> None:
+        """A rule lets no more jobs of a GPU demand come forward, although enough GPUs are left."""
+        self._dropped[gpus] = None
+
+    def refused(self, contest: Contest, now: Tick) -> list[JobView]:
+        """The jobs that a contest refused, without those of which was said before why they wait.
+
+        Jobs that started have left the queue by now.
+        """
+        if not contest.refused and not self._dropped:
+            return []
+        self._lapse(now)
+        told = self._told
+        found = {x.handle: x for x in contest.refused if x.placement or x.handle not in told}
+        for gpus in self._dropped:
+            found |= {job.handle: job for job in self._before(gpus, contest.ran_out(gpus))}
+        self._dropped.clear()
+        return list(found.values())
+
+    def waits(self, jobs: Sequence[JobView], reason: Reason) -> list[Decision]:
+        """Say why some refused jobs wait."""
+        waits: list[Decision] = []
+        for job in jobs:
+            wait = reason(job)
+            if wait is not None:
+                waits.append(wait)
+                self._told[job.handle] = wait.until
+                if wait.until is not None:
+                    heapq.heappush(self._lapses, (wait.until, job.handle))
+        return waits
+
+    def _before(self, gpus: int, last: _Entry | None) -> list[JobView]:
+        """The jobs of a demand before `last`, or all, of which nothing was said."""
+        queue, untold = self._queue, self._untold.setdefault(gpus, [])
+        for entry in self._new.pop(gpus, ()):
+            if queue.holds(entry):
+                insort(untold, entry)
+        end = len(untold) if last is None else bisect_left(untold, last)
+        found = [
+            queue.job(entry[1])
+            for entry in untold[:end]
+            if queue.holds(entry) and entry[1] not in self._told
+        ]
+        del untold[:end]
+        return found
+
+    def _lapse(self, now: Tick) -> None:
+        """Forget what was said where it does not hold any more."""
+        while self._lapses and self._lapses[0][0] <= now:
+            until, handle = heapq.heappop(self._lapses)
+            if self._told.get(handle) == until:
+                del self._told[handle]
+                entry = self._queue.entry(handle)
+                if entry is not None:
+                    self.entered(self._queue.job(handle).job.gpus, *entry)
+
+
+def far_apart(view: ClusterView, sharing: Sharing, job: JobView) -> Wait | None:
+    """Why a job waits that the placer `consolidate-or-wait` refused; None if links did."""
+    if job.handle in sharing.refused:
+        return None
+    return one_unit(view.cluster, job.handle, job.job.gpus)
+
+
+def one_unit(tree: ClusterTree, handle: int, gpus: int) -> Wait:
+    """Why a job waits that wants its GPUs inside one unit of its best level."""
+    level = tree.levels[best_level(tree, gpus)].name
+    return Wait(handle, f"{TOO_FAR_APART} one {level}", "consolidation")
