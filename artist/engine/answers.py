@@ -81,7 +81,7 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Che
     if holds:
         _check_holds(holds, answer, holdings, now)
     if waits:
-        _check_waits(waits, answer, holdings)
+        _check_waits(waits, answer, holdings, now)
     return answer
 
 
@@ -120,7 +120,9 @@ def _check_holds(
         answer.holds.append((state, hold))
 
 
-def _check_waits(waits: Sequence[Wait], answer: CheckedAnswer, holdings: Holdings) -> None:
+def _check_waits(
+    waits: Sequence[Wait], answer: CheckedAnswer, holdings: Holdings, now: Tick
+) -> None:
     """Check that each job waits once the other decisions are applied."""
     placed = {state.handle for state, _ in answer.placed}
     preempted = {state.handle: state for state in answer.preempted}
@@ -128,6 +130,10 @@ def _check_waits(waits: Sequence[Wait], answer: CheckedAnswer, holdings: Holding
         state = preempted.get(wait.handle) or holdings.waiting_job(wait.handle)
         if wait.handle in placed:
             raise PolicyError(f"{holdings.name(wait.handle)} starts and is told to wait")
+        if wait.until is not None and wait.until <= now:
+            raise PolicyError(
+                f"job {state.job.id!r} waits until {wait.until}, which is not after now ({now})"
+            )
         answer.wait_reasons.append((state, wait))
 
 

@@ -269,12 +269,24 @@ UNLAWFUL = {
         [Wait(1, "so"), Start(1, on({1: 4}))],
         "job 'b' starts and is told to wait",
     ),
-    "telling nothing": ([Wait(1, "")], "job 'b' waits because of '', expected 1 to 200 characters"),
     "telling a story": ([Wait(1, "so" * 101)], "job 'b' waits because of 'soso"),
-    "telling a number": ([Wait(1, 3)], "job 'b' waits because of 3, expected 1 to"),
+    "telling a number": ([Wait(1, 3)], "job 'b' waits because of 3, expected at most 200 char"),
+    "telling an unknown cause": (
+        [Wait(1, "so", "weather")],
+        "job 'b' waits with cause 'weather', expected one of timer, consolidation, links, quota",
+    ),
+    "telling a number for a cause": ([Wait(1, "so", 3)], "job 'b' waits with cause 3, expected"),
+    "a reason until a fraction": (
+        [Wait(1, "so", until=3.5)],
+        "job 'b' waits until 3.5, expected a whole number of ticks, or None",
+    ),
+    "a reason that holds no more": (
+        [Wait(1, "so", until=2 * S)],
+        "job 'b' waits until 2000000000, which is not after now (2000000000)",
+    ),
     "a number for a reason": ([Preempt(0, 3)], "job 'a': reason 3, expected text"),
     "a wake-up at a fraction": ([Wake(3.5 * S)], "wake-up at tick 3500000000.0, expected a whole"),
-    "telling nobody": ([Wait(True, "so")], "Wait(handle=True, reason='so') names no job"),
+    "telling nobody": ([Wait(True, "so")], "Wait(handle=True, reason='so', cause="),
     "a number of seconds for a handle": ([Hold(0.0, 9 * S)], "Hold(handle=0.0, until="),
 }
 

@@ -55,8 +55,10 @@ def _row(
     least = jobs[handle].gpus_min
     ends = [*inside[1:], end]
     left = sum(ends[i] - tick for i, tick in enumerate(inside) if after[i] >= least)
-    told = [row for row in rows.wait_reasons if row.handle == handle and begin <= row.tick < end]
     cause = "left-free" if left else "order" if most >= least else "gpus"
+    causes = naive_causes(rows, gpus, stays, least, (begin, handle, end))
+    if set(causes) - {"left-free", "order", "gpus"}:
+        cause = max(causes, key=lambda x: causes[x])
     held = {other: _gpu_time(own, begin, end) for other, own in enumerate(stays)}
     started = sorted(
         (min(first), other)
@@ -69,7 +71,8 @@ def _row(
         "end_s": seconds(end),
         "wait_s": seconds(end - begin),
         "gpus": jobs[handle].gpus,
-        "cause": "policy" if told else cause,
+        "cause": cause,
+        "causes": {x: seconds(length) for x, length in causes.items()},
         "free_gpus_max": most,
         "left_free_s": seconds(left),
         "waited_for": [
@@ -78,6 +81,48 @@ def _row(
         "overtaken_by": [jobs[other].id for _, other in started][:5],
         "overtakers": len(started),
     }
+
+
+def naive_causes(
+    rows: Rows,
+    gpus: int,
+    stays: Sequence[Sequence[Stay]],
+    least: int,
+    wait: tuple[Tick, int, Tick],
+) -> dict[str, Tick]:
+    """Ticks of a wait by cause, one interval between two changes after the other."""
+    begin, handle, end = wait
+    told = [row for row in rows.wait_reasons if row.handle == handle and begin <= row.tick < end]
+    moments = {begin, *(tick for own in stays for stay in own for tick in stay[:2])}
+    moments |= {row.tick for row in rows.withdrawn} | {row.tick for row in told}
+    moments |= {row.until for row in told if row.until is not None}
+    inside = sorted(tick for tick in moments if begin <= tick < end)
+    spent: dict[str, Tick] = {}
+    rest, at_hand = 0, False
+    for tick, until in zip(inside, [*inside[1:], end], strict=True):
+        standing = [row for row in told if row.tick <= tick]
+        last = standing[-1] if standing else None
+        if last is not None and last.reason and (last.until is None or tick < last.until):
+            spent[last.cause] = spent.get(last.cause, 0) + until - tick
+            rest, at_hand = _closed(spent, rest, at_hand), False
+            continue
+        free = gpus - _held(stays, tick) - _away(rows, tick)
+        changing = gpus - _kept(stays, tick) - _most_away(rows, tick)
+        at_hand = at_hand or max(free, changing) >= least
+        if free >= least:
+            spent["left-free"] = spent.get("left-free", 0) + until - tick
+        else:
+            rest += until - tick
+    _closed(spent, rest, at_hand)
+    return spent
+
+
+def _closed(spent: dict[str, Tick], rest: Tick, at_hand: bool) -> Tick:
+    """A stretch without a reason ends."""
+    if rest:
+        cause = "order" if at_hand else "gpus"
+        spent[cause] = spent.get(cause, 0) + rest
+    return 0
 
 
 def _held(stays: Sequence[Sequence[Stay]], tick: Tick) -> int:

@@ -10,6 +10,7 @@ import copy
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,7 @@ class Anywhere(Placer):
 
 
 def lift(policy: Any, handle: int) -> None:
-    """Lift the rule of a policy for one job, so that it takes any GPUs that are left at its turn."""
+    """Lift the rule of a policy for one job, so that it takes any GPUs left at its turn."""
     if isinstance(policy, Dally):
         accept = policy._accept
 
@@ -199,3 +200,29 @@ def test_without_the_cause_that_is_named_the_job_would_have_started(
             runs = wait.handle in view.running and wait.handle not in lost
             assert wait.handle in served or runs, (seconds(view.now), wait)
     assert set(told) == TELLING[case][2]
+
+
+@pytest.mark.skipif(core() == "compiled", reason="compiled policies cannot be watched")
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("case", ["tuned timers", "fixed timers", "no level further out"])
+def test_of_every_job_that_its_timers_refuse_it_is_told(case: str, seed: int) -> None:
+    engine, policy = beginning(case, seed)
+    told: dict[int, Wait] = {}
+    for view, before, answer in questions(engine, policy):
+        told = {handle: wait for handle, wait in told.items() if handle in view.waiting}
+        told |= {wait.handle: wait for wait in answer if isinstance(wait, Wait)}
+        refused = refused_one_by_one(before, view)
+        standing = [x for x, wait in told.items() if wait.until is None or wait.until > view.now]
+        assert refused <= set(standing)
+        assert {x.handle for x in answer if isinstance(x, Wait)} <= refused
+
+
+def refused_one_by_one(policy: Any, view: ClusterView) -> set[int]:
+    """The jobs that find enough GPUs at their turn and get none, if all come forward."""
+    seen = []
+    policy._possible = lambda free, gpus: free.total >= gpus
+    policy._refusals = SimpleNamespace(
+        entered=lambda *_: None, refused=lambda contest, now: seen.extend(contest.refused)
+    )
+    policy.decide(view)
+    return {x.handle for x in seen}

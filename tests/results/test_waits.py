@@ -26,14 +26,14 @@ from support import (
 )
 
 from artist.cluster.tree import ClusterTree
-from artist.contract import Migrate, Preempt, Restore, Start, Wait, Wake, Withdraw
+from artist.contract import WAIT_CAUSES, Migrate, Preempt, Restore, Start, Wait, Wake, Withdraw
 from artist.engine.rows import Rows
 from artist.network.rates.isolated import AloneRates
 from artist.policies.table import POLICIES
 from artist.results.terms import columns
 from artist.results.waiting import wait_neighbours
 from artist.results.waiting.stays import wait_inputs
-from artist.results.waiting.waits import CAUSES, wait_table
+from artist.results.waiting.waits import CAUSES, cause_table, wait_table
 from artist.rng import stream
 from artist.units import seconds
 from artist.workload.job import Job
@@ -120,7 +120,7 @@ def test_waits_under_dally_by_hand() -> None:
     timers = {"machine_timer_s": 10.0, "rack_timer_s": 30.0, "lease_s": 1000.0}
     waits = table(simulated("dally-manual", tree, jobs, **timers), tree, jobs)
     assert some(waits, "job_id", "start_s", "end_s", "cause", "free_gpus_max", "left_free_s") == [
-        ("pair", 1.0, 11.0, "policy", 2, 10.0)
+        ("pair", 1.0, 11.0, "timer", 2, 10.0)
     ]
     assert waits[0]["reason"] == (
         "the closest 2 free GPUs spanned the rack level, which its delay timers accept from 11 s "
@@ -249,9 +249,26 @@ def test_waits_are_what_the_definitions_say(
 def assert_as_defined(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> None:
     waits = table(rows, tree, jobs)
     expected = naive_waits(rows, tree.gpus, jobs)
+    causes = [(row["job_id"], row["start_s"], row.pop("causes")) for row in expected]
     assert [{key: wait[key] for key in row} for wait, row in zip(waits, expected, strict=True)] == (
         expected
     )
+    told = spent(rows, tree, jobs)
+    assert told == {(name, start): x for name, start, x in causes if set(x) & set(WAIT_CAUSES)}
+    for wait in waits:
+        causes_s = told.get((wait["job_id"], wait["start_s"]))
+        assert causes_s is None or sum(causes_s.values()) == pytest.approx(wait["wait_s"])
+
+
+def spent(
+    rows: Rows, tree: ClusterTree, jobs: Sequence[Job]
+) -> dict[tuple[str, float], dict[str, float]]:
+    """Seconds by cause, by job and begin of a wait."""
+    columns = cause_table(wait_inputs(rows, tree.gpus, jobs))
+    found: dict[tuple[str, float], dict[str, float]] = {}
+    for name, start_s, cause, cause_s, _ in zip(*columns.values(), strict=True):
+        found.setdefault((name, float(start_s)), {})[cause] = float(cause_s)
+    return found
 
 
 def assert_lawful(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> None:
