@@ -16,7 +16,7 @@ has started and lost its GPUs at once: it enters the queue again at the next que
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -76,6 +76,8 @@ class DataGate(WrapperPolicy):
         """Handle -> the region to which its tables are on the way."""
         self._ids: dict[int, str] = {}
         self._refused: dict[int, None] = {}
+        self._told: list[int] = []
+        """Waiting jobs of which the last word is that their tables are elsewhere."""
         self._put_off: list[int] = []
         """Jobs that the policy believes started. At the next question they enter again."""
 
@@ -92,7 +94,11 @@ class DataGate(WrapperPolicy):
             reasons |= refused
             self._check_idle(decisions, view)
         own = {x.handle for x in decisions if isinstance(x, Start | Wait)}
-        waits = [Wait(handle, words) for handle, words in reasons.items() if handle not in own]
+        waits = [
+            Wait(handle, words, "data") for handle, words in reasons.items() if handle not in own
+        ]
+        waits += self._there_now(view, {x.handle for x in waits} | own)
+        self._told = [*dict.fromkeys((*self._told, *(x.handle for x in waits if x.reason)))]
         return [*decisions, *waits, *self._wake(view)]
 
     @property
@@ -129,6 +135,20 @@ class DataGate(WrapperPolicy):
             "start_s": seconds(copy.start),
             "end_s": None if copy.end is None else seconds(copy.end),
         }
+
+    def _there_now(self, view: ClusterView, spoken_of: Collection[int]) -> list[Wait]:
+        """Take back the reason of jobs whose tables have arrived."""
+        told, self._told = self._told, []
+        taken_back = []
+        for handle in told:
+            state, headed = view.waiting.get(handle), self._headed.get(handle)
+            if state is None or handle in spoken_of:
+                continue
+            if headed is None or self._store.missing(state.job, headed):
+                self._told.append(handle)
+            else:
+                taken_back.append(Wait(handle, ""))
+        return taken_back
 
     # -- copies --------------------------------------------------------------------
 

@@ -75,8 +75,17 @@ class NoticeGate(WrapperPolicy):
         if not refused:
             return decisions
         kept, self._put_off = without(decisions, refused, view, TOLD)
-        kept += [Wait(handle, TOLD) for handle in self._put_off]
+        put_off = set(self._put_off)
+        for x in decisions:
+            if isinstance(x, Start) and x.handle in put_off:
+                until = [view.on_notice[y] for y in x.placement.leaves if y in self._on_notice]
+                kept.append(Wait(x.handle, TOLD, "notice", _lapses(max(until), view.now)))
         # Somebody left these units, so there are fewer to take next time: this comes to an end.
         if any(isinstance(x, Preempt | Migrate) and x.handle in view.running for x in kept):
             kept.append(Wake(view.now + 1))
         return kept
+
+
+def _lapses(outage: Tick, now: Tick) -> Tick | None:
+    """When a notice no longer keeps a job waiting: the outage itself does then."""
+    return outage if outage > now else None

@@ -20,6 +20,7 @@ from artist.results.waiting.job_story import (
     ENDED_WORDS,
     ended_words,
     job_story,
+    waited_by_cause,
     worst_waits,
 )
 from artist.results.waiting.waits import CAUSES
@@ -38,6 +39,7 @@ It finished at 50,097.347 s, 50,097.347 s after its arrival, 1.101 x the 45,518.
 isolated run.
 It waited 4,578.925 s (9.1 %) and ran 45,518.421 s (90.9 %); of this run time 0.000 s was exposed \
 communication and 0.000 s stood still; 0.000 s of work was lost.
+Why it waited: other jobs came first 4,086.749 s (89.3 %), GPUs were left free 492.177 s (10.7 %).
 """
 
 
@@ -82,6 +84,26 @@ def test_the_story_of_a_job_as_json(artist, tiny: Path) -> None:
     assert [(wait["start_s"], wait["cause"]) for wait in story["waits"]] == [(0.0, "left-free")]
     assert story["waits"][0]["waited_for"] == ["4", "10", "12", "13", "15"]
     assert [(stay["signature"], stay["slowdown"]) for stay in story["stays"]] == [("4", 1.0)]
+
+
+def test_seconds_by_cause_add_up_to_what_a_job_waited(artist, tmp_path: Path) -> None:
+    settings = {"jobs": 100, "racks": 2, "policy": "dally", "backend": "none"}
+    result = library.simulate(library.Scenario(**settings), cache=False)  # type: ignore[arg-type]
+    result.save(tmp_path / "run")
+    told = result.table("wait_causes")
+    timers = told[told["cause"] == "timer"]
+    story = json.loads(artist("why", "run", timers["job_id"].iloc[0], "--format", "json").stdout)
+    assert sum(story["causes"].values()) == pytest.approx(story["queue_delay_s"])
+    for wait in story["waits"]:
+        assert sum(wait["causes"].values()) == pytest.approx(wait["wait_s"])
+    mine = timers[timers["job_id"] == story["job_id"]]
+    assert story["causes"]["timer"] == pytest.approx(mine["cause_s"].sum())
+    shown = artist("why", "run", story["job_id"]).stdout
+    assert f"a delay timer {story['causes']['timer']:,.3f} s (" in shown
+    causes = waited_by_cause(tmp_path / "run")
+    assert sum(causes.values()) == pytest.approx(result.waits["wait_s"].sum())
+    assert causes["timer"] == pytest.approx(timers["cause_s"].sum())
+    assert f"a delay timer {causes['timer']:,.3f} s (" in plain(artist("why", "run").stdout)
 
 
 def test_the_worst_waits_are_the_longest_or_those_of_the_slowest_jobs(artist, tiny: Path) -> None:

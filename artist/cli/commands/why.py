@@ -54,7 +54,7 @@ def why(
 def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format) -> None:
     """Print the longest waits: as a table with totals, or as JSON."""
 
-    from artist.results.waiting.job_story import cause_words
+    from artist.results.waiting.job_story import cause_words, waited_by_cause
 
     if format_ is Format.JSON:
         print_json(waits)
@@ -77,6 +77,7 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
     if not rows:
         print_text("No job waited: each got its GPUs at the instant of its arrival.")
         return
+    print_text(f"All waits of the run: {_causes(waited_by_cause(run))}.")
     for other, lists in _LISTS.items():
         if other is not by:
             print_text(f"artist why {run} --by {other.value} lists {lists}.")
@@ -145,7 +146,20 @@ def _totals(story: dict[str, Any]) -> list[str]:
         f"It finished at {story['finish_s']:,.3f} s, {jct_s:,.3f} s after its arrival{compared}.",
         f"It {spent}; of this run time {story['comm_s']:,.3f} s was exposed communication and "
         f"{story['stalled_s']:,.3f} s stood still; {story['lost_s']:,.3f} s of work was lost.",
+        *([f"Why it waited: {_causes(story['causes'])}."] if story["causes"] else []),
     ]
+
+
+def _causes(causes: dict[str, float]) -> str:
+    """Seconds by cause and their shares."""
+
+    from artist.results.waiting.job_story import cause_words
+
+    waited_s = sum(causes.values())
+    return ", ".join(
+        f"{cause_words(cause)} {length_s:,.3f} s ({100 * length_s / waited_s:.1f} %)"
+        for cause, length_s in causes.items()
+    )
 
 
 def _jobs(names: list[str]) -> str:

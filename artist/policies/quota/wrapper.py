@@ -37,6 +37,7 @@ from artist.contract import (
     Policy,
     Preempt,
     Start,
+    Wait,
     Wake,
     WrapperPolicy,
 )
@@ -47,6 +48,8 @@ from artist.policies.shared.clock import PeriodClock
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 from artist.workload.tenants import NO_TENANTS, Tenant
+
+_ABOVE = "it is above its tenant's quota, and the free GPUs are kept for jobs within theirs"
 
 
 class QuotaWrapper(WrapperPolicy):
@@ -76,6 +79,8 @@ class QuotaWrapper(WrapperPolicy):
         # wasted since the last pass, because the host let them wait all the same.
         self._reserved_for: set[int] = set()
         self._wasted_on: set[int] = set()
+        # Held back jobs of which it was said that they wait because of the quota.
+        self._told: set[int] = set()
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """The host's decisions about the jobs that may run, and preemptions for jobs that wait."""
@@ -95,6 +100,10 @@ class QuotaWrapper(WrapperPolicy):
         decisions = [x for x in decisions if isinstance(x, Wake) or x.handle not in cancelled]
         decisions += preemptions
         self._apply(view, decisions, cancelled)
+        decisions = [
+            *self._waits(free, reserved=bool(preemptions or reserved_for)),
+            *decisions,
+        ]  # the host has the last word
         if self._reserved_for or any(isinstance(x, Preempt) for x in decisions):
             decisions.append(Wake(view.now + 1))
         if self._held_back or self._admitted:
@@ -144,6 +153,24 @@ class QuotaWrapper(WrapperPolicy):
                 self._admitted[handle] = self._held_back.pop(handle)
                 entered.append(self._admitted[handle])
         return entered
+
+    def _waits(self, free: int, *, reserved: bool) -> list[Decision]:
+        """Which jobs wait only because they are above quota: enough GPUs are free for each.
+
+        Nothing is said while GPUs are reserved. What was said of a job is taken back once the host
+        sees it.
+        """
+        waiting = self._ledger.waiting
+        waits: list[Decision] = [Wait(x, "") for x in self._told if x in self._admitted]
+        self._told = {x for x in self._told if x in self._held_back}
+        if reserved:
+            return waits
+        for handle in self._held_back:
+            entry = waiting[handle]
+            if not entry.within and entry.gpus <= free and handle not in self._told:
+                self._told.add(handle)
+                waits.append(Wait(handle, _ABOVE, "quota"))
+        return waits
 
     def _key(self, handle: int) -> tuple[int, float, int]:
         entry = self._ledger.waiting[handle]

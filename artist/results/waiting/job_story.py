@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,11 +12,18 @@ import numpy as np
 from artist.errors import TraceError
 from artist.registry import UnknownNameError
 from artist.results.table_reader import read_table
+from artist.results.waiting.waits import LEFT_FREE, ORDER
 
 Row: TypeAlias = dict[str, Any]
 """Column name -> value, as in the file."""
 
 CAUSE_WORDS: Mapping[str, str] = {
+    "timer": "a delay timer",
+    "consolidation": "GPUs lay too far apart",
+    "links": "links were too busy",
+    "quota": "the tenant's quota",
+    "data": "its data was elsewhere",
+    "notice": "GPUs about to leave service",
     "policy": "the policy's reason",
     "left-free": "GPUs were left free",
     "order": "other jobs came first",
@@ -40,6 +47,9 @@ ENDED_WORDS: Mapping[str, str] = {
 def job_story(run: Path, job: str) -> Row:
     """A job of a run: its totals, `waits` and `stays`, each in the order of time.
 
+    `causes` say for how many seconds the job waited because of what, in all and in each wait, the
+    longest first: they add up to `queue_delay_s` and to `wait_s`.
+
     `slowdown` is jct_s / alone_s of the job, and the same per iteration of a stay; it is None if
     the run has no alone_s.
 
@@ -57,12 +67,55 @@ def job_story(run: Path, job: str) -> Row:
     for stay in stays:
         stay["slowdown"] = _slowdown(_submitted_s(stay, totals), alone_s, totals["iterations"])
     stays.sort(key=_start)
+    waits = sorted(_of_job(_table(run, "waits"), job), key=_start)
+    told = read_table(run, "wait_causes", "why")
+    _split(waits, [] if told is None else _of_job(told, job))
     return {
         **totals,
         "slowdown": _slowdown(totals["jct_s"], alone_s, 1),
-        "waits": sorted(_of_job(_table(run, "waits"), job), key=_start),
+        "causes": _summed(waits),
+        "waits": waits,
         "stays": stays,
     }
+
+
+def waited_by_cause(run: Path) -> dict[str, float]:
+    """Seconds of all waits of a run by cause, the longest first; jobs count alike.
+
+    Raises:
+        TraceError: a file is missing or damaged.
+    """
+    waits: list[Row] = _table(run, "waits").to_pylist()
+    told = read_table(run, "wait_causes", "why")
+    _split(waits, [] if told is None else told.to_pylist())
+    return _summed(waits)
+
+
+def _split(waits: Sequence[Row], told: Sequence[Row]) -> None:
+    """Give each wait its seconds by cause, from rows of `wait_causes.parquet` if it has any."""
+    by_wait: dict[tuple[str, float], list[tuple[str, float]]] = {}
+    for row in told:
+        by_wait.setdefault((row["job_id"], row["start_s"]), []).append(
+            (row["cause"], row["cause_s"])
+        )
+    for wait in waits:
+        free_s = wait["left_free_s"]
+        rest = ORDER if wait["cause"] == LEFT_FREE else wait["cause"]
+        untold = [(LEFT_FREE, free_s), (rest, wait["wait_s"] - free_s)]
+        wait["causes"] = _longest_first(by_wait.get((wait["job_id"], wait["start_s"]), untold))
+
+
+def _summed(waits: Sequence[Row]) -> dict[str, float]:
+    return _longest_first(part for wait in waits for part in wait["causes"].items())
+
+
+def _longest_first(parts: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Seconds by cause, without causes of no time."""
+    spent: dict[str, float] = {}
+    for cause, length_s in parts:
+        spent[cause] = spent.get(cause, 0.0) + length_s
+    ordered = sorted(spent.items(), key=lambda part: -part[1])
+    return {cause: length_s for cause, length_s in ordered if length_s}
 
 
 def worst_waits(run: Path, by: str, most: int = 10) -> list[Row]:

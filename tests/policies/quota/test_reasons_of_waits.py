@@ -1,0 +1,67 @@
+"""Is it true that a quota keeps a job waiting? Within its quota it starts then."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from quota_cases import TENANTS, jobs, tree
+from support import make_policy, simulator
+
+from artist.contract import ClusterView, Decision, Policy, Start, Wait
+from artist.engine.compiled_core import core
+from artist.engine.simulator import Simulator
+from artist.policies.options import QueueOptions
+from artist.policies.quota.wrapper import QuotaWrapper
+from artist.testing import LevelRates
+
+
+def questions(
+    engine: Simulator, policy: Policy
+) -> Iterator[tuple[ClusterView, Policy, list[Decision]]]:
+    """Each question: the view, the policy before it answers, and the answer."""
+    while (view := engine.next_question(policy)) is not None:
+        before = copy.deepcopy(policy)
+        answer = list(policy.decide(view))
+        yield view, before, answer
+        engine.answer(answer)
+
+
+@pytest.mark.skipif(core() == "compiled", reason="rules of compiled policies cannot be lifted")
+@pytest.mark.parametrize("seed", range(4))
+def test_within_its_quota_the_job_would_have_started(seed: int) -> None:
+    made = QuotaWrapper(QueueOptions(), make_policy("fifo-backfill"), tenants=TENANTS)
+    engine = simulator(tree(), jobs(seed, priorities=False), LevelRates(tree()))
+    told = 0
+    for view, before, answer in questions(engine, made):
+        for wait in [x for x in answer if isinstance(x, Wait) and x.reason]:
+            assert wait.cause == "quota"
+            told += 1
+            other = copy.deepcopy(before)
+            within(other, wait.handle)
+            assert wait.handle in {x.handle for x in other.decide(view) if isinstance(x, Start)}
+    assert told
+
+
+def within(policy: Any, handle: int) -> None:
+    """Let one job be within its tenant's quota from the next question on."""
+    admit = policy._admit
+
+    def admits(free: int) -> list[Any]:
+        policy._ledger.waiting[handle].within = True
+        return admit(free)
+
+    policy._admit = admits
+
+
+def test_a_quota_is_not_the_reason_any_more_once_a_job_may_run() -> None:
+    made = QuotaWrapper(QueueOptions(), make_policy("fifo-backfill"), tenants=TENANTS)
+    engine = simulator(tree(), jobs(0), LevelRates(tree()))
+    told: set[int] = set()
+    for view, _, answer in questions(engine, made):
+        for wait in [x for x in answer if isinstance(x, Wait)]:
+            (told.add if wait.reason else told.remove)(wait.handle)
+        told &= set(view.waiting) - {x.handle for x in answer if isinstance(x, Start)}
+        assert told.isdisjoint(made._admitted)
