@@ -31,6 +31,7 @@ def test_every_column_and_every_key_is_explained() -> None:
     result = artist.simulate(scenario, cache=False, links=True)
     tables = {name: list(columns) for name, columns in result.tables.items()}
     tables["copies"] = [term.name for term in TABLES["copies"]]  # only with data: tests/data
+    tables["wait_causes"] = [term.name for term in TABLES["wait_causes"]]  # test_waits.py
     for name in ("turns", "circles"):
         tables[name] = [term.name for term in TABLES[name]]  # tests/policies/cassini
     for name in ("tenants", "tenant_use", "priorities", "queue", "passes"):

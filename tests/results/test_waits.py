@@ -198,6 +198,33 @@ def test_the_last_words_of_a_wait_are_its_reason() -> None:
     assert waits[0]["reason"] == "last words; it wanted 1, and at most 1 GPU was free"
 
 
+def test_seconds_by_cause_by_hand() -> None:
+    # b is told of a timer from 1 to 3, and of a quota from 5 until that is taken back at 6. a holds
+    # the only GPU until 10, but nobody does from 8 to 9.
+    jobs = [job("a", 1, 9), job("b", 1, 5)]
+    answers = {
+        0: [Start(0, on({0: 1})), Wake(S)],
+        1: [Wait(1, "not yet", "timer", until=3 * S), Wake(5 * S)],
+        5: [Wait(1, "too much", "quota"), Wake(6 * S)],
+        6: [Wait(1, ""), Wake(8 * S)],
+        8: [Preempt(0), Wake(9 * S)],
+        9: [Start(0, on({0: 1}))],
+        10: [Start(1, on({0: 1}))],
+    }
+    tree = cluster([1])
+    rows = run(tree, jobs, Script(answers))
+    causes = cause_table(wait_inputs(rows, tree.gpus, jobs))
+    assert list(causes) == [term.name for term in columns.TABLES["wait_causes"]]
+    cause, cause_s, words = causes["cause"], list(causes["cause_s"]), causes["reason"]
+    assert list(zip(cause, cause_s, words, strict=True)) == [
+        ("order", 4.0, ""),  # a got the GPU at 0, and again at 9
+        ("timer", 2.0, "not yet"),
+        ("gpus", 2.0, ""),
+        ("quota", 1.0, "too much"),
+        ("left-free", 1.0, ""),
+    ]
+
+
 # -- against the definitions ---------------------------------------------------------
 
 

@@ -49,7 +49,7 @@ from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 from artist.workload.tenants import NO_TENANTS, Tenant
 
-_ABOVE = "it is above its tenant's quota, and the free GPUs are kept for jobs within theirs"
+_ABOVE = "it was above its tenant's quota, so it could take no GPUs from jobs of later classes"
 
 
 class QuotaWrapper(WrapperPolicy):
@@ -100,10 +100,9 @@ class QuotaWrapper(WrapperPolicy):
         decisions = [x for x in decisions if isinstance(x, Wake) or x.handle not in cancelled]
         decisions += preemptions
         self._apply(view, decisions, cancelled)
-        decisions = [
-            *self._waits(free, reserved=bool(preemptions or reserved_for)),
-            *decisions,
-        ]  # the host has the last word
+        settled = not preemptions and not reserved_for
+        # The host has the last word, so these reasons come first.
+        decisions = [*self._waits(view, decisions, free if settled else None), *decisions]
         if self._reserved_for or any(isinstance(x, Preempt) for x in decisions):
             decisions.append(Wake(view.now + 1))
         if self._held_back or self._admitted:
@@ -154,20 +153,32 @@ class QuotaWrapper(WrapperPolicy):
                 entered.append(self._admitted[handle])
         return entered
 
-    def _waits(self, free: int, *, reserved: bool) -> list[Decision]:
-        """Which jobs wait only because they are above quota: enough GPUs are free for each.
+    def _waits(
+        self, view: ClusterView, decisions: Sequence[Decision], free: int | None
+    ) -> list[Decision]:
+        """Which jobs wait because they are above quota. Within it, they would take GPUs that are
+        free after the answer, or that jobs of later classes hold.
 
-        Nothing is said while GPUs are reserved. What was said of a job is taken back once the host
+        None are free while GPUs are reserved. What was said of a job is taken back once the host
         sees it.
         """
-        waiting = self._ledger.waiting
         waits: list[Decision] = [Wait(x, "") for x in self._told if x in self._admitted]
         self._told = {x for x in self._told if x in self._held_back}
-        if reserved:
+        untold = self._held_back.keys() - self._told
+        if free is None or not untold:
             return waits
-        for handle in self._held_back:
+        waiting, running = self._ledger.waiting, self._ledger.running
+        decided = {x.handle for x in decisions if isinstance(x, Preempt | Migrate | Hold)}
+        held = [
+            (running[x].rank, job.gpus)
+            for x, job in view.running.items()
+            if x in running and x not in decided and view.frees(job)
+        ]
+        free -= sum(waiting[x].gpus for x in self._declined if waiting[x].gpus <= free)
+        for handle in sorted(untold):
             entry = waiting[handle]
-            if not entry.within and entry.gpus <= free and handle not in self._told:
+            later = sum(gpus for rank, gpus in held if rank > entry.priority)
+            if not entry.within and entry.gpus <= free + later:
                 self._told.add(handle)
                 waits.append(Wait(handle, _ABOVE, "quota"))
         return waits

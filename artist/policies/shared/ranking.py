@@ -58,8 +58,8 @@ class RankedQueue:
         return None if rank is None else (rank, handle)
 
     def holds(self, entry: tuple[Rank, int]) -> bool:
-        """Whether a job is in the queue, and has not entered it anew since it had this rank."""
-        return self._ranks.get(entry[1]) is entry[0]
+        """Whether a job is in the queue with this rank."""
+        return self._ranks.get(entry[1]) == entry[0]
 
     def job(self, handle: int) -> JobView:
         """A job of the queue."""
