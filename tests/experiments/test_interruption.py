@@ -46,9 +46,10 @@ sweep(load_experiment(Path(sys.argv[1])), Path(sys.argv[2]), [], workers=1, resu
 """
 RENAMES = 1 + 12 + 2  # the experiment's own file, its runs, results.csv and results.parquet
 
+LONG_RUNS = 200
 LONG = (
     "name: e\nversion: 1\nbase: {trace: sensetime-batch-500, backend: none, racks: 2}\n"
-    f"grid: {{policy: [fifo, las], seed: {list(range(50))}}}\n"
+    f"grid: {{policy: [fifo, las], seed: {list(range(LONG_RUNS // 2))}}}\n"
 )
 
 
@@ -118,10 +119,10 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> No
     assert process.returncode == 128 + number, errors
     assert output == ""
     assert errors.startswith("artist: interrupted with ")
-    assert errors.endswith(f" of 100 runs done in {out}; add --resume to go on\n")
+    assert errors.endswith(f" of {LONG_RUNS} runs done in {out}; add --resume to go on\n")
     assert errors.count("\n") == 1
     assert [path.name for path in out.rglob(".*")] == [".lock"]
-    assert 0 < len(list(out.glob("runs/*"))) < 100
+    assert 0 < len(list(out.glob("runs/*"))) < LONG_RUNS
 
 
 def started(command: str, out: Path, *arguments: str | Path) -> subprocess.Popen[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from artist.contract import WAIT_CAUSES
 from artist.engine.rows import EndReason, Rows
 from artist.units import Tick, seconds
 from artist.workload.job import Job
@@ -58,7 +59,8 @@ def _row(
     cause = "left-free" if left else "order" if most >= least else "gpus"
     causes = naive_causes(rows, gpus, stays, least, (begin, handle, end))
     if set(causes) - {"left-free", "order", "gpus"}:
-        cause = max(causes, key=lambda x: causes[x])
+        order = sorted(causes, key=lambda x: (x not in WAIT_CAUSES, x != "left-free"))
+        cause = max(order, key=lambda x: causes[x])
     held = {other: _gpu_time(own, begin, end) for other, own in enumerate(stays)}
     started = sorted(
         (min(first), other)

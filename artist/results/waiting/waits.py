@@ -11,7 +11,7 @@ could have given them to the job that waits. GPUs out of service are never free.
 
 | cause | holds if |
 | --- | --- |
-| any | the policy told a reason (`artist.contract.Wait`), and most of the wait is due to this |
+| any | the policy told a reason (`artist.contract.Wait`), and no other takes more of the wait |
 | `left-free` | for some time enough GPUs stayed free for the job to run: the policy left them |
 | `order` | enough GPUs were free, but only for an instant, and other jobs got them |
 | `gpus` | that many GPUs were never free at once |
@@ -22,7 +22,8 @@ that instant.
 **Seconds per cause** (`cause_table`). A reason counts from the tick at which it was told until it
 lapses, another one is told, or the wait ends. What remains of the wait are stretches without a
 reason. In each of them the time in which enough GPUs stayed free is `left-free`; the rest is
-`order` if enough GPUs were free at some instant of the stretch, else `gpus`.
+`order` if enough GPUs were free at some instant of the stretch, else `gpus`. Of causes with the
+same seconds the first told comes first, then `left-free`.
 """
 
 from __future__ import annotations
