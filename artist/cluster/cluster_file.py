@@ -157,7 +157,8 @@ class Cluster:
         units = self.machines
         if gpus_per_socket is not None:
             units = _with_sockets(units, gpus_per_socket)
-        return nested(level_names, units, self.kinds)
+        wide_area = self.file.wide_area is not None
+        return nested(level_names, units, self.kinds, wide_area=wide_area)
 
 
 def cluster_names() -> list[str]:

@@ -56,6 +56,8 @@ class ClusterTree:
     levels: tuple[Level, ...]
     kinds: tuple[str, ...]
     """A name for the kind of each machine. A cluster file may give machines different ones."""
+    wide_area: bool = False
+    """Whether the outermost level is a wide-area network between regions."""
     machine: int = field(init=False)
     """Index of the machine level."""
 
@@ -160,7 +162,13 @@ ONE_KIND = "gpu-machine"
 """The kind of every machine in a cluster whose machines are all alike."""
 
 
-def nested(names: Sequence[str], tree: Nested, kinds: tuple[str, ...] | None = None) -> ClusterTree:
+def nested(
+    names: Sequence[str],
+    tree: Nested,
+    kinds: tuple[str, ...] | None = None,
+    *,
+    wide_area: bool = False,
+) -> ClusterTree:
     """Build a tree from nested lists of GPU counts, outermost level first.
 
     `nested(("machine", "rack", "network"), [[8, 8], [4]])` has two racks: one with two machines
@@ -201,7 +209,7 @@ def nested(names: Sequence[str], tree: Nested, kinds: tuple[str, ...] | None = N
     gpus = visit(depth - 1, tree)
     if gpus > MAX_GPUS:
         raise ConfigError(f"cluster tree: {gpus} GPUs, but at most {MAX_GPUS} are supported")
-    return _assemble(names, sizes, parents, firsts, kinds)
+    return _assemble(names, sizes, parents, firsts, kinds, wide_area)
 
 
 def regular(
@@ -243,6 +251,7 @@ def _assemble(
     parents: list[list[int]],
     firsts: list[list[int]],
     kinds: tuple[str, ...] | None,
+    wide_area: bool,
 ) -> ClusterTree:
     """Build the tree from the tables of its levels, inner to outer."""
     levels = []
@@ -257,7 +266,8 @@ def _assemble(
             )
         )
     machines = len(sizes[list(names).index(MACHINE)]) if MACHINE in names else 0
-    return ClusterTree(tuple(levels), (ONE_KIND,) * machines if kinds is None else kinds)
+    kinds = (ONE_KIND,) * machines if kinds is None else kinds
+    return ClusterTree(tuple(levels), kinds, wide_area)
 
 
 def units_holding(tree: ClusterTree, leaves: Sequence[int], level: int) -> Iterator[int]:

@@ -111,7 +111,9 @@ class Classic(BasePolicy):
                     self._last.add(job.handle, self._rank(job, view.now))
         waits = sharing.waits() if sharing.refused else []
         if self._refusals is not None and (refused := self._refusals.refused(contest, view.now)):
-            waits += self._refusals.waits(refused, partial(far_apart, view, sharing))
+            waits += self._refusals.waits(
+                refused, partial(far_apart, self._placer.widest, view, sharing)
+            )
         return [*decisions, *waits] if waits else decisions
 
     def _start_without_contest(self, contest: Contest, sharing: Sharing) -> None:

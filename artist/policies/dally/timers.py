@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple, overload
 from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree
 from artist.policies.options import DallyOptions
+from artist.policies.shared.packing import widest_level
 from artist.units import Tick, seconds, ticks
 
 # Relative rounding error that two ways to compute one timer may differ by: 16 half units in the
@@ -222,13 +223,13 @@ class DelayTimers:
         """Per level, machine first: how long a job waits before it accepts that level.
 
         Algorithm 1 passes the timers one after the other. So a level opens when all timers before
-        it have expired. None stands for "never".
+        it have expired. None stands for "never", as for levels beyond `widest_level`.
         """
         waits = self._opens_after.get(gpus)
         if waits is None:
-            waits = [0]
+            waits, widest = [0], widest_level(tree, gpus)
             for level in range(tree.machine, tree.root):
-                timer = self._timer(tree, level, gpus)
+                timer = self._timer(tree, level, gpus) if level < widest else None
                 before = waits[-1]
                 waits.append(None if timer is None or before is None else max(before, timer))
             self._opens_after[gpus] = waits

@@ -17,7 +17,7 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, machine_counts, tier
 from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, JobView, Migrate, Preempt, Start
-from artist.policies.shared.packing import pack_in_level, pack_in_unit
+from artist.policies.shared.packing import pack_in_level, pack_in_unit, widest_level
 from artist.rng import Draws
 
 ALL: Final = -1
@@ -47,9 +47,9 @@ class Affinity:
         self._order = None
 
     def place(self, job: JobView, free: FreeGpus) -> Placement | None:
-        """A placement for a job; None only if the cluster has too few free GPUs."""
+        """A placement for a job; None only if no region has enough free GPUs."""
         gpus, level = job.job.gpus, free.tree.machine
-        if free.total < gpus:
+        if not free.fits_one(widest_level(free.tree, gpus), gpus):
             return None
         machine = self._homes.get(job.handle)
         if machine is None or free.of(level, machine) < gpus:
@@ -98,14 +98,23 @@ class Affinity:
         return machine
 
     def _scattered(self, free: FreeGpus, gpus: int) -> Placement:
-        """All free GPUs of machine after machine, in random order, until the job has enough."""
-        level = free.tree.machine
+        """All free GPUs of machine after machine, in random order, until the job has enough.
+
+        The first machine whose region has room decides the region.
+        """
+        tree, level, widest = free.tree, free.tree.machine, widest_level(free.tree, gpus)
+        region: int | None = None
         counts = free.counts(level).tolist()
         taken: dict[int, int] = {}
         if self._order is None:
             self._order = self._rng.permutation(len(counts)).tolist()
         for machine in self._order:
-            if counts[machine]:
+            if not counts[machine]:
+                continue
+            unit = tree.ancestor(level, machine, widest)
+            if region is None and free.of(widest, unit) >= gpus:
+                region = unit
+            if unit == region:
                 share = min(gpus, counts[machine])
                 taken |= pack_in_unit(free, level, machine, share)
                 gpus -= share

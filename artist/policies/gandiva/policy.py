@@ -89,6 +89,7 @@ from artist.policies.gandiva.placement import Affinity, Consolidation
 from artist.policies.options import GandivaOptions
 from artist.policies.shared.clock import PeriodClock
 from artist.policies.shared.contest import Contest
+from artist.policies.shared.packing import widest_level
 from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import RankedQueue, by_rank
 from artist.policies.shared.refusals import Refusals, far_apart
@@ -110,8 +111,9 @@ class Gandiva(BasePolicy):
         self._affinity = Affinity(draws)
         self._placer = None if options.placement == "affinity" else placer(options.placement)
         self._queue = RankedQueue()
-        consolidates = self._placer is not None and self._placer.consolidates
+        consolidates = self._placer is None or self._placer.consolidates
         self._refusals = Refusals(self._queue) if consolidates else None
+        self._widest = widest_level if self._placer is None else self._placer.widest
         # Per running job: when it started, and its iterations when it got its present GPUs.
         self._since: dict[int, Tick] = {}
         self._done_before: dict[int, int] = {}
@@ -171,14 +173,12 @@ class Gandiva(BasePolicy):
         waits = sharing.waits()
         if self._refusals is not None:
             refused = self._refusals.refused(contest, view.now)
-            waits += self._refusals.waits(refused, partial(far_apart, view, sharing))
+            waits += self._refusals.waits(refused, partial(far_apart, self._widest, view, sharing))
         return list(contest.decisions), waits
 
     def _room(self, contest: Contest, gpus: int) -> bool:
         """Whether a job of so many GPUs may get them."""
-        if self._placer is None:
-            return contest.pool.total >= gpus
-        possible = self._placer.possible(contest.pool, gpus)
+        possible = contest.pool.fits_one(self._widest(contest.pool.tree, gpus), gpus)
         if not possible and self._refusals is not None and contest.pool.total >= gpus:
             self._refusals.drops(gpus)
         return possible

@@ -22,6 +22,16 @@ def best_level(tree: ClusterTree, gpus: int) -> int:
     return tree.root
 
 
+def widest_level(tree: ClusterTree, gpus: int) -> int:
+    """The outermost level that a job spans unless its policy is told to be naive.
+
+    No operator splits a job among regions that fits one: over a wide-area network it would take
+    hundreds of times as long.
+    """
+    region = tree.root - 1
+    return region if tree.wide_area and tree.largest(region) >= gpus else tree.root
+
+
 def pack_in_level(
     free: FreeGpus, level: int, gpus: int, inside: Unit | None = None
 ) -> Placement | None:

@@ -2,7 +2,8 @@
 
 All placers visit units in the cluster's visiting order, and break ties by it. No placer looks at
 the speed of the network. A latency backend tells how fast a job runs on a placement. Only
-`least-contended` looks at links, and only at how busy they are.
+`least-contended` looks at links, and only at how busy they are. Only `any` splits a job among
+regions that fits one.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar, Literal, TypeAlias
 
-from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.free_gpus import FreeGpus, Unit
 from artist.cluster.placement import Placement, tier
+from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView
-from artist.policies.shared.packing import best_level, pack_in_level, pack_in_unit
+from artist.policies.shared.packing import best_level, pack_in_level, pack_in_unit, widest_level
 from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
 
 PlacerName: TypeAlias = Literal["any", "pack", "consolidate-or-wait", "least-contended"]
@@ -23,12 +25,16 @@ PlacerName: TypeAlias = Literal["any", "pack", "consolidate-or-wait", "least-con
 class Placer(ABC):
     """A rule from free GPUs to a placement."""
 
-    consolidates: ClassVar = False
+    consolidates: ClassVar = True
     """Whether a job may wait although enough GPUs are free, since they lie too far apart."""
 
-    @abstractmethod
+    def widest(self, tree: ClusterTree, gpus: int) -> int:
+        """The outermost level that a job of so many GPUs may span."""
+        return widest_level(tree, gpus)
+
     def possible(self, free: FreeGpus, gpus: int) -> bool:
         """A cheap test. If it is False, `place` would return None."""
+        return free.fits_one(self.widest(free.tree, gpus), gpus)
 
     @abstractmethod
     def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:
@@ -82,20 +88,20 @@ class Placer(ABC):
         return placed
 
 
-class AnyPlacer(Placer):
-    """The first free GPUs in visiting order, wherever they lie."""
-
-    def possible(self, free: FreeGpus, gpus: int) -> bool:
-        """Enough free GPUs in the cluster."""
-        return free.total >= gpus
+class FirstFreePlacer(Placer):
+    """The first free GPUs in visiting order, of the first region with room."""
 
     def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:
         """Machine by machine, in visiting order; packed inside the last one."""
-        if free.total < gpus:
+        inside: Unit | None = None
+        level = self.widest(free.tree, gpus)
+        if not free.fits_one(level, gpus):
             return None
+        if level < free.tree.root:
+            inside = Unit(level, next(free.at_least(level, gpus)))
         taken: dict[int, int] = {}
         machine = free.tree.machine
-        for unit in free.at_least(machine, 1):
+        for unit in free.at_least(machine, 1, inside):
             share = min(gpus, free.of(machine, unit))
             taken |= pack_in_unit(free, machine, unit, share)
             gpus -= share
@@ -104,18 +110,24 @@ class AnyPlacer(Placer):
         return Placement.of(taken)
 
 
-class PackPlacer(Placer):
-    """As close together as the free GPUs allow; at worst scattered over the whole cluster."""
+class AnyPlacer(FirstFreePlacer):
+    """The first free GPUs in visiting order, wherever they lie: the naive rule."""
 
-    def possible(self, free: FreeGpus, gpus: int) -> bool:
-        """Enough free GPUs in the cluster."""
-        return free.total >= gpus
+    consolidates = False
+
+    def widest(self, tree: ClusterTree, gpus: int) -> int:
+        """The whole cluster."""
+        return tree.root
+
+
+class PackPlacer(Placer):
+    """As close together as the free GPUs allow; at worst scattered over a region."""
 
     def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:
         """Inside one unit of the innermost level (machine or outer) that has one with room."""
         if free.total < gpus:
             return None
-        for level in range(free.tree.machine, len(free.tree.levels)):
+        for level in range(free.tree.machine, self.widest(free.tree, gpus) + 1):
             placement = pack_in_level(free, level, gpus)
             if placement is not None:
                 return placement
@@ -127,7 +139,7 @@ class LeastContendedPlacer(PackPlacer):
 
     def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:
         """`pack_least_contended` in the innermost level that has a unit with room."""
-        for level in range(free.tree.machine, len(free.tree.levels)):
+        for level in range(free.tree.machine, self.widest(free.tree, gpus) + 1):
             placement = pack_least_contended(free, level, gpus, busy)
             if placement is not None:
                 return placement
@@ -137,11 +149,9 @@ class LeastContendedPlacer(PackPlacer):
 class ConsolidatePlacer(Placer):
     """Inside one unit of the innermost level that would have room if it were empty; else wait."""
 
-    consolidates = True
-
-    def possible(self, free: FreeGpus, gpus: int) -> bool:
-        """Some unit of that level has room."""
-        return free.fits_one(best_level(free.tree, gpus), gpus)
+    def widest(self, tree: ClusterTree, gpus: int) -> int:
+        """The innermost level that could hold the job."""
+        return best_level(tree, gpus)
 
     def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:
         """Inside one unit of that level, or not at all."""

@@ -20,10 +20,12 @@ from typing import TypeAlias
 from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, JobView, Wait
 from artist.policies.shared.contest import Contest
-from artist.policies.shared.packing import best_level
 from artist.policies.shared.ranking import Rank, RankedQueue
 from artist.policies.shared.sharing import Sharing
 from artist.units import Tick
+
+Widest: TypeAlias = Callable[[ClusterTree, int], int]
+"""Of a cluster and a number of GPUs: the outermost level that such a job may span."""
 
 Reason: TypeAlias = Callable[[JobView], "Wait | None"]
 """Why a job waits that was refused; None if no rule of the policy refused it."""
@@ -120,14 +122,14 @@ class Refusals:
                     self.entered(self._queue.job(handle).job.gpus, *entry)
 
 
-def far_apart(view: ClusterView, sharing: Sharing, job: JobView) -> Wait | None:
-    """Why a job waits that the placer `consolidate-or-wait` refused; None if links did."""
+def far_apart(widest: Widest, view: ClusterView, sharing: Sharing, job: JobView) -> Wait | None:
+    """Why a job waits that a placer refused; None if links did."""
     if job.handle in sharing.refused:
         return None
-    return one_unit(view.cluster, job.handle, job.job.gpus)
+    return one_unit(widest, view.cluster, job.handle, job.job.gpus)
 
 
-def one_unit(tree: ClusterTree, handle: int, gpus: int) -> Wait:
-    """Why a job waits that wants its GPUs inside one unit of its best level."""
-    level = tree.levels[best_level(tree, gpus)].name
+def one_unit(widest: Widest, tree: ClusterTree, handle: int, gpus: int) -> Wait:
+    """Why a job waits that wants its GPUs inside one unit of the widest level for it."""
+    level = tree.levels[widest(tree, gpus)].name
     return Wait(handle, f"{TOO_FAR_APART} one {level}", "consolidation")

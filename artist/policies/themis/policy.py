@@ -170,7 +170,8 @@ class Themis(BasePolicy):
             if placement is not None:
                 decisions.append(Start(handle, placement))
             elif handle not in placements and counts.get(handle):
-                waits.append(one_unit(view.cluster, handle, counts[handle]))
+                wait = one_unit(self._placer.widest, view.cluster, handle, counts[handle])
+                waits.append(wait)
         return decisions, waits + sharing.waits()
 
     # -- leases ----------------------------------------------------------------------

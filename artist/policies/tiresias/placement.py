@@ -7,7 +7,7 @@ Source: Gu et al., *Tiresias* (NSDI 2019), section 3.3.
 A job whose largest tensor dominates the model suffers most from lying on several machines. Dally
 (section I) calls skew "the ratio of the largest tensor size to the overall model size". The sizes
 come from the model's layer table. A layer's weight and bias count as one tensor, because one
-message carries both. The other jobs take the first free GPUs (`AnyPlacer`).
+message carries both. The other jobs take the first free GPUs (`FirstFreePlacer`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from operator import truediv
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
 from artist.policies.shared.packing import best_level, pack_in_level, pack_in_unit
 from artist.policies.shared.placers import Placer
 from artist.policies.shared.sharing import Busy, nothing_busy
@@ -47,11 +48,9 @@ class FewestMachines(Placer):
       Among such units, the job gets the one with the fewest free GPUs; the first among equals.
     """
 
-    consolidates = True
-
-    def possible(self, free: FreeGpus, gpus: int) -> bool:
-        """Some unit of that level has room."""
-        return free.fits_one(best_level(free.tree, gpus), gpus)
+    def widest(self, tree: ClusterTree, gpus: int) -> int:
+        """The innermost level that could hold the job."""
+        return best_level(tree, gpus)
 
     def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:
         """The GPUs that a job of so many GPUs gets; None if it waits."""

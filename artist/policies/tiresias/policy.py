@@ -67,7 +67,7 @@ from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt,
 from artist.errors import ConfigError
 from artist.policies.options import TiresiasOptions
 from artist.policies.shared.contest import Contest
-from artist.policies.shared.placers import AnyPlacer, Placer, placer
+from artist.policies.shared.placers import FirstFreePlacer, Placer, placer
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, by_rank, gpus_held
 from artist.policies.shared.refusals import TOO_FAR_APART, Refusals, far_apart
 from artist.policies.shared.sharing import Sharing
@@ -93,7 +93,7 @@ class Tiresias(BasePolicy):
         chosen = None if options.placement == "skew" else placer(options.placement)
         self._placers: dict[bool, Placer] = {
             True: chosen or FewestMachines(),
-            False: chosen or AnyPlacer(),
+            False: chosen or FirstFreePlacer(),
         }
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
@@ -177,8 +177,8 @@ class Tiresias(BasePolicy):
         """Why a job waits that the placer of skewed jobs, or of the others, refused."""
         if self._skewed(job) != skewed:
             return None
-        wait = far_apart(view, sharing, job)
-        if wait is None or self.options.placement != "skew":
+        wait = far_apart(self._placers[skewed].widest, view, sharing, job)
+        if wait is None or not skewed or self.options.placement != "skew":
             return wait
         words = f"{TOO_FAR_APART} as few machines as in an empty cluster"
         return Wait(job.handle, words, "consolidation")
