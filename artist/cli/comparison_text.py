@@ -8,7 +8,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import print_table, print_text
-from artist.results.caveats import FREE_PREEMPTIONS
+from artist.results.caveats import FREE_PREEMPTIONS, more_is_worse
 from artist.results.terms.chief_metrics import IN_WORDS
 from artist.results.terms.number_text import listed, percent, short
 
@@ -285,9 +285,10 @@ def _finite(record: dict[str, Any]) -> dict[str, Any]:
 
 def notes_on_the_best(comparison: Comparison, best_variants: Sequence[Best]) -> Iterator[str]:
     """Sentences that help to judge the best variants, those that apply."""
-    for one in (_what_would_decide, _oracles):
+    for one in (_what_would_decide, _oracles, _beaten_oracles):
         if sentence := one(comparison, best_variants):
             yield sentence
+    yield from _more_is_worse(comparison)
     yield from _of_which_traces(comparison)
 
 
@@ -335,6 +336,40 @@ def _oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
     means = {policy: fmean(comparison.values[policy]["jct_mean_s"]) for policy in others}
     lowest = min(means, key=lambda policy: means[policy])
     return f"{told}; of the others {lowest} has the lowest average JCT, {short(means[lowest])} s."
+
+
+def _beaten_oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
+    """Name the policies that know run times, and surely have a longer mean JCT than one that does
+    not."""
+    if comparison.setting != "policy":
+        return ""
+    from artist.policies.run_times import KNOWS, knows_run_times
+    from artist.results.statistics.compare_values import MORE
+
+    for best in best_variants:
+        if best.metric != "jct_mean_s" or any(map(knows_run_times, best.policies)):
+            continue
+        beaten = [one for one in best.with_verdict(MORE) if knows_run_times(one)]
+        if beaten:
+            know, have = ("knows", "has") if len(beaten) == 1 else ("know", "have")
+            return (
+                f"{listed(beaten)} {know} the {KNOWS} and {have} a longer average JCT than "
+                f"{listed(best.policies)}: here it matters more where jobs run than in which "
+                "order; --set policy.placement=consolidate-or-wait keeps them together."
+            )
+    return ""
+
+
+def _more_is_worse(comparison: Comparison) -> Iterator[str]:
+    """Where more GPUs, faster links or fewer jobs made things much worse."""
+    for metric, name in (("makespan_s", "makespan"), ("jct_mean_s", "mean JCT")):
+        means = {
+            label.partition("=")[2]: fmean(comparison.values[label].get(metric, (0.0,)))
+            for label in comparison.variants
+        }
+        if sentence := more_is_worse(comparison.setting, name, means):
+            yield sentence
+            return
 
 
 def _of_which_traces(comparison: Comparison) -> Iterator[str]:

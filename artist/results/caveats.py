@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -109,6 +110,41 @@ def slowest_job_sentence(jobs: Table, placements: Table) -> str:
         f"{short(float(ratios[slowest]))} times as long as isolated, mostly spread over the level "
         f"{level}. Policies that wait for GPUs closer together avoid that: dally, or the option "
         "placement=consolidate-or-wait."
+    )
+
+
+MORE_HELPS = ("racks", "machines_per_rack", "gpus_per_machine", "bandwidth")
+FEWER_HELPS = ("jobs",)
+
+MUCH_WORSE = 1.5
+"""Less may be the order of machines, which alone moves a makespan by a third
+(studies/dally-paper/tables.md, machine order)."""
+
+_SIZE = re.compile(r"([0-9.]+)(.*)")
+
+
+def more_is_worse(setting: str, metric: str, by_value: Mapping[str, float]) -> str:
+    """Whether more GPUs, faster links or fewer jobs made a metric much worse; empty if not.
+
+    `by_value`: the metric, in words, under each value of the setting. Values must have one unit.
+    """
+    name = setting.rpartition(".")[2]
+    sizes = {value: _SIZE.fullmatch(value) for value in by_value}
+    known = {value: size for value, size in sizes.items() if size}
+    if name not in MORE_HELPS + FEWER_HELPS or len({size[2] for size in known.values()}) != 1:
+        return ""
+    rising = sorted(known, key=lambda value: float(known[value][1]), reverse=name in FEWER_HELPS)
+    worst, pair = MUCH_WORSE, ("", "")
+    for index, more in enumerate(rising):
+        for less in rising[:index]:
+            if by_value[more] > worst * by_value[less] > 0:
+                worst, pair = by_value[more] / by_value[less], (more, less)
+    if not pair[0]:
+        return ""
+    return (
+        f"With {name}={pair[0]} the {metric} is {short(worst)} times that with {name}={pair[1]}: "
+        "where more GPUs are free, jobs spread over more links. Policies that wait for GPUs close "
+        "together avoid that: dally, or the option placement=consolidate-or-wait."
     )
 
 

@@ -15,6 +15,7 @@ from artist.results.caveats import (
     FREE_PREEMPTIONS,
     communication_warning,
     last_job_sentence,
+    more_is_worse,
     preempts_freely,
     slowest_job_sentence,
 )
@@ -53,6 +54,58 @@ def test_one_run_with_a_cost_is_enough() -> None:
     assert not preempts_freely([free, {**moved, "preemption_cost_gpu_s": 1.0}])
     # Parts of iterations that are lost are no restarts.
     assert preempts_freely([{**free, "preemption_cost_gpu_s": 2.9}])
+
+
+@pytest.mark.parametrize(
+    ("setting", "by_value", "told"),
+    [
+        ("racks", {"2": 1.0, "4": 5.0}, "With racks=4 the makespan is 5 times that with racks=2"),
+        ("racks", {"4": 500.0, "2": 100.0}, "With racks=4 the makespan is 5 times"),
+        ("racks", {"2": 100.0, "4": 150.0}, ""),  # the order of machines moves it as much
+        ("racks", {"2": 500.0, "4": 100.0}, ""),
+        ("jobs", {"100": 100.0, "50": 200.0}, "With jobs=50 the makespan is 2 times"),
+        ("jobs", {"100": 200.0, "50": 100.0}, ""),
+        (
+            "fabric.network.bandwidth", {"10Gbit/s": 1.0, "100Gbit/s": 2.0},
+            "With bandwidth=100Gbit/s the makespan is 2 times that with bandwidth=10Gbit/s",
+        ),
+        ("fabric.network.bandwidth", {"10Gbit/s": 1.0, "10GiB/s": 2.0}, ""),  # other units
+        ("policy", {"fifo": 1.0, "las": 2.0}, ""),
+    ],
+)  # fmt: skip
+def test_more_that_makes_things_much_worse_is_told(setting, by_value, told) -> None:
+    said = more_is_worse(setting, "makespan", by_value)
+    assert said.startswith(told) and bool(said) == bool(told)
+
+
+def test_a_sweep_and_a_comparison_tell_it(artist, tmp_path) -> None:
+    """Two jobs of two GPUs and a rack of one machine of three: a second rack splits a job."""
+    (tmp_path / "t.csv").write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s\n"
+        "j,0,2,mobilenetv3,100,0.01\nk,0,2,mobilenetv3,100,0.01\n"
+    )
+    base = {"trace": "t.csv", "machines_per_rack": 1, "gpus_per_machine": 3, "fabric": "dally2025"}
+    document = {"name": "e", "version": 1, "base": base, "grid": {"racks": [1, 2]}}
+    base |= {"policy": "tiresias", "policy_options": {"placement": "any"}}
+    (tmp_path / "e.yaml").write_text(json.dumps(document))
+    told = r"With racks=2 the makespan is .* times that with racks=1: where more GPUs are free"
+    assert re.search(told, artist("sweep", "e.yaml", "--out", "out").stdout)
+    compared = artist(
+        "compare", "--trace", "t.csv", "--policies", "tiresias", "--vary", "racks=1,2",
+        "--machines-per-rack", "1", "--gpus-per-machine", "3", "--fabric", "dally2025",
+        "--set", "policy.placement=any", "--permutations", "1",
+    )  # fmt: skip
+    assert re.search(told, compared.stdout), compared.stderr
+
+
+def test_an_oracle_that_loses_to_a_rule_is_told(capsys) -> None:
+    """Placement decides on `dally2025`: whoever packs as closely as is free loses to Dally."""
+    scenario = Scenario(trace="sensetime-batch-500", racks=4, jobs=60)
+    compared = compare(scenario, ["dally", "sjf"], seeds=1, permutations=6)
+    print_comparison(compared)
+    sure = compared.differences["sjf"]["jct_mean_s"].verdict == "more"
+    told = "sjf knows the run times of all jobs and has a longer average JCT than dally"
+    assert sure and told in capsys.readouterr().out
 
 
 DRAW = "All of this is about one draw of the trace; --seeds 8 asks about other draws."

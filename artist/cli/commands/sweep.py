@@ -6,6 +6,7 @@ import sys
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -127,6 +128,29 @@ def _print_results(experiment: Experiment, result: SweepResult, results: Path) -
             f"The first {MOST_ROWS} of {len(rows):,} runs; {results} has all of them, and every "
             "metric."
         )
+    if sentence := _more_is_worse(experiment, result):
+        print_text(sentence)
+
+
+def _more_is_worse(experiment: Experiment, result: SweepResult) -> str:
+    """The first place of the grid where more GPUs, faster links or fewer jobs are much worse."""
+    from artist.results.caveats import FEWER_HELPS, MORE_HELPS, more_is_worse
+
+    replicates = ("seed", "permutation")
+    for setting in experiment.grid:
+        if setting.rpartition(".")[2] not in MORE_HELPS + FEWER_HELPS:
+            continue
+        others = [name for name in experiment.grid if name not in (setting, *replicates)]
+        places: dict[tuple[str, ...], dict[str, list[float]]] = {}
+        for row in result.rows:
+            place = tuple(f"{name}={row[name]}" for name in others)
+            values = places.setdefault(place, {})
+            values.setdefault(str(row[setting]), []).append(float(row["makespan_s"]))
+        for place, values in places.items():
+            means = {value: fmean(each) for value, each in values.items()}
+            if sentence := more_is_worse(setting, "makespan", means):
+                return f"{', '.join(place)}: {sentence}" if place else sentence
+    return ""
 
 
 def _cell(value: object) -> object:
