@@ -44,7 +44,7 @@ def test_words_parts_and_the_bound_stand_below_the_table(capsys) -> None:
         "3 comparisons are judged together (Holm): all pairs, on the metrics of the sentences "
     ) in shown
     assert "(lower bound)" in shown
-    assert "No policy can finish all jobs in less than 722,238 s (lower bound" in shown
+    assert "No policy can finish all jobs in less than 233,494 s (lower bound" in shown
     assert "preemption and restarts (s)" in shown
     assert "-0 " not in shown
 

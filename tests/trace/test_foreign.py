@@ -169,7 +169,7 @@ def test_stats_and_validate_report_what_was_done(tmp_path: Path) -> None:
 def test_steps_come_closest_to_the_run_time() -> None:
     assert steps(10.0, "unheard-of") == 10
     assert steps(0.1, "unheard-of") == 1
-    assert steps(3600.0, "ResNet50") == round(3600 / (0.001307 * 0.002311) ** 0.5)
+    assert steps(3600.0, "ResNet50") == round(3600 / (0.0013064 * 0.0023118) ** 0.5)
 
 
 H, P, PODS = samples.HELIOS_HEADER, samples.PHILLY[0], samples.OPENB_HEADER

@@ -27,8 +27,9 @@ from artist.workload.models import canonical
 
 REAL = Path(__file__).parents[3] / "shared" / "traces"
 
-# Measured on the two workloads published with Dally's simulator: jobs by demand,
-# GPU-hours by demand, quantiles (p5, p25, p50, p75, p95, p99) of the ideal JCT in s.
+# Measured on the two workloads published with Dally's simulator: jobs by model and by demand,
+# quantiles (p5, p25, p50, p75, p95, p99) of the ideal JCT in s, and GPU-hours by model and demand
+# where a cell holds more than 1 % of them.
 TARGETS = {
     BATCH.id: {
         "models": {
@@ -36,11 +37,14 @@ TARGETS = {
             "vgg11": 34,
         },
         "demands": {1: 270, 2: 13, 4: 52, 8: 109, 16: 42, 32: 11, 40: 1, 48: 1, 56: 1},
-        "gpu_hours": {
-            1: 6277.7, 2: 464.02, 4: 1433.2, 8: 2756.7, 16: 1409.5, 32: 548.40, 40: 34.257,
-            48: 115.33, 56: 14.781,
-        },
         "ideal_s": [1988.4, 7511.7, 14195.4, 63138.1, 203001.7, 262608.6],
+        "gpu_hours": {
+            "bert-large": {1: 3389.7, 4: 260.85, 8: 481.48},
+            "mobilenetv3": {
+                1: 647.76, 2: 196.47, 4: 556.67, 8: 1590.9, 16: 1119.7, 32: 530.08,
+            },
+            "resnet50": {1: 2007.2, 2: 208.26, 4: 582.11, 8: 648.4, 16: 194.64},
+        },
     },
     WEEK.id: {
         "models": {
@@ -48,11 +52,12 @@ TARGETS = {
             "resnet18": 3,
         },
         "demands": {2: 41, 3: 1, 4: 96, 8: 190, 16: 56, 32: 23, 40: 2, 48: 1, 56: 1},
-        "gpu_hours": {
-            2: 1705.6, 3: 18.892, 4: 2830.2, 8: 5474.4, 16: 1912.6, 32: 1304.2, 40: 37.041,
-            48: 115.33, 56: 14.781,
-        },
         "ideal_s": [1292.4, 5221.8, 9809.3, 23713.8, 66467.5, 151724.5],
+        "gpu_hours": {
+            "bert-large": {2: 800.55, 4: 1182.7, 8: 1794.3, 16: 273.38, 32: 202.55},
+            "mobilenetv3": {2: 196.47, 4: 556.67, 8: 1879.4, 16: 1267.9, 32: 789.63},
+            "resnet50": {2: 708.62, 4: 1057.3, 8: 1762.1, 16: 358.83, 32: 312.06},
+        },
     },
 }  # fmt: skip
 
@@ -68,9 +73,6 @@ def test_every_seed_is_within_a_tenth_of_the_measured_figures(name: str) -> None
         jobs = builtin(name, seed).jobs
         assert Counter(job.model for job in jobs) == target["models"]
         assert Counter(job.gpus for job in jobs) == target["demands"]
-        for gpus, hours in target["gpu_hours"].items():
-            drawn = sum(job.ideal_s for job in jobs if job.gpus == gpus) * gpus / 3600
-            assert abs(drawn / hours - 1) < WITHIN, (seed, gpus)
         drawn_s = np.percentile([job.ideal_s for job in jobs], QUANTILES)
         assert np.abs(drawn_s / target["ideal_s"] - 1).max() < WITHIN, (seed, drawn_s)
 
@@ -78,17 +80,57 @@ def test_every_seed_is_within_a_tenth_of_the_measured_figures(name: str) -> None
 @needs_real
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_figures_are_those_of_the_measured_trace(name: str) -> None:
-    real = stats(read_trace(REAL / REAL_FILES[name]))
+    trace = read_trace(REAL / REAL_FILES[name])
+    real = stats(trace)
     target = TARGETS[name]
     models: Counter[str] = Counter()
     for model, jobs in real["jobs_by_model"].items():
         models[canonical(model)] += jobs
     assert models == target["models"]
     assert real["jobs_by_gpus"] == {str(k): v for k, v in target["demands"].items()}
-    for gpus, hours in target["gpu_hours"].items():
-        assert real["gpu_hours_by_gpus"][str(gpus)] == pytest.approx(hours, rel=1e-4)
     ideal_s = [real[f"ideal_jct_p{q}_s"] for q in QUANTILES]
     assert ideal_s == pytest.approx(target["ideal_s"], rel=1e-4)
+    measured = gpu_hours(trace)
+    least = sum(measured.values()) / 100
+    large = {cell: hours for cell, hours in measured.items() if hours > least}
+    assert large == pytest.approx(cells(target["gpu_hours"]), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_models_keep_their_gpu_hours_at_each_demand(name: str) -> None:
+    """The mean of 20 seeds, for cells above 1 % of the work. Margins alone let them differ."""
+    drawn = [gpu_hours(builtin(name, seed)) for seed in range(20)]
+    for cell, hours in cells(TARGETS[name]["gpu_hours"]).items():
+        assert np.mean([one[cell] for one in drawn]) == pytest.approx(hours, rel=0.05), cell
+
+
+def gpu_hours(trace: Trace) -> dict[tuple[str, int], float]:
+    """GPU-hours by model and demand."""
+    hours: Counter[tuple[str, int]] = Counter()
+    for job in trace.jobs:
+        hours[canonical(job.model), job.gpus] += job.ideal_s * job.gpus / 3600
+    return hours
+
+
+def cells(by_model: dict[str, dict[int, float]]) -> dict[tuple[str, int], float]:
+    return {(model, gpus): hours for model, by in by_model.items() for gpus, hours in by.items()}
+
+
+@needs_real
+@pytest.mark.parametrize("name", TARGETS)
+def test_models_keep_their_run_times_and_iterations(name: str) -> None:
+    """Quartiles within a tenth, iterations within 5 %, for models of 100 jobs and more."""
+    drawn = [job for seed in range(20) for job in builtin(name, seed).jobs]
+    measured = read_trace(REAL / REAL_FILES[name]).jobs
+    for model in ("mobilenetv3", "resnet50", "bert-large"):
+        ours = [job for job in drawn if job.model == model]
+        theirs = [job for job in measured if canonical(job.model) == model]
+        quartiles = [
+            np.percentile([x.ideal_s for x in jobs], (25, 50, 75)) for jobs in (ours, theirs)
+        ]
+        assert quartiles[0] == pytest.approx(quartiles[1], rel=0.10), model
+        steps = [np.sum([x.iterations * x.gpus for x in jobs]) for jobs in (ours, theirs)]
+        assert steps[0] / 20 == pytest.approx(steps[1], rel=0.05), model
 
 
 @needs_real
@@ -104,9 +146,9 @@ def test_step_lengths_are_in_the_measured_range() -> None:
 
 @pytest.mark.parametrize("family", [BATCH, WEEK], ids=lambda family: family.id)
 def test_a_family_is_a_summary_not_a_trace(family: WorkloadFamily) -> None:
-    assert sum(len(demand.knots) for demand in family.demands) <= 32
-    for demand in family.demands:
-        shares, times_s = zip(*demand.knots, strict=True)
+    assert sum(len(cell.knots) for cell in family.cells) <= sum(x.jobs for x in family.cells) / 4
+    for cell in family.cells:
+        shares, times_s = zip(*cell.knots, strict=True)
         assert list(shares) == sorted(shares)
         assert list(times_s) == sorted(times_s)
 

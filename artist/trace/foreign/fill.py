@@ -35,7 +35,7 @@ from artist.registry import UnknownNameError
 from artist.rng import stream
 from artist.trace.native.choices import Rules
 from artist.trace.native.trace import UNKNOWN_MODEL, Trace
-from artist.trace.synthetic.families import BATCH, COMPUTE_S
+from artist.trace.synthetic.families import BATCH, COMPUTE_S, Floats
 from artist.workload.models import canonical, catalogue
 
 KEEP, UNIFORM, MIX = "keep", "uniform", "mix"
@@ -177,10 +177,16 @@ def _mixed(gpus: int, share: float) -> str:
 
     If the batch has no job of `gpus` GPUs, the next smaller demand serves.
     """
-    demand = max((d for d in BATCH.demands if d.gpus <= gpus), key=lambda d: d.gpus)
-    cumulative = np.cumsum(list(demand.jobs_by_model.values())) / demand.jobs
-    index = int(np.searchsorted(cumulative, share, side="right"))
-    return list(demand.jobs_by_model)[index]
+    models, cumulative = _models_by_demand(max(x.gpus for x in BATCH.cells if x.gpus <= gpus))
+    return models[int(np.searchsorted(cumulative, share, side="right"))]
+
+
+@cache
+def _models_by_demand(gpus: int) -> tuple[tuple[str, ...], Floats]:
+    """The models of the batch's jobs of this demand, with their cumulative shares."""
+    jobs = {cell.model: cell.jobs for cell in BATCH.cells if cell.gpus == gpus}
+    cumulative = np.cumsum(list(jobs.values()))
+    return tuple(jobs), cumulative / cumulative[-1]
 
 
 def _stand_in(name: str, rule: str, seed: int) -> str:
