@@ -94,7 +94,7 @@ attack: $(STAMP)
 examples: $(STAMP)
 	$(BIN)/python tests/examples/expected.py
 
-# Repeats the 8,040 runs behind studies/dally-paper/README.md and writes the page, its tables and figures.
+# Repeats the 11,240 runs behind studies/dally-paper/README.md and writes the page, its tables and figures.
 # An hour and a quarter of CPU time.
 reproduction: $(STAMP)
 	$(BIN)/python studies/dally-paper/reproduction run --again

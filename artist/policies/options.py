@@ -80,6 +80,19 @@ class DallyOptions(LeaseOptions, SharingOptions):
     deviation: Literal["sample", "population"] = Field(
         default="sample", description="which standard deviation a tuned timer adds"
     )
+    # Section IV-B3 discards "values (utilized in average calculation) that exceed the specified
+    # history time limit". Values of what, it leaves open. The original simulator means their age.
+    forgets: Literal["age", "length"] = Field(
+        default="age",
+        description="which recorded waits tuning leaves out: those recorded longer than history_s "
+        "ago, or those that are longer than it",
+    )
+    # Section IV-B1 leaves 0/0 open. As in the original simulator.
+    never_ran: Literal["first", "last"] = Field(
+        default="first",
+        description="where jobs stand that never ran: before all others, as if slowed most, or "
+        "after all that were slowed",
+    )
     # The Dally paper knows levels only. Backends also tell shapes of one level apart (`4+4,4+4`
     # and `4+4,3+1,4`). studies/dally-paper/README.md shows that claims of the paper depend on it.
     moves_for: Literal["level", "shape"] = Field(

@@ -52,6 +52,13 @@ def test_entries_leave_the_window_by_their_age() -> None:
     assert tuned.timer(RACK, 4, ticks(91)) is None
 
 
+def test_waits_left_out_by_length_never_grow_old() -> None:
+    tuned = AutoTuner(ticks(50), 2.0, by_length=True)
+    tuned.record(TREE, RACK, 4, ticks(50), ticks(0))
+    tuned.record(TREE, RACK, 4, ticks(51), ticks(0))
+    assert tuned.timer(RACK, 4, ticks(1000)) == ticks(50)
+
+
 def test_each_record_leaves_a_row_with_the_new_timer() -> None:
     tuned = tuner()
     tuned.record(TREE, RACK, 4, ticks(10), ticks(7))

@@ -52,7 +52,7 @@ def test_the_runs_still_say_it() -> None:
 
 
 def test_the_findings_are_short_enough_to_be_read() -> None:
-    assert len(FINDINGS.read_text(encoding="utf-8").split()) <= 2500
+    assert len(FINDINGS.read_text(encoding="utf-8").split()) <= 1200
 
 
 def test_no_number_of_a_run_is_written_by_hand() -> None:
@@ -87,7 +87,9 @@ def test_differences_are_those_of_compare_values(modules: dict[str, ModuleType])
 @pytest.mark.parametrize(
     ("factors", "expected"),
     [
-        ((0.5, 0.52, 0.48, 0.5, 0.51), "holds 8"),
+        ((0.3, 0.32, 0.28, 0.3, 0.31), "holds 8"),  # the paper has -68 %
+        ((0.5, 0.52, 0.48, 0.5, 0.51), "holds, smaller 8"),
+        ((0.99, 0.991, 0.99, 0.989, 0.99), "no difference 8"),
         ((2.0, 2.2, 1.9, 2.1, 2.0), "**opposite** 8"),
         ((1.3, 0.8, 1.1, 1.0, 1.2), "undecided 8"),
         ((1.001, 0.999, 1.0, 1.001, 0.999), "no difference 8"),

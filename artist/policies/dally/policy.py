@@ -64,24 +64,24 @@ from artist.policies.options import DallyOptions
 from artist.policies.shared.contest import Contest, run_contest
 from artist.policies.shared.packing import best_level, pack_in_level
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held
-from artist.policies.shared.ratios import ZERO, ExactKey, exact_key
+from artist.policies.shared.ratios import ONE, ZERO, ExactKey, exact_key
 from artist.policies.shared.refusals import Refusals
 from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
 from artist.units import Tick, exact_ticks, seconds_text, ticks
 
 
-def sensitivity(job: JobView, now: Tick) -> ExactKey:
+def sensitivity(job: JobView, now: Tick, never_ran: ExactKey = ZERO) -> ExactKey:
     """Network-sensitive priority (section IV-B1). The smaller it is, the more a job was slowed.
 
         Nw_sens = W_compl / T_norm = (I_compl / I_total) / (T_run / T_total-ideal-run)
                 = I_compl x compute time of an iteration / T_run
 
-    A sorting key, so that no rounding tells equal jobs apart. A job that never ran has 0: it goes
-    first.
+    A sorting key, so that no rounding tells equal jobs apart. For a job that never ran the paper
+    has 0 / 0, and this is `never_ran`.
     """
     run = job.run_ticks(now)
     if not run:
-        return ZERO
+        return never_ran
     num, den = exact_ticks(job.job.compute_s)
     return exact_key(job.iterations_done(now) * num, run * den)
 
@@ -100,6 +100,7 @@ class Dally(BasePolicy):
     def __init__(self, options: DallyOptions) -> None:
         self.options = options
         self.lease = ticks(options.lease_s)
+        self._never_ran = ZERO if options.never_ran == "first" else ONE
         self._timers = DelayTimers(options)
         self._queue = RankedQueue()
         self._refusals = Refusals(self._queue)
@@ -117,7 +118,7 @@ class Dally(BasePolicy):
         if self._offers_anew(view):
             self._timers.tune(view.now)
         for job in view.entered:
-            rank = *sensitivity(job, view.now), job.entered
+            rank = *sensitivity(job, view.now, self._never_ran), job.entered
             self._queue.add(job, rank)
             self._refusals.entered(job.job.gpus, rank, job.handle)
             insort(self._entered.setdefault(job.job.gpus, []), (job.entered, job.handle))

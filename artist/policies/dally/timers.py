@@ -56,8 +56,8 @@ class AutoTuner:
     """Algorithm 2: one list of waits per level and GPU demand, and the timer of each list.
 
     The deviation of a single wait is 0. Without waits there is no timer. `history` is the length
-    of the window. Another number of `deviations`, the deviation of the `population` and `bounds`
-    are options for ablations.
+    of the window. Another number of `deviations`, the deviation of the `population`, waits left
+    out by their `length` instead of their age, and `bounds` are options for ablations.
     """
 
     def __init__(
@@ -67,16 +67,20 @@ class AutoTuner:
         *,
         bounds: Bounds | None = None,
         population: bool = False,
+        by_length: bool = False,
     ) -> None:
         self._history = history
         self._deviations = deviations
         self._bounds = bounds or Bounds()
         self._population = population
+        self._by_length = by_length
         self._waits: dict[tuple[int, int], _Waits] = {}
         self.records = Records()
 
     def record(self, tree: ClusterTree, level: int, gpus: int, waited: Tick, now: Tick) -> None:
         """`update_demand_delay` of Algorithm 2: a job accepted this level after this wait."""
+        if self._by_length and waited > self._history:
+            return
         waits = self._waits.setdefault((level, gpus), _Waits())
         waits.add(now, waited)
         timer = self.bounded(tree, level, gpus, now)
@@ -88,7 +92,8 @@ class AutoTuner:
         waits = self._waits.get((level, gpus))
         if waits is None:
             return None
-        waits.forget(now - self._history)
+        if not self._by_length:
+            waits.forget(now - self._history)
         if not waits.samples:
             return None
         if waits.timer is None:
@@ -209,6 +214,7 @@ class DelayTimers:
             options.deviations,
             bounds=_bounds(options),
             population=options.deviation == "population",
+            by_length=options.forgets == "length",
         )
         # Per GPU demand: the answer of `opens_after` since the timers were tuned.
         self._opens_after: dict[int, list[Tick | None]] = {}

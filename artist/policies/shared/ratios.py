@@ -43,6 +43,7 @@ class Ratio:
 ExactKey: TypeAlias = "tuple[float, Ratio]"
 
 ZERO: ExactKey = (0.0, Ratio(0, 1))
+ONE: ExactKey = (1.0, Ratio(1, 1))
 
 
 def exact_key(num: int, den: int) -> ExactKey:

@@ -215,6 +215,7 @@ _FABRICS = (
     "flat",
     "machine-column",
     "bucketed",
+    "one-ring",
     "h100",
     "recorded",
     "no-communication",

@@ -22,6 +22,13 @@ LEASES = {"policy.lease_s=600": "leases of 10 minutes", "policy.lease_s=1e+09": 
 MIGRATION = {"policy.migrate=False": "no migration"}
 ORIGINAL = {"": "the original's rules"}
 
+READ = "policy.never_ran=first policy.forgets=age"
+READINGS = {
+    "policy.never_ran=last policy.forgets=age": "jobs that never ran go last",
+    "policy.never_ran=first policy.forgets=length": "long waits are left out, not old ones",
+    "policy.never_ran=last policy.forgets=length": "both",
+}
+
 _CONSOLIDATED = ("dally-fully-consolidated", "consolidate-or-wait")
 
 Pair: TypeAlias = tuple[str, Cell, Cell]
@@ -62,6 +69,31 @@ def placement() -> Iterator[Pair]:
         yield f"poisson, {racks} racks: dally for that", skew.of(policy="dally"), packed
 
 
+def packed() -> Iterator[Pair]:
+    """Dally against a Tiresias that packs all jobs, and that against Tiresias."""
+    for study, arrivals, racks in product(("default", "bucketed", "one-ring"), DRAWN, RACKS):
+        tiresias = Cell(study, DRAWN[arrivals], racks, "tiresias")
+        packing = tiresias.of(study=f"packed-{study}", options="policy.placement=pack")
+        where = f"{study}, {arrivals}, {racks} racks"
+        yield f"{where}: dally for a packing tiresias", tiresias.of(policy="dally"), packing
+        yield f"{where}: tiresias that packs", packing, tiresias
+
+
+def queued() -> Iterator[Pair]:
+    """Dally against its rivals where jobs queue on every cluster, all packing, with buckets."""
+    for racks in RACKS:
+        dally = BATCH.of(study=f"queued-{racks}", racks=racks, options="policy.placement=pack")
+        for rival in ("tiresias", "gandiva"):
+            yield f"{racks} racks: dally for {rival}", dally, dally.of(policy=rival)
+
+
+def readings() -> Iterator[Pair]:
+    """Two readings of the paper, one at a time, then both, against Dally as it is, with buckets."""
+    for (option, name), racks in product(READINGS.items(), RACKS):
+        dally = BATCH.of(study="readings", racks=racks, options=READ)
+        yield f"{racks} racks: {name}", dally.of(options=option), dally
+
+
 def within_level() -> Iterator[Pair]:
     """Dally that moves within a level: against Dally, and against a Tiresias that moves too."""
     for study, moves in (("default", "default-within-level"), ("recorded", "within-level")):
@@ -96,5 +128,8 @@ def all_pairs() -> Mapping[str, Sequence[Pair]]:
         "bounds": switches("bounds", BOUNDS, ("dally",), (8,)),
         "lease": switches("lease", LEASES, ("dally", "tiresias"), (8,)),
         "placement": list(placement()),
+        "packed": list(packed()),
+        "queued": list(queued()),
+        "readings": list(readings()),
         "gandiva": switches("gandiva", MIGRATION, ("gandiva",)),
     }

@@ -14,7 +14,7 @@ def paper_table(evidence: Evidence, original: Original, arrivals: str) -> str:
     """Table II or III of the paper beside the same statistics of others."""
     rows = []
     for policy, published in PAPER_TABLES[arrivals].items():
-        own = Cell("own-jobs", OWN[arrivals], 8, policy)
+        own = Cell("own-jobs-recorded", OWN[arrivals], 8, policy)
         drawn = Cell("recorded", DRAWN[arrivals], 8, policy)
         for metric, number in zip(STATISTICS, published, strict=True):
             as_is, fixed = (
@@ -76,7 +76,7 @@ def ladder(evidence: Evidence, original: Original) -> str:
         steps = (
             Cell("ladder-rules", EFFECTIVE[arrivals], racks, policy),
             Cell("ladder-paper", EFFECTIVE[arrivals], racks, policy),
-            Cell("own-jobs", OWN[arrivals], racks, policy),
+            Cell("own-jobs-recorded", OWN[arrivals], racks, policy),
             Cell("recorded", DRAWN[arrivals], racks, policy),
         )
         rows.append(

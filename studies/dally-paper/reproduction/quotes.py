@@ -15,7 +15,7 @@ from formatting import from_to, interval, seconds, share
 from pairs import RACKS, all_pairs
 from sources import DRAWN, OWN, PAPER_TABLES, STATISTICS, Original, latency_origins
 from values import HEADINGS
-from verdicts import compared, comparisons, in_program
+from verdicts import compared, comparisons, in_program, signs
 
 
 class Quotes:
@@ -51,7 +51,7 @@ class Quotes:
             "cells": lambda: str(len(comparisons(self._evidence))),
             "changed": self.changed,
             "replicates": self.replicates,
-            "agreeing": self.agreeing,
+            "signs": lambda: "{} of {}".format(*signs(self._evidence)),
             "uneven": self.uneven,
             "waiting": self.waiting,
             "load": self.load,
@@ -136,15 +136,6 @@ class Quotes:
         middle = self._evidence.middle(cell, self._metrics[heading])
         return f"{min(values) / middle:.2f} to {max(values) / middle:.2f}"
 
-    def agreeing(self, regime: str, other: str) -> str:
-        """How many verdicts of one regime are those of another."""
-        one, two = (
-            {(claim, racks): judged.verdict for claim, racks, judged in comparisons(evidence, (x,))}
-            for evidence, x in ((self._evidence, regime), (self._evidence, other))
-        )
-        both = one.keys() & two.keys()
-        return f"{sum(one[key] == two[key] for key in both)} of {len(both)}"
-
     def uneven(self, study: str, racks: int, policy: str) -> str:
         """In how many drawn batches the last job to finish lies unevenly."""
         rows = self._evidence.rows(Cell(study, DRAWN["batch"], racks, policy)).values()
@@ -160,7 +151,7 @@ class Quotes:
 
     def replicates(self, study: str) -> str:
         """How many replicates a study's runs of Dally on 8 racks have, batch."""
-        trace = (OWN if study == "own-jobs" else DRAWN)["batch"]
+        trace = (OWN if study.startswith("own-jobs") else DRAWN)["batch"]
         policy = "dally-within-level" if study.endswith("within-level") else "dally"
         return str(self._evidence.replicates(Cell(study, trace, 8, policy)))
 

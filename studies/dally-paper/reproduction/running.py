@@ -19,11 +19,26 @@ ORDER = (
     "flat",
     "machine-column",
     "bucketed",
+    "one-ring",
     "h100",
     "recorded",
     "default-within-level",
     "within-level",
-    "own-jobs",
+    "own-jobs-default",
+    "own-jobs-flat",
+    "own-jobs-machine-column",
+    "own-jobs-bucketed",
+    "own-jobs-one-ring",
+    "own-jobs-h100",
+    "own-jobs-recorded",
+    "packed-default",
+    "packed-bucketed",
+    "packed-one-ring",
+    "queued-2",
+    "queued-4",
+    "queued-8",
+    "queued-16",
+    "readings",
     "ladder-rules",
     "ladder-paper",
     "original-rules",
@@ -39,7 +54,7 @@ ORDER = (
 )
 """Studies in the order of `results.csv`.
 
-`own-jobs`, `ladder-rules` and `ladder-paper` need the paper's jobs, which artist does not ship.
+`own-jobs-...`, `ladder-rules` and `ladder-paper` need the paper's jobs, which artist does not ship.
 """
 
 SAVE_EVERY = 10

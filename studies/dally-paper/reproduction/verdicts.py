@@ -1,8 +1,9 @@
 """The claims, judged in each regime and on each number of racks.
 
-A claim `holds` or is `opposite` where its difference is surely less or more. Else the verdict is
-that of `artist.compare_values`. The claims about one cluster and one trace are judged together in
-each regime (Holm), as by `artist compare`.
+A claim `holds` or is `opposite` where its difference is surely less or more, and not surely within
+2 %. It holds `smaller` if its whole interval is nearer to 0 than the published size. Else the
+verdict is that of `artist.compare_values`. The claims about one cluster and one trace are judged
+together in each regime (Holm), as by `artist compare`.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from claims import CLAIMS, Claim, words
+from claims import ALL, CLAIMS, METRICS, Claim, words
 from evidence import Cell, Evidence, together
 from formatting import interval, percent, table
 from sources import DRAWN, OWN, Original
 
 from artist.results.statistics.compare_values import (
+    EQUIVALENCE,
     IDENTICAL,
     LESS,
     MORE,
@@ -24,11 +26,14 @@ from artist.results.statistics.compare_values import (
     TOO_FEW,
     UNDECIDED,
     ComparedValues,
+    sure_but_within,
 )
 
-HOLDS, OPPOSITE = "holds", "**opposite**"
-OUTCOMES = (HOLDS, OPPOSITE, NO_DIFFERENCE, IDENTICAL, UNDECIDED, TOO_FEW)
+HOLDS, SMALLER, OPPOSITE = "holds", "holds, smaller", "**opposite**"
+OUTCOMES = (HOLDS, SMALLER, OPPOSITE, NO_DIFFERENCE, IDENTICAL, UNDECIDED, TOO_FEW)
 """What a claim's difference can say, in the order of the pages."""
+LETTERS = dict(zip(OUTCOMES, "Hho==?.", strict=True))
+NOT_CLAIMED = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,37 +57,75 @@ class Regime:
         return plain.of(study=self.within, policy=moving)
 
 
+SETTINGS: Mapping[str, str] = {
+    "default": "default",
+    "flat": "flat",
+    "machine column": "machine-column",
+    "bucketed": "bucketed",
+    "one ring": "one-ring",
+    "H100": "h100",
+    "recorded": "recorded",
+}
+"""What was assumed about communication, and the study that has it."""
+OWN_JOBS = "{}, the paper's jobs"
 REGIMES: Mapping[str, Regime] = {
-    "default": Regime("default", DRAWN),
-    "flat": Regime("flat", DRAWN),
-    "machine column": Regime("machine-column", DRAWN),
-    "bucketed": Regime("bucketed", DRAWN),
-    "H100": Regime("h100", DRAWN),
-    "recorded": Regime("recorded", DRAWN),
+    **{name: Regime(study, DRAWN) for name, study in SETTINGS.items()},
     "default, within-level": Regime("default", DRAWN, "default-within-level"),
     "recorded, within-level": Regime("recorded", DRAWN, "within-level"),
-    "the paper's jobs": Regime("own-jobs", OWN),
+    **{OWN_JOBS.format(name): Regime(f"own-jobs-{study}", OWN) for name, study in SETTINGS.items()},
 }
 """The columns of the tables of claims."""
 
-SWITCHES = tuple(REGIMES)[:6]
-"""Regimes that differ from the first in one choice of what ASTRA-sim is asked."""
-DRAWN_JOBS = tuple(REGIMES)[:8]
-"""Regimes on drawn jobs."""
+DRAWN_JOBS = tuple(name for name, regime in REGIMES.items() if regime.traces is DRAWN)
 
 
 def summary(evidence: Evidence) -> str:
-    """The verdicts on the main claims, and how many verdicts of each kind all claims have."""
-    tallies = [tally(evidence, regime) for regime in SWITCHES]
-    kinds = [kind for kind in OUTCOMES if any(counted[kind] for counted in tallies)]
-    counts = ["/".join(str(counted[kind]) for kind in kinds) for counted in tallies]
-    return table(
-        ["claim", "the paper", *SWITCHES],
+    """A letter per number of racks for the main claims, on drawn jobs and on the paper's."""
+    settings = [name for name in SETTINGS if name != "recorded"]
+    rows = [
         [
-            *(_verdicts(evidence, claim, SWITCHES) for claim in CLAIMS if claim.main),
-            [f"all {len(CLAIMS)} claims: {'/'.join(kinds)}", "", *counts],
-        ],
-    )
+            _short(claim),
+            *(_letters(evidence, claim, name) for name in settings),
+        ]
+        for claim in CLAIMS
+        if claim.main
+    ]
+    return table(["claim", *settings], rows)
+
+
+def _short(claim: Claim) -> str:
+    """A claim without its policy and racks: `M1 makespan < tiresias`."""
+    relation = "<" if claim.less else ">"
+    return f"{claim.id} {METRICS[claim.metric].removesuffix(' time')} {relation} {claim.rival}"
+
+
+def _letters(evidence: Evidence, claim: Claim, setting: str) -> str:
+    """The outcomes on 2, 4, 8 and 16 racks, a letter each: drawn jobs, then the paper's if run."""
+    of_jobs = []
+    for regime in (setting, OWN_JOBS.format(setting)):
+        letters = ""
+        for racks in ALL:
+            difference = compared(evidence, claim, regime, racks) if racks in claim.racks else None
+            letters += NOT_CLAIMED if difference is None else LETTERS[outcome(claim, difference)]
+        if set(letters) != {NOT_CLAIMED}:
+            of_jobs.append(letters)
+    return f"`{'/'.join(of_jobs)}`"
+
+
+def signs(evidence: Evidence) -> tuple[int, int]:
+    """On how many differences drawn jobs and the paper's agree in sign, and where both are sure."""
+    both = []
+    for name in SETTINGS:
+        drawn, own = (
+            {
+                (claim, racks): one.ratio
+                for claim, racks, one in comparisons(evidence, (regime,))
+                if outcome(claim, one) in (HOLDS, SMALLER, OPPOSITE)
+            }
+            for regime in (name, OWN_JOBS.format(name))
+        )
+        both += [(drawn[key] < 1) == (own[key] < 1) for key in drawn.keys() & own.keys()]
+    return sum(both), len(both)
 
 
 def every_verdict(evidence: Evidence) -> str:
@@ -129,14 +172,6 @@ def verdict(evidence: Evidence, claim: Claim, regime: str) -> str:
     return "; ".join(f"{kind} {', '.join(racks)}" for kind, racks in named.items())
 
 
-def tally(evidence: Evidence, regime: str) -> Mapping[str, int]:
-    """How often the claims come out in each way."""
-    counts = dict.fromkeys(OUTCOMES, 0)
-    for claim, _, difference in comparisons(evidence, (regime,)):
-        counts[outcome(claim, difference)] += 1
-    return counts
-
-
 def comparisons(
     evidence: Evidence, regimes: Sequence[str] = tuple(REGIMES), replicates: int | None = None
 ) -> list[tuple[Claim, int, ComparedValues]]:
@@ -154,7 +189,14 @@ def outcome(claim: Claim, difference: ComparedValues) -> str:
     """Whether a difference confirms a claim, turns it round, or what else it says."""
     if difference.verdict not in (LESS, MORE):
         return difference.verdict
-    return HOLDS if difference.verdict == (LESS if claim.less else MORE) else OPPOSITE
+    if sure_but_within(difference, EQUIVALENCE):
+        return NO_DIFFERENCE
+    if difference.verdict != (LESS if claim.less else MORE):
+        return OPPOSITE
+    if claim.size is None:
+        return HOLDS
+    far = difference.low - 1 if claim.less else 1 - difference.high
+    return HOLDS if far <= -abs(claim.size) else SMALLER
 
 
 def compared(
