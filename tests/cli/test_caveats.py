@@ -100,7 +100,7 @@ def test_a_sweep_and_a_comparison_tell_it(artist, tmp_path) -> None:
 
 def test_an_oracle_that_loses_to_a_rule_is_told(capsys) -> None:
     """Placement decides on `dally2025`: whoever packs as closely as is free loses to Dally."""
-    scenario = Scenario(trace="sensetime-batch-500", racks=4, jobs=60)
+    scenario = Scenario(trace="sensetime-batch-500", fabric="dally2025", racks=2, jobs=120)
     compared = compare(scenario, ["dally", "sjf"], seeds=1, permutations=6)
     print_comparison(compared)
     sure = compared.differences["sjf"]["jct_mean_s"].verdict == "more"
