@@ -87,6 +87,7 @@ def _print_best(comparison: Comparison) -> None:
     """Print which variants are best on each metric, and what that is worth."""
 
     from artist.report.verdict_sentences import best_sentence, family_words
+    from artist.results.statistics.catastrophes import unseen
     from artist.results.statistics.compare_values import MORE
     from artist.results.terms.glossary import unit_after
 
@@ -103,9 +104,11 @@ def _print_best(comparison: Comparison) -> None:
         told = f"{family_words(family, 'all pairs, on the metrics of the sentences above')} "
     if any(best.with_verdict(MORE) for best in best_variants):
         over = "draws of the trace" if comparison.kind == "seeds" else "orders on this trace"
+        missed = percent(unseen(comparison.independent))
         print_text(
             f"Surely means: over {over}, in this world; --across fabrics and --assumptions ask "
-            "about others."
+            f"about others. What happens in up to {missed} % of runs may not have shown in these "
+            f"{comparison.independent}."
         )
     if any(best.others for best in best_variants):
         print_text(
@@ -271,6 +274,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
             for policy, metrics in comparison.differences.items()
         },
         "jct_mean_parts_s": {policy: dict(parts) for policy, parts in comparison.parts.items()},
+        "catastrophes": [one._asdict() for one in comparison.catastrophes()],
         "makespan_bound_s": {label: list(bound) for label, bound in comparison.bounds_s.items()},
     }
 
@@ -288,6 +292,7 @@ def notes_on_the_best(comparison: Comparison, best_variants: Sequence[Best]) -> 
     for one in (_what_would_decide, _oracles, _beaten_oracles):
         if sentence := one(comparison, best_variants):
             yield sentence
+    yield from _catastrophe(comparison)
     yield from _more_is_worse(comparison)
     yield from _of_which_traces(comparison)
 
@@ -358,6 +363,19 @@ def _beaten_oracles(comparison: Comparison, best_variants: Sequence[Best]) -> st
                 "order; --set policy.placement=consolidate-or-wait keeps them together."
             )
     return ""
+
+
+def _catastrophe(comparison: Comparison) -> Iterator[str]:
+    """The replicate that lies farthest above the others of its variant, if it is far off."""
+    from artist.report.verdict_sentences import metric_name
+
+    for one in comparison.catastrophes()[:1]:
+        yield (
+            f"{one.variant} with seed {one.seed} and permutation {one.permutation} has a "
+            f"{metric_name(one.metric)} {short(one.factor)} times its median: few replicates judge "
+            f"such rare catastrophes badly, so take more (--{comparison.kind} 20), and look at "
+            f"this run (--set permutation={one.permutation} --seed {one.seed} --out RUN)."
+        )
 
 
 def _more_is_worse(comparison: Comparison) -> Iterator[str]:

@@ -8,9 +8,10 @@ import re
 import numpy as np
 import pytest
 
-from artist.cli.comparison_text import print_comparison
+from artist.cli.comparison_text import as_json, print_comparison
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
+from artist.experiments.comparison.comparison_result import compared
 from artist.results.caveats import (
     FREE_PREEMPTIONS,
     communication_warning,
@@ -90,20 +91,41 @@ def test_a_sweep_and_a_comparison_tell_it(artist, tmp_path) -> None:
     (tmp_path / "e.yaml").write_text(json.dumps(document))
     told = r"With racks=2 the makespan is .* times that with racks=1: where more GPUs are free"
     assert re.search(told, artist("sweep", "e.yaml", "--out", "out").stdout)
-    compared = artist(
+    ran = artist(
         "compare", "--trace", "t.csv", "--policies", "tiresias", "--vary", "racks=1,2",
         "--machines-per-rack", "1", "--gpus-per-machine", "3", "--fabric", "dally2025",
         "--set", "policy.placement=any", "--permutations", "1",
     )  # fmt: skip
-    assert re.search(told, compared.stdout), compared.stderr
+    assert re.search(told, ran.stdout), ran.stderr
+
+
+def test_a_rare_catastrophe_is_named(capsys) -> None:
+    values = {"fifo": {"makespan_s": (1.0, 1.1, 1.0, 1.1, 1.05)},
+              "las": {"makespan_s": (1.0, 1.1, 4.0, 1.1, 1.05)}}  # fmt: skip
+    replicates = tuple((0, permutation) for permutation in range(5))
+    made = compared("policy", values, replicates, 0.02, None)
+    assert made.catastrophes() == [("las", "makespan_s", 0, 2, pytest.approx(4.0 / 1.1))]
+    print_comparison(made)
+    told = "las with seed 0 and permutation 2 has a makespan 3.64 times its median"
+    assert told in capsys.readouterr().out.replace("\n", " ")
+    assert as_json(made)["catastrophes"][0]["variant"] == "las"
+
+
+def test_surely_says_what_so_few_runs_may_not_show(capsys) -> None:
+    times = (1.0, 1.01, 1.02, 1.01, 1.03)
+    values = {"fifo": {"makespan_s": times}, "las": {"makespan_s": tuple(2 * x for x in times)}}
+    replicates = tuple((0, permutation) for permutation in range(5))
+    print_comparison(compared("policy", values, replicates, 0.02, None))
+    told = "What happens in up to 45 % of runs may not have shown in these 5."
+    assert told in capsys.readouterr().out.replace("\n", " ")
 
 
 def test_an_oracle_that_loses_to_a_rule_is_told(capsys) -> None:
     """Placement decides on `dally2025`: whoever packs as closely as is free loses to Dally."""
     scenario = Scenario(trace="sensetime-batch-500", fabric="dally2025", racks=2, jobs=120)
-    compared = compare(scenario, ["dally", "sjf"], seeds=1, permutations=6)
-    print_comparison(compared)
-    sure = compared.differences["sjf"]["jct_mean_s"].verdict == "more"
+    made = compare(scenario, ["dally", "sjf"], seeds=1, permutations=6)
+    print_comparison(made)
+    sure = made.differences["sjf"]["jct_mean_s"].verdict == "more"
     told = "sjf knows the run times of all jobs and has a longer average JCT than dally"
     assert sure and told in capsys.readouterr().out
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 from artist.experiments.comparison.until import enough_for, half_width
 from artist.experiments.comparison.variants import POLICY
 from artist.results.statistics.best_policy import Best, Measured, bests
+from artist.results.statistics.catastrophes import far_off
 from artist.results.statistics.compare_values import (
     EQUIVALENCE,
     PERMUTATIONS,
@@ -38,6 +39,17 @@ class Widest(NamedTuple):
     metric: str
     half_width: float
     """As in `until.py`: 0.02 is two percent."""
+
+
+class Catastrophe(NamedTuple):
+    """A replicate of a variant that lies far above its others."""
+
+    variant: str
+    metric: str
+    seed: int
+    permutation: int
+    factor: float
+    """Its value over the median."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +146,16 @@ class Comparison:
         """
         ours, theirs = self.parts[variant], self.parts[self.variants[0]]
         return {part: fmean(ours[part]) - fmean(theirs[part]) for part in PARTS}
+
+    def catastrophes(self) -> list[Catastrophe]:
+        """Replicates far off the others on a headline metric, the farthest first."""
+        found = [
+            Catastrophe(label, metric, *self.replicates[far.at], far.factor)
+            for label, values in self.values.items()
+            for metric in HEADLINES
+            if (far := far_off(values.get(metric, ()))) is not None
+        ]
+        return sorted(found, key=lambda one: -one.factor)
 
     def best_variants(self) -> list[Best]:
         """The best variant of each headline metric that was compared.
