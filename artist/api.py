@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artist import config, run
-from artist.config import Scenario
+from artist.config import MEASURED_FABRIC, Scenario
 from artist.errors import (
     ArtistError,
     BackendError,
@@ -67,7 +67,7 @@ def latency(
     model: str,
     placement: str,
     *,
-    fabric: str = "dally2025",
+    fabric: str = MEASURED_FABRIC,
     backend: str = "analytical",
     calibration: str = "none",
     fabric_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),

@@ -55,7 +55,18 @@ UNUSED: tuple[tuple[str, Any], ...] = (
 )
 """Settings that a dump leaves out where they have this value: then they say nothing."""
 
+AUTO = "auto"
+MEASURED_FABRIC = "a100"
+"""The measured fabric whose machines have as many GPUs as those of `Scenario`."""
+FABRIC_OF_TRACE = {"sensetime-batch-500": "dally2025", "sensetime-poisson-week": "dally2025"}
+"""Built-in traces shaped like a paper's workload, and the fabric that imitates the paper."""
+
 Size = Annotated[int, Field(ge=1)]
+
+
+def default_fabric(settings: Mapping[str, Any]) -> str:
+    """The fabric of a scenario that names none: its trace's own, or a measured one."""
+    return FABRIC_OF_TRACE.get(settings.get("trace", ""), MEASURED_FABRIC)
 
 
 class _ExplainedErrors(type(Document)):  # type: ignore[misc]  # pydantic does not export it
@@ -118,7 +129,11 @@ class Scenario(_Explained):
     )
     arrivals: str = Field(default="trace", description="trace, batch or poisson:JOBS_PER_HOUR")
     jobs: Size | None = Field(default=None, description="only the first N jobs")
-    fabric: str = Field(default="dally2025", description="a fabric of `artist list fabrics`")
+    fabric: str = Field(
+        default_factory=default_fabric,
+        description="a fabric of `artist list fabrics`; auto, the default, is dally2025 for the "
+        "built-in sensetime traces and a100, which was measured, for all others",
+    )
     fabric_options: dict[str, LevelOptions] = Field(
         default_factory=dict,
         description="level -> settings instead of the fabric's (--set fabric.LEVEL.KEY=VALUE)",
@@ -180,6 +195,14 @@ class Scenario(_Explained):
         "policy's clocks, other draws; 0 is the natural order: clocks start at the first arrival",
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="seed of all random draws")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_fabric(cls, settings: Any) -> Any:
+        """`fabric: auto` says what saying nothing does."""
+        if isinstance(settings, Mapping) and settings.get("fabric") == AUTO:
+            return {key: value for key, value in settings.items() if key != "fabric"}
+        return settings
 
     @field_validator("arrivals")
     @classmethod

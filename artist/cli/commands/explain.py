@@ -196,5 +196,7 @@ def _options(entry: Entry) -> dict[str, FieldInfo]:
 
 
 def _default(field: FieldInfo) -> str:
+    if field.default_factory is not None and field.default_factory_takes_validated_data:
+        return "auto"
     value = field.get_default(call_default_factory=True)
     return "" if value in (None, {}, ()) else str(value)

@@ -14,6 +14,7 @@ from artist.cli.co_located_jobs import CoLocatedJobs, ContentionModel, answer_be
 from artist.cli.latency_sweep import NetworkSweep, SweepFormat
 from artist.cli.options import OverwriteFiles
 from artist.cli.output import Format, note, print_facts, print_text
+from artist.config import MEASURED_FABRIC
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def latency(
     model: query.Model = None,
     workload: query.WorkloadFile = None,
     placement: query.Placements = None,
-    fabric: query.FabricName = "dally2025",
+    fabric: query.FabricName = MEASURED_FABRIC,
     calibration: query.CalibrationName = "none",
     topology: query.Topologies = None,
     npus: query.Npus = None,

@@ -12,6 +12,7 @@ from artist.cli import query_options as query
 from artist.cli.interruption import raise_if_lost
 from artist.cli.options import Overwrite
 from artist.cli.output import note
+from artist.config import MEASURED_FABRIC
 
 if TYPE_CHECKING:
     from artist.estimates.query_from_text import LabelledQuery
@@ -22,7 +23,7 @@ def render(
     model: query.Model = None,
     workload: query.WorkloadFile = None,
     placement: query.Placement = None,
-    fabric: query.FabricName = "dally2025",
+    fabric: query.FabricName = MEASURED_FABRIC,
     calibration: query.CalibrationName = "none",
     topology: query.Topologies = None,
     npus: query.Npus = None,
