@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from artist import config, run
-from artist.config import MEASURED_FABRIC, Scenario
+from artist.cluster.default_fabric import MEASURED_FABRIC
+from artist.config import Scenario
 from artist.errors import (
     ArtistError,
     BackendError,
@@ -73,7 +74,7 @@ def latency(
     fabric_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     system: Mapping[str, Any] = MappingProxyType({}),
 ) -> Estimate:
-    """One training iteration of a model on a placement such as `4+4,8/2`, as `artist latency`.
+    """One training iteration of a model on a placement such as `8,8/2`, as `artist latency`.
 
     `fabric` is a name or a file; `calibration` is `auto` (the fabric's own), `none`, a name or a
     file; `fabric_options` replaces settings of the fabric's levels, e.g. `{"network": {"bandwidth":

@@ -21,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from artist.cluster.default_fabric import AUTO, default_fabric
 from artist.cluster.fabric_options import LevelOptions, normal_form
 from artist.cluster.with_units import other_spelling
 from artist.errors import ConfigError, did_you_mean, shortened
@@ -55,18 +56,7 @@ UNUSED: tuple[tuple[str, Any], ...] = (
 )
 """Settings that a dump leaves out where they have this value: then they say nothing."""
 
-AUTO = "auto"
-MEASURED_FABRIC = "a100"
-"""The measured fabric whose machines have as many GPUs as those of `Scenario`."""
-FABRIC_OF_TRACE = {"sensetime-batch-500": "dally2025", "sensetime-poisson-week": "dally2025"}
-"""Built-in traces shaped like a paper's workload, and the fabric that imitates the paper."""
-
 Size = Annotated[int, Field(ge=1)]
-
-
-def default_fabric(settings: Mapping[str, Any]) -> str:
-    """The fabric of a scenario that names none: its trace's own, or a measured one."""
-    return FABRIC_OF_TRACE.get(settings.get("trace", ""), MEASURED_FABRIC)
 
 
 class _ExplainedErrors(type(Document)):  # type: ignore[misc]  # pydantic does not export it

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 Model = Annotated[str | None, typer.Option(help="See: artist list models.")]
 WorkloadFile = Annotated[Path | None, typer.Option(help="An ASTRA-sim text workload instead.")]
 Placement = Annotated[
-    str | None, typer.Option(help="GPUs, '+' socket, ',' machine, '/' rack: 4+4,8/2.")
+    str | None, typer.Option(help="GPUs, '+' socket, ',' machine, '/' rack: 8,8/2.")
 ]
 Placements = Annotated[
     list[str] | None,
-    typer.Option(help="GPUs, '+' socket, ',' machine, '/' rack: 4+4,8/2. Several with --sweep."),
+    typer.Option(help="GPUs, '+' socket, ',' machine, '/' rack: 8,8/2. Several with --sweep."),
 ]
 FabricName = Annotated[str, typer.Option(metavar="NAME|FILE", help="See: artist list fabrics.")]
 CalibrationName = Annotated[
@@ -165,7 +165,7 @@ def query_of(
 
     if (placement is None) == all(value is None for value in columns.values()):
         raise ConfigError(
-            "give either --placement, e.g. 4+4,8/2, or --topology, --npus, --bandwidth, --latency"
+            "give either --placement, e.g. 8,8/2, or --topology, --npus, --bandwidth, --latency"
         )
     chosen = workload_of(model, workload, models)
     changes = parse_system(system)

@@ -21,6 +21,7 @@ def test_the_command_gives_each_world_what_a_comparison_there_gives(artist, tmp_
 
 def test_assumptions_are_changed_one_at_a_time_and_ranked(artist) -> None:
     asked = ("compare", "--trace", "tiny-batch", "--racks", "2", "--policies", "fifo,las")
+    asked += ("--fabric", "dally2025")
     printed = artist(*asked, "--assumptions", "--metrics", "makespan_s")
     assert printed.returncode == 0, printed.stderr
     assert printed.stderr.startswith("80 runs in 8 worlds: as given, collectives=bucketed, ")

@@ -23,7 +23,8 @@ SLOW = "fabric.network.bandwidth=1Gbit/s"
 ARRIVAL = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
 JOB = ARRIVAL + "a,0,16,bert-large,100,0.1\n"  # on racks of 8 GPUs it must cross the network
 ON_TWO = ("latency", "--model", "vgg11", "--placement", "2")
-SMALL = ("--trace", "one.csv", "--racks", "2", "--machines-per-rack", "1")
+DALLY = ("--fabric", "dally2025")
+SMALL = ("--trace", "one.csv", "--racks", "2", "--machines-per-rack", "1", *DALLY)
 
 
 @pytest.fixture
@@ -62,13 +63,13 @@ def test_sim_runs_on_the_changed_fabric_and_says_so(artist, trace: Path, tmp_pat
 def test_a_scenario_file_a_flag_and_python_say_the_same(
     artist, trace: Path, tmp_path: Path
 ) -> None:
-    text = "trace: one.csv\nracks: 2\nmachines_per_rack: 1\n"
+    text = "trace: one.csv\nracks: 2\nmachines_per_rack: 1\nfabric: dally2025\n"
     (tmp_path / "s.yaml").write_text(f"{text}fabric_options: {{network: {{bandwidth: 1Gbit/s}}}}\n")
     options = ("--format", "json", "--quiet")
     by_file = json.loads(artist("sim", "s.yaml", *options).stdout)
     by_flag = json.loads(artist("sim", *SMALL, "--set", SLOW, *options).stdout)
     scenario = library.Scenario(
-        trace=str(trace), racks=2, machines_per_rack=1,
+        trace=str(trace), racks=2, machines_per_rack=1, fabric="dally2025",
         fabric_options={"network": {"bandwidth": "1Gbit/s"}},
     )  # fmt: skip
     in_python = dict(library.simulate(scenario, cache=False).summary)
@@ -78,14 +79,17 @@ def test_a_scenario_file_a_flag_and_python_say_the_same(
 
 
 def test_latency_and_render_ask_about_the_changed_fabric(artist, tmp_path: Path) -> None:
-    asked = ("--model", "resnet50", "--placement", "4/4")
+    asked = ("--model", "resnet50", "--placement", "4/4", *DALLY)
     ratios = [
         json.loads(artist("latency", *asked, *more, "--format", "json").stdout)["comm_ratio"]
         for more in ((), ("--set", "fabric.network.latency=5us"))
     ]
     assert ratios[1] < ratios[0]
     options = {"network": {"latency": "5us"}}
-    assert library.latency("resnet50", "4/4", fabric_options=options).comm_ratio == ratios[1]
+    assert (
+        library.latency("resnet50", "4/4", fabric="dally2025", fabric_options=options).comm_ratio
+        == ratios[1]
+    )
     shown = artist(
         "latency", *asked, "--set", "fabric.network.latency=5us", "--calibration", "auto"
     ).stdout
@@ -108,16 +112,17 @@ ELSEWHERE = (
     [
         ("sim", *SMALL),
         ("compare", *SMALL, "--policies", "fifo,las", "--permutations", "2"),
-        ("latency", "--model", "resnet50", "--placement", "4,4"),
+        ("latency", "--model", "resnet50", "--placement", "4,4", *DALLY),
         (
-            *("latency", "--model", "resnet50", "--placement", "4,4"),
+            *("latency", "--model", "resnet50", "--placement", "4,4", *DALLY),
             *("--sweep", "fabric.machine.latency=1us..2us", "--points", "2"),
         ),
     ],
 )
 def test_a_calibration_of_another_fabric_is_told(artist, trace: Path, command) -> None:
     asked = (*command, "--calibration", "dally2025-table1")
-    assert ELSEWHERE in artist(*asked, "--fabric", "hgx-h100").stdout.replace("\n", " ")
+    other = ["hgx-h100" if word == "dally2025" else word for word in asked]
+    assert ELSEWHERE in artist(*other).stdout.replace("\n", " ")
     assert "was fitted on fabric" not in artist(*asked).stdout
 
 
@@ -162,6 +167,7 @@ def test_each_mistake_ends_with_a_sentence(artist, arguments: tuple[str, ...], w
 
 def test_a_sweep_tells_its_fabrics_apart(trace: Path, tmp_path: Path) -> None:
     base = {"trace": str(trace), "racks": 2, "machines_per_rack": 1, "policy": "fifo"}
+    base["fabric"] = "dally2025"
     grid = {"fabric.network.bandwidth": ["1Gbit/s", "400Gbit/s"]}
     out = tmp_path / "out"
     sweep(Experiment(name="e", version=1, base=base, grid=grid), out, ["a test"], workers=1)
@@ -181,7 +187,7 @@ def test_a_sweep_tells_its_fabrics_apart(trace: Path, tmp_path: Path) -> None:
 
 def test_inputs_of_a_changed_fabric_are_its_own() -> None:
     """Else a resumed sweep would compare a run with the digests of another fabric."""
-    plain = library.Scenario(trace="tiny-batch")
+    plain = library.Scenario(trace="tiny-batch", fabric="dally2025")
     slow = plain.model_copy(update={"fabric_options": library.Scenario(
         fabric_options={"network": {"bandwidth": "1Gbit/s"}}
     ).fabric_options})  # fmt: skip
@@ -193,7 +199,7 @@ def test_inputs_of_a_changed_fabric_are_its_own() -> None:
 
 # -- latency --sweep -------------------------------------------------------------------
 
-ASKED = ("latency", "--model", "resnet50", "--placement", "4/4", "--placement", "4,4")
+ASKED = ("latency", "--model", "resnet50", "--placement", "4/4", "--placement", "4,4", *DALLY)
 RANGE = ("--sweep", "fabric.network.latency=1us..100us", "--points", "4")
 
 

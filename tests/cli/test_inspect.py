@@ -101,8 +101,8 @@ def test_an_unknown_term_is_answered_with_the_nearest_of_every_kind(asked: str, 
 
 def test_latency_of_a_placement_and_of_bare_dimensions_agree(artist) -> None:
     on_placement = artist(
-        "latency", "--model", "resnet18", "--placement", "4/4", "--calibration", "none", "--format",
-        "json",
+        "latency", "--model", "resnet18", "--placement", "4/4", "--calibration", "none", "--fabric",
+        "dally2025", "--format", "json",
     )  # fmt: skip
     bare = artist(
         "latency", "--model", "resnet18", "--topology", "FullyConnected,Switch", "--npus", "4,2",
@@ -151,13 +151,14 @@ def test_schemas_forbid_unknown_keys_and_describe_known_ones(artist, kind: str) 
 
 def test_an_uneven_shape_is_rendered_as_its_neighbours(artist, tmp_path: Path) -> None:
     both = tmp_path / "both"
-    ran = artist("render", "--model", "resnet18", "--placement", "8/7", "--out", str(both))
+    asked = ("--placement", "8/7", "--fabric", "dally2025", "--out")
+    ran = artist("render", "--model", "resnet18", *asked, str(both))
     assert ran.returncode == 0, ran.stderr
     assert sorted(path.name for path in both.iterdir()) == ["3+3_3+3", "4+4_4+4"]
     assert len(list((both / "4+4_4+4").glob("workload.*.et"))) == 16
     # Groups of four fit one neighbour only: that one is written, and the other is named.
     one = tmp_path / "one"
-    ran = artist("render", "--model", "gpt2@tensor=4", "--placement", "8/7", "--out", str(one))
+    ran = artist("render", "--model", "gpt2@tensor=4", *asked, str(one))
     assert ran.returncode == 0, ran.stderr
     assert [path.name for path in one.iterdir()] == ["4+4_4+4"]
     assert "3+3/3+3: not asked" in ran.stderr

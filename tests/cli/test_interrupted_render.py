@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 
-RENDER = ("render", "--model", "resnet18", "--placement", "8/7", "--out", "out")
+RENDER = (
+    "render",
+    "--model",
+    "resnet18",
+    "--placement",
+    "8/7",
+    "--fabric",
+    "dally2025",
+    "--out",
+    "out",
+)
 
 # The command gets a signal before it writes its n-th file.
 DRIVER = """

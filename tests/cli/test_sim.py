@@ -69,7 +69,19 @@ def test_run_directory_holds_rows_that_agree_with_the_summary(artist, tmp_path: 
 
 
 def test_manifest_says_where_the_result_came_from(artist, tmp_path: Path) -> None:
-    artist("sim", "--trace", "tiny-batch", "--racks", "1", "--seed", "3", "--out", "run")
+    artist(
+        "sim",
+        "--trace",
+        "tiny-batch",
+        "--fabric",
+        "dally2025",
+        "--racks",
+        "1",
+        "--seed",
+        "3",
+        "--out",
+        "run",
+    )
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["scenario"]["trace"] == "tiny-batch"
     assert manifest["seed"] == 3
@@ -129,14 +141,12 @@ def test_a_scenario_file_is_read_and_flags_override_it(artist, tmp_path: Path) -
 
 
 def test_an_irregular_cluster_is_given_as_nested_lists(artist, tmp_path: Path) -> None:
-    (tmp_path / "s.yaml").write_text(
-        "tree: [[[4, 4], [4]], [[4, 4, 4]]]\ntrace: tiny-batch\npolicy: fifo\n"
-    )
+    (tmp_path / "s.yaml").write_text("tree: [[8, 4], [12]]\ntrace: tiny-batch\npolicy: fifo\n")
     ran = artist("sim", "s.yaml", "--format", "json", "--check", "--jobs", "5", "--out", "run")
     summary = json.loads(ran.stdout)
-    assert (summary["cluster"], summary["gpus"]) == ("[[2x4, 1x4], 1x3x4]", 24), ran.stderr
+    assert (summary["cluster"], summary["gpus"]) == ("[[8, 4], 1x12]", 24), ran.stderr
     scenario = json.loads((tmp_path / "run" / "manifest.json").read_text())["scenario"]
-    assert scenario["tree"] == [[[4, 4], [4]], [[4, 4, 4]]]
+    assert scenario["tree"] == [[8, 4], [12]]
     assert not {"racks", "machines_per_rack", "gpus_per_machine"} & set(scenario)
 
 

@@ -191,7 +191,7 @@ def test_validate_prints_the_units_in_force(artist, own: Path) -> None:
 
 def test_sim_compares_run_times_with_recorded_ones(artist, own: Path) -> None:
     ran = artist(*SIM, *FLAGS, *MODELS)
-    assert "\nJobs run 1." in ran.stdout
+    assert "\nJobs run 1 x their recorded time" in ran.stdout
     assert "warning" not in ran.stderr
     dlrm = ("--models", "ResNet-18 (batch size 32)=dlrm,VGG, the old one=vgg11")
     ran = artist(*SIM, *FLAGS, *dlrm, "--quiet", "--format", "json")

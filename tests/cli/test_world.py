@@ -62,12 +62,12 @@ def test_the_busiest_model_has_most_gpu_seconds_of_communication() -> None:
 def test_it_is_the_first_line_of_a_run_but_of_a_quiet_one(artist) -> None:
     asked = ("sim", "--trace", "tiny-batch", "--racks", "2")
     first, second, *_ = artist(*asked).stdout.splitlines()
-    assert first.startswith("# fabric dally2025, imitates the simulator of the Dally paper (2025);")
+    assert first.startswith("# fabric a100, measured: steps of ResNet-50, which bound the data")
     assert first.endswith("% of the communication")
     assert second.startswith("# dally on tiny-batch")
     assert artist(*asked, "--quiet").stdout.startswith("# dally on tiny-batch")
     compared = artist("compare", *asked[1:], "--policies", "fifo,las", "--permutations", "2")
-    assert compared.stdout.startswith("# fabric dally2025, imitates")
+    assert compared.stdout.startswith("# fabric a100, measured")
 
 
 SMALL = ("--trace", "tiny-batch", "--racks", "1", "--fabric")

@@ -47,9 +47,11 @@ def test_an_uneven_shape_is_asked_by_its_neighbours_or_flat() -> None:
 @pytest.mark.parametrize("placement", ["8/7", "2/1", "8,7,3", "4,4/2"])
 def test_the_slower_neighbour_counts(model: str, placement: str) -> None:
     question = on_placement(workload(model), placement, DALLY, {})
-    alone = [artist.latency(model, one.signature).finish_ns for one in question.asked]
+    alone = [
+        artist.latency(model, one.signature, fabric="dally2025").finish_ns for one in question.asked
+    ]
     assert len(alone) == 2
-    assert artist.latency(model, placement).finish_ns == max(alone)
+    assert artist.latency(model, placement, fabric="dally2025").finish_ns == max(alone)
 
 
 def test_another_refusal_is_an_error() -> None:
@@ -86,8 +88,10 @@ def test_a_setting_stands_in_one_place() -> None:
 def test_one_that_a_divided_model_does_not_fit_leaves_the_other() -> None:
     # Groups of four do not fit on 3+3/3+3 GPUs twice, but on 4+4/4+4.
     with pytest.raises(BackendSettingError):
-        artist.latency("gpt2@tensor=4", "3+3/3+3")
-    uneven, around = (artist.latency("gpt2@tensor=4", x) for x in ("8/7", "8/8"))
+        artist.latency("gpt2@tensor=4", "3+3/3+3", fabric="dally2025")
+    uneven, around = (
+        artist.latency("gpt2@tensor=4", x, fabric="dally2025") for x in ("8/7", "8/8")
+    )
     assert uneven.finish_ns == around.finish_ns
 
 

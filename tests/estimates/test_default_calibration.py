@@ -33,7 +33,7 @@ from artist.workload.models import workload
 
 HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
 ONE_JOB = "0,0,16,resnet50,1000,0.5\n"
-CLUSTER = {"racks": 2, "machines_per_rack": 1, "policy": "fifo"}
+CLUSTER = {"racks": 2, "machines_per_rack": 1, "policy": "fifo", "fabric": "dally2025"}
 DALLY2025 = resource("astra_configs", "fabrics", "dally2025.yaml").read_text()
 
 
@@ -105,8 +105,9 @@ def test_the_command_says_it_on_stdout_and_scripts_get_no_noise(tmp_path: Path) 
 
     def sim(*options: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "artist", "sim", "--trace", "t.csv", "--racks", "2"]
+        command += ["--fabric", "dally2025", *options]
         return subprocess.run(
-            [*command, *options, "--out", "run", "--overwrite"],
+            [*command, "--out", "run", "--overwrite"],
             cwd=tmp_path, capture_output=True, text=True, check=True,
         )  # fmt: skip
 
@@ -124,9 +125,12 @@ def test_the_command_says_it_on_stdout_and_scripts_get_no_noise(tmp_path: Path) 
 def test_sim_and_latency_agree(tmp_path: Path) -> None:
     for setting in ("auto", "none"):
         ratio = _ratio(_run(tmp_path, calibration=setting))
-        asked = artist.latency("ResNet50", "8/8", calibration=setting).comm_ratio
+        asked = artist.latency(
+            "ResNet50", "8/8", fabric="dally2025", calibration=setting
+        ).comm_ratio
         assert asked == pytest.approx(ratio, rel=1e-9)  # a ratio of times, and not the times
         command = ["latency", "--model", "ResNet50", "--placement", "8/8", "--format", "json"]
+        command += ["--fabric", "dally2025"]
         ran = subprocess.run(
             [sys.executable, "-m", "artist", *command, "--calibration", setting],
             capture_output=True, text=True, check=True,
@@ -138,14 +142,14 @@ def test_the_constant_is_added_to_the_answer_and_changes_nothing_else() -> None:
     row = load_calibration("dally2025-table1")
     assert row is not None
     constant = row.models["resnet50"].constant_share
-    estimate = artist.latency("resnet50", "4/4", calibration="auto")
+    estimate = artist.latency("resnet50", "4/4", fabric="dally2025", calibration="auto")
     assert estimate.comm_ratio == constant + estimate.exposed_comm_ns / estimate.compute_ns
     assert estimate.finish_ns == estimate.compute_ns + estimate.exposed_comm_ns
     assert 0.25 < estimate.exposed_comm_ns / estimate.compute_ns < 0.27 < estimate.comm_ratio
 
 
 def test_one_gpu_does_not_communicate() -> None:
-    assert artist.latency("resnet50", "1", calibration="auto").comm_ratio == 0
+    assert artist.latency("resnet50", "1", fabric="dally2025", calibration="auto").comm_ratio == 0
     service = _service(0.5)
     assert service.estimate("resnet50", 1).comm_ratio == 0
     assert service.estimate("resnet50", 2).comm_ratio > 0.5

@@ -11,7 +11,7 @@ from artist.experiments.comparison.comparison_result import Comparison, compared
 from artist.results.statistics.compare_values import Verdict
 from artist.run import asked_fabric, build_fabric
 
-BASE = Scenario(policy="las", racks=2, trace="tiny-batch")
+BASE = Scenario(policy="las", racks=2, trace="tiny-batch", fabric="dally2025")
 
 
 def changed(scenario: Scenario) -> dict[str, dict[str, object]]:

@@ -147,12 +147,12 @@ def test_bad_experiments_are_refused(tmp_path: Path, text: str, words: str) -> N
 
 
 def test_rows_carry_the_shape_of_the_cluster(tmp_path: Path) -> None:
-    trees = [[[[4, 4], [4, 4]], [[4, 4]]], [[[4, 4]], [[4, 4]]]]
+    trees = [[[8, 8], [8]], [[8], [8]]]
     experiment = TINY.model_copy(update={"grid": {"tree": trees}})
     sweep(experiment, tmp_path / "out", [], workers=1)
     with (tmp_path / "out" / "results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["cluster"] for row in rows] == ["[2x2x4, 1x2x4]", "2x1x2x4"]
+    assert [row["cluster"] for row in rows] == ["[2x8, 1x8]", "2x1x8"]
     assert not any("racks" in row for row in rows)
 
 

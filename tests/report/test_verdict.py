@@ -282,11 +282,11 @@ def test_a_run_without_waits_says_so(tmp_path: Path) -> None:
 
 
 def test_titles_carry_the_shape_of_an_irregular_cluster(tmp_path: Path) -> None:
-    tree = [[[4, 4], [4, 4]], [[4, 4], [4], [4]]]
+    tree = [[8, 8], [8, 4, 4]]
     run = make_run(tmp_path / "fifo", policy="fifo", tree=tree)
     text = page(group(read_runs([run]))).decode()
-    assert "<h1>fifo on tiny-poisson, cluster [2x2x4, [2x4, 1x4, 1x4]]</h1>" in text
-    assert "24 jobs on 32 GPUs ([2x2x4, [2x4, 1x4, 1x4]])" in text
+    assert "<h1>fifo on tiny-poisson, cluster [2x8, [8, 4, 4]]</h1>" in text
+    assert "24 jobs on 32 GPUs ([2x8, [8, 4, 4]])" in text
 
 
 def test_titles_of_regular_clusters_are_short(one: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_notebook_shows_the_summary_with_units_and_the_setting(result: artist.
     assert ["makespan_s", f"{result.summary['makespan_s']:,.0f}", "s"] in cells.rows
     assert ["preemptions", "0", "1"] in cells.rows
     assert cells.tags == {"table", "caption", "thead", "tbody", "tr", "th", "td"}
-    for text in ("policy: fifo", "trace: tiny-batch", "cluster: 1x8x2x4", "fabric: dally2025"):
+    for text in ("policy: fifo", "trace: tiny-batch", "cluster: 1x8x8", "fabric: a100"):
         assert text in html
     assert "restart_s: 30.0" in html
     assert len(html) < 4000

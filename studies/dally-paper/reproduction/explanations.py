@@ -66,8 +66,8 @@ def slowdown(signature: str) -> float:
     from artist import latency
 
     backend = "recorded:studies/dally-paper/recorded.csv"
-    system = {"uneven": "flat"}
-    estimate = latency("mobilenetv3", signature, backend=backend, system=system)
+    settings = {"fabric": "dally2025", "system": {"uneven": "flat"}}
+    estimate = latency("mobilenetv3", signature, backend=backend, **settings)
     return estimate.comm_ratio
 
 
