@@ -54,7 +54,8 @@ def test_a_calibration_that_does_not_say_how_it_was_fitted_says_nothing() -> Non
 
 
 def test_a_run_says_so_below_its_table(artist) -> None:
-    asked = ("sim", "--trace", "tiny-batch", "--racks", "2", "--set", "collectives=bucketed")
+    world = ("--fabric", "dally2025", "--set", "collectives=bucketed")
+    asked = ("sim", "--trace", "tiny-batch", "--racks", "2", *world)
     assert "is used with collectives=bucketed instead of per-layer" in artist(*asked).stdout
     refitted = artist(*asked, "--calibration", "dally2025-table1-bucketed")
     assert "instead of" not in refitted.stdout
