@@ -29,7 +29,7 @@ from artist.experiments.task import Outcome, Task, locally
 from artist.io.partials import is_partial, partial_path, partials, remove
 from artist.io.reading import read_text
 from artist.io.writing import special_kind, write_whole
-from artist.results.run_directory import MANIFEST
+from artist.results.run_directory import MANIFEST, RUN_DIRECTORY
 from artist.results.table_files import write_table
 from artist.run import OnTrace, read_trace_of
 from artist.trace.named import is_trace_file
@@ -228,8 +228,46 @@ def _check_extends(former: str, experiment: Experiment, out: Path, resume: bool)
         )
 
 
+def _refuse_foreign(out: Path) -> None:
+    """Refuse to remove what no sweep wrote.
+
+    Raises:
+        ConfigError: the mark or a run is not artist's, or the folder of runs is elsewhere.
+    """
+    folder, marker = out / "runs", out / EXPERIMENT
+    other: Path | None = None
+    if folder.is_symlink():
+        other = folder
+    elif marker.is_file() and not _is_experiment(marker):
+        other = marker
+    else:
+        runs_there = [manifest.parent for manifest in sorted(folder.glob(f"*/{MANIFEST}"))]
+        links = [run for run in runs_there if run.is_symlink()]
+        other = next(iter(links), None) or next(
+            filter(None, map(RUN_DIRECTORY.foreign, runs_there)), None
+        )
+    if other is not None:
+        raise ConfigError(
+            f"--out {out}: --overwrite would remove {other.relative_to(out)}, which artist did not "
+            "write; choose another folder or move it away"
+        )
+
+
+def _is_experiment(marker: Path) -> bool:
+    try:
+        Experiment.model_validate_json(read_text(marker))
+    except ValueError:
+        return False
+    return True
+
+
 def _remove_runs(out: Path) -> None:
-    """Remove an earlier sweep: its runs, its results and, at last, its mark. Other files stay."""
+    """Remove an earlier sweep: its runs, its results and, at last, its mark. Other files stay.
+
+    Raises:
+        ConfigError: something there is not a sweep's; then nothing is removed.
+    """
+    _refuse_foreign(out)
     _remove_leftovers(out)
     for manifest in sorted((out / "runs").glob(f"*/{MANIFEST}")):
         doomed = partial_path(manifest.parent)

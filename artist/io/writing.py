@@ -150,10 +150,13 @@ def refuse_special(path: Path) -> None:
 _TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
 
-def check_folder(out: Path, what: str, is_one: Callable[[Path], bool], *, overwrite: bool) -> None:
+def check_folder(
+    out: Path, what: str, foreign: Callable[[Path], Path | None], *, overwrite: bool
+) -> None:
     """Refuse a folder that may not or cannot be written.
 
-    `is_one` says whether a folder is a `what`, such as a run directory.
+    `foreign` gives the first path in a folder that does not belong to a `what`, such as a run
+    directory; None if all is of it.
 
     Raises:
         ConfigError: the path holds something else, or a `what` that is not to be overwritten, or
@@ -161,11 +164,14 @@ def check_folder(out: Path, what: str, is_one: Callable[[Path], bool], *, overwr
     """
     if kind := special_kind(out):
         raise ConfigError(f"--out {out}: is {kind}; give the name of a new folder")
-    if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or is_one(out))):
+    holds = out.is_dir() and any(out.iterdir())
+    other = foreign(out) if holds else None if out.is_dir() or not out.exists() else out
+    if other is not None:
+        why = "" if other == out else f" (artist did not write {other.relative_to(out)})"
         raise ConfigError(
-            f"--out {out}: exists and is not a {what}; choose another path or remove it"
+            f"--out {out}: exists and is not a {what}{why}; choose another path or remove it"
         )
-    if out.exists() and any(out.iterdir()) and not overwrite:
+    if holds and not overwrite:
         raise ConfigError(
             f"--out {out}: holds a {what} already; choose another path, or replace it with "
             "--overwrite (overwrite=True in Python)"

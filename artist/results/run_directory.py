@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import platform
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ import pydantic
 
 from artist import __version__
 from artist.engine.compiled_core import core
+from artist.io.own_folders import OwnFolder, json_with
 from artist.io.partials import remove_leftovers
 from artist.io.writing import check_folder, whole_folder
 from artist.results.table_files import arrow_table
@@ -28,6 +30,13 @@ if TYPE_CHECKING:  # `result.py` imports this module to save a result
     from artist.results.result import Result
 
 MANIFEST = "manifest.json"
+RUN_DIRECTORY = OwnFolder(
+    "run directory",
+    re.compile(r"manifest\.json|summary\.json|[a-z][a-z0-9_-]*\.parquet"),
+    MANIFEST,
+    json_with("scenario", "inputs", "versions", "volatile"),
+)
+"""Policies name tables of their own, so a table may have any name."""
 
 
 def check_target(out: Path, *, overwrite: bool = False) -> None:
@@ -41,7 +50,7 @@ def check_target(out: Path, *, overwrite: bool = False) -> None:
     """
     with contextlib.suppress(OSError):
         remove_leftovers(out)
-    check_folder(out, "run directory", _is_run, overwrite=overwrite)
+    check_folder(out, RUN_DIRECTORY.what, RUN_DIRECTORY.foreign, overwrite=overwrite)
 
 
 def write_run(
@@ -53,7 +62,7 @@ def write_run(
         ConfigError: the path holds something else, or a run that is not to be overwritten, or the
             directory cannot be written.
     """
-    check_folder(out, "run directory", _is_run, overwrite=overwrite)
+    check_folder(out, RUN_DIRECTORY.what, RUN_DIRECTORY.foreign, overwrite=overwrite)
     with whole_folder(out, overwrite=overwrite) as scratch:
         _write_files(result, scratch, command)
 
@@ -101,7 +110,3 @@ def _manifest(result: Result, command: Sequence[str]) -> dict[str, Any]:
             "estimates_from_disk_cache": result.store_hits,
         },
     }
-
-
-def _is_run(out: Path) -> bool:
-    return (out / MANIFEST).is_file()

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from artist.io.own_folders import OwnFolder, json_with
 from artist.io.writing import whole_folder
 from artist.warehouse.measured import Pieces
 from artist.warehouse.plan import Plan, balance
@@ -30,13 +32,35 @@ _DAYS = ("day", "moved_bytes", "objective", "ratio_max", "ratio_sd")
 
 
 def is_plan(folder: Path) -> bool:
-    """Whether `write_plan` wrote a folder."""
+    """Whether a folder has a plan beside its tables, whatever else it holds."""
     return (folder / MARK).is_file() and (folder / "tables.csv").is_file()
 
 
-def is_warehouse(folder: Path) -> bool:
-    """Whether a folder is a warehouse."""
-    return (folder / "tables.parquet").is_file() and (folder / "demand.parquet").is_file()
+PLAN = OwnFolder(
+    "plan",
+    re.compile(r"(tables|moves|balance|days)\.csv|plan\.json"),
+    MARK,
+    json_with("terms_before", "terms_after", "solver"),
+)
+
+
+def _is_table_of_tables(path: Path) -> bool:
+    """Whether a Parquet file is the `tables` of a warehouse."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return {"table", "size_bytes", "home"} <= {*pq.read_schema(path).names}
+    except (OSError, pa.ArrowException):
+        return False
+
+
+WAREHOUSE = OwnFolder(
+    "warehouse",
+    re.compile(r"(tables|regions|demand|applications)\.parquet"),
+    "tables.parquet",
+    _is_table_of_tables,
+)
 
 
 def write_plan(

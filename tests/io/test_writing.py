@@ -34,8 +34,8 @@ def killed_writer(out: Path, *more: str) -> None:
     subprocess.run([sys.executable, "-c", DYING, out, *more], check=False)
 
 
-def is_one(folder: Path) -> bool:
-    return (folder / "row").is_file()
+def foreign(folder: Path) -> Path | None:
+    return next((path for path in sorted(folder.iterdir()) if path.name != "row"), None)
 
 
 @pytest.fixture(params=["link", "dangling", "pipe", "device", "socket"])
@@ -66,7 +66,7 @@ def test_links_pipes_and_devices_are_never_replaced(special: Path) -> None:
     with pytest.raises(ConfigError, match="special: is a"):
         write_whole(special, "text")
     with pytest.raises(ConfigError, match="special: is a"):
-        check_folder(special, "run directory", is_one, overwrite=True)
+        check_folder(special, "run directory", foreign, overwrite=True)
     assert special.lstat() == before
     assert sorted(special.parent.iterdir()) == names
 
@@ -175,20 +175,22 @@ def test_an_interruption_leaves_the_earlier_folder(
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_a_folder_is_replaced_only_when_asked_and_only_if_it_is_one(tmp_path: Path) -> None:
+def test_a_folder_is_replaced_only_when_asked_and_only_if_it_foreign(tmp_path: Path) -> None:
     out = tmp_path / "run"
     for overwrite in (False, True):
-        check_folder(out, "run directory", is_one, overwrite=overwrite)
+        check_folder(out, "run directory", foreign, overwrite=overwrite)
     out.mkdir()
-    check_folder(out, "run directory", is_one, overwrite=False)
+    check_folder(out, "run directory", foreign, overwrite=False)
     (out / "row").write_text("earlier")
     with pytest.raises(ConfigError, match=r"holds a run directory already.*--overwrite"):
-        check_folder(out, "run directory", is_one, overwrite=False)
-    check_folder(out, "run directory", is_one, overwrite=True)
+        check_folder(out, "run directory", foreign, overwrite=False)
+    check_folder(out, "run directory", foreign, overwrite=True)
     (out / "row").rename(out / "thesis.tex")
     for overwrite in (False, True):
-        with pytest.raises(ConfigError, match="exists and is not a run directory"):
-            check_folder(out, "run directory", is_one, overwrite=overwrite)
+        with pytest.raises(
+            ConfigError, match=r"is not a run directory \(artist did not write thesi"
+        ):
+            check_folder(out, "run directory", foreign, overwrite=overwrite)
 
 
 def test_what_another_process_wrote_meanwhile_stays(tmp_path: Path) -> None:

@@ -82,15 +82,16 @@ _FILES = {ITERATION, *(name for spoken in DIALECTS.values() for name in spoken.f
 _EMPTY_FOLDERS = {name for spoken in DIALECTS.values() for name in spoken.folders}
 
 
-def is_rendered(folder: Path) -> bool:
-    """Whether everything in the folder was rendered; False for an empty one."""
-    inside = list(folder.iterdir())
-    return bool(inside) and all(map(_is_ours, inside))
+def foreign(folder: Path) -> Path | None:
+    """The first path in the folder that was not rendered; an empty folder is foreign itself."""
+    inside = sorted(folder.iterdir())
+    if not inside:
+        return None if folder.name in _EMPTY_FOLDERS else folder
+    return next(filter(None, map(_foreign, inside)), None)
 
 
-def _is_ours(path: Path) -> bool:
-    if path.is_symlink():
-        return False
-    if path.is_dir():
-        return is_rendered(path) or (path.name in _EMPTY_FOLDERS and not any(path.iterdir()))
-    return path.is_file() and (path.name in _FILES or is_trace(path.name))
+def _foreign(path: Path) -> Path | None:
+    if path.is_dir() and not path.is_symlink():
+        return foreign(path)
+    plain = path.is_file() and not path.is_symlink()
+    return None if plain and (path.name in _FILES or is_trace(path.name)) else path

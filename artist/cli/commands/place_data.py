@@ -39,13 +39,13 @@ def place_data(
     """Plan which regions hold which tables: homes by hill climbing, and then replicas."""
     from artist.cli.progress_bar import bar_of_runs
     from artist.io.writing import check_folder
-    from artist.warehouse.files import details, is_plan, write_plan
+    from artist.warehouse.files import PLAN, details, write_plan
     from artist.warehouse.measured import is_run, pieces_of
     from artist.warehouse.plan import balance, place
 
     options = _options(set_ or [])
     if out is not None:
-        check_folder(out, "plan", is_plan, overwrite=overwrite)
+        check_folder(out, PLAN.what, PLAN.foreign, overwrite=overwrite)
     run = warehouse if is_run(warehouse) else measured
     instance = _read(warehouse, measured, keep, overwrite=overwrite)
     with bar_of_runs(quiet=quiet, what="tables") as show:
@@ -73,7 +73,7 @@ def _read(warehouse: Path, run: Path | None, keep: Path | None, *, overwrite: bo
     """
     from artist.errors import ConfigError
     from artist.io.writing import check_folder
-    from artist.warehouse.files import is_warehouse, write_warehouse
+    from artist.warehouse.files import WAREHOUSE, write_warehouse
     from artist.warehouse.measured import is_run, measured
     from artist.warehouse.read import read_warehouse
 
@@ -88,7 +88,7 @@ def _read(warehouse: Path, run: Path | None, keep: Path | None, *, overwrite: bo
         return read_warehouse(warehouse)
     tables = measured(run, base)
     if keep is not None:
-        check_folder(keep, "warehouse", is_warehouse, overwrite=overwrite)
+        check_folder(keep, WAREHOUSE.what, WAREHOUSE.foreign, overwrite=overwrite)
         write_warehouse(tables, keep, overwrite=overwrite)
     return read_warehouse(warehouse, tables)
 

@@ -35,12 +35,12 @@ def render(
     overwrite: Overwrite = False,
 ) -> None:
     """Write the files that ASTRA-sim gets. A divided model gets one folder per collective."""
-    from artist.astra.files.rendered_folder import is_rendered
+    from artist.astra.files.rendered_folder import foreign
     from artist.io.partials import remove_leftovers
     from artist.io.writing import check_folder, whole_folder
 
     remove_leftovers(out)
-    check_folder(out, "folder of rendered files", is_rendered, overwrite=overwrite)
+    check_folder(out, "folder of rendered files", foreign, overwrite=overwrite)
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
     on_fabric, _ = query.fabric_of(fabric, sets, placed=placement is not None)

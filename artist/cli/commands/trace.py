@@ -226,10 +226,10 @@ def _write_warehouse(
 ) -> None:
     """Write a warehouse, a folder."""
     from artist.io.writing import check_folder
-    from artist.warehouse.files import is_warehouse, write_warehouse
+    from artist.warehouse.files import WAREHOUSE, write_warehouse
     from artist.warehouse.synthetic import synth_warehouse
 
-    check_folder(out, "warehouse", is_warehouse, overwrite=overwrite)
+    check_folder(out, WAREHOUSE.what, WAREHOUSE.foreign, overwrite=overwrite)
     made = synth_warehouse(jobs, gpus, seed, 12 if regions is None else regions, tables)
     write_warehouse(made, out, overwrite=overwrite)
     note(f"wrote {len(made['tables']['table'])} tables and {jobs} jobs to {out}")

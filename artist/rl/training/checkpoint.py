@@ -9,6 +9,7 @@ arrays. Beside it the folder has `policy.npz`, its manifest and the curves.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -18,6 +19,7 @@ import torch
 
 from artist.errors import ConfigError
 from artist.io.array_files import read_arrays, write_arrays
+from artist.io.own_folders import OwnFolder, json_with
 from artist.io.writing import check_folder
 
 _FACTS = "facts"
@@ -134,7 +136,7 @@ def check_training_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
     """
     if resume and not (out / CHECKPOINT).is_file():
         raise ConfigError(f"--resume: {out} has no {CHECKPOINT}; leave --resume out")
-    check_folder(out, "training", _is_training, overwrite=overwrite or resume)
+    check_folder(out, _TRAINING.what, _TRAINING.foreign, overwrite=overwrite or resume)
 
 
 def make_training_folder(out: Path, *, resume: bool) -> None:
@@ -146,5 +148,15 @@ def make_training_folder(out: Path, *, resume: bool) -> None:
     out.mkdir(parents=True, exist_ok=True)
 
 
-def _is_training(folder: Path) -> bool:
-    return {path.name for path in folder.iterdir()} <= {WEIGHTS, CHECKPOINT, MANIFEST, CURVES}
+def _is_manifest(path: Path) -> bool:
+    """Whether it is one of weights; a training that was stopped has none yet."""
+    return json_with("task", "network", "digest")(path) if path.exists() else True
+
+
+_TRAINING = OwnFolder(
+    "training",
+    re.compile(r"policy\.npz|checkpoint\.npz|manifest\.json"),
+    MANIFEST,
+    _is_manifest,
+    {CURVES: re.compile(r"events\.out\.tfevents\..*")},
+)
