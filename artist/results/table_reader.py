@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from artist.errors import TraceError, one_line
+from artist.io.parquet import read_parquet
 from artist.io.reading import is_file
 from artist.results.terms.columns import TABLE_TERMS, TABLES, ColumnTerm
 
@@ -31,15 +32,16 @@ def read_table(folder: Path, name: str, reader: str, *, contended: bool = False)
     if path.exists() and not is_file(path):  # on a pipe Arrow would wait forever
         raise TraceError(f"{path}: cannot be read (not a file)")
     try:
-        file = pq.ParquetFile(path)
-        wanted = _wanted(name, reader, file.schema_arrow.names, contended=contended)
-        missing = [term for term in wanted if term.name not in file.schema_arrow.names]
+        file = pq.read_metadata(path)
+        there = file.schema.to_arrow_schema().names
+        wanted = _wanted(name, reader, there, contended=contended)
+        missing = [term for term in wanted if term.name not in there]
         # A policy that kept no such rows writes a file without columns.
-        if missing and optional and not file.metadata.num_rows:
+        if missing and optional and not file.num_rows:
             return None
         if missing:
             raise TraceError(f"{path}: lacks the column {missing[0].name!r}")
-        table = file.read(columns=[term.name for term in wanted])
+        table = read_parquet(path, [term.name for term in wanted])
         table.validate(full=True)  # Arrow reads damaged text, and fails when it is used
     except (OSError, ValueError, pa.ArrowException) as cause:
         reason = one_line(str(cause).splitlines()[0]) if str(cause) else type(cause).__name__

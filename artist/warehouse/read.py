@@ -87,11 +87,12 @@ def read_parquet(path: Path) -> Any:
         TraceError: it cannot be read.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from artist.io import parquet
 
     try:
-        return pq.read_table(path)
-    except (OSError, pa.ArrowException) as cause:
+        return parquet.read_parquet(path)
+    except (OSError, ValueError, pa.ArrowException) as cause:
         reason = getattr(cause, "strerror", None) or str(cause)
         raise TraceError(
             f"{path}: cannot be read as Parquet ({reason}); see: artist schema warehouse"

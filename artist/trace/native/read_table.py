@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from artist.errors import TraceError
+from artist.io.parquet import read_parquet
 from artist.io.reading import decode, open_binary
 from artist.trace.native.table import MAX_COLUMNS, Table
 
@@ -30,6 +31,7 @@ _CHUNK_BYTES = 2**20
 _JSON_STARTS = (b"[", b"{")
 _PARQUET_MAGIC = b"PAR1"
 _BLOCK_ROWS = 65_536
+_CELL_BYTES = 40  # of a number in a list: a Python object and the reference to it
 
 
 def read_data(path: Path) -> bytes:
@@ -196,10 +198,9 @@ def _check_width(place: str, columns: int) -> None:
 def _parquet(path: Path, data: bytes) -> Table:
     """The cells of a Parquet file; its rows have numbers, not lines."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(pa.BufferReader(data))
+        table = read_parquet(pa.BufferReader(data), value_bytes=_CELL_BYTES)
         names = list(table.column_names)
         _check_header(str(path), names)
         columns = {name: table.column(name).to_pylist() for name in names}
