@@ -18,12 +18,15 @@ def csv_rows(path: Path, text: str) -> tuple[list[str], list[Row]]:
     Names and cells lose the blanks around them. Rows without any text are left out.
 
     Raises:
-        TraceError: not CSV, or a row with fewer or more cells than there are columns.
+        TraceError: empty, not CSV, or a row with fewer or more cells than there are columns.
     """
     reader = csv.reader(io.StringIO(text), strict=True)
     rows: list[Row] = []
     try:
-        columns = [name.strip() for name in next(reader)]
+        first = next(reader, None)
+        if first is None:
+            raise TraceError(f"{path}: the file is empty; give one with data in it")
+        columns = [name.strip() for name in first]
         for cells in reader:
             if not any(cells):
                 continue

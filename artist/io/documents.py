@@ -9,12 +9,22 @@ names file and line, and for a misspelt key the nearest known one:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from artist.errors import ConfigError, did_you_mean, one_line, shortened
 from artist.io.reading import read_text
@@ -40,11 +50,32 @@ Lease = Annotated[float, Field(ge=SHORTEST_LEASE_S, allow_inf_nan=False)]
 """How long a job keeps its GPUs, in seconds."""
 
 
+@cache
+def _numbers(model: type[BaseModel]) -> frozenset[str]:
+    """The fields of a model that hold a number, or a number or nothing."""
+    found = set()
+    for name, field in model.model_fields.items():
+        union = get_origin(field.annotation) in (Union, UnionType)
+        kinds = get_args(field.annotation) if union else (field.annotation,)
+        plain = {get_args(kind)[0] if get_origin(kind) is Annotated else kind for kind in kinds}
+        if plain <= {int, float, NoneType}:
+            found.add(name)
+    return frozenset(found)
+
+
 class Document(BaseModel):
     """Base of everything that a user writes: immutable, and a misspelt key is an error."""
 
     # A command builds the validators of the models that it uses, not of all that it imports.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse `racks: true`, which Python takes for 1."""
+        if isinstance(value, bool) and info.field_name in _numbers(cls):
+            raise PydanticCustomError("number_type", "not a number")
+        return value
 
     @model_validator(mode="after")
     def _times_fit_the_clock(self) -> Self:
@@ -133,6 +164,7 @@ _EXPECTED = {
     "string_too_short": "at least {min_length} characters",
     "finite_number": "a finite number",
     "int_type": "an integer",
+    "number_type": "a number",
     "int_parsing": "an integer",
     "int_from_float": "an integer",
     "float_type": "a number",

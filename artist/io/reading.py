@@ -114,8 +114,11 @@ def decode(path: Path, data: bytes) -> str:
 
 
 def as_float(cell: object) -> float:
-    """A number, or NaN for a cell that is none. Python would accept `1_000` and True: we do not."""
-    if isinstance(cell, bool) or (isinstance(cell, str) and "_" in cell):
+    """A number, or NaN for a cell that is none.
+
+    Python would accept `1_000`, True and digits of other scripts: we do not.
+    """
+    if isinstance(cell, bool) or (isinstance(cell, str) and ("_" in cell or not cell.isascii())):
         return math.nan
     try:
         return float(cell)  # type: ignore[arg-type]  # what float refuses is caught

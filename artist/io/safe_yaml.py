@@ -6,6 +6,7 @@ holds. So size and depth are counted before any data is built.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml
@@ -21,6 +22,9 @@ MAX_VALUES = 2_000_000
 MAX_DIGITS = 100
 
 _INTEGER = "tag:yaml.org,2002:int"
+_NUMBERS = (_INTEGER, "tag:yaml.org,2002:float")
+# YAML 1.1 reads 1:30 as ninety and 010 as eight, which nobody means.
+_MISREAD = re.compile(r"[-+]?(0[0-9_]+|.*:.*)")
 _MERGE = "tag:yaml.org,2002:merge"
 
 # libyaml, if PyYAML was built with it: ten times faster, with the same results.
@@ -40,7 +44,7 @@ def parse_yaml(text: str, where: str, *, typed: bool = True) -> tuple[yaml.Node 
         node: yaml.Node | None = yaml.compose(text, Loader=_Loader)
         if node is None:
             return None, None
-        _Census(where).count(node)
+        _Census(where, typed=typed).count(node)
         construct = yaml.SafeLoader if typed else yaml.BaseLoader
         return node, construct("").construct_document(node)
     except yaml.YAMLError as cause:
@@ -69,8 +73,9 @@ def _check_depth(text: str, where: str) -> None:
 class _Census:
     """Counts the values of a document with its aliases written out; finds keys given twice."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, *, typed: bool) -> None:
         self._where = where
+        self._typed = typed
         self._counted: dict[int, tuple[int, int]] = {}
         """Of each node, by its identity: size and depth. A node with aliases is counted once."""
         self._open: list[int] = []
@@ -85,6 +90,11 @@ class _Census:
         if not isinstance(node, yaml.CollectionNode):
             if node.tag == _INTEGER and len(node.value) > MAX_DIGITS:
                 raise self._error(node, f"a number of {len(node.value)} digits; correct it")
+            if self._typed and node.tag in _NUMBERS and _MISREAD.fullmatch(node.value):
+                value = shortened(node.value)
+                raise self._error(
+                    node, f"{value} is no decimal number; write it as one, or quote it"
+                )
             return 1, 1
         if id(node) in self._counted:
             return self._counted[id(node)]

@@ -10,6 +10,7 @@ import numpy as np
 from artist.errors import ConfigError
 from artist.rng import stream
 from artist.trace.native.trace import Trace
+from artist.units import MAX_TIME_S
 
 _S_PER_HOUR = 3600
 
@@ -21,7 +22,7 @@ def with_arrivals(trace: Trace, spec: str, seed: int) -> Trace:
     gaps, R jobs per hour on average).
 
     Raises:
-        ConfigError: `spec` is none of these.
+        ConfigError: `spec` is none of these, or arrivals would exceed the engine's clock.
     """
     if spec == "trace":
         return trace
@@ -31,6 +32,11 @@ def with_arrivals(trace: Trace, spec: str, seed: int) -> Trace:
         mean_gap_s = _S_PER_HOUR / _jobs_per_hour(spec)
         gaps_s = stream(seed, "trace.arrivals").exponential(mean_gap_s, len(trace.jobs))
         arrivals_s = np.cumsum(gaps_s).tolist()
+        if arrivals_s[-1] > MAX_TIME_S:
+            raise ConfigError(
+                f"--arrivals {spec}: {len(trace.jobs)} jobs would arrive over {arrivals_s[-1]:.1e} "
+                f"s, expected at most {MAX_TIME_S:.0e}; raise the rate or take fewer (--jobs)"
+            )
     jobs = (replace(job, arrival_s=s) for job, s in zip(trace.jobs, arrivals_s, strict=True))
     return replace(trace, jobs=tuple(jobs))
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from artist.errors import TraceError
+from artist.errors import TraceError, shortened
 from artist.io.parquet import read_parquet
 from artist.io.reading import decode, open_binary
 from artist.trace.native.table import MAX_COLUMNS, Table
@@ -222,10 +222,20 @@ def _json(path: Path, text: str) -> Table:
     return Table(path, "line", lines, columns)
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of a JSON text, if no key is given twice."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"a key is given twice: {shortened(twice)}")
+    return record
+
+
 def _records(path: Path, text: str) -> list[dict[str, Any]]:
     """The objects of a JSON list, not empty."""
     try:
-        records = json.loads(text)
+        records = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise TraceError(
             f"{path}:{error.lineno}: column {error.colno}: not valid JSON ({error.msg}); "

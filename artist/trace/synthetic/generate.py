@@ -89,15 +89,19 @@ def synth_jobs(jobs: int, load: float, gpus: int, seed: int) -> Iterator[Job]:
     return _blocks(jobs, cells, _mean_gap_s(jobs, mean_gpu_s, load, gpus), seed)
 
 
+MOST_JOBS = 100_000_000
+"""A hundred times what the largest published traces hold."""
+
+
 def check_positive(jobs: int, gpus: int, load: float | None) -> None:
     """Refuse numbers from which no trace can be drawn; a `load` of None was not given.
 
     Raises:
-        ConfigError: one of them is not positive and finite.
+        ConfigError: one of them is not positive and finite, or there are too many jobs.
     """
-    if jobs < 1 or gpus < 1 or not (load is None or 0 < load < math.inf):
+    if not 1 <= jobs <= MOST_JOBS or gpus < 1 or not (load is None or 0 < load < math.inf):
         given = f"--jobs {jobs} --gpus {gpus}" + (f" --load {load}" if load is not None else "")
-        raise ConfigError(f"{given}: expected positive numbers; correct them")
+        raise ConfigError(f"{given}: expected positive numbers and at most {MOST_JOBS:,} jobs")
 
 
 def poisson_arrivals(
