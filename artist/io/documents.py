@@ -17,6 +17,7 @@ from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
 import yaml
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -52,9 +53,11 @@ Lease = Annotated[float, Field(ge=SHORTEST_LEASE_S, allow_inf_nan=False)]
 
 @cache
 def _numbers(model: type[BaseModel]) -> frozenset[str]:
-    """The fields of a model that hold a number, or a number or nothing."""
+    """The fields of a model that hold a number, or a number or nothing, and do not read texts."""
     found = set()
     for name, field in model.model_fields.items():
+        if any(isinstance(one, BeforeValidator) for one in field.metadata):
+            continue
         union = get_origin(field.annotation) in (Union, UnionType)
         kinds = get_args(field.annotation) if union else (field.annotation,)
         plain = {get_args(kind)[0] if get_origin(kind) is Annotated else kind for kind in kinds}
