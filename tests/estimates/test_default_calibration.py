@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -113,6 +114,11 @@ def test_the_command_says_it_on_stdout_and_scripts_get_no_noise(tmp_path: Path) 
 
     table, scripted = sim(), sim("--format", "json", "--quiet")
     assert "Calibration dally2025-table1 lacks gpt2" in table.stdout
+    told = "while the fit makes the others communicate "
+    low, high = re.search(
+        rf"{told}(\S+) to (\S+) times as much", table.stdout.replace("\n", " ")
+    ).groups()
+    assert 1 < float(low) < float(high.replace(",", ""))
     assert "% is communication that computing does not hide" in table.stdout
     assert "gpt2" not in table.stderr
     assert scripted.stderr == ""

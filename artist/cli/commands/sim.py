@@ -108,7 +108,7 @@ def sim(
     if recorded:
         _say_run_to_recorded(result, printed=format_ is Format.TABLE and not quiet)
     if format_ is Format.TABLE and not quiet:
-        _print_sentences(summary)
+        _print_sentences(summary, chosen)
         if sentence := last_job_sentence(result.tables["jobs"], summary["makespan_s"]):
             print_text(sentence)
         if sentence := slowest_job_sentence(result.tables["jobs"], result.tables["placements"]):
@@ -147,7 +147,7 @@ def communication_sentence(summary: Mapping[str, Any]) -> str:
     )
 
 
-def _print_sentences(summary: Mapping[str, Any]) -> None:
+def _print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
     """Say below the table what a newcomer looks for: what communication costs, and by which fit."""
     from artist.results.caveats import FREE_PREEMPTIONS, communication_warning, preempts_freely
 
@@ -173,10 +173,19 @@ def _print_sentences(summary: Mapping[str, Any]) -> None:
     if "training_time_ratio_mean" in summary:
         print_text(_failures_sentence(summary))
     if lacking := summary["models_not_calibrated"]:
-        print_text(
-            f"Calibration {summary['calibration']} lacks {', '.join(lacking.split())}: compute "
-            "times are the catalogue's."
-        )
+        print_text(_lacking(scenario, lacking.split()))
+
+
+def _lacking(scenario: Scenario, models: list[str]) -> str:
+    """That the calibration lacks models of the run, and how far apart this puts models."""
+    from artist.calibrate.fitted_factors import lacking_sentence
+    from artist.run import asked_fabric, build_calibration, build_fabric, open_backend
+
+    fabric = build_fabric(scenario)
+    calibration = build_calibration(scenario, fabric)
+    assert calibration is not None  # or no model would be missing
+    asked = asked_fabric(scenario, fabric)
+    return lacking_sentence(models, calibration, asked, open_backend("analytical"))
 
 
 def _failures_sentence(summary: Mapping[str, Any]) -> str:
