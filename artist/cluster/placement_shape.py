@@ -81,6 +81,10 @@ def parse_signature(
     if 0 in counts or sum(counts) > MAX_GPUS:
         raise ConfigError(f"placement {text!r}: counts must be 1 to {MAX_GPUS} GPUs in all")
     parsed = _parse(text, separators, gpus_per_socket)
+    if gpus_per_socket is not None and (most := max(leaf_counts(parsed))) > gpus_per_socket:
+        raise ConfigError(
+            f"placement {text!r}: {most} GPUs in a socket, and this fabric's have {gpus_per_socket}"
+        )
     # A shape starts at the smallest unit that holds the whole placement.
     while not isinstance(parsed, int) and len(parsed) == 1:
         parsed = parsed[0]

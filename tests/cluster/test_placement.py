@@ -189,3 +189,11 @@ def test_separators_of_two_levels_do_not_follow_each_other(text: str) -> None:
 def test_a_whole_uneven_cluster_has_a_signature() -> None:
     tree = cluster([2], [8, 4, 4])
     assert signature(tree, on({0: 2, 1: 8, 2: 4, 3: 4})) == "8,4,4/2"
+
+
+def test_a_socket_holds_no_more_than_those_of_the_fabric() -> None:
+    names = ("socket", "machine", "rack", "network")
+    with pytest.raises(ConfigError, match=r"'9\+9': 9 GPUs in a socket, and this fabric's have 4"):
+        parse_signature("9+9", names, 4)
+    assert parse_signature("4+4", names, 4) == (4, 4)
+    assert parse_signature("9+9", names) == (9, 9)

@@ -40,7 +40,7 @@ LATENCY = ("latency", "--model", "resnet50", "--topology", "Ring", "--bandwidth"
         (("sweep", "e.yaml", "--out", "out"), 2, "at most 100000"),
         (
             ("trace", "synth", "--jobs", BILLION * 2, "--load", "1", "--gpus", "8", "--out", "t"),
-            2, "expected at most 2e+09",
+            2, "at most 100,000,000 jobs",
         ),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, tuple) else None,
