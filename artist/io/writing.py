@@ -164,18 +164,21 @@ def check_folder(
     """
     if kind := special_kind(out):
         raise ConfigError(f"--out {out}: is {kind}; give the name of a new folder")
-    holds = out.is_dir() and any(out.iterdir())
-    other = foreign(out) if holds else None if out.is_dir() or not out.exists() else out
-    if other is not None:
-        why = "" if other == out else f" (artist did not write {other.relative_to(out)})"
+    if out.exists() and not out.is_dir():
         raise ConfigError(
-            f"--out {out}: exists and is not a {what}{why}; choose another path or remove it"
+            f"--out {out}: exists and is not a {what}; choose another path or remove it"
         )
-    if holds and not overwrite:
-        raise ConfigError(
-            f"--out {out}: holds a {what} already; choose another path, or replace it with "
-            "--overwrite (overwrite=True in Python)"
-        )
+    if out.exists() and any(out.iterdir()):
+        if (other := foreign(out)) is not None:
+            raise ConfigError(
+                f"--out {out}: exists and is not a {what} (artist did not write "
+                f"{other.relative_to(out)}); choose another path or remove it"
+            )
+        if not overwrite:
+            raise ConfigError(
+                f"--out {out}: holds a {what} already; choose another path, or replace it with "
+                "--overwrite (overwrite=True in Python)"
+            )
     check_parent(out)
 
 

@@ -175,7 +175,7 @@ def test_an_interruption_leaves_the_earlier_folder(
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_a_folder_is_replaced_only_when_asked_and_only_if_it_foreign(tmp_path: Path) -> None:
+def test_a_folder_is_replaced_only_when_asked_and_only_if_it_is_one(tmp_path: Path) -> None:
     out = tmp_path / "run"
     for overwrite in (False, True):
         check_folder(out, "run directory", foreign, overwrite=overwrite)

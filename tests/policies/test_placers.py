@@ -73,6 +73,7 @@ def test_no_job_spans_regions_that_fits_one(name) -> None:
     assert place.place(free, 6) == on({0: 3, 1: 3})
     assert place.place(free, 7) is None and not place.possible(free, 7)
     assert place.place(with_room(4, 4, 4, 4, 4, 3), 12) == on({0: 4, 1: 4, 2: 4})
+    assert place.place(with_room(4, 4, 3, 4, 4, 3), 12) is None
     assert place.place(with_room(4, 4, 4, 4, 4, 3), 13) is not None
 
 
