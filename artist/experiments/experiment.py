@@ -19,6 +19,7 @@ from pydantic import Field
 
 from artist.config import Scenario, assign
 from artist.errors import ConfigError
+from artist.experiments.faults import faults
 from artist.io.documents import Document, line_in, load_yaml, validate
 
 # A sweep of more runs would take days; such a grid is a mistake.
@@ -66,7 +67,25 @@ def load_experiment(path: Path) -> Experiment:
             reason = str(cause).removeprefix(f"{section}: ")
             line = line_in(path, location)
             raise ConfigError(f"{path}:{line}: {section}: {reason}") from cause
+    _check_names(experiment, path)
     return experiment
+
+
+def _check_names(experiment: Experiment, path: Path) -> None:
+    """Refuse names and options with which runs would fail, each for the same reason.
+
+    Raises:
+        ConfigError: a policy, fabric, ... is not known, or does not take its options.
+    """
+    checked: set[str] = set()
+    for run in runs(experiment):
+        for fault in faults(run.scenario, checked):
+            value = getattr(run.scenario, fault.setting)
+            places = [
+                at for at, key, one in _settings(experiment) if (key, one) == (fault.setting, value)
+            ]
+            line = f":{line_in(path, places[0])}" if places else ""
+            raise ConfigError(f"{path}{line}: {fault.cause}; no run was started") from fault.cause
 
 
 def _settings(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:

@@ -29,7 +29,7 @@ from artist.experiments.task import Outcome, Task, locally
 from artist.io.partials import is_partial, partial_path, partials, remove
 from artist.io.reading import read_text
 from artist.io.writing import special_kind, write_whole
-from artist.results.run_directory import MANIFEST, RUN_DIRECTORY
+from artist.results.run_directory import MANIFEST, RUN_DIRECTORY, SUMMARY, changed_file
 from artist.results.table_files import write_table
 from artist.run import OnTrace, read_trace_of
 from artist.trace.named import is_trace_file
@@ -115,8 +115,9 @@ def _run_missing(
     to_run = {run.id for run in missing}
     ready = [run for run in grid if run.id not in to_run]
     check_inputs(ready, folder, inputs, out)
-    for run in ready:
-        _summary(folder / run.id)  # before hours are spent on the others
+    for run in ready:  # before hours are spent on the others
+        _summary(folder / run.id)
+        _check_unchanged(folder / run.id)
     if on_trace is not None:
         _tell_traces(missing, on_trace)
     result = SweepResult(len(grid), len(grid) - len(missing), outside=outside)
@@ -193,10 +194,13 @@ def _holds_other_files(out: Path) -> bool:
 
 
 def _mark(experiment: Experiment, out: Path, resume: bool) -> None:
-    """Write the experiment into the folder, or compare it with the one that is there."""
+    """Write the experiment into the folder, or compare it with the one that is there.
+
+    An experiment without a finished run, as after a typing mistake, does not block another one.
+    """
     text = experiment.model_dump_json(indent=2) + "\n"
     marker = out / EXPERIMENT
-    if not marker.is_file():
+    if not marker.is_file() or not any((out / "runs").glob(f"*/{MANIFEST}")):
         write_whole(marker, text)
         return
     former = read_text(marker)
@@ -299,7 +303,7 @@ def _summary(folder: Path) -> dict[str, Any]:
     Raises:
         TraceError: the file is gone or was changed by somebody else: runs are written whole.
     """
-    path = folder / "summary.json"
+    path = folder / SUMMARY
     try:
         summary = json.loads(read_text(path))
     except (ConfigError, ValueError, RecursionError):
@@ -310,6 +314,19 @@ def _summary(folder: Path) -> dict[str, Any]:
             "it again"
         )
     return summary
+
+
+def _check_unchanged(folder: Path) -> None:
+    """Refuse a finished run of which a file is not as it was written.
+
+    Raises:
+        TraceError: names the file.
+    """
+    if (path := changed_file(folder)) is not None:
+        raise TraceError(
+            f"{path}: is not as the run wrote it; remove the folder {folder} and add --resume, to "
+            "run it again"
+        )
 
 
 def _row(run: Run, folder: Path) -> Mapping[str, Any]:

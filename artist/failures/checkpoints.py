@@ -13,7 +13,7 @@ Sources: J. W. Young, *A first order approximation to the optimum checkpoint int
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -29,7 +29,7 @@ SHORTEST_S = 1e-9
 def _seconds_or_word(value: object) -> object:
     """Refuse what is neither in one sentence; pydantic would speak of the parts of a union."""
     try:
-        good = value in BEST or float(str(value)) >= SHORTEST_S
+        good = value is None or value in BEST or float(str(value)) >= SHORTEST_S
     except ValueError:
         good = False
     if not good:
@@ -45,15 +45,27 @@ class CheckpointOptions(Document):
     """
 
     interval_s: Annotated[
-        Duration | Literal["auto", "daly", "young"], BeforeValidator(_seconds_or_word)
+        Duration | Literal["auto", "daly", "young"] | None, BeforeValidator(_seconds_or_word)
     ] = Field(
+        default=None,
         description="work between two checkpoints, seconds; or auto, daly or young: the best "
-        "interval for the failures of the run (artist/failures/checkpoints.py)"
+        "interval for the failures of the run (artist/failures/checkpoints.py)",
     )
     # Dally, section IV-B, calls saving and restoring a job negligible, as restart_s.
-    cost_s: NonNegative = Field(
-        default=0.0, description="how long a job stands still to write one, seconds"
+    cost_s: NonNegative | None = Field(
+        default=None,
+        description="how long a job stands still to write one, seconds (0 if nothing says it)",
     )
+
+    def over(self, other: CheckpointOptions | None) -> CheckpointOptions:
+        """These options, with those of `other` where they say nothing."""
+        if other is None:
+            return self
+        return CheckpointOptions(**{**_said(other), **_said(self)})
+
+
+def _said(options: CheckpointOptions) -> dict[str, Any]:
+    return {name: value for name, value in options if value is not None}
 
 
 def young_interval_s(cost_s: float, mttf_s: float) -> float:

@@ -42,7 +42,7 @@ class FailuresOfRun:
         """When a job on these GPUs writes checkpoints (`contract.CheckpointRule`)."""
         options = self.checkpoint
         interval_s = options.interval_s if options is not None else None
-        cost_s = options.cost_s if options is not None else 0.0
+        cost_s = (options.cost_s if options is not None else None) or 0.0
         if job.checkpoint_interval_s is not None:
             interval_s = job.checkpoint_interval_s
         if job.checkpoint_cost_s is not None:
@@ -63,7 +63,7 @@ class FailuresOfRun:
 def open_failures(
     name: str, checkpoint: CheckpointOptions | None, tree: ClusterTree
 ) -> FailuresOfRun:
-    """The failures and checkpoints of a run; `checkpoint` comes before that of the model.
+    """The failures and checkpoints of a run; what `checkpoint` says comes before the model.
 
     Raises:
         ConfigError: unknown name, a bad file, or a unit that the cluster lacks.
@@ -71,4 +71,5 @@ def open_failures(
     if name == NONE:
         return FailuresOfRun(None, checkpoint)
     file = load_failures(name)
-    return FailuresOfRun(FailingUnits(tree, file), checkpoint or file.model.checkpoint)
+    both = file.model.checkpoint if checkpoint is None else checkpoint.over(file.model.checkpoint)
+    return FailuresOfRun(FailingUnits(tree, file), both)

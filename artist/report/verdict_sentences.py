@@ -33,7 +33,7 @@ from artist.results.statistics.compare_values import (
     sure_but_within,
 )
 from artist.results.terms.chief_metrics import HEADLINES
-from artist.results.terms.glossary import unit_after
+from artist.results.terms.glossary import find, unit_after
 from artist.results.terms.number_text import counted, listed, percent, short
 
 
@@ -97,10 +97,6 @@ _OF_COUNTS = ("has {by} fewer {metric} than {baseline}", "has {by} more {metric}
 _COUNTED = ("preemptions", "migrations", "placements_")
 """Metrics of which there are fewer, not less."""
 _NEXT_TO_NONE = "is within {by} of {baseline}"
-
-_MORE_IS_BETTER = frozenset({"gpu_computing_share", "jain_index"})
-_NEITHER = ("placements_", "gpu_allocated_share", "gpu_communicating_share", "latency_")
-"""Metrics of which neither less nor more is good for its own sake."""
 
 _LEAST_TOLD = 0.0005
 """A smaller share has no percentage that a reader could use."""
@@ -187,9 +183,10 @@ def sentences(
 
 def side(metric: str, verdict: str) -> Side:
     """Whether a verdict of `less` or `more` is good or bad; for some metrics it is neither."""
-    if metric.startswith(_NEITHER):
+    term = find(metric)
+    if term is None or not term.better:
         return Side(verdict)
-    return Side.BETTER if (verdict == LESS) != (metric in _MORE_IS_BETTER) else Side.WORSE
+    return Side.BETTER if term.better == verdict else Side.WORSE
 
 
 def _size(compared: ComparedValues) -> float:

@@ -20,8 +20,10 @@ import pydantic
 
 from artist import __version__
 from artist.engine.compiled_core import core
+from artist.io.digests import sha256
 from artist.io.own_folders import OwnFolder, json_with
 from artist.io.partials import remove_leftovers
+from artist.io.reading import read_bytes, read_text
 from artist.io.writing import check_folder, whole_folder
 from artist.results.table_files import arrow_table
 from artist.results.terms.columns import Table
@@ -30,6 +32,7 @@ if TYPE_CHECKING:  # `result.py` imports this module to save a result
     from artist.results.result import Result
 
 MANIFEST = "manifest.json"
+SUMMARY = "summary.json"
 RUN_DIRECTORY = OwnFolder(
     "run directory",
     re.compile(r"manifest\.json|summary\.json|[a-z][a-z0-9_-]*\.parquet"),
@@ -70,8 +73,42 @@ def write_run(
 def _write_files(result: Result, folder: Path, command: Sequence[str]) -> None:
     for name, table in result.tables.items():
         _write_table(table, folder / f"{name}.parquet")
-    _write_json(result.summary, folder / "summary.json")
-    _write_json(_manifest(result, command), folder / MANIFEST)
+    _write_json(result.summary, folder / SUMMARY)
+    manifest = {**_manifest(result, command), "files": _digests(folder)}
+    _write_json(manifest, folder / MANIFEST)
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """The digest of each file of a run but its manifest."""
+    return {path.name: _digest(path) for path in sorted(folder.iterdir()) if path.name != MANIFEST}
+
+
+def _digest(path: Path) -> str:
+    """The digest of a file; of a summary without its wall time, which differs from run to run."""
+    data = read_bytes(path)
+    if path.name == SUMMARY:
+        summary = {key: value for key, value in json.loads(data).items() if key != "wall_s"}
+        data = json.dumps(summary).encode()
+    return sha256(data)
+
+
+def changed_file(folder: Path) -> Path | None:
+    """The first file of a run that is not as it was written; None if all are.
+
+    The manifest itself has no digest. Of a run of an earlier artist, none of the files has one.
+
+    Raises:
+        ConfigError: the manifest cannot be read.
+    """
+    try:
+        digests = json.loads(read_text(folder / MANIFEST)).get("files", {})
+        for name, digest in digests.items():
+            path = folder / Path(str(name)).name
+            if not path.is_file() or _digest(path) != digest:
+                return path
+    except (AttributeError, ValueError, RecursionError):
+        return folder / MANIFEST
+    return None
 
 
 def _write_table(table: Table, path: Path) -> None:

@@ -140,11 +140,19 @@ def build_failures(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Failu
     """What fails in a run, and when its jobs write checkpoints; None if neither.
 
     Raises:
-        ConfigError: unknown name, a bad file, or a unit that the cluster lacks.
+        ConfigError: unknown name, a bad file, a unit that the cluster lacks, or a cost of
+            checkpoints that no job writes.
     """
     asked = scenario.failures != "none" or scenario.checkpoint is not None
     if not asked and all(job.checkpoint_interval_s is None for job in trace.jobs):
         return None
     from artist.failures.failures_of_run import open_failures
 
-    return open_failures(scenario.failures, scenario.checkpoint, tree)
+    failures = open_failures(scenario.failures, scenario.checkpoint, tree)
+    options, own = failures.checkpoint, any(job.checkpoint_interval_s for job in trace.jobs)
+    if options is not None and options.interval_s is None and not own:
+        raise ConfigError(
+            f"checkpoint.cost_s={options.cost_s or 0:g}: nothing says how often jobs write "
+            "checkpoints; add --set checkpoint.interval_s=3600, or auto"
+        )
+    return failures

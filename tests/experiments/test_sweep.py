@@ -74,6 +74,20 @@ def test_a_damaged_summary_is_named_before_any_run(tmp_path: Path, text: str | N
     assert sweep(TINY, tmp_path, [], workers=1, resume=True).done == 2
 
 
+@pytest.mark.parametrize("name", ["jobs.parquet", "summary.json"])
+def test_a_finished_run_that_was_changed_is_named_before_any_run(tmp_path: Path, name: str) -> None:
+    sweep(TINY, tmp_path, [], workers=1)
+    assert sweep(TINY, tmp_path, [], workers=1, resume=True).skipped == 12
+    file = sorted((tmp_path / "runs").iterdir())[3] / name
+    if name == "summary.json":
+        file.write_text(json.dumps({**json.loads(file.read_text()), "makespan_s": 1.0}))
+    else:
+        file.write_bytes(file.read_bytes()[:-1] + b"?")
+    words = rf"{file.parent.name}/{name}: is not as the run wrote it; remove the folder "
+    with pytest.raises(TraceError, match=words):
+        sweep(TINY, tmp_path, [], workers=1, resume=True)
+
+
 @pytest.mark.parametrize("options", [5, None, "lease_s", [1]])
 def test_options_that_are_no_mapping_are_named(options: object) -> None:
     experiment = Experiment(
@@ -137,6 +151,21 @@ def test_finished_runs_are_left_untouched_by_a_resume(tmp_path: Path) -> None:
         ("name: x\nversion: 1\ngrid: {racks: [1, 1]}\n", "twice"),
         ("name: x\nversion: 1\nbases: {}\n", "did you mean 'base'"),
         ("name: x\nversion: 1\nbase: {tree: [[8]]}\ngrid: {racks: [1, 2]}\n", "racks=1"),
+        # What would fail in every run for itself: names that nobody knows, options that do not fit.
+        (
+            "name: x\nversion: 1\ngrid:\n  policy:\n    - fifo\n    - dlly\n",
+            r"e.yaml:6: unknown policy 'dlly': did you mean 'dally'\? .*; no run was started",
+        ),
+        ("name: x\nversion: 1\nbase: {fabric: hgx}\n", "e.yaml:3: unknown fabric 'hgx'"),
+        ("name: x\nversion: 1\nbase: {trace: tiny}\n", "e.yaml:3: unknown trace 'tiny'"),
+        ("name: x\nversion: 1\nbase: {failures: meta}\n", "e.yaml:3: unknown failure model"),
+        ("name: x\nversion: 1\nbase: {contention: men}\n", "e.yaml:3: unknown model of cont"),
+        ("name: x\nversion: 1\nbase: {backend: astra}\n", "e.yaml:3: unknown backend"),
+        ("name: x\nversion: 1\nbase: {calibration: my}\n", "e.yaml:3: unknown calibration"),
+        (
+            "name: x\nversion: 1\ngrid: {policy.lease: [5, 6]}\nbase: {policy: las}\n",
+            "unknown setting 'lease': did you mean 'lease_s'",
+        ),
     ],
 )
 def test_bad_experiments_are_refused(tmp_path: Path, text: str, words: str) -> None:
@@ -144,6 +173,12 @@ def test_bad_experiments_are_refused(tmp_path: Path, text: str, words: str) -> N
     path.write_text(text)
     with pytest.raises(ConfigError, match=words):
         runs(load_experiment(path))
+
+
+def test_a_folder_without_a_finished_run_blocks_nothing(tmp_path: Path) -> None:
+    wrong = TINY.model_copy(update={"base": {**TINY.base, "policy_options": {"lese_s": 60}}})
+    assert sweep(wrong, tmp_path, [], workers=1).done == 0
+    assert sweep(TINY, tmp_path, [], workers=1).done == 12
 
 
 def test_rows_carry_the_shape_of_the_cluster(tmp_path: Path) -> None:

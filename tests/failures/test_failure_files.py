@@ -153,6 +153,16 @@ def test_the_scenarios_checkpoints_come_before_those_of_the_model(tmp_path: Path
     own = {"interval_s": 100, "cost_s": 20}
     of_scenario = simulated(failures=str(file), checkpoint=own).summary["checkpoint_gpu_s"]
     assert of_scenario == pytest.approx(2 * of_model)
+    # What it leaves out, the model says.
+    for part in ({"cost_s": 20}, {"interval_s": 50}):
+        of_both = simulated(failures=str(file), checkpoint=part).summary["checkpoint_gpu_s"]
+        assert of_both == pytest.approx(2 * of_model, rel=0.01)
+
+
+def test_a_cost_of_checkpoints_that_nobody_writes_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"cost_s=30: nothing says how often .* add --set"):
+        simulated(checkpoint={"cost_s": 30})
+    assert simulated(failures="meta-rsc", checkpoint={"cost_s": 30}).summary["checkpoint_gpu_s"] > 0
 
 
 def test_run_time_is_productive_stalled_saving_or_lost(tmp_path: Path) -> None:

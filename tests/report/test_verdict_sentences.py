@@ -156,6 +156,8 @@ def test_where_there_is_no_ratio_the_unit_is_told() -> None:
 def test_more_computing_is_better_and_placements_are_neither() -> None:
     assert side("gpu_computing_share", "more") is Side.BETTER
     assert side("jain_index", "less") is Side.WORSE
+    assert side("training_time_ratio_mean", "more") is Side.BETTER
+    assert side("tenants_jain_index", "more") is Side.BETTER
     assert side("placements_rack", "less") is Side.LESS
     assert side("comm_time_mean_s", "less") is Side.BETTER
 

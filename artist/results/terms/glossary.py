@@ -14,6 +14,8 @@ class Term(NamedTuple):
     unit: str
     meaning: str
     formula: str = ""
+    better: str = ""
+    """`less` or `more` of a metric; empty where neither is good for its own sake."""
 
 
 METRICS = tuple(Term(*cells) for cells in read_cells("metrics.tsv"))
