@@ -293,6 +293,11 @@ class Simulator:
         """Number of waiting jobs."""
         return len(self._holdings.waiting)
 
+    @property
+    def gpus_free(self) -> int:
+        """Number of GPUs in service that no job holds."""
+        return self._holdings.free.total
+
     # -- events ------------------------------------------------------------------
 
     def _handle(self, event: Event) -> None:

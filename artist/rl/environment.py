@@ -109,6 +109,9 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
     has a reward. An action that `action_masks` forbids counts as none, or as the first allowed one
     where none is forbidden.
 
+    The facts (gymnasium's `info`) of every step tell `time_s`, `jobs_waiting` and `gpus_free`,
+    without the starts of the round that is still open; at the end also `jct_mean_s`.
+
     `scenario` is a file, a `Scenario` or a mapping of settings; its policy is not asked. `reward`
     is a text of `artist.rl.rewards`. `options` are those of `TaskOptions` but `task`.
     """
@@ -154,7 +157,7 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
         episode = self.episode
         reward = episode.act(episode.lawful(int(action)))
         if not episode.done:
-            return self._observed(), reward, False, False, {}
+            return self._observed(), reward, False, False, self._facts()
         facts = {**self._facts(), "jct_mean_s": episode.jct_mean_s()}
         return self._nothing(), reward, True, False, facts
 
@@ -198,9 +201,13 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
         return spaces.GraphInstance(nodes, edges, np.zeros((0, 2), np.int32))
 
     def _facts(self) -> dict[str, Any]:
+        simulator = self.episode.simulator
         return {
             "seed": self.episode.seed,
-            "jobs": self.episode.simulator.jobs_total,
+            "jobs": simulator.jobs_total,
+            "time_s": simulator.now / TICKS_PER_S,
+            "jobs_waiting": simulator.jobs_waiting,
+            "gpus_free": simulator.gpus_free,
         }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 def embedded(content: bytes) -> dict[str, Any]:
     """The JSON inside a page, with the packed figures of all settings among `figures`."""
-    script = re.search(rb'<script type="application/json" id="data">(.*?)</script>', content, re.S)
+    script = re.search(rb' id="page-data">(.*?)</script>', content, re.S)
     assert script
     data: dict[str, Any] = json.loads(script[1])
     data["figures"] += [one for text in data["ofSetting"].values() for one in unpack(text)]

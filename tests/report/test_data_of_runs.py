@@ -54,6 +54,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     return made[0], made[1]
 
 
+def test_no_two_elements_of_a_page_have_one_id(pages: tuple[str, str]) -> None:
+    for text in pages:
+        ids = [*re.findall(r' id="([^"]+)"', text.partition("<script")[0]), "page-data"]
+        assert len(ids) == len(set(ids)) > 20
+
+
 def cells(text: str) -> list[list[str]]:
     rows = re.findall(r"<tr>(.*?)</tr>", text[text.index('id="data"') :], re.DOTALL)
     return [re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row) for row in rows]

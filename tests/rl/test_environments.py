@@ -109,6 +109,22 @@ def test_an_observation_that_was_given_does_not_change() -> None:
     assert (seen == before).all()
 
 
+def test_the_facts_of_every_step_tell_time_queue_and_free_gpus() -> None:
+    env = made()
+    _, facts = env.reset(seed=3)
+    told, end = [facts], False
+    while not end:
+        simulator = env.episode.simulator
+        state = (simulator.now / TICKS_PER_S, simulator.jobs_waiting)
+        assert (facts["time_s"], facts["jobs_waiting"]) == state
+        assert facts["gpus_free"] == sum(simulator.view().free.leaves)
+        _, _, end, _, facts = env.step(the_first(env.action_masks(), None))
+        told.append(facts)
+    assert [one["time_s"] for one in told] == sorted(one["time_s"] for one in told)
+    assert len({one["gpus_free"] for one in told}) > 3
+    assert (facts["jobs_waiting"], facts["gpus_free"]) == (0, 2 * 2 * 8)
+
+
 @pytest.mark.parametrize("contention", ["none", "mean"])
 @pytest.mark.parametrize("preemption", ["never", "at-once"])
 def test_an_episode_is_the_run_that_artist_sim_would_do(preemption: str, contention: str) -> None:
@@ -157,6 +173,7 @@ def test_equation_2_worked_out_by_hand() -> None:
 def scenario_of_two(**changes: Any) -> Scenario:
     return Scenario(
         tree=[[[1], [1]]],
+        fabric="dally2025",  # its levels are those of the tree
         trace=str(Path(__file__).parent / "two_jobs.csv"),
         backend="none",
         **changes,

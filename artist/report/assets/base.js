@@ -1,7 +1,7 @@
 "use strict";
 // Small helpers: elements, numbers, the tooltip, light and dark.
 
-const DATA = JSON.parse(document.getElementById("data").textContent);
+const DATA = JSON.parse(document.getElementById("page-data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
 
 // Children that are no nodes become text: no value of a run is ever read as markup.
