@@ -1,16 +1,21 @@
-"""Reads Parquet files: with one thread, and only if what they hold fits into memory.
+"""Reads Parquet files: without threads, and only if what they hold fits into memory.
 
-Arrow's threads may still run when the command ends, and then the process aborts. And a few bytes of
-Parquet may stand for billions of values: a value that repeats is written once.
+A thread of Arrow that frees memory of Python while the command ends aborts the process. And a few
+bytes of Parquet may stand for billions of values: a value that repeats is written once.
+
+Of the file's foot, only row counts are read. Arrow ends the process at a damaged description of a
+column (`RowGroupMetaData.column`), where its readers raise an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 MAX_BYTES = 2**31
 """Of a table in memory. A million jobs take a tenth of it."""
+
+_BATCH_ROWS = 2**16
 
 
 def read_parquet(source: Any, columns: Sequence[str] | None = None, *, value_bytes: int = 8) -> Any:
@@ -22,38 +27,52 @@ def read_parquet(source: Any, columns: Sequence[str] | None = None, *, value_byt
         ValueError: it would take more than `MAX_BYTES`.
         OSError, pyarrow.ArrowException: the file cannot be read.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
-    from pyarrow import types
 
-    with pq.ParquetFile(source) as file:
-        texts = {
-            field.name: field.type
-            for field in file.schema_arrow
-            if types.is_string(field.type) or types.is_large_string(field.type)
-        }
-        _check_values(file.metadata, columns, value_bytes)
+    foot = pq.read_metadata(source)
+    texts = {one.name: one.type for one in foot.schema.to_arrow_schema() if is_text(one.type)}
+    _check_sizes(foot, columns, value_bytes)
     # As a dictionary, a text that repeats takes its memory once until its length is checked.
-    with pq.ParquetFile(source, read_dictionary=list(texts)) as file:
-        table = file.read(columns=columns, use_threads=False)
+    with pq.ParquetFile(source, read_dictionary=list(texts), pre_buffer=False) as file:
+        batches = list(_batches(file, columns))
+        if batches:
+            table = pa.Table.from_batches(batches)
+        else:
+            empty = file.schema_arrow.empty_table()
+            table = empty if columns is None else empty.select(columns)
     return _decoded(table, texts)
 
 
-def _check_values(metadata: Any, columns: Sequence[str] | None, value_bytes: int) -> None:
-    """Refuse too many values, by the counts that the file states."""
-    values = metadata.num_rows * (metadata.num_columns if columns is None else len(columns))
-    stored = 0
-    for group in range(metadata.num_row_groups):
-        row_group = metadata.row_group(group)
-        chunks = [row_group.column(index) for index in range(row_group.num_columns)]
-        wanted = [
-            chunk
-            for chunk in chunks
-            if columns is None or chunk.path_in_schema.partition(".")[0] in columns
-        ]
-        values = max(values, sum(chunk.num_values for chunk in wanted))
-        stored += sum(chunk.total_uncompressed_size for chunk in wanted)
-    if values * value_bytes + stored > MAX_BYTES:
-        raise ValueError(_too_large(f"{values:,} values", values * value_bytes + stored))
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is that of texts."""
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _check_sizes(foot: Any, columns: Sequence[str] | None, value_bytes: int) -> None:
+    """Refuse too many values or bytes, by the counts that the file states."""
+    groups = [foot.row_group(index) for index in range(foot.num_row_groups)]
+    rows = max(foot.num_rows, sum(group.num_rows for group in groups))
+    values = rows * (foot.num_columns if columns is None else len(columns))
+    if values * value_bytes > MAX_BYTES:
+        raise ValueError(_too_large(f"{values:,} values", values * value_bytes))
+    unpacked = sum(group.total_byte_size for group in groups)
+    if unpacked > MAX_BYTES:
+        raise ValueError(_too_large("its pages", unpacked))
+
+
+def _batches(file: Any, columns: Sequence[str] | None) -> Iterator[Any]:
+    """The rows in batches, checked, as long as they fit into memory: lists may have any length."""
+    size = 0
+    for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
+        batch.validate(full=True)  # Arrow reads damaged cells, and fails when they are used
+        # A dictionary may be that of all batches.
+        size += sum(getattr(column, "indices", column).nbytes for column in batch.columns)
+        if size > MAX_BYTES:
+            raise ValueError(_too_large("the first rows", size))
+        yield batch
 
 
 def _decoded(table: Any, texts: Mapping[str, Any]) -> Any:

@@ -106,7 +106,7 @@ class Result:
             raise UnknownNameError(
                 "table", name, self.tables, f"this run has {', '.join(self.tables)}"
             )
-        frame: pd.DataFrame = arrow_table(self.tables[name]).to_pandas()
+        frame: pd.DataFrame = arrow_table(self.tables[name]).to_pandas(use_threads=False)
         return frame
 
     def save(self, out: str | Path, *, overwrite: bool = False) -> None:

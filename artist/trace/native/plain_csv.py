@@ -8,6 +8,7 @@ and can name it in a message.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,23 +58,25 @@ def _columns(data: bytes, header: list[str]) -> dict[str, Any] | None:
     # Cells of a column of texts, blocks of a column of numbers.
     columns: dict[str, list[Any]] = {name: [] for name in header}
     try:
-        batches = csv.open_csv(
-            pa.BufferReader(data),
-            read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
-            parse_options=csv.ParseOptions(quote_char=False, double_quote=False),
-            convert_options=csv.ConvertOptions(
-                column_types=types, null_values=[""], strings_can_be_null=False
-            ),
-        )
-        for batch in batches:
+        for block in _blocks(data):
+            rows = csv.read_csv(
+                _in_arrows_memory(block),
+                read_options=csv.ReadOptions(
+                    column_names=header, block_size=len(block), use_threads=False
+                ),
+                parse_options=csv.ParseOptions(quote_char=False, double_quote=False),
+                convert_options=csv.ConvertOptions(
+                    column_types=types, null_values=[""], strings_can_be_null=False
+                ),
+            )
             for name in header:
-                cells = batch.column(name)
+                cells = rows.column(name).combine_chunks()
                 if name not in NUMBERS:
                     columns[name] += _texts(cells)
                 elif _has_nan(cells):
                     return None
                 else:
-                    # A copy, so that Arrow can free the batch.
+                    # A copy, so that Arrow can free the block.
                     columns[name].append(cells.to_numpy(zero_copy_only=False).copy())
     except (pa.ArrowException, ValueError):
         return None
@@ -81,6 +84,28 @@ def _columns(data: bytes, header: list[str]) -> dict[str, Any] | None:
         name: np.concatenate(parts) if parts and name in NUMBERS else parts
         for name, parts in columns.items()
     }
+
+
+def _blocks(data: bytes) -> Iterator[memoryview]:
+    """The lines below the header, in blocks."""
+    view, start = memoryview(data), data.index(b"\n") + 1
+    while start < len(data):
+        end = data.find(b"\n", start + _BLOCK_BYTES) + 1 or len(data)
+        yield view[start:end]
+        start = end
+
+
+def _in_arrows_memory(block: memoryview) -> Any:
+    """A copy of the bytes that Arrow owns, as a file.
+
+    Arrow's CSV reader always has a thread. When it frees memory of Python while the command ends,
+    it aborts the process.
+    """
+    import pyarrow as pa
+
+    copy = pa.BufferOutputStream()
+    copy.write(block)
+    return pa.BufferReader(copy.getvalue())
 
 
 def _header(line: bytes) -> list[str] | None:
