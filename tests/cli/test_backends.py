@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from artist.cli.world import remarks
+from artist.cli.remarks import remarks
 from artist.config import Scenario
 from artist.engine.compiled_core import core
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from artist.cli.world import busiest_model, remarks, world
+from artist.cli.remarks import remarks
 from artist.cluster.default_fabric import MEASURED_FABRIC
 from artist.cluster.fabric import Fabric, fabric_names, load_fabric
 from artist.config import Scenario
 from artist.run import build_fabric, simulate
+from artist.run.world import busiest_model, world
 from artist.trace.native.writer import write_csv
 from artist.trace.synthetic.generate import synth_jobs
 

@@ -12,7 +12,7 @@ from artist.cli import options
 from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.query_options import fitted_before
-from artist.cli.world import ABOUT, remarks, world
+from artist.cli.remarks import ABOUT, remarks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,6 +149,8 @@ def compare(
         print_json(as_json(comparison))
     else:
         if comparison.setting not in ABOUT:
+            from artist.run.world import world
+
             print_heading(world(chosen))
         print_comparison(comparison, IN_WORDS if metrics is None else asked)
         if varied and comparison.setting != "policy":
@@ -187,6 +189,7 @@ def _compare_across(
     from artist.experiments.comparison.across import compare_across
     from artist.experiments.comparison.rows import comparison_rows
     from artist.results.table_files import write_table
+    from artist.run.world import world
 
     comparisons = compare_across(
         worlds, lambda one, count: compare_one(one, on_done=count), on_done

@@ -15,7 +15,7 @@ from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_heading, print_text
 from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
-from artist.cli.world import busiest_model, remarks, world
+from artist.cli.remarks import remarks
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -102,6 +102,8 @@ def sim(
     if chosen.contention == "none":
         facts.pop("iteration_slowdown_mean", None)  # no job can slow another down: it says nothing
     if format_ is Format.TABLE and not quiet:
+        from artist.run.world import busiest_model, world
+
         words = (world(chosen), busiest_model(result.tables["jobs"]))
         print_heading("; ".join(filter(None, words)))
     print_facts(title, summary if format_ is Format.JSON else facts, format_)

@@ -1,8 +1,4 @@
-"""The first line of results: in which world they are true.
-
-A world is a fabric with its calibration. What a user must know of it: whether its figures were
-measured, are those of vendors, or imitate a paper, and which model communicates most in it.
-"""
+"""What a reader of results should know about their scenario."""
 
 from __future__ import annotations
 
@@ -10,40 +6,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from artist.config import Scenario
-    from artist.results.terms.columns import Table
-
-
-def world(scenario: Scenario) -> str:
-    """The world of a scenario in half a sentence: `fabric t4, measured: ...; calibration: no`.
-
-    Raises:
-        ConfigError: the scenario names a fabric or calibration that is not there.
-    """
-    from artist.cluster.fabric_options import changes_text
-    from artist.run import build_calibration, build_fabric
-
-    if scenario.backend == "none":
-        return "no network: communication takes no time"
-    fabric = build_fabric(scenario)
-    changed = " (changed)" if changes_text(scenario.fabric_options) else ""
-    calibration = build_calibration(scenario, fabric)
-    fitted = "no" if calibration is None else calibration.origin_words
-    return f"fabric {fabric.name}{changed}, {fabric.origin_words}; calibration: {fitted}"
-
-
-def busiest_model(jobs: Table) -> str:
-    """Which model makes most of the communication, in GPU-seconds; empty without communication."""
-    import numpy as np
-
-    gpu_s = np.asarray(jobs["comm_s"]) * np.asarray(jobs["gpus"])
-    total_gpu_s = float(gpu_s.sum())
-    if not total_gpu_s > 0:
-        return ""
-    names, model = np.unique(np.asarray(jobs["model"], dtype=str), return_inverse=True)
-    by_model = np.bincount(model, weights=gpu_s)
-    most = int(np.argmax(by_model))
-    return f"{names[most]} makes {100 * by_model[most] / total_gpu_s:.0f} % of the communication"
-
 
 ABOUT = ("fabric", "backend", "gpus_per_machine", "tree", "cluster")
 """The settings that remarks are about. A comparison that varies one has no remark for all runs."""
