@@ -21,9 +21,9 @@ from artist.report.figure import Axis, Figure, FigureKind, Series
 from artist.report.grouping import group
 from artist.report.page import figures
 from artist.report.paper_figures import STYLE, WIDTH_IN
-from artist.report.quantities import time_unit
 from artist.report.reader import read_runs
 from artist.report.verdict_sentences import metric_name
+from artist.results.terms.number_text import time_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,6 @@ from typing import TypeAlias
 import numpy as np
 
 from artist.report.grouping import Setting
-from artist.report.quantities import DisplayUnit
 from artist.report.verdict_sentences import what_would_decide
 from artist.results.statistics.compare_values import (
     EQUIVALENCE,
@@ -29,7 +28,7 @@ from artist.results.statistics.compare_values import (
 from artist.results.statistics.holm import Pair, compare_together, judged_together
 from artist.results.terms.chief_metrics import OF_A_REPORT
 from artist.results.terms.glossary import METRICS, Term
-from artist.results.terms.number_text import plain
+from artist.results.terms.number_text import DisplayUnit, plain
 
 # These metrics describe the simulation, not the cluster. `wall_s` even differs between equal
 # runs, and equal runs must give the same page.

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artist.report.figure import MARKED_LOSS, Axis, Figure, FigureKind, Series
-from artist.report.quantities import DisplayUnit
 from artist.report.reader import RecordedRun
 from artist.report.timeline_lanes import machines, strips_of
+from artist.results.terms.number_text import DisplayUnit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

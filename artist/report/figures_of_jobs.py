@@ -17,10 +17,10 @@ import numpy as np
 from artist.report.curves import cumulative, pool
 from artist.report.figure import MOST_TOGETHER, Figure, Series, described, rounded
 from artist.report.grouping import Setting, Study
-from artist.report.quantities import HOUR, Quantity
+from artist.report.quantities import Quantity
 from artist.report.reader import Numbers, RecordedRun
 from artist.results.terms.chief_metrics import PARTS
-from artist.results.terms.number_text import counted
+from artist.results.terms.number_text import HOUR, counted
 
 ROUNDING = 1e-6
 """A ratio this close above a whole number counts as that number: finishes are rounded to ns."""

@@ -8,8 +8,9 @@ import numpy as np
 
 from artist.report.figure import Figure, Series, described, rounded
 from artist.report.grouping import Setting, Study
-from artist.report.quantities import HOUR, Quantity
+from artist.report.quantities import Quantity
 from artist.report.reader import FileColumns
+from artist.results.terms.number_text import HOUR
 
 _MOST = 6
 """Tenants of a figure, those that used most."""

@@ -17,8 +17,9 @@ from typing import Any
 from artist.cluster.fabric_options import changes_text
 from artist.config import SIZES
 from artist.registry import UnknownNameError
-from artist.report.quantities import DisplayUnit, Quantity, units_of
+from artist.report.quantities import Quantity, units_of
 from artist.report.reader import RecordedRun
+from artist.results.terms.number_text import DisplayUnit
 
 Replicate = tuple[int, int]
 """Seed and permutation."""

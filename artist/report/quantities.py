@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from artist.report.reader import Numbers, RecordedRun
-from artist.results.terms.number_text import plain, short
+from artist.results.terms.number_text import HOUR, DisplayUnit, plain, time_text, time_unit
 
 if TYPE_CHECKING:
     from artist.report.grouping import Study
-
-HOUR = 3600.0
-DAY = 24 * HOUR
 
 
 class Quantity(StrEnum):
@@ -32,19 +29,6 @@ class Quantity(StrEnum):
     TIMER = "delay timer"
 
 
-class DisplayUnit(NamedTuple):
-    """A unit that numbers are shown in: its size in the unit of the files, and its name."""
-
-    seconds: float
-    name: str
-
-
-_TIMES = (
-    DisplayUnit(DAY, "d"),
-    DisplayUnit(HOUR, "h"),
-    DisplayUnit(60.0, "min"),
-    DisplayUnit(1.0, "s"),
-)
 _MILLISECONDS = DisplayUnit(1e-3, "ms")
 _GPU_HOURS = DisplayUnit(HOUR, "GPU-hours")
 
@@ -57,11 +41,6 @@ _QUANTITIES = {
     "queue_delay_": Quantity.WAITING,
     "comm_": Quantity.COMMUNICATION,
 }
-
-
-def time_unit(largest_s: float) -> DisplayUnit:
-    """A unit that suits times up to `largest_s`: at least 3 of it, except for seconds."""
-    return next((unit for unit in _TIMES if largest_s >= 3 * unit.seconds), _TIMES[-1])
 
 
 def units_of(runs: Sequence[RecordedRun]) -> Mapping[Quantity, DisplayUnit]:
@@ -95,18 +74,12 @@ def metric_unit(study: Study, metric: str, written: str) -> DisplayUnit:
 
 
 def in_words(study: Study, metric: str, value: float) -> str:
-    """A metric with its unit, e.g. `3.5 h`, `81.3 %` or `1,234`.
-
-    A time that is less than a tenth of the page's unit has a smaller one: 1.6 h, not 0.067 d.
-    """
+    """A metric with its unit, e.g. `3.5 h`, `81.3 %` or `1,234`."""
     if metric.endswith("_share"):
         return f"{100 * value:.1f} %"
     if not metric.endswith("_s"):
         return plain(value)
-    seconds, name = metric_unit(study, metric, "s")
-    if 0 < value < 0.1 * seconds:
-        seconds, name = next((unit for unit in _TIMES if unit.seconds <= value), _TIMES[-1])
-    return f"{short(value / seconds)} {name}"
+    return time_text(value, metric_unit(study, metric, "s"))
 
 
 def _largest(values: Iterable[float]) -> float:

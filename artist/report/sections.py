@@ -12,10 +12,17 @@ import numpy as np
 
 from artist.report.grouping import Setting, Study
 from artist.report.losses import Loser, losers
-from artist.report.quantities import DAY, HOUR, DisplayUnit, time_unit
 from artist.report.reader import FileColumns, RecordedRun
 from artist.report.templating import section
-from artist.results.terms.number_text import percent, plain, short
+from artist.results.terms.number_text import (
+    DAY,
+    HOUR,
+    DisplayUnit,
+    percent,
+    plain,
+    short,
+    time_unit,
+)
 from artist.units import size_text
 
 if TYPE_CHECKING:

@@ -8,10 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from artist.cluster.fabric import Fabric
+from artist.cluster.links import oversubscription
+from artist.cluster.tree import ClusterTree
 from artist.errors import shortened
 from artist.results.statistics.sorted_values import percentile
 from artist.results.terms.columns import Table
 from artist.results.terms.number_text import counted, percent, short
+from artist.units import ratio_text
 
 FREE_PREEMPTIONS = "Preemptions cost nothing here; --set restart_s=SECONDS gives them a cost."
 """For runs in which `preempts_freely`."""
@@ -146,6 +150,32 @@ def more_is_worse(setting: str, metric: str, by_value: Mapping[str, float]) -> s
         "where more GPUs are free, jobs spread over more links. Policies that wait for GPUs close "
         "together avoid that: dally, or the option placement=consolidate-or-wait."
     )
+
+
+# -- contention ----------------------------------------------------------------------
+
+_FILLED = 1.005
+"""An oversubscription that is nearer to 1:1 is a rounding of bandwidths."""
+
+
+def nothing_lost(tree: ClusterTree, fabric: Fabric) -> str:
+    """Why jobs lost nothing to each other on the links of a cluster."""
+    ratios = {
+        level.name: max(
+            oversubscription(tree, fabric, index, unit) or 0.0
+            for unit in range(len(tree.levels[index].gpus))
+        )
+        for index, level in enumerate(fabric.levels)
+        if level.uplink is not None
+    }
+    words = ", ".join(f"{name} {ratio_text(ratio)}" for name, ratio in ratios.items())
+    if max(ratios.values(), default=0.0) <= _FILLED:
+        outermost = fabric.levels[-2].name
+        return (
+            "Jobs lost nothing to each other on links: every uplink carries all that its GPUs can "
+            f"send at once ({words}); --set fabric.{outermost}.oversubscription=4 makes one narrow."
+        )
+    return f"Jobs lost nothing to each other on links: no uplink was ever full ({words})."
 
 
 # -- run times that the trace records ------------------------------------------------

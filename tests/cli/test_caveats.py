@@ -244,15 +244,3 @@ def test_more_communication_than_any_measured_machine_has_gets_a_warning() -> No
     assert communication_warning(0.95).startswith(
         "No measured machine communicates for 95 % of its time (T4: at most "
     )
-
-
-def test_the_table_of_a_run_leaves_out_what_cannot_differ(artist, tmp_path) -> None:
-    """Without contention no job slows another down. The summary has the number all the same."""
-    sizes = ("--racks", "1", "--machines-per-rack", "2", "--backend", "none", "--policy", "fifo")
-    ran = artist("sim", "--trace", "tiny-batch", *sizes, "--out", "run")
-    assert "iteration_time_p99_s" in ran.stdout
-    assert "iteration_slowdown_mean" not in ran.stdout
-    assert "finished last. Its run is 99 % of the makespan, and as long as alone." in ran.stdout
-    assert json.loads((tmp_path / "run" / "summary.json").read_text())["iteration_slowdown_mean"]
-    under = artist("sim", "--trace", "tiny-batch", *sizes[:4], "--contention", "mean")
-    assert "iteration_slowdown_mean" in under.stdout

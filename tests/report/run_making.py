@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 
 from artist.config import Scenario
 from artist.report.grouping import Replicate, Setting, Study
-from artist.report.quantities import DisplayUnit, Quantity
+from artist.report.quantities import Quantity
 from artist.report.reader import FileColumns, RecordedRun
 from artist.results.run_directory import write_run
+from artist.results.terms.number_text import DisplayUnit
 from artist.run import simulate
 
 EVIL = "<script>document.title='broken in'</script>\"'&"

@@ -21,10 +21,10 @@ from artist.report.figures_over_time import binned
 from artist.report.grouping import Setting, group
 from artist.report.packing import STEPS, pack_timeline, step_s
 from artist.report.perfetto import perfetto_trace
-from artist.report.quantities import time_unit
 from artist.report.reader import read_run, read_runs
 from artist.report.timeline_lanes import machines, parse_placement, strips_of
 from artist.results.statistics.compare_values import compare_values
+from artist.results.terms.number_text import time_unit
 from artist.results.waiting.job_story import ended_words
 
 

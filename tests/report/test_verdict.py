@@ -15,11 +15,12 @@ from run_making import damage, make_run, replace, study_of
 from artist.report.grouping import Study, group
 from artist.report.packing import waited_by_cause
 from artist.report.page import page
-from artist.report.quantities import DisplayUnit, Quantity, in_words, metric_unit
+from artist.report.quantities import Quantity, in_words, metric_unit
 from artist.report.reader import FileColumns, RecordedRun, read_run, read_runs
 from artist.report.verdict import verdict_section
 from artist.results.caveats import times_as_long
 from artist.results.terms.chief_metrics import HEADLINES
+from artist.results.terms.number_text import DisplayUnit
 
 NOTHING = FileColumns({}, {}, 0)
 
@@ -218,7 +219,7 @@ def test_one_run_names_the_job_that_finished_last(busy: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [(5780.0, "1.61 h"), (8641.0, "0.1 d"), (86_400.0, "1 d"), (0.02, "0.02 s"), (0.0, "0 d")],
+    [(5780.0, "1.61 h"), (8641.0, "0.1 d"), (86_400.0, "1 d"), (0.02, "20 ms"), (0.0, "0 d")],
 )
 def test_a_short_time_has_a_short_unit(value: float, told: str) -> None:
     study = dataclasses.replace(

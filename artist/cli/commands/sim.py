@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
-from artist.cli.output import Format, note, print_facts, print_heading, print_text
+from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
 from artist.cli.remarks import remarks
+from artist.cli.summary_text import print_sentences, print_summary
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -97,20 +97,19 @@ def sim(
         interrupted.how_far = f"{watch.how_far()}; {written}"
         raise
     summary = result.summary
-    title = f"{summary['policy']} on {summary['trace']}, {summary['gpus']} GPUs"
-    facts = {key: value for key, value in summary.items() if value != ""}
-    if chosen.contention == "none":
-        facts.pop("iteration_slowdown_mean", None)  # no job can slow another down: it says nothing
     if format_ is Format.TABLE and not quiet:
         from artist.run.world import busiest_model, world
 
         words = (world(chosen), busiest_model(result.tables["jobs"]))
         print_heading("; ".join(filter(None, words)))
-    print_facts(title, summary if format_ is Format.JSON else facts, format_)
+    if format_ is Format.JSON:
+        print_json(summary)
+    else:
+        print_summary(summary)
     if recorded:
         _say_run_to_recorded(result, printed=format_ is Format.TABLE and not quiet)
     if format_ is Format.TABLE and not quiet:
-        _print_sentences(summary, chosen)
+        print_sentences(summary, chosen)
         if sentence := last_job_sentence(result.tables["jobs"], summary["makespan_s"]):
             print_text(sentence)
         if sentence := slowest_job_sentence(result.tables["jobs"], result.tables["placements"]):
@@ -129,76 +128,6 @@ def _store(scenario: Scenario, *, cache: bool) -> AbstractContextManager[Estimat
     from artist.estimates.cache import open_store
 
     return open_store()
-
-
-def communicating_share(summary: Mapping[str, Any]) -> float:
-    """The share of the GPU time that jobs held which communication took."""
-    return float(summary["gpu_communicating_share"] / summary["gpu_allocated_share"])
-
-
-def communication_sentence(summary: Mapping[str, Any]) -> str:
-    """The share of the GPU time that jobs held which communication took.
-
-    GPU time weighs a job by its GPUs; `comm_time_share` counts large and small jobs alike.
-    """
-    return (
-        f"Of the GPU time that jobs held, {100 * communicating_share(summary):.1f} % is "
-        "communication that computing does not hide, inside machines and between them "
-        "(gpu_communicating_share / gpu_allocated_share). It weighs jobs by their GPUs; "
-        f"comm_time_share, {summary['comm_time_share']:.3f}, does not."
-    )
-
-
-def _print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
-    """Say below the table what a newcomer looks for: what communication costs, and by which fit."""
-    from artist.results.caveats import FREE_PREEMPTIONS, communication_warning, preempts_freely
-
-    print_text(communication_sentence(summary))
-    if warning := communication_warning(communicating_share(summary)):
-        print_text(warning)
-    if preempts_freely([summary]):
-        print_text(FREE_PREEMPTIONS)
-    bound_s, makespan_s = summary["makespan_bound_s"], summary["makespan_s"]
-    if bound_s > 0:  # jobs of nanoseconds have none
-        print_text(
-            f"No policy can finish these jobs in less than {bound_s:,.0f} s (lower bound); this "
-            f"one took {makespan_s / bound_s:,.2f} times as long."
-        )
-    if "contention" in summary:
-        lost_h = summary["contention_lost_job_h"]
-        print_text(
-            f"Jobs lost {lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours to each other on links: "
-            f"{100 * summary['contention_slowdown_mean']:.2f} % of a job's running time on "
-            f"average, {100 * summary['contention_slowdown_p95']:.2f} % at the 95th percentile "
-            f"(contention {summary['contention']})."
-        )
-    if "training_time_ratio_mean" in summary:
-        print_text(_failures_sentence(summary))
-    if lacking := summary["models_not_calibrated"]:
-        print_text(_lacking(scenario, lacking.split()))
-
-
-def _lacking(scenario: Scenario, models: list[str]) -> str:
-    """That the calibration lacks models of the run, and how far apart this puts models."""
-    from artist.calibrate.fitted_factors import lacking_sentence
-    from artist.run import asked_fabric, build_calibration, build_fabric, open_backend
-
-    fabric = build_fabric(scenario)
-    calibration = build_calibration(scenario, fabric)
-    assert calibration is not None  # or no model would be missing
-    asked = asked_fabric(scenario, fabric)
-    return lacking_sentence(models, calibration, asked, open_backend("analytical"))
-
-
-def _failures_sentence(summary: Mapping[str, Any]) -> str:
-    """What failures and checkpoints cost."""
-    lost_h, saving_h = (summary[f"{key}_gpu_s"] / 3600 for key in ("lost", "checkpoint"))
-    return (
-        f"{summary['outages']:,} outages; failures stopped jobs {summary['failures']:,} times and "
-        f"cost {lost_h:,.1f} GPU-hours of work, checkpoints {saving_h:,.1f}. Of the time in which "
-        f"a job held GPUs, {100 * summary['training_time_ratio_mean']:.1f} % was productive on "
-        "average (training_time_ratio_mean)."
-    )
 
 
 def _say_run_to_recorded(result: Result, *, printed: bool) -> None:

@@ -25,6 +25,25 @@ HEADLINES: Mapping[str, str] = {
 }
 """The metrics that a best policy is named for; less is better."""
 
+FIRST_OF_A_RUN = (
+    "jobs_finished", "makespan_s", "jct_mean_s", "jct_p50_s", "jct_p95_s", "queue_delay_mean_s",
+    "communication", "gpu_allocated_share",
+)  # fmt: skip
+"""The first lines of `artist sim`. `communication` is no metric but a share of two."""
+
+GROUPS_OF_A_RUN = {
+    "a job's time": ("jct_", "queue_delay_", "compute_", "comm_", "preemption_time_", "late_"),
+    "the cluster's GPU time": ("gpu_", "fragmentation"),
+    "moves and placements": ("preemptions", "migrations", "preemption_cost_", "placements_"),
+    "iterations": ("iteration_",),
+    "fairness": ("finish_time_", "jain_", "tenants"),
+    "contention": ("contention_",),
+    "failures": ("outages", "failures", "lost_", "checkpoint_", "withdrawn_", "training_"),
+    "data": ("data_",),
+    "the run": ("",),
+}
+"""Heading -> how the names of the metrics below it begin, in the order of `artist sim`."""
+
 IN_WORDS = ("jct_mean_s", "makespan_s")
 """The metrics about which `artist compare` makes sentences against the baseline."""
 

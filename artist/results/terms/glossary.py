@@ -25,9 +25,12 @@ TERMS = tuple(Term(*cells) for cells in read_cells("words.tsv"))
 
 
 def find(name: str) -> Term | None:
-    """The entry of a term or metric; `-`, `_`, blanks and case do not matter."""
-    plain = _plain(name)
-    return next((term for term in (*TERMS, *METRICS) if _plain(term.name) == plain), None)
+    """The entry of a term or metric; `-`, `_`, blanks and case do not matter.
+
+    A time in seconds is also known without its unit, as tables name it: `jct_mean`.
+    """
+    known = {_plain(term.name): term for term in (*METRICS, *TERMS)}
+    return known.get(_plain(name)) or known.get(f"{_plain(name)}s")
 
 
 def unit_after(name: str) -> str:

@@ -3,6 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+
+
+class DisplayUnit(NamedTuple):
+    """A unit that numbers are shown in: its size in the unit of the files, and its name."""
+
+    seconds: float
+    name: str
+
+
+_TIMES = (
+    DisplayUnit(DAY, "d"),
+    DisplayUnit(HOUR, "h"),
+    DisplayUnit(60.0, "min"),
+    DisplayUnit(1.0, "s"),
+)
+_MILLISECONDS = DisplayUnit(1e-3, "ms")
+
+
+def time_unit(largest_s: float) -> DisplayUnit:
+    """A unit that suits times up to `largest_s`: at least 3 of it, except for seconds."""
+    return next((unit for unit in _TIMES if largest_s >= 3 * unit.seconds), _TIMES[-1])
+
+
+def time_text(value_s: float, unit: DisplayUnit | None = None) -> str:
+    """A time with its unit, e.g. `3.5 h`: the unit given, or else one that suits it.
+
+    A time that is less than a tenth of the unit has a smaller one: 1.6 h, not 0.067 d.
+    """
+    seconds, name = time_unit(value_s) if unit is None else unit
+    if 0 < value_s < 0.1 * seconds:
+        seconds, name = next((unit for unit in _TIMES if unit.seconds <= value_s), _MILLISECONDS)
+    return f"{short(value_s / seconds)} {name}"
 
 
 def plain(value: float) -> str:

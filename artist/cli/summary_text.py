@@ -1,0 +1,152 @@
+"""Prints what a run gave: the figures that people ask for first, then the others in groups.
+
+Times have the unit that suits them, and names without it: `jct_mean` is `jct_mean_s` of
+`summary.json`, which has all figures in seconds. `artist explain` knows both names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from artist.cli.output import print_facts, print_text
+from artist.results.terms.chief_metrics import FIRST_OF_A_RUN, GROUPS_OF_A_RUN
+from artist.results.terms.glossary import find
+from artist.results.terms.number_text import HOUR, DisplayUnit, time_text, time_unit
+
+if TYPE_CHECKING:
+    from artist.config import Scenario
+
+_REPEATS = {"comm_kept_mean": "comm_time_mean", "compute_kept_mean": "compute_time_mean"}
+"""Shown only where it differs from the other: where jobs lose iterations."""
+
+# In the title, or beside another figure of communication that weighs jobs otherwise.
+_NOT_SHOWN = ("policy", "trace", "gpus", "jobs_total", "comm_time_share")
+
+
+def print_summary(summary: Mapping[str, Any]) -> None:
+    """Print the first figures, then each group with its heading."""
+    figures = {
+        name: value for name, value in summary.items() if value != "" and name not in _NOT_SHOWN
+    }
+    if "contention" not in summary:
+        figures.pop("iteration_slowdown_mean", None)  # no job slows another down: it says nothing
+    figures["communication"] = communicating_share(summary)
+    unit = time_unit(summary["jct_p95_s"])
+    title = f"{summary['policy']} on {summary['trace']}, {summary['gpus']} GPUs"
+    print_facts(title, _rows({name: figures.pop(name) for name in FIRST_OF_A_RUN}, unit))
+    for heading, group in _groups(figures):
+        print_facts(heading, _rows(group, unit))
+
+
+def communicating_share(summary: Mapping[str, Any]) -> float:
+    """The share of the GPU time that jobs held which communication took."""
+    return float(summary["gpu_communicating_share"] / summary["gpu_allocated_share"])
+
+
+def _groups(figures: dict[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Heading and figures of each group that has any; a figure is in the first that fits."""
+    for heading, starts in GROUPS_OF_A_RUN.items():
+        group = {name: value for name, value in figures.items() if name.startswith(starts)}
+        for name in group:
+            del figures[name]
+        if group:
+            yield heading, group
+
+
+def _rows(figures: Mapping[str, Any], unit: DisplayUnit) -> dict[str, Any]:
+    rows = {name.removesuffix("_s"): _shown(name, value, unit) for name, value in figures.items()}
+    return {
+        name: value for name, value in rows.items() if value != rows.get(_REPEATS.get(name, ""))
+    }
+
+
+def _shown(name: str, value: Any, unit: DisplayUnit) -> Any:
+    """A figure in the unit that people use. The times of jobs share a unit."""
+    if isinstance(value, str) or name == "seed":
+        return str(value)
+    term = find(name)
+    if name == "communication" or name.endswith("_share"):
+        return f"{100 * value:.1f} %"
+    if term is None or term.unit not in ("s", "GPU-s"):
+        return value
+    if term.unit == "GPU-s":
+        return f"{value / HOUR:,.1f} GPU-h"
+    of_a_job = name.startswith(GROUPS_OF_A_RUN["a job's time"])
+    return time_text(value, unit if of_a_job else None)
+
+
+# -- sentences -----------------------------------------------------------------------
+
+
+def communication_sentence(summary: Mapping[str, Any]) -> str:
+    """What communication took of the GPU time that jobs held."""
+    held, communicating = (summary[f"gpu_{part}_share"] for part in ("allocated", "communicating"))
+    return (
+        f"Jobs held {100 * held:.1f} % of the cluster's GPU time. Of that, "
+        f"{100 * communicating / held:.1f} % went into communication that computing does not "
+        "hide, inside machines and between them."
+    )
+
+
+def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
+    """Say below the table what a newcomer looks for: what communication costs, and by which fit."""
+    from artist.results.caveats import FREE_PREEMPTIONS, communication_warning, preempts_freely
+
+    print_text(communication_sentence(summary))
+    if warning := communication_warning(communicating_share(summary)):
+        print_text(warning)
+    if preempts_freely([summary]):
+        print_text(FREE_PREEMPTIONS)
+    bound_s, makespan_s = summary["makespan_bound_s"], summary["makespan_s"]
+    if bound_s > 0:  # jobs of nanoseconds have none
+        print_text(
+            f"No policy can finish these jobs in less than {time_text(bound_s)} (lower bound); "
+            f"this one took {makespan_s / bound_s:,.2f} times as long."
+        )
+    if "contention" in summary:
+        print_text(_contention_sentence(summary, scenario))
+    if "training_time_ratio_mean" in summary:
+        print_text(_failures_sentence(summary))
+    if lacking := summary["models_not_calibrated"]:
+        print_text(_lacking(scenario, lacking.split()))
+
+
+def _contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
+    """What jobs lost to each other on links, or why they lost nothing."""
+    from artist.results.caveats import nothing_lost
+    from artist.run import build_cluster, build_fabric
+
+    lost_h = summary["contention_lost_job_h"]
+    if not lost_h:
+        fabric = build_fabric(scenario)
+        return nothing_lost(build_cluster(scenario, fabric), fabric)
+    return (
+        f"Jobs lost {lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours to each other on links: "
+        f"{100 * summary['contention_slowdown_mean']:.2f} % of a job's running time on "
+        f"average, {100 * summary['contention_slowdown_p95']:.2f} % at the 95th percentile "
+        f"(contention {summary['contention']})."
+    )
+
+
+def _lacking(scenario: Scenario, models: list[str]) -> str:
+    """That the calibration lacks models of the run, and how far apart this puts models."""
+    from artist.calibrate.fitted_factors import lacking_sentence
+    from artist.run import asked_fabric, build_calibration, build_fabric, open_backend
+
+    fabric = build_fabric(scenario)
+    calibration = build_calibration(scenario, fabric)
+    assert calibration is not None  # or no model would be missing
+    asked = asked_fabric(scenario, fabric)
+    return lacking_sentence(models, calibration, asked, open_backend("analytical"))
+
+
+def _failures_sentence(summary: Mapping[str, Any]) -> str:
+    """What failures and checkpoints cost."""
+    lost_h, saving_h = (summary[f"{key}_gpu_s"] / 3600 for key in ("lost", "checkpoint"))
+    return (
+        f"{summary['outages']:,} outages; failures stopped jobs {summary['failures']:,} times and "
+        f"cost {lost_h:,.1f} GPU-hours of work, checkpoints {saving_h:,.1f}. Of the time in which "
+        f"a job held GPUs, {100 * summary['training_time_ratio_mean']:.1f} % was productive on "
+        "average (training_time_ratio_mean)."
+    )

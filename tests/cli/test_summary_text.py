@@ -1,0 +1,97 @@
+"""Does `artist sim` say first what people ask for, in their units, and nothing twice?"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from artist.cli.commands.explain import explain
+from artist.cli.summary_text import communication_sentence, print_summary
+from artist.config import Scenario
+from artist.results.terms.chief_metrics import FIRST_OF_A_RUN
+from artist.run import simulate
+
+FAILING = {"failures": "meta-rsc", "checkpoint": {"cost_s": 30}, "restart_s": 60}
+
+
+def shown(capsys: pytest.CaptureFixture[str], **settings: object) -> dict[str, dict[str, str]]:
+    """Heading -> name -> figure, as printed."""
+    base = {"racks": 1, "trace": "tiny-batch", "fabric": "dally2025", "policy": "las"}
+    print_summary(simulate(Scenario.model_validate({**base, **settings})).summary)
+    groups: dict[str, dict[str, str]] = {}
+    for line in capsys.readouterr().out.splitlines():
+        if line.startswith("# "):
+            rows = groups.setdefault(line[2:], {})
+        else:
+            name, _, value = line.partition("\t")
+            rows[name] = value
+    return groups
+
+
+def test_eight_figures_come_first_then_groups(capsys) -> None:
+    first, *others = shown(capsys).items()
+    assert first[0] == "las on tiny-batch, 64 GPUs"
+    assert list(first[1]) == [name.removesuffix("_s") for name in FIRST_OF_A_RUN]
+    assert len(first[1]) == 8
+    assert [heading for heading, _ in others][:2] == ["a job's time", "the cluster's GPU time"]
+
+
+def test_times_are_in_units_of_people_and_shares_in_percent(capsys) -> None:
+    groups = shown(capsys)
+    first = groups["las on tiny-batch, 64 GPUs"]
+    assert (first["makespan"], first["jct_mean"]) == ("67.9 h", "14.3 h")
+    assert first["communication"].endswith(" %")
+    assert groups["iterations"]["iteration_time_mean"].endswith(" ms")
+    assert groups["moves and placements"]["preemption_cost_gpu"].endswith(" GPU-h")
+
+
+def test_a_figure_that_repeats_another_is_left_out(capsys) -> None:
+    """Iterations that jobs keep differ from all only where they lose some."""
+    assert "comm_kept_mean" not in shown(capsys)["a job's time"]
+    losing = shown(capsys, failures="meta-rsc", trace="tiny-poisson", racks=2, seed=1)
+    assert "outages" in losing["failures"]
+    names = [name for group in losing.values() for name in group]
+    assert len(names) == len(set(names))
+    assert "comm_time_share" not in names  # it weighs jobs otherwise than `communication`
+
+
+def test_slowdowns_by_others_are_shown_only_under_contention(artist, tmp_path, capsys) -> None:
+    sizes = ("--racks", "1", "--machines-per-rack", "2", "--backend", "none", "--policy", "fifo")
+    ran = artist("sim", "--trace", "tiny-batch", *sizes, "--out", "run")
+    assert "iteration_slowdown_mean" not in ran.stdout
+    assert "finished last. Its run is 99 % of the makespan, and as long as alone." in ran.stdout
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["iteration_slowdown_mean"]
+    assert "iteration_slowdown_mean" in shown(capsys, contention="mean")["iterations"]
+
+
+@pytest.mark.parametrize("settings", [{}, FAILING, {"contention": "mean"}])
+def test_every_name_is_known_to_explain(capsys, settings: dict[str, object]) -> None:
+    names = [name for group in shown(capsys, **settings).values() for name in group]
+    assert len(names) > 30
+    for name in names:
+        explain([name])
+
+
+def test_communication_is_one_figure_and_one_sentence() -> None:
+    """Jobs hold 80 % of the cluster's GPU time and communicate in 20 %: a quarter of it."""
+    summary = {"gpu_allocated_share": 0.8, "gpu_communicating_share": 0.2, "comm_time_share": 0.9}
+    assert communication_sentence(summary) == (
+        "Jobs held 80.0 % of the cluster's GPU time. Of that, 25.0 % went into communication that "
+        "computing does not hide, inside machines and between them."
+    )
+
+
+@pytest.mark.parametrize(
+    ("fabric", "why"),
+    [
+        ("a100", "every uplink carries all that its GPUs can send at once (machine 1:1); --set "),
+        ("leaf-spine", "no uplink was ever full (machine 1:1, rack 2:1)."),
+    ],
+)
+def test_contention_without_effect_says_why(artist, fabric: str, why: str) -> None:
+    asked = ("sim", "--trace", "tiny-batch", "--racks", "2", "--contention", "mean")
+    assert (
+        f"Jobs lost nothing to each other on links: {why}"
+        in artist(*asked, "--fabric", fabric).stdout
+    )
