@@ -1,6 +1,6 @@
-"""How far a command has come: a bar on a terminal, a sentence when it is interrupted.
+"""How far a command has come: a bar on a terminal, lines elsewhere, a sentence when interrupted.
 
-`Watch` follows one simulation, `bar_of_runs` a number of runs.
+`Watch` follows one simulation, `bar_of_runs` a number of runs. Lines are in `progress_lines.py`.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import note
+from artist.cli.progress_lines import LEAST_DONE, RunsDone, WorkDone, duration, speaking, time_left
 from artist.units import TICKS_PER_S
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ QUIET_S = 1.0
 """A simulation shorter than this shows no bar, in seconds of wall time."""
 REFRESH_S = 0.2
 """The bar is drawn at most this often, in seconds of wall time."""
+NOTED_S = 2.0
+"""What a line would say is noted at most this often, in seconds of wall time."""
 
 TICKS_PER_DAY = 86400 * TICKS_PER_S
 
@@ -37,26 +40,37 @@ class Watch:
     def __init__(self, *, quiet: bool) -> None:
         self._simulator: Simulator | None = None
         self._begun = time.monotonic()
-        self._due = self._begun + QUIET_S if sys.stderr.isatty() and not quiet else float("inf")
+        self._draws, self._quiet = sys.stderr.isatty(), quiet
+        self._due = float("inf") if quiet else self._begun + QUIET_S
         self._bar: Progress | None = None
         self._task: TaskID | None = None
+        self._work: WorkDone | None = None
+        self._line = ""
+        self._open = ExitStack()
 
     def __enter__(self) -> Watch:
+        self._open.enter_context(speaking(self._words, quiet=self._quiet))
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._open.close()
         if self._bar is not None:
             self._bar.stop()
 
     def __call__(self, simulator: Simulator) -> None:
-        """Note how far the simulation is, and show it if the bar is due."""
+        """Note how far the simulation is, and show it if that is due."""
         raise_if_lost()
         if self._simulator is None:
             self._simulator = simulator
             self._begun = time.monotonic()
-        if time.monotonic() >= self._due:
+        if time.monotonic() < self._due:
+            return
+        if self._draws:
             self._due = time.monotonic() + REFRESH_S
             self._draw(simulator)
+        else:
+            self._due = time.monotonic() + NOTED_S
+            self._line = self._how_far_now(simulator)
 
     def how_far(self) -> str:
         """How far the simulation is, in words that follow "interrupted"."""
@@ -65,6 +79,20 @@ class Watch:
         return (
             f"on {_day(self._simulator)} of simulated time, with "
             f"{len(self._simulator.rows.jobs):,} of {self._simulator.jobs_total:,} jobs finished"
+        )
+
+    def _words(self) -> str:
+        return self._line or f"{duration(time.monotonic() - self._begun)} so far, preparing"
+
+    def _how_far_now(self, simulator: Simulator) -> str:
+        """Jobs that have finished, run and wait, and how long the rest will take."""
+        if self._work is None:
+            self._work = WorkDone(simulator.jobs)
+        left = time_left(self._work.share(simulator), time.monotonic() - self._begun)
+        return (
+            f"{_day(simulator)}: {len(simulator.rows.jobs):,} of {simulator.jobs_total:,} jobs "
+            f"finished, {simulator.jobs_running:,} running, {simulator.jobs_waiting:,} waiting"
+            f"{left}"
         )
 
     def _draw(self, simulator: Simulator) -> None:
@@ -104,10 +132,12 @@ def _bar() -> Progress:
 def bar_of_runs(*, quiet: bool, what: str = "runs") -> Iterator[Callable[[int, int], None]]:
     """A function `show(done, total)`, which draws a bar of runs if stderr is a terminal.
 
-    `what` names what is counted.
+    Elsewhere there is a line every ten seconds. `what` names what is counted.
     """
     if quiet or not sys.stderr.isatty():
-        yield lambda _done, _total: None
+        runs = RunsDone(what)
+        with speaking(runs.words, quiet=quiet):
+            yield runs
         return
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
@@ -144,8 +174,7 @@ def counting(show: Callable[[int, int], None]) -> Iterator[Callable[[int, int], 
 def forecast(show: Callable[[int, int], None], workers: int) -> Callable[[int, int], None]:
     """A function `show(done, total)` that also says, once, how long all runs will take.
 
-    The estimate extrapolates the first runs, two of each worker. It is rough where later runs are
-    of another kind.
+    The estimate extrapolates the first tenth of the runs, and at least two of each worker.
     """
     begun = time.monotonic()
     told = False
@@ -153,16 +182,9 @@ def forecast(show: Callable[[int, int], None], workers: int) -> Callable[[int, i
     def on_done(done: int, total: int) -> None:
         nonlocal told
         show(done, total)
-        if not told and done >= min(total, 2 * workers):
+        if not told and done >= min(total, max(2 * workers, LEAST_DONE * total)):
             told = True
             whole_s = (time.monotonic() - begun) / done * total
             note(f"{total:,} runs on {workers} workers, about {duration(whole_s)} in all")
 
     return on_done
-
-
-def duration(seconds: float) -> str:
-    """A rough time in words: `40 s`, `3 min`, `2.5 h`."""
-    if seconds < 100:
-        return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

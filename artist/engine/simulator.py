@@ -279,6 +279,11 @@ class Simulator:
         self._holdings.on_notice.clear()
 
     @property
+    def jobs(self) -> Sequence[Job]:
+        """All jobs of the run, in the order of arrival."""
+        return self._jobs
+
+    @property
     def jobs_total(self) -> int:
         """Number of jobs of the run."""
         return len(self._jobs)

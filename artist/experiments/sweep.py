@@ -14,6 +14,7 @@ is killed at any moment can resume with the runs that are missing. The grid of r
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -124,7 +125,8 @@ def _run_missing(
     if on_done:
         on_done(result)
     tasks = [
-        Task(run.id, run.scenario, folder / run.id, tuple(command), os.getpid()) for run in missing
+        Task(run.id, run.scenario, folder / run.id, tuple(command), os.getpid())
+        for run in spread(missing)
     ]
     try:
         # `closing` stops the workers at once when we are interrupted. Without it they would go on
@@ -146,6 +148,16 @@ def _run_missing(
     write_table(result.rows, out / RESULTS)
     write_table(result.rows, out / RESULTS_PARQUET)
     return result
+
+
+def spread(runs: Sequence[Run]) -> list[Run]:
+    """The same runs in an order whose every beginning is spread evenly over the grid.
+
+    So the first tenth of them takes about a tenth of the time, whatever settings cost time.
+    Multiples of the golden ratio, modulo 1, are spread so.
+    """
+    golden = (math.sqrt(5) - 1) / 2
+    return [runs[index] for index in sorted(range(len(runs)), key=lambda i: i * golden % 1)]
 
 
 def _tell_traces(missing: Sequence[Run], on_trace: OnTrace) -> None:

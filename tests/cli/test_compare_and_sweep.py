@@ -11,7 +11,6 @@ import pytest
 
 from artist.cli.commands.sweep import MOST_ROWS
 from artist.cli.comparison_text import print_comparison
-from artist.cli.progress_bar import duration
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.metrics import everyday_policies
@@ -122,10 +121,3 @@ def test_an_unknown_grid_key_is_one_sentence(artist, tmp_path: Path) -> None:
     assert result.stderr == (
         "artist: error: e.yaml:4: grid: unknown setting 'polcy' (did you mean 'policy'?)\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0.2, "1 s"), (99, "99 s"), (150, "2 min"), (7200, "2.0 h")]
-)
-def test_durations_are_rough(seconds: float, words: str) -> None:
-    assert duration(seconds) == words

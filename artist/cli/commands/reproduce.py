@@ -12,7 +12,8 @@ import typer
 from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_json, print_table, print_text
-from artist.cli.progress_bar import bar_of_runs, duration
+from artist.cli.progress_bar import bar_of_runs
+from artist.cli.progress_lines import duration
 from artist.results.terms.number_text import counted, short
 
 if TYPE_CHECKING:

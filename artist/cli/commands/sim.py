@@ -15,6 +15,7 @@ from artist.cli.output import Format, note, print_heading, print_json, print_tex
 from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
 from artist.cli.remarks import remarks
+from artist.cli.slow_settings import slow_settings
 from artist.cli.summary_text import print_sentences, print_summary
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ def sim(
         check_target(out, overwrite=overwrite)
     elif links:
         raise ConfigError("--links: what links carried is a file of a run directory; add --out DIR")
+    for sentence in () if quiet else slow_settings([chosen]):
+        note(sentence)
     watch, earlier = Watch(quiet=quiet), _inode(out)
     recorded = False
 

@@ -15,6 +15,7 @@ from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs
+from artist.cli.slow_settings import slow_settings
 
 if TYPE_CHECKING:
     from artist.experiments.experiment import Experiment
@@ -45,7 +46,7 @@ def sweep(
     quiet: options.Quiet = False,
 ) -> None:
     """Run all scenarios of an experiment; each run is kept as it ends, the table comes last."""
-    from artist.experiments.experiment import load_experiment
+    from artist.experiments.experiment import load_experiment, runs
     from artist.experiments.ray_cluster import check_ray
     from artist.experiments.ray_worker import on_ray
     from artist.experiments.sweep import RESULTS
@@ -55,6 +56,9 @@ def sweep(
     if engine is Engine.RAY:
         check_ray()
     chosen = load_experiment(experiment)
+    if not quiet:
+        for sentence in slow_settings(run.scenario for run in runs(chosen)):
+            note(sentence)
     latest: list[SweepResult] = []
     try:
         with bar_of_runs(quiet=quiet) as show:
@@ -95,13 +99,13 @@ def sweep(
         print_facts(f"{chosen.name} version {chosen.version}", in_words)
         _print_results(chosen, result, out / RESULTS)
     if result.outside:
-        runs, are, they = (
+        nouns, are, they = (
             ("run", "is", "it stays there and has")
             if result.outside == 1
             else ("runs", "are", "they stay there and have")
         )
         note(
-            f"artist: {result.outside} finished {runs} in {out / 'runs'} {are} not of this grid: "
+            f"artist: {result.outside} finished {nouns} in {out / 'runs'} {are} not of this grid: "
             f"{they} no row in the results"
         )
     for failure in result.failures:

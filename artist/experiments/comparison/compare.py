@@ -263,8 +263,8 @@ class Runs:
     def _run(self, replicates: Sequence[Replicate]) -> None:
         missing = [
             (label, replicate)
-            for label in self._scenarios
             for replicate in replicates
+            for label in self._scenarios
             if (label, replicate) not in self._summaries
         ]
         tasks = [

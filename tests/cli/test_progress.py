@@ -1,0 +1,114 @@
+"""Does long work speak, also in a pipe, and is what it says of the time left nearly right?"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import time
+
+import pytest
+
+from artist.cli import progress_lines
+from artist.cli.progress_lines import RunsDone, WorkDone, duration, speaking, time_left
+from artist.cli.slow_settings import slow_settings
+from artist.config import Scenario
+from artist.experiments.experiment import Experiment, Run, runs
+from artist.experiments.sweep import spread
+from artist.run import drive, prepare
+
+
+def test_a_pipe_gets_a_line_every_interval_also_while_one_run_goes_on(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(progress_lines, "EVERY_S", 0.02)
+    told = RunsDone()
+    with speaking(told.words, quiet=False):
+        while capsys.readouterr().err.count("preparing") < 1:
+            time.sleep(0.01)
+        told(3, 12)
+        time.sleep(0.2)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) >= 3
+    assert lines[-1].startswith("3 of 12 runs done; about ")
+    time.sleep(0.05)
+    assert capsys.readouterr().err == ""
+
+
+def test_quiet_commands_say_nothing(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(progress_lines, "EVERY_S", 0.01)
+    with speaking(lambda: "still there", quiet=True):
+        time.sleep(0.05)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("done", "words"), [(0.05, ""), (0.1, "; about 90 s left"), (0.5, "; about 10 s left"), (1, "")]
+)
+def test_the_time_left_is_told_from_a_tenth_on(done: float, words: str) -> None:
+    assert time_left(done, 10.0) == words
+
+
+def finished(costs: list[float], workers: int) -> list[float]:
+    """When runs of these costs end, each begun as soon as a worker is free."""
+    free, ends = [0.0] * workers, []
+    for cost in costs:
+        end = heapq.heappop(free) + cost
+        heapq.heappush(free, end)
+        ends.append(end)
+    return sorted(ends)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_a_tenth_of_a_sweep_foretells_its_time_within_30_percent(workers: int) -> None:
+    """One policy takes nine times as long as another, and one size eight times as long."""
+    grid = {"policy": ["fifo", "las", "dally"], "racks": [1, 2, 8], "permutation": [*range(50)]}
+    cells = runs(Experiment(name="e", version=1, base={"trace": "tiny-batch"}, grid=grid))
+    noise = random.Random(1)
+    cost_s = {
+        cell.id: {"fifo": 1.0, "las": 3.0, "dally": 9.0}[cell.scenario.policy]
+        * cell.scenario.racks
+        * noise.lognormvariate(0, 0.3)
+        for cell in cells
+    }
+
+    def foretold(cells: list[Run]) -> float:
+        """Over the true time, what is foretold after a tenth of it."""
+        ends = finished([cost_s[cell.id] for cell in cells], workers)
+        now = ends[-1] / 10
+        done = sum(end <= now for end in ends)
+        return now / done * len(cells) / ends[-1]
+
+    assert foretold(spread(cells)) == pytest.approx(1, abs=0.3)
+    assert foretold(cells) < 0.5
+
+
+def test_the_share_of_a_simulations_work_rises_from_none_to_all() -> None:
+    prepared = prepare(Scenario(racks=1, jobs=80, trace="sensetime-batch-500", policy="las"))
+    work, shares = WorkDone(prepared.simulator.jobs), []
+    drive(prepared, lambda simulator: shares.append(work.share(simulator)))
+    assert shares == sorted(shares)
+    assert shares[0] == pytest.approx(0)
+    assert 0.9 < shares[-1] <= 1
+    assert work.share(prepared.simulator) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"policy": "lookahead(fifo)"}, "lookahead tries every decision"),
+        ({"contention": "phase", "policy_options": {"placement": "any"}}, "hundreds of times"),
+        ({"contention": "fluid", "policy": "random-placement(las)"}, "hundreds of times"),
+        ({"backend": "astra-docker"}, "backend astra-docker runs ASTRA-sim"),
+        ({"contention": "mean"}, ""),
+        ({}, ""),
+    ],
+)
+def test_what_takes_a_hundred_times_as_long_is_told_once(settings: dict, words: str) -> None:
+    told = slow_settings([Scenario(**settings), Scenario(**settings)])
+    assert len(told) == bool(words)
+    assert words in "".join(told)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.2, "1 s"), (99, "99 s"), (150, "2 min"), (7200, "2.0 h")]
+)
+def test_durations_are_rough(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
