@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 Model = Annotated[str | None, typer.Option(help="See: artist list models.")]
 WorkloadFile = Annotated[Path | None, typer.Option(help="An ASTRA-sim text workload instead.")]
+ChakraFolder = Annotated[
+    Path | None,
+    typer.Option("--chakra", metavar="DIR", help="Chakra traces instead, one NAME.GPU.et per GPU."),
+]
 Placement = Annotated[
     str | None, typer.Option(help="GPUs, '+' socket, ',' machine, '/' rack: 8,8/2.")
 ]
@@ -175,13 +179,20 @@ def query_of(
 
 
 def workload_of(model: str | None, workload: Path | None, models: CalibratedModels) -> Workload:
-    """The workload of `--workload FILE` or of `--model NAME`.
+    """The workload of `--workload FILE`, of `--chakra DIR` or of `--model NAME`.
 
     Raises:
         ConfigError: both or none are given, or a bad value.
+        TraceError: a bad file.
     """
+    if (model is None) == (workload is None):
+        raise ConfigError("give one of --model NAME, --workload FILE and --chakra DIR")
+    if workload is None:
+        return models.workload(model or "")
+    if workload.is_dir():
+        from artist.astra.files.chakra_folder import chakra_workload
+
+        return chakra_workload(workload)
     from artist.workload.astra_text import read_text
 
-    if (model is None) == (workload is None):
-        raise ConfigError("give either --model NAME or --workload FILE")
-    return read_text(workload) if workload is not None else models.workload(model or "")
+    return read_text(workload)

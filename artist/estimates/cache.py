@@ -79,8 +79,8 @@ def _digest(part: object) -> str:
 
 
 def _fields(part: Any) -> dict[str, Any]:
-    """The same as `asdict`, but without copying everything that is inside."""
-    return {field.name: getattr(part, field.name) for field in fields(part)}
+    """The same as `asdict`, but without copying what is inside, and without what does not count."""
+    return {field.name: getattr(part, field.name) for field in fields(part) if field.compare}
 
 
 class DiskStore:

@@ -146,7 +146,7 @@ class CollectiveTimes:
 
 def composed(query: LatencyQuery) -> bool:
     """Whether the iteration is composed: the backend is asked for its collectives, not for it."""
-    return query.workload.parallelism not in (Parallelism.DATA, Parallelism.MICRO)
+    return query.workload.parallelism in (Parallelism.FSDP, Parallelism.LAYERWISE)
 
 
 def collective_queries(query: LatencyQuery) -> dict[Request, LatencyQuery | None]:

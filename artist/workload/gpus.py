@@ -51,6 +51,12 @@ class Gpu:
     memory_bytes_per_s: float | None = None
     width: int = 4
 
+    def kernel_us(self, operations: int, moved_bytes: int) -> float:
+        """Microseconds of a matrix multiplication of so many FLOPs that moves so many bytes."""
+        share = self.efficiency[OperatorKind.MATMUL]
+        memory = self.memory_bytes_per_s or float("inf")
+        return max(operations / (self.peak_flops * share), moved_bytes / memory) * 1e6
+
     def compute_us(self, operator: Operator, batch: float) -> float:
         """Microseconds of one pass over a batch of `batch` samples."""
         flops = 2 * operator.macs * batch

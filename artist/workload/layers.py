@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from artist.workload.graph import JobGraph
 
 
 class Collective(StrEnum):
@@ -33,6 +37,8 @@ class Parallelism(StrEnum):
     MICRO = "MICRO"
     FSDP = "FSDP"
     LAYERWISE = "LAYERWISE"
+    GRAPH = "GRAPH"
+    """The nodes of every GPU, as a trace has them (`graph.py`). It has no layers."""
 
 
 class Scope(StrEnum):
@@ -98,6 +104,7 @@ class Workload:
     parallelism: Parallelism
     layers: tuple[Layer, ...]
     degrees: Degrees = Degrees()
+    graph: JobGraph | None = None
 
 
 def quantised(workload: Workload) -> Workload:

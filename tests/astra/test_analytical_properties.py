@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from artist.astra.model.all_npus import AllNpus
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.astra.model.prepared_query import prepare
-from artist.astra.model.queues import StreamMaker
+from artist.astra.model.tasks import tasks_of
 from artist.errors import BackendSettingError
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, Topology
 from artist.workload.layers import Workload
@@ -70,9 +70,8 @@ def answer(asked: LatencyQuery, *, profile: bool = False) -> Estimate | None:
 
 def play(asked: LatencyQuery) -> list[int | None]:
     setup = prepare(asked)
-    work = setup.work.repeated(setup.passes)
-    maker = StreamMaker(setup.cuts, setup.queues, work.collectives)
-    return AllNpus(setup.network, setup.delays, setup.slots, maker, work).run()
+    program = tasks_of(setup.program, setup.passes)
+    return AllNpus(setup.work, [program] * setup.work.network.total_npus).run()
 
 
 @settings(max_examples=150)

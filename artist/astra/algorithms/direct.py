@@ -34,6 +34,7 @@ from artist.astra.algorithms.npu_in_stage import (
 from artist.astra.algorithms.timing import AmbiguousOrderError, Timing, timing_with_end
 from artist.astra.messages.chunks_and_stages import Stage
 from artist.astra.messages.event_order import Agenda, EventClock
+from artist.astra.messages.groups import Communicator
 from artist.astra.messages.message_costs import Bundles, Delays, MessageNetwork
 from artist.workload.layers import Collective
 
@@ -44,7 +45,7 @@ def stage_time(stage: Stage, network: MessageNetwork, delays: Delays) -> Timing:
     Raises:
         AmbiguousOrderError: the time depends on what else the NPU does at one instant.
     """
-    if _window(stage) < stage.group.nodes - 1:
+    if _window(stage) < stage.group.nodes - 1 or isinstance(stage.group, Communicator):
         return _played(stage, network, delays)
     if stage.collective is Collective.ALL_REDUCE:
         return _two_waves(stage, network, delays)
@@ -63,7 +64,10 @@ def packet_plan(stage: Stage) -> PacketPlan:
     waves = _waves(stage)
     size = stage.share_bytes
     wave = tuple(Message(distance, size) for distance in range(1, peers + 1))
-    reduced_bytes = reduced_bytes_of_bundles(stage, wave * waves, window, window)
+    # In a communicator ASTRA-sim counts arrivals as in a ring, so that with three NPUs or more
+    # those of the second wave are reduced too.
+    reduced = window * (peers if isinstance(stage.group, Communicator) else 1)
+    reduced_bytes = reduced_bytes_of_bundles(stage, wave * waves, window, reduced)
     return PacketPlan(window, wave * waves, reduced_bytes, peers if waves > 1 else None)
 
 

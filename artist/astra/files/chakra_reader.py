@@ -43,10 +43,10 @@ def decode_nodes(data: bytes) -> list[Node]:
         MalformedTraceError: the bytes are truncated or not protobuf.
         InexpressibleTraceError: a node has a field, attribute or kind that artist does not know.
     """
-    messages = list(_messages(data))
-    if len(messages) < 2:
+    found = list(messages(data))
+    if len(found) < 2:
         raise MalformedTraceError("it holds no nodes; render the workload again")
-    return [decode_node(message) for message in messages[1:]]
+    return [decode_node(message) for message in found[1:]]
 
 
 def decode_node(message: bytes) -> Node:
@@ -59,12 +59,12 @@ def decode_node(message: bytes) -> Node:
     name = ""
     parents: list[int] = []
     attributes: dict[str, int] = {}
-    for field, value in _fields(message):
+    for field, value in fields(message):
         field_name = _FIELD_NAMES.get(field)
         if field_name == "name" and isinstance(value, bytes):
-            name = _text(value)
+            name = text_of(value)
         elif field_name == "parents":
-            parents += _varints(value) if isinstance(value, bytes) else [value]
+            parents += varints(value) if isinstance(value, bytes) else [value]
         elif field_name == "attribute" and isinstance(value, bytes):
             attributes.update([_attribute(value)])
         elif field_name in ("id", "kind", "duration_us") and isinstance(value, int):
@@ -105,16 +105,16 @@ def _communication(name: str, kind: int, attributes: dict[str, int]) -> tuple[Co
 
 
 def _attribute(message: bytes) -> tuple[str, int]:
-    fields = dict(_fields(message))
-    name = fields.get(ATTRIBUTE_FIELDS["name"], b"")
-    text = _text(name) if isinstance(name, bytes) else ""
-    value = fields.get(ATTRIBUTE_FIELDS["int64"])
+    found = dict(fields(message))
+    name = found.get(ATTRIBUTE_FIELDS["name"], b"")
+    text = text_of(name) if isinstance(name, bytes) else ""
+    value = found.get(ATTRIBUTE_FIELDS["int64"])
     if not isinstance(value, int):
         raise InexpressibleTraceError(f"attribute {text!r} of a node is not an int64")
     return text, value
 
 
-def _messages(data: bytes) -> Iterator[bytes]:
+def messages(data: bytes) -> Iterator[bytes]:
     """The messages of a file, each of which stands after its length."""
     at = 0
     while at < len(data):
@@ -122,12 +122,12 @@ def _messages(data: bytes) -> Iterator[bytes]:
         yield message
 
 
-def _fields(message: bytes) -> Fields:
+def fields(message: bytes) -> Fields:
     """(field number, value) of each field of a message.
 
     A varint is a number. Anything else is its bytes.
     """
-    fields: Fields = []
+    found: Fields = []
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
@@ -140,11 +140,12 @@ def _fields(message: bytes) -> Fields:
             value, at = _slice(message, at, _WIDTHS[tag & 7])
         else:
             raise MalformedTraceError(f"byte {at} of a message is not protobuf")
-        fields.append((tag >> 3, value))
-    return fields
+        found.append((tag >> 3, value))
+    return found
 
 
-def _varints(data: bytes) -> Iterator[int]:
+def varints(data: bytes) -> Iterator[int]:
+    """The numbers of a packed list."""
     at = 0
     while at < len(data):
         value, at = _varint(data, at)
@@ -174,5 +175,6 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     raise MalformedTraceError(f"byte {at} ends no number")
 
 
-def _text(data: bytes) -> str:
+def text_of(data: bytes) -> str:
+    """A text; bytes that are none are replaced."""
     return data.decode("utf-8", errors="replace")

@@ -21,7 +21,7 @@ SCHEMA_VERSION = "1.0.2-chakra.0.0.4"
 
 METADATA_FIELDS = {"attribute": 2}
 NODE_FIELDS = {"id": 1, "name": 2, "kind": 3, "parents": 5, "duration_us": 7, "attribute": 10}
-ATTRIBUTE_FIELDS = {"name": 1, "int64": 9, "text": 29}
+ATTRIBUTE_FIELDS = {"name": 1, "int64": 9, "bools": 28, "text": 29}
 
 COLLECTIVE_CODES = {
     # A layer without a collective still gets one of no bytes, as from ASTRA-sim's own converter.

@@ -5,6 +5,8 @@ Only fields that ASTRA-sim reads are written (`artist.astra.files.chakra_schema`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from artist.astra.files.chakra_graph import nodes
 from artist.astra.files.chakra_schema import (
     ATTRIBUTE_FIELDS,
@@ -17,6 +19,7 @@ from artist.astra.files.chakra_schema import (
     Node,
     NodeKind,
 )
+from artist.workload.graph import GraphNode, Kind
 from artist.workload.layers import Workload
 
 
@@ -77,3 +80,48 @@ def _varint(value: int) -> bytes:
         value >>= 7
     encoded.append(value)
     return bytes(encoded)
+
+
+_KINDS = {Kind.COMPUTE: 4, Kind.SEND: 5, Kind.RECEIVE: 6, Kind.COLLECTIVE: 7}
+
+
+def encode_program(nodes: Sequence[GraphNode]) -> bytes:
+    """The trace file of one GPU of a graph. The number of a node is its place."""
+    schema = _attribute("schema", _text(ATTRIBUTE_FIELDS["text"], SCHEMA_VERSION))
+    messages = [_nested(METADATA_FIELDS["attribute"], schema)]
+    messages += [_encode_graph_node(number, node) for number, node in enumerate(nodes)]
+    return b"".join(_varint(len(message)) + message for message in messages)
+
+
+def _encode_graph_node(number: int, node: GraphNode) -> bytes:
+    parts = [
+        _number(NODE_FIELDS["id"], number) if number else b"",
+        _text(NODE_FIELDS["name"], f"{node.kind.name.lower()} {number}"),
+        _number(NODE_FIELDS["kind"], _KINDS[node.kind]),
+    ]
+    if node.after:
+        parts.append(_nested(NODE_FIELDS["parents"], b"".join(map(_varint, node.after))))
+    if node.compute_us:
+        parts.append(_number(NODE_FIELDS["duration_us"], node.compute_us))
+    attributes = [
+        _attribute(name, _number(ATTRIBUTE_FIELDS["int64"], value))
+        for name, value in _numbers_of(node).items()
+    ]
+    if isinstance(node.over, int):
+        attributes.append(_attribute("pg_name", _text(ATTRIBUTE_FIELDS["text"], str(node.over))))
+    elif node.over is not None:
+        mask = _nested(1, bytes(node.over))
+        attributes.append(_attribute("involved_dim", _nested(ATTRIBUTE_FIELDS["bools"], mask)))
+    parts += [_nested(NODE_FIELDS["attribute"], attribute) for attribute in attributes]
+    return b"".join(parts)
+
+
+def _numbers_of(node: GraphNode) -> dict[str, int]:
+    match node.kind:
+        case Kind.COLLECTIVE:
+            return {"comm_type": COLLECTIVE_CODES[node.collective], "comm_size": node.size_bytes}
+        case Kind.SEND:
+            return {"comm_dst": node.peer, "comm_tag": node.tag, "comm_size": node.size_bytes}
+        case Kind.RECEIVE:
+            return {"comm_src": node.peer, "comm_tag": node.tag, "comm_size": node.size_bytes}
+    return {}

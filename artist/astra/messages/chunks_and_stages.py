@@ -13,16 +13,18 @@ Which messages a stage sends and how long it takes: see `artist.astra.algorithms
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from artist.astra.messages.groups import Group, GroupFamily
+from artist.astra.messages.groups import AnyGroup, GroupFamily
+from artist.workload.graph import Over
 from artist.workload.layers import Collective
 
 LOCAL_BW_AWARE = "localBWAware"
 
-Request = tuple[Collective, int]
-"""A collective and its bytes, as a workload asks for it."""
+Request = tuple[Collective, int, Over]
+"""A collective, its bytes and who takes part, as a workload asks for it."""
 
 
 class Half(Enum):
@@ -41,7 +43,7 @@ class Half(Enum):
 class Stage:
     """One stage of a chunk: `collective` over `group`, with `input_bytes` on every NPU."""
 
-    group: Group
+    group: AnyGroup
     collective: Collective
     input_bytes: int
     half: Half = Half.ANY
@@ -96,7 +98,7 @@ def chunks(
 
 
 def stages(
-    collective: Collective, chunk_bytes: int, over: tuple[Group, ...], optimization: str
+    collective: Collective, chunk_bytes: int, over: Sequence[AnyGroup], optimization: str
 ) -> tuple[Stage, ...]:
     """The stages of one chunk. Each begins with the bytes that the stage before it left."""
     if collective is Collective.ALL_REDUCE and optimization == LOCAL_BW_AWARE:

@@ -76,8 +76,8 @@ class EventClock:
         del self._actions[now_ns]
 
 
-Address = tuple[int, int, int, int]
-"""(stream, sender, receiver, bytes). Messages with the same address arrive in order of sending."""
+Address = tuple[tuple[int | str, int], int, int, int]
+"""(stream or tag, sender, receiver, bytes). Messages of one address arrive in order of sending."""
 
 
 class Mailbox:
@@ -90,7 +90,7 @@ class Mailbox:
 
     def send(self, address: Address, duration_ns: int) -> None:
         """Let a message arrive after its time on the network."""
-        self._agenda.plan(duration_ns, partial(self._arrive, address))
+        self._agenda.plan(duration_ns, partial(self.arrive, address))
 
     def expect(self, address: Address, action: Action) -> None:
         """Perform `action` when the next message with this address has arrived."""
@@ -102,7 +102,8 @@ class Mailbox:
         else:
             self._expected.setdefault(address, deque()).append(action)
 
-    def _arrive(self, address: Address) -> None:
+    def arrive(self, address: Address) -> None:
+        """Let a message arrive now."""
         waiting = self._expected.get(address)
         if waiting is None:
             self._arrived[address] = self._arrived.get(address, 0) + 1

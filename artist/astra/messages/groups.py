@@ -6,6 +6,10 @@ For example, with 4 NPUs in dimension 0 and 2 in dimension 1, NPU 6 belongs to t
 
     dimension 0: NPUs 4 5 6 7, stride 1, NPU 6 is at position 2
     dimension 1: NPUs 2 6,     stride 4, NPU 6 is at position 1
+
+A collective over a mask of dimensions runs in the groups of these dimensions. A *communicator* is
+a group that a trace lists NPU by NPU. ASTRA-sim makes one flat ring of it in the order of the list,
+whatever dimensions it spans (`Communicator`).
 """
 
 from __future__ import annotations
@@ -66,6 +70,48 @@ class Group:
     def member(self, npu: int, position: int) -> int:
         """The NPU at `position` of the group that `npu` belongs to."""
         return npu + (position - self.position(npu)) * self.stride
+
+
+COMMUNICATOR_ENDPOINT_NS = 10
+"""What handling a message costs in a communicator, in place of the endpoint delay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Communicator:
+    """A listed group of NPUs, `id` among those of its job. It has the interface of a `Group`.
+
+    Its chunks wait in the queues of dimension 0. Each message costs what the first dimension costs
+    in which the two NPUs differ.
+    """
+
+    id: int
+    ranks: tuple[int, ...]
+    algorithm: Algorithm
+    index: int = 0
+
+    @property
+    def nodes(self) -> int:
+        """Number of NPUs."""
+        return len(self.ranks)
+
+    def position(self, npu: int) -> int:
+        """The position of an NPU in the list, from 0."""
+        return self.ranks.index(npu)
+
+    def member(self, npu: int, position: int) -> int:
+        """The NPU at `position` of the list."""
+        return self.ranks[position]
+
+
+AnyGroup = Group | Communicator
+
+
+def communicator(
+    id_: int, ranks: tuple[int, ...], algorithms: tuple[Algorithm, ...]
+) -> Communicator:
+    """The communicator as ASTRA-sim runs it: a ring, or the only algorithm of a list of one."""
+    ring = Algorithm(GroupFamily.RING)
+    return Communicator(id_, ranks, algorithms[0] if len(algorithms) == 1 else ring)
 
 
 def groups(npus: tuple[int, ...], algorithms: tuple[Algorithm, ...]) -> tuple[Group, ...]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from math import prod
 
 from artist.astra.messages.event_order import Action, EventClock
-from artist.astra.messages.groups import Group
+from artist.astra.messages.groups import AnyGroup, Communicator
 from artist.estimates.query import Dimension, Topology
 from artist.units import bytes_per_ns
 
@@ -79,21 +79,34 @@ class MessageNetwork:
         self.npus = tuple(d.npus for d in dimensions)
         self.total_npus = prod(self.npus)
         self._bytes_per_ns = [bytes_per_ns(d.bandwidth_gib_per_s) for d in dimensions]
-        self._peer_routes: dict[Group, list[Route]] = {}
+        self._peer_routes: dict[AnyGroup, list[Route]] = {}
 
-    def route(self, group: Group, distance: int) -> Route:
+    def route(self, group: AnyGroup, distance: int) -> Route:
         """The route to the NPU that is `distance` positions further on in the group.
+
+        Of a communicator, the one that its first NPU takes: only where all take alike ones.
+        """
+        if isinstance(group, Communicator):
+            return self.route_between(group.ranks[0], group.ranks[distance % group.nodes])
+        if not group.algorithm.flat:
+            return group.index, self._hops(group.index, distance)
+        return self.route_between(0, distance)
+
+    def route_between(self, source: int, target: int) -> Route:
+        """The route between two NPUs.
 
         ASTRA-sim charges a message to the first dimension in which the two addresses differ,
         and to no other.
         """
-        if not group.algorithm.flat:
-            return group.index, self._hops(group.index, distance)
         for dimension, nodes in enumerate(self.npus):
-            if digit := distance % nodes:
+            if digit := (target - source) % nodes:
                 return dimension, self._hops(dimension, digit)
-            distance //= nodes
+            source, target = source // nodes, target // nodes
         raise ValueError("an NPU does not send to itself")
+
+    def pair_ns(self, source: int, target: int, size_bytes: int) -> int:
+        """Time of one message between two NPUs."""
+        return self.message_on_route_ns(self.route_between(source, target), size_bytes)
 
     def message_on_route_ns(self, route: Route, size_bytes: int) -> int:
         """Time of one message: latency for each hop, bytes once, truncated together."""
@@ -101,11 +114,11 @@ class MessageNetwork:
         latency_ns = self.dimensions[dimension].latency_ns
         return int(hops * latency_ns + size_bytes / self._bytes_per_ns[dimension])
 
-    def message_ns(self, group: Group, distance: int, size_bytes: int) -> int:
+    def message_ns(self, group: AnyGroup, distance: int, size_bytes: int) -> int:
         """Time of one message to the NPU that is `distance` positions further on in the group."""
         return self.message_on_route_ns(self.route(group, distance), size_bytes)
 
-    def message_to_peers_ns(self, group: Group, size_bytes: int) -> list[int]:
+    def message_to_peers_ns(self, group: AnyGroup, size_bytes: int) -> list[int]:
         """Times of one message to each peer: to the NPUs 1, 2, ... positions further on."""
         # The routes are kept, as many stages and collectives ask about the same group.
         if group not in self._peer_routes:

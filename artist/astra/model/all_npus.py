@@ -1,13 +1,16 @@
 """All NPUs of a query, message by message, in ASTRA-sim's order of events.
 
-This is exact also where NPUs differ (double binary trees, stages that end at the same instant),
-and it shows deadlocks. Its cost grows with the number of NPUs times the number of messages.
+This is exact also where NPUs differ (double binary trees, programs of their own, listed groups,
+stages that end at the same instant), and it shows deadlocks. Its cost grows with the number of NPUs
+times the number of messages.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from artist.astra.algorithms.dispatch import packet_plan
@@ -15,18 +18,26 @@ from artist.astra.algorithms.double_binary_tree import TreeAgent, tree
 from artist.astra.algorithms.npu_in_stage import PacketAgent, PacketPlan
 from artist.astra.messages.chunks_and_stages import Stage
 from artist.astra.messages.event_order import Action, Agenda, EventClock, Mailbox
-from artist.astra.messages.groups import GroupFamily
-from artist.astra.messages.message_costs import Bundles, Delays, MessageNetwork
+from artist.astra.messages.groups import COMMUNICATOR_ENDPOINT_NS, Communicator, GroupFamily
+from artist.astra.messages.message_costs import Bundles
 from artist.astra.model.one_npu import Interval
 from artist.astra.model.queues import Lane, Leg, StreamMaker
-from artist.astra.model.training_loop import Program
+from artist.astra.model.tasks import Message, TaskList
+from artist.astra.model.work import Work
+from artist.workload.graph import Kind
+
+LANES = {Kind.COMPUTE: 0, Kind.COLLECTIVE: 1, Kind.SEND: 1, Kind.HOST: 2}
+
+StreamNumber = tuple[int, int]
+"""(communicator, number): masked and plain collectives count together, as communicator 0."""
 
 
 @dataclass(slots=True)
 class Stream:
-    """One chunk on its way through its legs on one NPU."""
+    """One chunk of task `task` on its way through its legs on one NPU."""
 
-    number: int
+    number: StreamNumber
+    task: int
     legs: tuple[Leg, ...]
     at: int = 0
     started_ns: int = 0
@@ -38,22 +49,14 @@ class Stream:
 
 
 class AllNpus:
-    """All NPUs of a query, and what they share: the network, the agenda and the mailbox.
+    """All NPUs of a query; NPU i runs `programs[i]`."""
 
-    `work` is the program of all passes, `slots` the number of streams that run in a queue.
-    """
-
-    def __init__(
-        self, network: MessageNetwork, delays: Delays, slots: int, maker: StreamMaker, work: Program
-    ) -> None:
-        self.network = network
-        self.delays = delays
-        self.slots = slots
-        self.maker = maker
+    def __init__(self, work: Work, programs: Sequence[TaskList]) -> None:
         self.work = work
         self.agenda = Agenda()
         self.mailbox = Mailbox(self.agenda)
         self.log: list[Interval] | None = None
+        self.npus = [Npu(self, number, program) for number, program in enumerate(programs)]
         self._plans: dict[Stage, tuple[PacketPlan, tuple[int, ...]]] = {}
 
     def run(self, *, log: bool = False) -> list[int | None]:
@@ -62,18 +65,23 @@ class AllNpus:
         With `log` the intervals of the first NPU's stages are kept in `self.log`.
         """
         self.log = [] if log else None
-        npus = [Npu(self, number) for number in range(self.network.total_npus)]
-        for npu in npus:
-            npu.fire()
+        for npu in self.npus:
+            npu.issue()
         self.agenda.run()
-        return [npu.finished_ns for npu in npus]
+        return [npu.finished_ns for npu in self.npus]
 
     def plan(self, stage: Stage) -> tuple[PacketPlan, tuple[int, ...]]:
-        """The packet plan of a stage and the time of each of its messages, made once."""
+        """The packet plan of a stage and the time of each of its messages, made once.
+
+        In a communicator the times differ between NPUs, so there are none.
+        """
         if (planned := self._plans.get(stage)) is None:
-            plan, time_ns = packet_plan(stage), self.network.message_ns
-            times_ns = [time_ns(stage.group, m.distance, m.size_bytes) for m in plan.messages]
-            planned = self._plans[stage] = plan, tuple(times_ns)
+            plan, group = packet_plan(stage), stage.group
+            times_ns: tuple[int, ...] = ()
+            if not isinstance(group, Communicator):
+                time_ns = self.work.network.message_ns
+                times_ns = tuple(time_ns(group, m.distance, m.size_bytes) for m in plan.messages)
+            planned = self._plans[stage] = plan, times_ns
         return planned
 
 
@@ -88,62 +96,99 @@ class NpuQueue:
 
 
 class Npu:
-    """One NPU: the program that it runs, its queues, and the streams in them.
+    """One NPU: its tasks, its two lanes, its queues, and the streams in them."""
 
-    Of its collectives, number `_freed` and later are not free yet, those before `_collected` are
-    done, and `_streams_left` streams of collective `_collected` are under way.
-    """
-
-    def __init__(self, shared: AllNpus, number: int) -> None:
+    def __init__(self, shared: AllNpus, number: int, program: TaskList) -> None:
         self.number = number
         self.finished_ns: int | None = None
+        self.done = [False] * len(program.tasks)
         self._shared = shared
         self._clock = EventClock(shared.agenda)
-        self._bundles = Bundles(self._clock, shared.delays)
+        delays = shared.work.delays
+        self._bundles = Bundles(self._clock, delays)
+        listed = replace(delays, endpoint_ns=COMMUNICATOR_ENDPOINT_NS)
+        self._communicator_bundles = Bundles(self._clock, listed)
         self._queues: dict[Lane, NpuQueue] = {}
-        work = shared.work
-        self._computed = 0
-        self._computing = False
-        self._freed = 0 if work.computes else len(work.collectives)
-        self._collected = 0
-        self._streams_left = 0
-        self._streams_made = 0
+        self._maker = StreamMaker(shared.work.queues)
+        self._tasks, self._followers = program.tasks, program.followers
+        self._waits = [len(task.after) for task in program.tasks]
+        self._ready = [number for number, waits in enumerate(self._waits) if not waits]
+        self._busy = [False, False, False]
+        self._left = len(program.tasks)
+        self._streams_left: dict[int, int] = {}
+        self._streams_made: dict[int, int] = {}
 
-    def fire(self) -> None:
-        """Begin the program."""
-        self._issue()
-        self._check_finished()
+    @property
+    def begun(self) -> list[int]:
+        """Tasks that have begun or could begin, and have not ended."""
+        return [i for i, waits in enumerate(self._waits) if not waits and not self.done[i]]
 
-    def _issue(self) -> None:
-        work = self._shared.work
-        if not self._streams_left and self._collected < self._freed:
-            self._collect()
-        if not self._computing and self._computed < len(work.computes):
-            compute = work.computes[self._computed]
-            if not compute.joins or self._collected == self._freed:
-                self._computing = True
-                self._clock.plan(compute.duration_ns, self._computed_one)
+    def issue(self) -> None:
+        """Begin the ready tasks whose lane is free, in ascending order."""
+        kept: list[int] = []
+        while self._ready:
+            number = heapq.heappop(self._ready)
+            kind = self._tasks[number].kind
+            if kind is Kind.RECEIVE:
+                self._receive(number)
+                continue
+            lane = LANES[kind]
+            if self._busy[lane]:
+                kept.append(number)
+                continue
+            self._busy[lane] = True
+            self._begin(kind, number)
+        self._ready = kept  # ascending, and so a heap
 
-    def _computed_one(self) -> None:
-        self._computing = False
-        self._freed += self._shared.work.computes[self._computed].frees
-        self._computed += 1
-        self._issue()
-        self._check_finished()
+    def _begin(self, kind: Kind, number: int) -> None:
+        task, shared = self._tasks[number], self._shared
+        if kind in (Kind.COMPUTE, Kind.HOST) or (kind is Kind.COLLECTIVE and not task.request):
+            self._clock.plan(task.duration_ns, partial(self._end, number))
+        elif kind is Kind.COLLECTIVE:
+            self._collect(number)
+        else:
+            # The sender is told first, then the receiver.
+            shared.agenda.plan(task.duration_ns, partial(self._sent, number))
 
-    def _collect(self) -> None:
-        streams = self._shared.maker.streams(self._collected)
-        self._streams_left = len(streams)
+    def _sent(self, number: int) -> None:
+        message = self._tasks[number].message
+        assert message is not None
+        self._end(number)
+        self._shared.mailbox.arrive(_address(message))
+
+    def _receive(self, number: int) -> None:
+        message = self._tasks[number].message
+        assert message is not None
+        self._shared.mailbox.expect(_address(message), partial(self._end, number))
+
+    def _end(self, number: int) -> None:
+        kind = self._tasks[number].kind
+        if kind is not Kind.RECEIVE:
+            self._busy[LANES[kind]] = False
+        self.done[number] = True
+        self._left -= 1
+        for follower in self._followers[number]:
+            self._waits[follower] -= 1
+            if not self._waits[follower]:
+                heapq.heappush(self._ready, follower)
+        self.issue()
+        if not self._left:
+            self.finished_ns = self._shared.agenda.now_ns
+
+    def _collect(self, task: int) -> None:
+        request = self._tasks[task].request
+        assert request is not None
+        cut = self._shared.work.cuts[request]
+        group = cut.stages[0].group
+        counter = group.id if isinstance(group, Communicator) else 0
+        streams = self._maker.streams(request[0], cut)
+        self._streams_left[task] = len(streams)
         for legs in streams:
-            stream = Stream(self._streams_made, legs)
-            self._streams_made += 1
+            made = self._streams_made.get(counter, 0)
+            self._streams_made[counter] = made + 1
+            stream = Stream((counter, made), task, legs)
             self._queue(stream).waiting.append(stream)
             self._fill(stream.leg.lane)
-
-    def _check_finished(self) -> None:
-        work = self._shared.work
-        if self._computed == len(work.computes) and self._collected == len(work.collectives):
-            self.finished_ns = self._shared.agenda.now_ns
 
     def _queue(self, stream: Stream) -> NpuQueue:
         if (queue := self._queues.get(stream.leg.lane)) is None:
@@ -152,7 +197,7 @@ class Npu:
 
     def _fill(self, lane: Lane) -> None:
         queue = self._queues[lane]
-        while queue.waiting and queue.running < self._shared.slots:
+        while queue.waiting and queue.running < self._shared.work.slots:
             queue.running += 1
             self._start(queue.waiting.popleft())
 
@@ -164,11 +209,9 @@ class Npu:
         left = stream.leg.lane
         stream.at += 1
         if stream.at == len(stream.legs):
-            self._streams_left -= 1
-            if not self._streams_left:
-                self._collected += 1
-                self._issue()
-                self._check_finished()
+            self._streams_left[stream.task] -= 1
+            if not self._streams_left[stream.task]:
+                self._end(stream.task)
         else:
             self._queue(stream).waiting.append(stream)
         self._queues[left].running -= 1
@@ -188,30 +231,35 @@ class Npu:
         group = leg.stage.group
         plan, times_ns = shared.plan(leg.stage)
         place = group.position(self.number)
-        pairwise = plan.pairwise
+        listed = isinstance(group, Communicator)
+        pair_ns = shared.work.network.pair_ns
 
         def exchange(index: int) -> None:
             message = plan.messages[index]
-            if pairwise:
+            if plan.pairwise:
                 there = back = place ^ message.distance
             else:
                 there = (place + leg.direction * message.distance) % group.nodes
                 back = (place - leg.direction * message.distance) % group.nodes
             size = message.size_bytes
             receiver, sender = group.member(self.number, there), group.member(self.number, back)
-            shared.mailbox.send((stream.number, self.number, receiver, size), times_ns[index])
+            time_ns = pair_ns(self.number, receiver, size) if listed else times_ns[index]
+            shared.mailbox.send((stream.number, self.number, receiver, size), time_ns)
             shared.mailbox.expect((stream.number, sender, self.number, size), agent.receive)
 
-        agent = PacketAgent(plan, self._bundles, exchange, lambda: self._leave(stream))
+        bundles = self._communicator_bundles if listed else self._bundles
+        agent = PacketAgent(plan, bundles, exchange, lambda: self._leave(stream))
         agent.start()
 
     def _start_tree(self, stream: Stream) -> None:
         shared, leg = self._shared, stream.leg
         group, size = leg.stage.group, leg.stage.input_bytes
+        assert not isinstance(group, Communicator)  # refused
         place = group.position(self.number)
 
         def send(position: int) -> None:
-            duration_ns = shared.network.message_ns(group, (position - place) % group.nodes, size)
+            distance = (position - place) % group.nodes
+            duration_ns = shared.work.network.message_ns(group, distance, size)
             receiver = group.member(self.number, position)
             shared.mailbox.send((stream.number, self.number, receiver, size), duration_ns)
 
@@ -222,3 +270,9 @@ class Npu:
         node = tree(group.nodes, leg.variant)[place]
         done = partial(self._leave, stream)
         TreeAgent(node, size, self._bundles, (send, expect), done).start()
+
+
+def _address(message: Message) -> tuple[tuple[str, int], int, int, int]:
+    """The address of a message of a send; those of streams have numbers in place of the word."""
+    tag, sender, receiver, size = message
+    return ("p2p", tag), sender, receiver, size

@@ -19,25 +19,28 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from artist.astra.algorithms.dispatch import sent_bytes, stage_time
+from artist.astra.algorithms.dispatch import sent_bytes
 from artist.astra.algorithms.timing import AmbiguousOrderError
 from artist.astra.messages.chunks_and_stages import Request, Stage
 from artist.astra.messages.groups import GroupFamily
 from artist.astra.model.all_npus import AllNpus
-from artist.astra.model.one_npu import Interval, OneNpu
+from artist.astra.model.graph_times import finish_times
+from artist.astra.model.one_npu import Interval, one_npu
 from artist.astra.model.prepared_query import PreparedQuery, prepare
-from artist.astra.model.queues import StreamMaker
+from artist.astra.model.tasks import tasks_of
 from artist.errors import BackendSettingError, ConfigError
 from artist.estimates.query import Burst, Estimate, LatencyBackend, LatencyQuery
+from artist.workload.graph import JobGraph
 
 
 def bytes_per_dimension(query: PreparedQuery) -> tuple[int, ...]:
     """The bytes that one NPU sends per dimension in one pass."""
-    sent = [0] * len(query.network.npus)
-    for request, times in Counter(query.work.collectives).items():
-        cut = query.cuts[request]
+    network = query.work.network
+    sent = [0] * len(network.npus)
+    for request, times in Counter(query.program.collectives).items():
+        cut = query.work.cuts[request]
         for stage in cut.stages:
-            for dimension, size in enumerate(sent_bytes(stage, query.network)):
+            for dimension, size in enumerate(sent_bytes(stage, network)):
                 sent[dimension] += times * cut.chunks * size
     return tuple(sent)
 
@@ -45,11 +48,12 @@ def bytes_per_dimension(query: PreparedQuery) -> tuple[int, ...]:
 def bursts(query: PreparedQuery, log: list[Interval]) -> tuple[Burst, ...]:
     """The busy intervals of each dimension, by start; those that touch are joined into one."""
     shares: dict[Stage, tuple[int, ...]] = {}
-    spans: list[list[Burst]] = [[] for _ in query.network.npus]
+    network = query.work.network
+    spans: list[list[Burst]] = [[] for _ in network.npus]
     for interval in sorted(log, key=lambda x: x.start_ns):
         stage = interval.stage
         if stage not in shares:
-            shares[stage] = sent_bytes(stage, query.network)
+            shares[stage] = sent_bytes(stage, network)
         for dimension, size in enumerate(shares[stage]):
             if size:
                 burst = Burst(
@@ -80,15 +84,23 @@ class AnalyticalBackend:
         Raises:
             BackendSettingError: ASTRA-sim crashes, hangs or deadlocks on it.
         """
+        if query.workload.graph is not None:
+            return self._of_graph(query, query.workload.graph)
         prepared = prepare(query)
         outcome = _outcome(prepared, profile)
         return Estimate(
             finish_ns=outcome.finish_ns,
-            compute_ns=prepared.work.compute_ns * prepared.passes,
+            compute_ns=prepared.program.compute_ns * prepared.passes,
             source=self.source,
             bytes_per_dimension=bytes_per_dimension(prepared),
             profile=bursts(prepared, outcome.log) if outcome.log is not None else None,
         )
+
+    def _of_graph(self, query: LatencyQuery, graph: JobGraph) -> Estimate:
+        """The iteration of a graph. Its computing is that of the GPU which computes longest."""
+        ended = finish_times(graph, query.dimensions, query.system)
+        compute_ns = max(graph.compute_ns(gpu) for gpu in range(len(ended)))
+        return Estimate(max(ended) * query.passes, compute_ns * query.passes, self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +119,8 @@ def finishes(query: LatencyQuery) -> Finishes:
     """
     prepared = prepare(query)
     outcome = _outcome(prepared, profile=False)
-    per_npu = outcome.per_npu or (outcome.finish_ns,) * prepared.network.total_npus
-    return Finishes(per_npu, prepared.work.compute_ns * prepared.passes)
+    per_npu = outcome.per_npu or (outcome.finish_ns,) * prepared.work.network.total_npus
+    return Finishes(per_npu, prepared.program.compute_ns * prepared.passes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +132,9 @@ class _Outcome:
 
 
 def _outcome(query: PreparedQuery, profile: bool) -> _Outcome:
-    families = {stage.group.algorithm.family for cut in query.cuts.values() for stage in cut.stages}
+    families = {
+        stage.group.algorithm.family for cut in query.work.cuts.values() for stage in cut.stages
+    }
     if GroupFamily.TREE in families:
         return _play_all(query, profile)
     try:
@@ -137,18 +151,18 @@ def _play_one(query: PreparedQuery, profile: bool) -> _Outcome:
 
     def collect() -> None:
         nonlocal comm_end_ns, issued
-        request = query.work.collectives[issued]
+        request = query.program.collectives[issued]
         start_ns = max(comm_end_ns, compute_end_ns)
         if log is not None:
             log.extend(_shifted(logs[request], start_ns))
         comm_end_ns = start_ns + durations[request]
         issued += 1
 
-    for compute in query.work.computes:
+    for compute in query.program.computes:
         compute_end_ns += compute.duration_ns
         if compute.frees:
             collect()
-    while issued < len(query.work.collectives):
+    while issued < len(query.program.collectives):
         collect()
     return _Outcome(max(compute_end_ns, comm_end_ns) * query.passes, log)
 
@@ -159,13 +173,11 @@ def _durations(
     """Duration of each distinct collective, and its intervals if they are asked for."""
     durations: dict[Request, int] = {}
     logs: dict[Request, list[Interval]] = {}
-    for request in query.cuts:
+    for request, cut in query.work.cuts.items():
         # Each collective starts anew with the first queues. In ASTRA-sim it goes on with those
         # whose turn it is, which gives the queues other numbers but the collective no other
         # duration.
-        streams = StreamMaker(query.cuts, query.queues, (request,)).streams(0)
-        timings = tuple(stage_time(leg.stage, query.network, query.delays) for leg in streams[0])
-        npu = OneNpu(streams, timings, query.slots)
+        npu = one_npu(query.work, request[0], cut)
         if profile:
             npu.log = logs[request] = []
         durations[request] = npu.run()
@@ -178,22 +190,21 @@ def _shifted(intervals: list[Interval], by_ns: int) -> Iterator[Interval]:
 
 
 def _play_all(query: PreparedQuery, profile: bool) -> _Outcome:
-    work = query.work.repeated(query.passes)
-    maker = StreamMaker(query.cuts, query.queues, work.collectives)
-    npus = AllNpus(query.network, query.delays, query.slots, maker, work)
-    ended = [finish_ns for finish_ns in npus.run(log=profile) if finish_ns is not None]
-    if len(ended) < query.network.total_npus:
+    npus = query.work.network.total_npus
+    played = AllNpus(query.work, [tasks_of(query.program, query.passes)] * npus)
+    ended = [finish_ns for finish_ns in played.run(log=profile) if finish_ns is not None]
+    if len(ended) < npus:
         raise BackendSettingError(
             f"active_chunks_per_dimension is {query.active_chunks}, with which the NPUs serve "
             "chunks in different orders and wait for each other for ever (ASTRA-sim ends without "
             "a result): raise it (1000 lets all chunks run) or use other algorithms",
             "deadlock",
         )
-    log = npus.log
+    log = played.log
     if log is not None:
         # The log holds all passes; the profile is that of the first one.
-        legs = (len(query.cuts[x].stages) * query.cuts[x].chunks for x in query.work.collectives)
-        log = log[: sum(legs)]
+        cuts = [query.work.cuts[request] for request in query.program.collectives]
+        log = log[: sum(len(cut.stages) * cut.chunks for cut in cuts)]
     return _Outcome(max(ended), log, tuple(ended))
 
 

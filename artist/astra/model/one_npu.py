@@ -10,9 +10,12 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 
+from artist.astra.algorithms.dispatch import stage_time
 from artist.astra.algorithms.timing import AmbiguousOrderError, Timing
-from artist.astra.messages.chunks_and_stages import Stage
-from artist.astra.model.queues import Lane, Leg
+from artist.astra.messages.chunks_and_stages import Cut, Stage
+from artist.astra.model.queues import Lane, Leg, StreamMaker
+from artist.astra.model.work import Work
+from artist.workload.layers import Collective
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,17 @@ class Interval:
     stage: Stage
     start_ns: int
     end_ns: int
+
+
+def one_npu(work: Work, collective: Collective, cut: Cut) -> OneNpu:
+    """An NPU that runs one collective, with all members of its groups at the same time.
+
+    Raises:
+        AmbiguousOrderError: as `OneNpu.run`.
+    """
+    streams = StreamMaker(work.queues).streams(collective, cut)
+    timings = tuple(stage_time(leg.stage, work.network, work.delays) for leg in streams[0])
+    return OneNpu(streams, timings, work.slots)
 
 
 class OneNpu:

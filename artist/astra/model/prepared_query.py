@@ -6,37 +6,27 @@ behind it checks again. Only a deadlock shows up later, when the NPUs are played
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from artist.astra.messages.chunks_and_stages import Cut, Request, chunks, stages
-from artist.astra.messages.groups import Algorithm, Group, algorithm_of, groups
+from artist.astra.messages.groups import Algorithm, AnyGroup, Group, algorithm_of, groups
 from artist.astra.messages.message_costs import Delays, MessageNetwork
 from artist.astra.model import refusals
 from artist.astra.model.training_loop import Program, program
+from artist.astra.model.work import Work
 from artist.estimates.query import LatencyQuery, SystemSettings
 from artist.workload.layers import Collective
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedQuery:
-    """A checked query.
+    """A checked query: what all NPUs share, and the program of one pass that each of them runs."""
 
-    `work` is the program of one pass, `cuts` holds its distinct collectives. Each dimension has
-    `queues` queues, among which `active_chunks` are divided.
-    """
-
-    network: MessageNetwork
-    delays: Delays
-    work: Program
-    cuts: dict[Request, Cut]
-    queues: int
+    work: Work
+    program: Program
     active_chunks: int
     passes: int
-
-    @property
-    def slots(self) -> int:
-        """The number of chunks that run at a time in each queue."""
-        return -(-self.active_chunks // self.queues)
 
 
 def prepare(query: LatencyQuery) -> PreparedQuery:
@@ -47,27 +37,35 @@ def prepare(query: LatencyQuery) -> PreparedQuery:
     """
     refusals.check_query(query)
     system = query.system
-    work = program(query.workload)
-    refusals.check_start(work, system)
+    once = program(query.workload)
+    refusals.check_start(once, system)
     network = MessageNetwork(query.dimensions)
-    lists = _algorithm_lists(system, network)
-    used = {collective for collective, _ in work.collectives}
+    lists = algorithm_lists(system, network)
+    used = {collective for collective, *_ in once.collectives}
     # Lists that the workload does not use may be too short, as ASTRA-sim does not run them.
     over = {
-        c: _groups(name, algorithms, c, network)
+        c: whole_network(name, algorithms, c, network)
         for c, (name, algorithms) in lists.items()
         if c in used
     }
     cuts = {
-        (collective, size): _cut(collective, size, over[collective], system, network.total_npus)
-        for collective, size in dict.fromkeys(work.collectives)
+        request: cut_of(request, over[request[0]], system, network.total_npus)
+        for request in dict.fromkeys(once.collectives)
     }
+    work = shared_work(network, system, cuts)
+    return PreparedQuery(work, once, system.active_chunks_per_dimension, query.passes)
+
+
+def shared_work(
+    network: MessageNetwork, system: SystemSettings, cuts: Mapping[Request, Cut]
+) -> Work:
+    """What all NPUs share. The chunks that run at a time are divided among a dimension's queues."""
     delays = Delays(system.endpoint_delay_ns, system.local_mem_bandwidth_gb_per_s * 1e9)
-    queues, active_chunks = system.queues_per_dimension, system.active_chunks_per_dimension
-    return PreparedQuery(network, delays, work, cuts, queues, active_chunks, query.passes)
+    queues = system.queues_per_dimension
+    return Work(network, delays, cuts, queues, -(-system.active_chunks_per_dimension // queues))
 
 
-def _algorithm_lists(
+def algorithm_lists(
     system: SystemSettings, network: MessageNetwork
 ) -> dict[Collective, tuple[str, tuple[Algorithm, ...]]]:
     """For each collective the name of its list, and the algorithms in the list."""
@@ -85,17 +83,18 @@ def _algorithm_lists(
     }
 
 
-def _groups(
+def whole_network(
     name: str, algorithms: tuple[Algorithm, ...], collective: Collective, network: MessageNetwork
 ) -> tuple[Group, ...]:
+    """The groups of a collective over all NPUs, checked."""
     over = groups(network.npus, algorithms)
     refusals.check_groups(name, over, collective, len(network.npus))
     return over
 
 
-def _cut(
-    collective: Collective, size: int, over: tuple[Group, ...], system: SystemSettings, npus: int
-) -> Cut:
+def cut_of(request: Request, over: Sequence[AnyGroup], system: SystemSettings, npus: int) -> Cut:
+    """How a collective over these groups is cut, checked; `npus` are those of the whole network."""
+    collective, size, _ = request
     count, chunk = chunks(collective, size, system.preferred_dataset_splits, npus)
     cut = Cut(count, stages(collective, chunk, over, system.collective_optimization))
     refusals.check_messages(cut, collective, size)

@@ -9,10 +9,9 @@ A *stream* is one chunk on its way: a tuple of legs, one per stage.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from artist.astra.messages.chunks_and_stages import Cut, Half, Request, Stage
+from artist.astra.messages.chunks_and_stages import Cut, Half, Stage
 from artist.astra.messages.groups import GroupFamily
 from artist.workload.layers import Collective
 
@@ -61,33 +60,20 @@ class QueueTurns:
 
 
 class StreamMaker:
-    """The streams of each collective of a program, in the order of issue.
+    """The streams of each collective that an NPU issues, in the order of issue.
 
-    All NPUs issue the same collectives in the same order, so they share the streams' legs.
     `queues` is the number of queues per dimension.
     """
 
-    def __init__(
-        self, cuts: Mapping[Request, Cut], queues: int, collectives: tuple[Request, ...]
-    ) -> None:
-        self._cuts = cuts
+    def __init__(self, queues: int) -> None:
         self._queues = queues
-        self._collectives = collectives
-        self._made: list[tuple[tuple[Leg, ...], ...]] = []
         self._turns: dict[int, QueueTurns] = {}
         self._trees: dict[tuple[Collective, int], int] = {}
 
-    def streams(self, index: int) -> tuple[tuple[Leg, ...], ...]:
-        """The streams of the collective that is issued as number `index`."""
-        # Made in order of issue, as each collective takes its turns after those before it.
-        while len(self._made) <= index:
-            self._made.append(self._make(self._collectives[len(self._made)]))
-        return self._made[index]
-
-    def _make(self, request: Request) -> tuple[tuple[Leg, ...], ...]:
-        cut = self._cuts[request]
+    def streams(self, collective: Collective, cut: Cut) -> tuple[tuple[Leg, ...], ...]:
+        """The streams of the collective that is issued next."""
         return tuple(
-            tuple([self._leg(request[0], stage) for stage in cut.stages]) for _ in range(cut.chunks)
+            tuple([self._leg(collective, stage) for stage in cut.stages]) for _ in range(cut.chunks)
         )
 
     def _leg(self, collective: Collective, stage: Stage) -> Leg:

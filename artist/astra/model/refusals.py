@@ -35,10 +35,19 @@ def check_query(query: LatencyQuery) -> None:
     Raises:
         BackendSettingError: the message names the setting, its value and what is expected.
     """
-    _check_dimensions(query.dimensions)
-    _check_system(query.system)
+    check_network(query.dimensions, query.system)
     _whole("passes", query.passes, 1)
     _check_workload(query.workload, query.system)
+
+
+def check_network(dimensions: tuple[Dimension, ...], system: SystemSettings) -> None:
+    """Check dimensions and settings.
+
+    Raises:
+        BackendSettingError: as `check_query`.
+    """
+    _check_dimensions(dimensions)
+    _check_system(system)
 
 
 def check_start(work: Program, system: SystemSettings) -> None:

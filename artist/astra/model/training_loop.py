@@ -18,9 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artist.astra.messages.chunks_and_stages import Request, actual
+from artist.workload.graph import duration_ns
 from artist.workload.layers import Parallelism, Workload
-
-NS_PER_US = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +47,13 @@ class Program:
         """The time of all computations together."""
         return sum(compute.duration_ns for compute in self.computes)
 
-    def repeated(self, passes: int) -> Program:
-        """The program of several passes."""
-        return Program(self.computes * passes, self.collectives * passes)
-
-
-def duration_ns(compute_us: float) -> int:
-    """ASTRA-sim reads whole microseconds, and a computation of nothing takes a nanosecond."""
-    return int(compute_us) * NS_PER_US or 1
-
 
 def program(workload: Workload) -> Program:
     """One pass of a workload."""
     backward = workload.layers[::-1]
     collectives = tuple(
-        (actual(layer.weight_grad.collective), layer.weight_grad.comm_bytes) for layer in backward
+        (actual(layer.weight_grad.collective), layer.weight_grad.comm_bytes, None)
+        for layer in backward
     )
     if workload.parallelism is Parallelism.MICRO:
         return Program((), collectives[::-1])

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 def latency(
     model: query.Model = None,
     workload: query.WorkloadFile = None,
+    chakra: query.ChakraFolder = None,
     placement: query.Placements = None,
     fabric: query.FabricName = MEASURED_FABRIC,
     calibration: query.CalibrationName = "none",
@@ -77,6 +78,11 @@ def latency(
     if cases is not None:
         _answer_cases(cases, workloads, out, overwrite=overwrite)
         return
+    if chakra is not None and workload is not None:
+        raise ConfigError("give one of --model NAME, --workload FILE and --chakra DIR")
+    if chakra is not None and not chakra.is_dir():
+        raise ConfigError(f"--chakra {chakra}: no such folder; it holds one NAME.GPU.et per GPU")
+    workload = workload if chakra is None else chakra
     placements = placement or []
     one = placements[0] if placements else None
     on_fabric, changes = query.fabric_of(fabric, sets, placed=one is not None)

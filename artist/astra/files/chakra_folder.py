@@ -1,0 +1,245 @@
+"""A folder of Chakra execution traces: one file per GPU, and the lists of its communicators.
+
+    job.0.et  job.1.et  ...   the nodes of each GPU
+    comm_group.json           {"1": [0, 1], "2": [2, 3]}: communicators by number, in ring order
+
+These are the traces that ASTRA-sim 2.x runs: those of the symbolic tensor graph generator, and
+those that Chakra's converter makes of PyTorch's profiler. A computation without a duration takes
+the time of its `num_ops` on an A100, as matrix multiplications in BF16 (`workload/gpus.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from artist.astra.files.chakra_reader import Fields, fields, messages, text_of, varints
+from artist.astra.files.chakra_schema import COLLECTIVE_CODES, MalformedTraceError
+from artist.errors import TraceError, shortened
+from artist.io.reading import decode, read_bytes
+from artist.workload.gpus import Precision, gpu
+from artist.workload.graph import GraphNode, JobGraph, Kind, Over
+from artist.workload.layers import Collective, Parallelism, Workload
+
+_FILE = re.compile(r"(?P<stem>.*)\.(?P<gpu>[0-9]{1,7})\.et")
+_KINDS = {4: Kind.COMPUTE, 5: Kind.SEND, 6: Kind.RECEIVE, 7: Kind.COLLECTIVE}
+_SKIPPED = (0, 1)
+"""Invalid and metadata nodes: ASTRA-sim passes over them."""
+_MEMORY = (2, 3)
+_COLLECTIVES = {
+    code: name for name, code in COLLECTIVE_CODES.items() if name is not Collective.NONE
+}
+
+Attributes = dict[str, "int | str | tuple[bool, ...]"]
+
+
+def chakra_workload(folder: Path) -> Workload:
+    """The workload in a folder.
+
+    Raises:
+        TraceError: as `read_folder`.
+    """
+    graph = read_folder(folder)
+    return Workload(graph.name, Parallelism.GRAPH, (), graph=graph)
+
+
+def read_folder(folder: Path) -> JobGraph:
+    """The graph in a folder.
+
+    Raises:
+        TraceError: a file is missing or damaged, or holds what ASTRA-sim's analytical backends do
+            not run.
+    """
+    files = _files(folder)
+    communicators = _communicators(folder)
+    programs = []
+    known: dict[bytes, tuple[GraphNode, ...]] = {}
+    for path in files:
+        data = read_bytes(path)
+        if data not in known:
+            known[data] = _program(path, data)
+        programs.append(known[data])
+    return JobGraph(folder.name, tuple(programs), communicators)
+
+
+def _files(folder: Path) -> list[Path]:
+    """The traces by GPU.
+
+    Raises:
+        TraceError: there is none, one is missing, or two families of traces lie there.
+    """
+    if not folder.is_dir():
+        raise TraceError(f"{folder}: no such folder; name one with a trace per GPU, NAME.0.et, ...")
+    found: dict[int, Path] = {}
+    for path in sorted(folder.iterdir()):
+        match = _FILE.fullmatch(path.name)
+        if match is None:
+            continue
+        gpu = int(match["gpu"])
+        if gpu in found:
+            raise TraceError(f"{folder}: {found[gpu].name} and {path.name} are both of GPU {gpu}")
+        found[gpu] = path
+    if not found:
+        raise TraceError(f"{folder}: holds no trace; name its files NAME.GPU.et, from GPU 0 on")
+    missing = next((gpu for gpu in range(len(found)) if gpu not in found), None)
+    if missing is not None:
+        raise TraceError(
+            f"{folder}: the trace of GPU {missing} is missing, that of GPU {max(found)} is there"
+        )
+    return [found[gpu] for gpu in range(len(found))]
+
+
+def _communicators(folder: Path) -> dict[int, tuple[int, ...]]:
+    """The communicators of the only JSON file of the folder; none without one."""
+    paths = sorted(folder.glob("*.json"))
+    if not paths:
+        return {}
+    if len(paths) > 1:
+        raise TraceError(f"{folder}: {paths[0].name} and {paths[1].name}: keep one list of groups")
+    path = paths[0]
+    try:
+        groups = json.loads(decode(path, read_bytes(path)))
+        return {int(name): tuple(map(int, ranks)) for name, ranks in groups.items()}
+    except (AttributeError, TypeError, ValueError) as cause:
+        raise TraceError(
+            f'{path}: expected communicators by number, such as {{"1": [0, 1]}} ({cause})'
+        ) from cause
+
+
+def _program(path: Path, data: bytes) -> tuple[GraphNode, ...]:
+    """The nodes of one trace in the order of their numbers."""
+    try:
+        read = [_Node(message) for message in list(messages(data))[1:]]
+    except MalformedTraceError as cause:
+        raise TraceError(f"{path}: {cause}") from cause
+    if not read:
+        raise TraceError(f"{path}: holds no nodes")
+    read.sort(key=lambda node: node.id)
+    by_id = {node.id: node for node in read}
+    if len(by_id) < len(read):
+        raise TraceError(f"{path}: two nodes have the same id")
+    kept = [node for node in read if node.type not in _SKIPPED]
+    places = {node.id: place for place, node in enumerate(kept)}
+    nodes = []
+    for node in kept:
+        try:
+            after = tuple(sorted({places[x] for x in _parents(node, by_id)}))
+            nodes.append(node.graph_node(after))
+        except (KeyError, ValueError) as cause:
+            no_node = isinstance(cause, KeyError)
+            reason = f"it waits for {cause}, which is no node" if no_node else cause
+            raise TraceError(f"{path}: node {node.id} {shortened(node.name)}: {reason}") from cause
+    return tuple(nodes)
+
+
+def _parents(node: _Node, by_id: Mapping[int, _Node]) -> Iterator[int]:
+    """What a node waits for; in place of a node that is skipped, what that one waits for."""
+    waiting, seen = list(node.parents), set()
+    while waiting:
+        parent = waiting.pop()
+        if parent in seen:
+            continue
+        seen.add(parent)
+        if by_id[parent].type in _SKIPPED:
+            waiting += by_id[parent].parents
+        else:
+            yield parent
+
+
+class _Node:
+    """A node as the file has it."""
+
+    def __init__(self, message: bytes) -> None:
+        self.id = self.type = self.duration_us = 0
+        self.name = ""
+        self.parents: list[int] = []
+        self.attributes: Attributes = {}
+        for field, value in fields(message):
+            match field, value:
+                case 1, int():
+                    self.id = value
+                case 2, bytes():
+                    self.name = text_of(value)
+                case 3, int():
+                    self.type = value
+                case 4 | 5, bytes():
+                    self.parents += varints(value)
+                case 4 | 5, int():
+                    self.parents.append(value)
+                case 7, int():
+                    self.duration_us = value
+                case 10, bytes():
+                    self.attributes |= _attribute(fields(value))
+
+    def graph_node(self, after: tuple[int, ...]) -> GraphNode:
+        """The node of the graph.
+
+        Raises:
+            ValueError: ASTRA-sim's analytical backends do not run it.
+        """
+        if self.type in _MEMORY:
+            raise ValueError("it loads or stores remote memory, which artist does not model")
+        if self.type not in _KINDS:
+            raise ValueError(f"its type is {self.type}, expected one of {sorted(_KINDS)}")
+        kind = _KINDS[self.type]
+        if kind is Kind.COMPUTE:
+            host = self.attributes.get("is_cpu_op", False) in (True, 1)
+            return GraphNode(Kind.HOST if host else kind, after, self._compute_us())
+        if kind is Kind.COLLECTIVE:
+            collective = _COLLECTIVES.get(self._number("comm_type"), Collective.NONE)
+            size = self._number("comm_size") if collective is not Collective.NONE else 0
+            return GraphNode(kind, after, self.duration_us, collective, size, self._over())
+        peer = self._number("comm_dst" if kind is Kind.SEND else "comm_src")
+        size, tag = self._number("comm_size"), self._number("comm_tag", 0)
+        return GraphNode(kind, after, size_bytes=size, peer=peer, tag=tag)
+
+    def _compute_us(self) -> int:
+        operations = self._number("num_ops", 0)
+        if self.duration_us or not operations:
+            return self.duration_us
+        device = gpu("a100", Precision.BF16, roofline=True)
+        return round(device.kernel_us(operations, self._number("tensor_size", 0)))
+
+    def _over(self) -> Over:
+        name = self.attributes.get("pg_name", "")
+        if name not in ("", "0"):
+            try:
+                return int(str(name))
+            except ValueError:
+                expected = "expected a communicator's number"
+                raise ValueError(f"its pg_name is {name!r}, {expected}") from None
+        mask = self.attributes.get("involved_dim")
+        return mask if isinstance(mask, tuple) else None
+
+    def _number(self, name: str, default: int | None = None) -> int:
+        value = self.attributes.get(name, default)
+        if not isinstance(value, int):
+            raise ValueError(f"it has no number {name}")
+        return int(value)
+
+
+# Fields of Chakra's AttributeProto that hold one number, a text and a list of truth values.
+_NUMBERS = (7, 9, 11, 13, 27)
+_TEXT, _BOOLS = 29, 28
+
+
+def _attribute(found: Fields) -> Attributes:
+    """The attribute in these fields, if it is a number, a text or a mask; others say nothing.
+
+    A number 0, and a list without any true value, may be left out of a file.
+    """
+    values = dict(found)
+    name = values.get(1, b"")
+    key = text_of(name) if isinstance(name, bytes) else ""
+    for number in _NUMBERS:
+        if isinstance(value := values.get(number), int):
+            return {key: value}
+    if isinstance(text := values.get(_TEXT), bytes):
+        return {key: text_of(text)}
+    if isinstance(listed := values.get(_BOOLS), bytes):
+        packed = dict(fields(listed)).get(1, b"")
+        bits = varints(packed) if isinstance(packed, bytes) else [packed]
+        return {key: tuple(bool(bit) for bit in bits)}
+    return {}

@@ -1,0 +1,58 @@
+"""What an NPU runs, prepared: the tasks of a graph with their durations and requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from artist.astra.messages.chunks_and_stages import Request
+from artist.astra.model.training_loop import Program
+from artist.workload.graph import Kind
+
+Message = tuple[int, int, int, int]
+"""(tag, sender, receiver, bytes) of a send or receive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One node: a computation takes `duration_ns`, and so does the message of a send."""
+
+    kind: Kind
+    after: tuple[int, ...]
+    duration_ns: int = 0
+    request: Request | None = None
+    message: Message | None = None
+
+
+@dataclass(frozen=True)
+class TaskList:
+    """The tasks of an NPU in ascending order; NPUs that do the same share one."""
+
+    tasks: tuple[Task, ...]
+
+    @cached_property
+    def followers(self) -> list[list[int]]:
+        """Of each task, the tasks that wait for it."""
+        lists: list[list[int]] = [[] for _ in self.tasks]
+        for number, task in enumerate(self.tasks):
+            for earlier in task.after:
+                lists[earlier].append(number)
+        return lists
+
+
+def tasks_of(work: Program, passes: int) -> TaskList:
+    """The tasks of a text workload: computations in a chain, and the collectives that they free."""
+    tasks: list[Task] = []
+    computed: tuple[int, ...] = ()
+    collected: tuple[int, ...] = ()
+    for _ in range(passes):
+        requests = iter(work.collectives)
+        for compute in work.computes:
+            joined = collected if compute.joins else ()
+            tasks.append(Task(Kind.COMPUTE, computed + joined, compute.duration_ns))
+            computed = (len(tasks) - 1,)
+            if compute.frees:
+                tasks.append(Task(Kind.COLLECTIVE, computed, request=next(requests)))
+                collected = (len(tasks) - 1,)
+        tasks += [Task(Kind.COLLECTIVE, (), request=request) for request in requests]
+    return TaskList(tuple(tasks))

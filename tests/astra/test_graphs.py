@@ -1,0 +1,194 @@
+"""Graphs of hybrid-parallel jobs: answers of the real ASTRA-sim, refusals, and the folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hybrid_cases import FOLDER, HybridCase, cases
+
+from artist.astra.files.chakra_folder import read_folder
+from artist.astra.files.chakra_writer import encode_program
+from artist.astra.model.all_npus import AllNpus
+from artist.astra.model.graph_times import finish_times
+from artist.astra.model.prepared_graph import prepare_graph
+from artist.astra.model.representatives import play_classes
+from artist.errors import BackendSettingError, TraceError
+from artist.estimates.query import Dimension, SystemSettings, Topology
+from artist.workload.graph import GraphNode, JobGraph, Kind
+from artist.workload.layers import Collective
+
+RECORDED = pytest.mark.skipif(not FOLDER.is_dir(), reason="recorded runs are not beside this tree")
+RING = ("ring", "ring")
+SYSTEM = SystemSettings(RING, RING, RING, RING)
+SQUARE = (Dimension(Topology.SWITCH, 4, 200.0, 500.0), Dimension(Topology.SWITCH, 4, 25.0, 1000.0))
+
+
+def check(case: HybridCase) -> None:
+    if None in case.finish_ns:
+        with pytest.raises(BackendSettingError):
+            finish_times(case.graph, case.dimensions, case.system)
+        return
+    ended = finish_times(case.graph, case.dimensions, case.system)
+    assert ended == case.finish_ns, case.id
+    exposed = [end - case.graph.compute_ns(gpu) for gpu, end in enumerate(ended)]
+    assert exposed == case.exposed_ns, case.id
+
+
+@RECORDED
+@pytest.mark.parametrize("part", range(4))
+def test_every_npu_finishes_when_astra_sim_says(part: int) -> None:
+    recorded = [*cases("mechanics"), *cases("hybrid")]
+    for case in recorded[part::16]:
+        check(case)
+
+
+@RECORDED
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("file", ["mechanics", "hybrid", "jobs"])
+def test_every_npu_of_every_recorded_job_finishes_when_astra_sim_says(file: str, part: int) -> None:
+    for case in list(cases(file))[part::4]:
+        check(case)
+
+
+def node(after: tuple[int, ...] = (), us: int = 0, size: int = 0, **rest: object) -> GraphNode:
+    kind = Kind.COLLECTIVE if size else Kind.COMPUTE
+    collective = Collective.ALL_REDUCE if size else Collective.NONE
+    return replace(GraphNode(kind, after, us, collective, size), **rest)  # type: ignore[arg-type]
+
+
+def on_all(*nodes: GraphNode, npus: int = 16, **communicators: tuple[int, ...]) -> JobGraph:
+    numbered = {int(name[1:]): ranks for name, ranks in communicators.items()}
+    return JobGraph("g", (nodes,) * npus, numbered)
+
+
+def message(kind: Kind, peer: int, *, size: int = 64, tag: int = 0) -> GraphNode:
+    return GraphNode(kind, size_bytes=size, peer=peer, tag=tag)
+
+
+def pair(first: GraphNode, second: GraphNode) -> JobGraph:
+    idle = (node(us=1),)
+    return JobGraph("g", ((first,), (second,), *(idle,) * 14))
+
+
+BAD = {
+    "a group of one": (on_all(node(size=64, over=1), c1=(0,)), "holds one GPU"),
+    "a mask of nothing": (on_all(node(size=64, over=(False, False))), "holds no dimension"),
+    "a short mask": (on_all(node(size=64, over=(True,))), "mask has 1 dimensions"),
+    "no such group": (on_all(node(size=64, over=7)), "communicator 7 is in no list"),
+    "not a member": (on_all(node(size=64, over=1), c1=(1, 2)), "does not hold GPU 0"),
+    "a tiny all-gather": (
+        on_all(node(size=3, collective=Collective.ALL_GATHER)),
+        "all-gather of 3 bytes in 4 parts",
+    ),
+    "a cycle": (on_all(node((1,)), node((0,))), "node 0: it waits for itself"),
+    "to itself": (on_all(message(Kind.SEND, 0)), "sends to itself"),
+    "nothing to send": (on_all(message(Kind.SEND, 5, size=0)), "message has 0 bytes"),
+    "to nobody": (on_all(message(Kind.SEND, 99)), "sends to GPU 99, but there are 16"),
+    "too few GPUs": (on_all(node(), npus=8), "has 8 GPUs, but the placement has 16"),
+    "no send": (
+        pair(message(Kind.RECEIVE, 1), node(us=1)),
+        "receives 64 bytes with tag 0 from GPU 1, which sends no such message",
+    ),
+    "another tag": (pair(message(Kind.RECEIVE, 1, tag=3), message(Kind.SEND, 0)), "with tag 3"),
+    "another order": (
+        JobGraph(
+            "g",
+            tuple(
+                tuple(node(size=64, over=mask) for mask in ((npu < 8, npu > 7), (npu > 7, npu < 8)))
+                for npu in range(16)
+            ),
+        ),
+        "waits in a collective",
+    ),
+}
+
+
+@pytest.mark.parametrize(("graph", "reason"), BAD.values(), ids=BAD)
+def test_what_astra_sim_hangs_on_is_refused_with_its_reason(graph: JobGraph, reason: str) -> None:
+    with pytest.raises(BackendSettingError, match=reason):
+        finish_times(graph, SQUARE, SYSTEM)
+
+
+def test_no_event_may_happen_at_time_zero() -> None:
+    with pytest.raises(BackendSettingError, match="endpoint_delay_ns is 0"):
+        finish_times(on_all(node(size=64)), SQUARE, replace(SYSTEM, endpoint_delay_ns=0))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "ranks", "reason"),
+    [
+        ("doubleBinaryTree", (0, 1), "in a communicator: ASTRA-sim crashes"),
+        ("halvingDoubling", (0, 1, 2), "communicator of 3 GPUs"),
+    ],
+)
+def test_algorithms_that_crash_in_a_communicator_are_refused(
+    algorithm: str, ranks: tuple[int, ...], reason: str
+) -> None:
+    line = (Dimension(Topology.RING, 8, 50.0, 500.0),)
+    one = (algorithm,)
+    busy, idle = (node(size=64, over=1),), (node(us=1),)
+    programs = tuple(busy if gpu in ranks else idle for gpu in range(8))
+    with pytest.raises(BackendSettingError, match=reason):
+        finish_times(JobGraph("g", programs, {1: ranks}), line, SystemSettings(one, one, one, one))
+
+
+def test_a_message_and_its_receive_take_the_time_of_the_message() -> None:
+    graph = pair(message(Kind.SEND, 1, size=10**6), message(Kind.RECEIVE, 0, size=10**6))
+    message_ns = int(2 * 500 + 10**6 / (200 * 2**30 / 1e9))
+    assert finish_times(graph, SQUARE, SYSTEM) == [message_ns, message_ns, *[1000] * 14]
+
+
+def test_a_representative_tells_what_all_npus_would() -> None:
+    """A pipeline of four stages over the outer dimension, reduced over the inner one."""
+    mask = (True, False)
+
+    def stage(npu: int) -> tuple[GraphNode, ...]:
+        nodes = [node(us=50)] if npu < 4 else [message(Kind.RECEIVE, npu - 4), node((0,), 50)]
+        nodes.append(node((len(nodes) - 1,), size=10**6, over=mask))
+        if npu < 12:
+            nodes.append(replace(message(Kind.SEND, npu + 4), after=(len(nodes) - 1,)))
+        return tuple(nodes)
+
+    prepared = prepare_graph(JobGraph("g", tuple(map(stage, range(16)))), SQUARE, SYSTEM)
+    assert play_classes(prepared) == AllNpus(prepared.work, prepared.programs).run()
+
+
+def write(folder: Path, graph: JobGraph) -> Path:
+    folder.mkdir()
+    for gpu, nodes in enumerate(graph.programs):
+        (folder / f"job.{gpu}.et").write_bytes(encode_program(nodes))
+    groups = {str(number): list(ranks) for number, ranks in graph.communicators.items()}
+    (folder / "comm_group.json").write_text(json.dumps(groups), encoding="utf-8")
+    return folder
+
+
+GRAPH = on_all(
+    node(us=7), node((0,), size=4096, over=1), node((0, 1), size=64, over=(True, False)),
+    npus=4, c1=(0, 2, 1, 3),
+)  # fmt: skip
+
+
+def test_a_folder_holds_the_graph_that_was_written(tmp_path: Path) -> None:
+    read = read_folder(write(tmp_path / "traces", GRAPH))
+    assert (read.programs, read.communicators) == (GRAPH.programs, GRAPH.communicators)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda folder: (folder / "job.1.et").unlink(), "trace of GPU 1 is missing"),
+        (lambda folder: (folder / "job.1.et").write_bytes(b"\x05\x01"), r"job\.1\.et: .*truncated"),
+        (lambda folder: (folder / "comm_group.json").write_text("[1]"), "expected communicators"),
+        (lambda folder: (folder / "more.json").write_text("{}"), "keep one list"),
+        (lambda folder: (folder / "other.1.et").write_bytes(b""), "both of GPU 1"),
+    ],
+)
+def test_a_damaged_folder_is_refused(tmp_path: Path, spoil: object, reason: str) -> None:
+    folder = write(tmp_path / "traces", GRAPH)
+    spoil(folder)  # type: ignore[operator]
+    with pytest.raises(TraceError, match=reason):
+        read_folder(folder)
