@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -101,7 +102,9 @@ def test_what_no_test_judges_is_not_counted() -> None:
 def test_pairs_judged_at_once_are_one_family() -> None:
     one = Pair(FAST, [1.09 * value for value in NEAR], [(seed, 0) for seed in range(6)])
     alone = compare_together({"a": one})
-    assert alone["a"] == compare_values(one.baseline, one.other)
+    single_one = compare_values(one.baseline, one.other)
+    own = {"joint_low": single_one.low, "joint_high": single_one.high}
+    assert alone["a"] == replace(single_one, **own)
     many = {str(index): one for index in range(9)}
     single = [compare_values(one.baseline, one.other)] * 9
     assert list(compare_together(many).values()) == holm(single)

@@ -215,6 +215,38 @@ def test_holm_by_hand() -> None:
     assert verdicts == ["undecided", "more", "undecided"]
 
 
+def test_joint_intervals_agree_with_the_verdicts() -> None:
+    """They leave out a ratio of 1 where the family's verdict is sure, and nowhere else."""
+    rng = np.random.default_rng(4)
+    kinds = set()
+    for _ in range(300):
+        single = [
+            compare_values(np.exp(rng.normal(0, 0.2, 6)), np.exp(rng.normal(effect, 0.2, 6)))
+            for effect in (0.0, 0.0, 0.2, 0.4, 1.5)
+        ]
+        for alone, one in zip(single, holm(single), strict=True):
+            sure = one.verdict in ("less", "more")
+            assert sure == (not one.joint_low <= 1 <= one.joint_high)
+            assert one.joint_low <= alone.low and alone.high <= one.joint_high
+            kinds.add((alone.verdict, one.verdict))
+    assert ("more", "undecided") in kinds and ("more", "more") in kinds
+
+
+def test_joint_intervals_of_what_is_open_cover_the_truth_together() -> None:
+    rng, effects = np.random.default_rng(5), (0.0, 0.0, 0.1, 0.3, 1.0)
+    missed = 0
+    for _ in range(2000):
+        together = holm([
+            compare_values(np.ones(8), np.exp(rng.normal(effect, 0.4, 8))) for effect in effects
+        ])  # fmt: skip
+        missed += any(
+            not one.joint_low <= math.exp(effect) <= one.joint_high
+            for effect, one in zip(effects, together, strict=True)
+            if one.verdict not in ("less", "more")
+        )
+    assert missed <= 0.05 * 2000
+
+
 # -- a policy against itself -------------------------------------------------------------
 
 NULLS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {

@@ -100,6 +100,10 @@ class ComparedValues:
     enough: int | None
     """The fewest independent replicates that would decide, if they vary as these do. None: there is
     nothing to decide, or where the verdict is `undecided`, more than `MOST_REPLICATES`."""
+    joint_low: float = math.nan
+    """Lower end of the interval that agrees with a verdict given together with others (`holm.py`).
+    NaN where there is no verdict, or none was given so."""
+    joint_high: float = math.nan
 
 
 def compare_values(
@@ -240,6 +244,21 @@ def is_within(compared: ComparedValues, level: float, equivalence: float) -> boo
     degrees = compared.replicates - 1
     reach *= t_quantile(2 * level - 1, degrees) / t_quantile(level, degrees)
     return abs(mean) + reach < math.log1p(equivalence)
+
+
+def with_joint_interval(
+    compared: ComparedValues, level: float, joint_level: float
+) -> ComparedValues:
+    """The same with an interval of `joint_level`; `level` is that of its own interval."""
+    if joint_level == level:
+        return replace(compared, joint_low=compared.low, joint_high=compared.high)
+    mean, reach = middle_and_reach(compared)
+    degrees = compared.replicates - 1
+    reach *= t_quantile(joint_level, degrees) / t_quantile(level, degrees)
+    low, high = mean - reach, mean + reach
+    if not math.isnan(compared.ratio):
+        low, high = _exp(low), _exp(high)
+    return replace(compared, joint_low=low, joint_high=high)
 
 
 def with_enough(

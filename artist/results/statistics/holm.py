@@ -20,6 +20,7 @@ from artist.results.statistics.compare_values import (
     compare_values,
     is_within,
     with_enough,
+    with_joint_interval,
 )
 
 K = TypeVar("K")
@@ -63,20 +64,29 @@ def holm(
     here. `level` and `equivalence` are those of the comparisons. Comparisons that no test judges,
     `identical` and `too few replicates`, are not in the family.
 
+    The **joint interval** of each comparison has the level at which the first one did not pass. So
+    it excludes a ratio of 1 (a difference of 0) where the verdict is `less` or `more`, and only
+    there. Those that are not `less` or `more` cover the true values together with probability
+    `level` (Strassburger and Bretz, *Compatible simultaneous lower confidence bounds for the Holm
+    procedure*, Statistics in Medicine, 2008).
+
     Source: Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal of
     Statistics, 1979.
     """
     corrected = list(compared)
     judged = [index for index, one in enumerate(compared) if one.verdict not in UNTESTED]
-    passing = True
+    passing, joint_level = True, level
     for rank, index in enumerate(sorted(judged, key=lambda index: compared[index].p_value)):
         one, error = compared[index], (1 - level) / (len(judged) - rank)
-        passing = passing and one.p_value <= error
+        if passing and one.p_value > error:
+            passing, joint_level = False, 1 - error
         if not passing and one.verdict in (LESS, MORE) and is_within(one, level, equivalence):
             corrected[index] = replace(one, verdict=NO_DIFFERENCE)
         elif not passing and one.verdict != NO_DIFFERENCE:
             open_ = replace(one, verdict=UNDECIDED)
             corrected[index] = with_enough(open_, level, 1 - error, equivalence)
+    for index in judged:
+        corrected[index] = with_joint_interval(corrected[index], level, joint_level)
     return corrected
 
 
